@@ -1,11 +1,15 @@
-/** Structured output in the spellings of vLLM, llama.cpp, SGLang, TGI and Ollama. All are enforced, so schemas count as strict. */
+/**
+ * Structured output parameters of vLLM, llama.cpp, SGLang, TGI and Ollama, in addition to OpenAI's `response_format`.
+ *
+ * Schemas from these parameters are treated as strict, because those servers enforce schemas.
+ */
 import Type, { type Static, type TObject } from 'typebox';
 import { isPresent, reject } from './errors/refusal.js';
 import { flag, JSON_SCHEMA, nullable } from './fields.js';
 import { isJsonObject, parsedJson } from './json/json-value.js';
 import type { ResponseFormat } from './request.js';
 
-/** Texts of `guided_choice`. */
+/** Maximum texts in `guided_choice`. */
 const MAX_CHOICES = 1000;
 const MAX_TEXT_LENGTH = 1024;
 
@@ -21,7 +25,7 @@ const choice = nullable(
 
 export const StructuredOutputsSchema = Type.Object({ json: schemaOrText, regex, choice, json_object: flag });
 
-/** Members of requests for chat and legacy completions. */
+/** The parameters as members of chat and legacy completion requests. */
 export const CONSTRAINTS = {
   guided_json: schemaOrText,
   guided_regex: regex,
@@ -34,7 +38,7 @@ export const CONSTRAINTS = {
 
 type Nullable<Schema> = Schema | null | undefined;
 
-/** The requested output format. Throws RequestError if two members disagree. */
+/** The requested output format. Throws RequestError if the request has more than one. */
 export function requestedFormat(body: Static<TObject<typeof CONSTRAINTS>>, responseFormat: ResponseFormat): ResponseFormat {
   const { structured_outputs: structured } = body;
   const forms = [
@@ -60,7 +64,7 @@ export function requestedFormat(body: Static<TObject<typeof CONSTRAINTS>>, respo
 
 const ANY_OBJECT: ResponseFormat = { type: 'json_object' };
 
-/** Response format for a schema, given as an object or as JSON text. */
+/** Response format for a schema, which is an object or JSON text; null if absent. */
 export function schemaForm(given: unknown, field: string): ResponseFormat | null {
   if (!isPresent(given) || given === '') return null;
   const schema = typeof given === 'string' ? parsedJson(given) : given;
@@ -76,7 +80,7 @@ function choiceForm(choices: Nullable<readonly string[]>, field: string): Respon
   return isPresent(choices) ? { type: 'choice', choices: [...new Set(choices)], field } : null;
 }
 
-/** Member table entries that refuse constraint members of other servers in a format with its own member. */
+/** Member table entries that refuse all these parameters, for formats with a structured output parameter of their own. */
 export function refuseConstraints(advice: string) {
   return Object.fromEntries(Object.keys({ ...CONSTRAINTS, response_format: null }).map((name) => [name, { advice }]));
 }

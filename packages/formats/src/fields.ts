@@ -1,13 +1,14 @@
 /**
- * Fields shared by several formats. Descriptions complete the error message "<field> must be ...". `nullable`: null counts as
- * absent.
+ * Field schemas that several formats share.
+ *
+ * Each description completes the error message "<field> must be ...". Fields made with `nullable` may be null, which means absent.
  */
 import Type, { type TSchema } from 'typebox';
 
 export const nullable = <Schema extends TSchema>(schema: Schema, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }));
 
-/** Longest stop sequence, in UTF-16 units. */
+/** Maximum length of a stop sequence, in UTF-16 units. */
 const MAX_STOP_LENGTH = 1024;
 const STOP_LENGTH = { minLength: 1, maxLength: MAX_STOP_LENGTH };
 const STOP_WORDS = `a string of 1 to ${MAX_STOP_LENGTH} characters`;
@@ -18,7 +19,7 @@ export const stop = nullable(
   `${STOP_WORDS}, or an array of up to 4 of them`,
 );
 
-/** The stop sequences of a request, none twice. */
+/** The distinct stop sequences of a request. */
 export function stopOf(given: string | readonly string[] | null | undefined): readonly string[] {
   if (typeof given === 'string') return [given];
   return [...new Set(given ?? [])];
@@ -30,7 +31,7 @@ export const model = Type.String({ minLength: 1, maxLength: 256, description: 'a
 export const flag = nullable(Type.Boolean(), 'a boolean');
 export const text = nullable(Type.String(), 'a string');
 export const object = nullable(Type.Object({}), 'an object');
-/** The real APIs' bounds of `metadata`, in UTF-16 units. */
+/** OpenAI's limits of `metadata`, in UTF-16 units. */
 const MAX_METADATA_PAIRS = 16;
 const MAX_METADATA_NAME = 64;
 const MAX_METADATA_VALUE = 512;
@@ -45,7 +46,7 @@ export const list = nullable(Type.Array(Type.Unknown()), 'an array');
 export const anything = Type.Optional(Type.Unknown());
 /** Serial number of the only provider that may serve the request. */
 export const provider_serial = nullable(Type.String({ minLength: 1, maxLength: 128 }), 'a string of 1 to 128 characters');
-/** Number of alternatives per token. */
+/** Number of alternative tokens with log probabilities, per token. */
 export const top_logprobs = nullable(Type.Integer({ minimum: 0, maximum: 20 }), 'an integer from 0 to 20');
 
 /** JSON Schema of a tool or a response format. */

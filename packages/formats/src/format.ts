@@ -1,4 +1,8 @@
-/** Interfaces of a public format: parsing a request, and rendering its response to the byte. */
+/**
+ * Interfaces that each public format implements: parsing a request, and rendering its response.
+ *
+ * Providers render the exact response bytes and sign them. The coordinator uses the parsers.
+ */
 import type { Endpoint } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors/errors.js';
 import type { ImageUrlResolver } from './input-images/image-reader.js';
@@ -7,28 +11,28 @@ import type { OutputEvent } from './output-event.js';
 import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';
 import type { RoutingPreferences } from './routing.js';
 
-/** Response properties fixed before the first byte, equal in every chunk. */
+/** Response properties that are fixed before the first byte, and equal in every chunk. */
 export interface ResponseMetadata {
-  /** Begins with the format's `idPrefix`. */
+  /** Starts with the format's `idPrefix`. */
   readonly responseId: string;
   /** Seconds since 1970. */
   readonly created: number;
   /** Model id in the request. */
   readonly model: string;
-  /** Engine build and weights (`system_fingerprint`), known only to the rendering provider. */
+  /** `system_fingerprint`: engine build and weights. Only the provider knows the value. */
   readonly systemFingerprint?: string;
 }
 
-/** Request parameters for routing and reservation. The coordinator reads nothing else of a request body. */
+/** Request parameters for routing and reservation. The coordinator uses nothing else from a request body. */
 export interface RequestParams {
   readonly endpoint: Endpoint;
   readonly model: string;
   readonly stream: boolean;
-  /** Maximum tokens to generate, of all choices together, or null without a client limit. */
+  /** Maximum tokens to generate, all choices together; null if the request has no limit. */
   readonly maxTokens: number | null;
   /** Number of choices. Absent: 1. */
   readonly choices?: number;
-  /** Serial number of the only provider that may serve the request, or null. */
+  /** Serial number of the only provider that may serve the request; null: any. */
   readonly providerSerial: string | null;
   /** Image requests only. */
   readonly image?: ImageRequestParams;
@@ -45,25 +49,25 @@ export interface ImageRequestParams {
   readonly responseFormat: ImageRequest['responseFormat'];
 }
 
-/** How a stream carries its signature: as a last SSE event, or as an SSE comment, which SSE parsers skip. */
+/** Form of the signature in a stream: a last SSE event, or an SSE comment, which SSE parsers skip. */
 export type SignatureForm = 'event' | 'comment';
 
-/** Renders a stream's signed bytes. Nothing may follow the finish event. */
+/** Renders the signed bytes of a stream. The finish event must be the last. */
 export interface StreamRenderer {
-  /** SSE text of the events, '' if none is visible. Throws after a finish event. */
+  /** SSE text of the events; '' if the client sees none of them. Throws after the finish event. */
   render(...events: readonly OutputEvent[]): string;
 }
 
-/** Renders a plain response. */
+/** Renders a response that is not streamed. */
 export interface PlainRenderer {
   add(...events: readonly OutputEvent[]): void;
-  /** The whole body. Throws before the finish event was added. */
+  /** The whole body. Throws if the finish event was not added. */
   body(): string;
 }
 
 /** Signature and receipt of a verified response. */
 export interface SignedParts {
-  /** Padded base64 of the DER signature over the 64 digits of `responseSha256`. */
+  /** Padded base64 of the DER signature over the 64 hex digits of `responseSha256`. */
   readonly signature: string;
   readonly responseSha256: string;
   /** base64url of the receipt's canonical JSON. */
@@ -72,7 +76,7 @@ export interface SignedParts {
   readonly receiptSignature: string;
 }
 
-/** Renders the response to one request. Stores the request parameters that affect rendering. */
+/** Renders the response to one request. Created by the parser, because request parameters affect the rendering. */
 export interface AnswerFormat {
   /** Prefix of response ids, such as `chatcmpl-`. */
   readonly idPrefix: string;
@@ -81,12 +85,12 @@ export interface AnswerFormat {
   stream(responseMetadata: ResponseMetadata): StreamRenderer;
   plain(responseMetadata: ResponseMetadata): PlainRenderer;
   /**
-   * End of a stream after its signed bytes: the signature, and the format's terminator if any.
+   * The end of a stream, after the signed bytes: the signature, and the format's terminator if any.
    *
-   * @param form Only for formats with a signature event. Default: `event`.
+   * @param form Formats without a signature event ignore this parameter. Default: `event`.
    */
   signatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form?: SignatureForm): string;
-  /** Error event inside a started stream, without a terminator. */
+  /** Error event in a stream that has already started, without a terminator. */
   streamError(error: ApiError, requestId?: string): string;
 }
 
@@ -98,28 +102,28 @@ interface Parsed<Request, Params> {
   readonly ignored: readonly string[];
 }
 
-/** `answer`: the body of `/v1/responses` selects one of two response formats. */
+/** A parsed request for text. The body decides about `answer`, because `/v1/responses` has two response formats. */
 export type ParsedRequest = Parsed<TextRequest, RequestParams>;
-/** A request for embeddings. The response is never streamed. */
+/** A parsed request for embeddings. The response is never streamed. */
 export type ParsedEmbeddings = Parsed<EmbeddingRequest, RequestParams>;
-/** A request for images, never streamed. `model` null: the coordinator chooses, and names the model in the job context. */
+/** A parsed request for images, never streamed. If `model` is null, the coordinator chooses the model. */
 export type ParsedImages = Parsed<
   ImageRequest,
   Omit<RequestParams, 'model'> & { readonly model: string | null; readonly image: ImageRequestParams }
 >;
 
 export interface ParseOptions {
-  /** Default: `ignore`. The coordinator refuses unknown members before a provider sees the request. */
+  /** Default: `ignore`. The coordinator refuses unknown members; providers ignore them. */
   readonly unknownMembers?: UnknownMembers;
-  /** Images for `https` URLs. Left out: URLs are refused. */
+  /** Returns the image for an `https` URL. Absent: URLs are refused. */
   readonly imageAt?: ImageUrlResolver;
 }
 
-/** The format of an endpoint. */
+/** Parser and error renderer of an endpoint. */
 export interface Format<Request> {
-  /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
+  /** Parses a body. Throws RequestError, which names the field but contains no values of the request. */
   parse(body: Uint8Array, options?: ParseOptions): Request;
-  /** Error response before the first byte. `requestId` appears if the format has such a member. */
+  /** Error response before the first byte of a response. Formats without a member for `requestId` ignore it. */
   error(error: ApiError, requestId?: string): HttpError;
 }
 
@@ -127,7 +131,7 @@ export type TextFormat = Format<ParsedRequest>;
 export type EmbeddingFormat = Format<ParsedEmbeddings>;
 export type ImageFormat = Format<ParsedImages>;
 
-/** The format of a response without events: only `idPrefix` is used. */
+/** `AnswerFormat` of endpoints that never stream and render their body directly. Only `idPrefix` may be used. */
 export function answerWithoutEvents(idPrefix: string): AnswerFormat {
   const fail = (): never => {
     throw new Error(`a response ${idPrefix} has no events`);

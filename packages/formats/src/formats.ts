@@ -1,4 +1,4 @@
-/** The format of each endpoint, and the error shape of each path. */
+/** Selects the format of an endpoint, and the error format of a path. */
 import type { Endpoint, ModelType } from '@inference/protocol';
 import { parseChatCompletion } from './chat-completions/parse.js';
 import { parseCompletion } from './completions/parse.js';
@@ -12,7 +12,7 @@ import { parseImages } from './images/parse.js';
 import { parseCountTokens, parseMessages } from './messages/parse.js';
 import { parseResponses } from './responses/parse.js';
 
-/** Endpoints with generated text. */
+/** Endpoints that use text models. */
 export type TextEndpoint = Exclude<Endpoint, '/v1/embeddings' | '/v1/images/generations'>;
 
 type Formats = Readonly<Record<TextEndpoint, TextFormat>> & {
@@ -60,9 +60,9 @@ export function modelTypeOf(endpoint: Endpoint): ModelType {
 }
 
 /**
- * Error in the shape that clients of the path expect, also for unknown paths.
+ * Error response in the format that clients of the path expect. Unknown paths get OpenAI's format.
  *
- * @param messagesClient Whether a client of a shared path uses the Messages format.
+ * @param messagesClient Whether the client uses the Messages format. Matters for paths that clients of both formats use.
  */
 export function errorAt(path: string, error: ApiError, requestId?: string, messagesClient = false): HttpError {
   if (path.startsWith('/oauth/')) return oauthError(error);

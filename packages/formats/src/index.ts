@@ -1,4 +1,8 @@
-/** The public formats: request schemas and the exact bytes of every response. Pure: no Node modules, files, sockets or processes. */
+/**
+ * Public HTTP formats: request parsers, internal requests, output filters, response renderers, errors and OpenAPI.
+ *
+ * Pure: uses no Node modules, files, sockets or processes.
+ */
 
 export { DEFAULT_MAX_TOKENS, MAX_CHOICES } from './choices.js';
 export * from './console/index.js';

@@ -1,8 +1,8 @@
-/** Content of prompt messages: joins parts, and finds their texts and images. */
+/** Functions on message content: joining parts, extracting texts and images, inserting fetched images. */
 import type { ImageUrlResolver } from './input-images/image-reader.js';
 import type { ChatMessage, ContentPart, InputImage, MessageContent, TextRequest } from './request.js';
 
-/** Joins neighbouring texts with line feeds. Content without images becomes a single string. */
+/** Joins adjacent text parts with line feeds. Content without images becomes a single string. */
 export function joinedContent(parts: readonly ContentPart[]): MessageContent {
   const joined: ContentPart[] = [];
   for (const part of parts) {
@@ -15,7 +15,7 @@ export function joinedContent(parts: readonly ContentPart[]): MessageContent {
   return joined.length === 1 && first.type === 'text' ? first.text : joined;
 }
 
-/** The texts of the content, joined with line feeds. Images are left out. */
+/** The text of the content, without images. Text parts are joined with line feeds. */
 export function contentText(content: MessageContent): string {
   if (typeof content === 'string') return content;
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
@@ -33,7 +33,7 @@ export function imagesOfRequest({ prompt }: Pick<TextRequest, 'prompt'>): readon
   return prompt.type === 'chat' ? imagesOf(prompt.messages) : [];
 }
 
-/** The request with the data of its images at URLs. */
+/** Copy of the request in which images at URLs have their fetched data. */
 export function withFetchedImages(request: TextRequest, imageAt: ImageUrlResolver): TextRequest {
   const { prompt } = request;
   if (prompt.type !== 'chat') return request;
@@ -50,7 +50,7 @@ function fetchedPart(part: ContentPart, imageAt: ImageUrlResolver): ContentPart 
   return { type: 'image', image: { ...part.image, ...imageAt(url, field) } };
 }
 
-/** Bytes of a request body without the data of its images: an upper bound of its text. */
+/** Size of a request body without the base64 data of images. Upper bound for the size of its text. */
 export function textBytesOf(request: Pick<TextRequest, 'prompt'>, bodyBytes: number): number {
   const data = imagesOfRequest(request).reduce((sum, { base64, url }) => sum + (url === undefined ? base64.length : 0), 0);
   return bodyBytes - data;

@@ -1,4 +1,4 @@
-/** The `usage` member of chat and legacy completions and of the usage chunk. */
+/** Builds the `usage` member of chat and legacy completions, also for the usage chunk of a stream. */
 import type { FinishEvent } from './output-event.js';
 
 export function openAiUsage({ usage, hiddenTokens }: FinishEvent) {

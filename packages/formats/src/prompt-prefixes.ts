@@ -1,22 +1,26 @@
-/** `hashPromptPrefixes`: hashes of a prompt's beginnings, by blocks. The next turn of a conversation starts with the same hashes. */
+/**
+ * `hashPromptPrefixes` hashes the prefixes of a prompt, in whole blocks, for prefix affinity.
+ *
+ * The next turn of a conversation has the same hashes at its start, so the coordinator finds providers with cached prefixes.
+ */
 import type { ChatMessage, MessageContent, TextRequest } from './request.js';
 
 interface PrefixBlock {
-  /** Hash of the prompt up to here. */
+  /** Hash of the prompt up to the end of this block. */
   readonly digest: string;
-  /** Length of the prompt up to here. */
+  /** Length of the prompt up to the end of this block. */
   readonly characters: number;
 }
 
-/** Characters of a block. Shorter prefixes are not worth matching. */
-const BLOCK = 1024;
-/** Block sizes grow with the prompt: about this many blocks per doubling. */
-const FINENESS = 32;
+/** Minimum characters of a block. Shorter prefixes are not worth matching. */
+const MIN_BLOCK_CHARACTERS = 1024;
+/** Block sizes grow with the prompt, so that each doubling of its length has about this many blocks. */
+const BLOCKS_PER_DOUBLING = 32;
 
 /**
- * Hashes of a request's prefixes, the shortest first. The last block counts only if complete.
+ * Hashes of a prompt's prefixes, the shortest first. An incomplete last block is left out.
  *
- * @param start Key that every digest depends on.
+ * @param start Key that is part of every hash.
  */
 export function hashPromptPrefixes(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
   const text = promptText(request, hash);
@@ -24,7 +28,7 @@ export function hashPromptPrefixes(request: TextRequest, start: string, hash: (t
   let digest = start;
   let from = 0;
   for (;;) {
-    const to = from + BLOCK * Math.max(1, Math.floor(from / (BLOCK * FINENESS)));
+    const to = from + MIN_BLOCK_CHARACTERS * Math.max(1, Math.floor(from / (MIN_BLOCK_CHARACTERS * BLOCKS_PER_DOUBLING)));
     if (to > text.length) return chain;
     digest = hash(`${start}${digest}${text.slice(from, to)}`);
     chain.push({ digest, characters: to });
@@ -32,7 +36,7 @@ export function hashPromptPrefixes(request: TextRequest, start: string, hash: (t
   }
 }
 
-/** Unambiguous text of all prompt inputs, in order. */
+/** Text of all inputs of the prompt, in order. */
 function promptText({ prompt, tools, thinking }: TextRequest, hash: (text: string) => string): string {
   if (prompt.type === 'text') return prompt.suffix === undefined ? `text ${prompt.text}` : `infill ${prompt.text}${prompt.suffix}`;
   const head = `chat ${thinking} ${tools.length === 0 ? '' : JSON.stringify(tools)}`;
@@ -52,13 +56,13 @@ function messageText(message: ChatMessage, hash: (text: string) => string): stri
   }
 }
 
-/** Times that an image's hash is repeated: at 64 characters, an image has the weight of 256 tokens. */
-const IMAGE_WEIGHT = 16;
+/** Repetitions of an image's hash in the text. A hash has 64 characters, so an image counts like 256 tokens. */
+const IMAGE_HASH_REPETITIONS = 16;
 
 /**
- * Characters hashed at the beginning and at the end of an image's data. Hashing all would take milliseconds per megabyte.
+ * Number of base64 characters that are hashed at each end of an image. Hashing everything would take milliseconds per megabyte.
  *
- * Images of one length that differ in between are rare: PNG ends with a checksum, and others are compressed.
+ * Different images of equal length rarely agree at both ends: the data is compressed, and PNG ends with a checksum.
  */
 const HASHED_CHARACTERS = 32_768;
 
@@ -67,13 +71,13 @@ function imageHash(base64: string, hash: (text: string) => string): string {
   return hash(`${base64.length} ${base64.slice(0, HASHED_CHARACTERS)}${base64.slice(-HASHED_CHARACTERS)}`);
 }
 
-/** Images count by a hash of their data. */
+/** Text of message content, with hashes instead of images. */
 function contentText(content: MessageContent, hash: (text: string) => string): string {
   if (typeof content === 'string') return `${content.length} ${content}`;
   const parts = content.map((part) =>
     part.type === 'text'
       ? `${part.text.length} ${part.text}`
-      : `image ${part.image.detail} ${imageHash(part.image.base64, hash).repeat(IMAGE_WEIGHT)}`,
+      : `image ${part.image.detail} ${imageHash(part.image.base64, hash).repeat(IMAGE_HASH_REPETITIONS)}`,
   );
   return parts.join('\n');
 }

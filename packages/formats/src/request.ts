@@ -1,34 +1,34 @@
-/** The internal job of all text formats: engine parameters only, nothing about rendering. */
+/** Internal requests, to which the parsers convert all public formats. Contain only what the engine needs, nothing about rendering. */
 import type { InputImageType } from '@inference/protocol';
 
-/** A tool call of the model. */
+/** A tool call by the model. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** JSON text as generated; clients may send back invalid JSON. */
+  /** JSON text as generated. May be invalid JSON, also in requests. */
   readonly arguments: string;
 }
 
 export type { InputImageType };
 
-/** An image in a prompt. Structure, size and dimensions are checked; the pixels are not decoded. */
+/** An image in a prompt. Structure, size and dimensions were checked without decoding pixels. */
 export interface InputImage {
   readonly mediaType: InputImageType;
-  /** Canonical base64 of the encoded image. */
+  /** Canonical base64 of the image file. */
   readonly base64: string;
   readonly detail: 'auto' | 'low' | 'high';
-  /** Path of the part in the client's request, such as `messages[0].content[1]`. */
+  /** Path of the image's part in the client's request, such as `messages[0].content[1]`. */
   readonly field: string;
-  /** URL in the request, in place of the data. */
+  /** The image's URL, if the request has a URL instead of data. */
   readonly url?: string;
-  /** Pixels that the header declares. Absent for an image at a URL. */
+  /** Number of pixels according to the file's header. Absent for an image at a URL. */
   readonly pixels?: number;
 }
 
-/** Neighbouring texts are joined, so that no text part follows another. */
+/** Part of message content. Adjacent text parts are joined, so no text part follows another. */
 export type ContentPart = { readonly type: 'text'; readonly text: string } | { readonly type: 'image'; readonly image: InputImage };
 
-/** A string without images; otherwise parts in order, at least one of them an image. */
+/** A string if there are no images; otherwise parts in order, at least one of them an image. */
 export type MessageContent = string | readonly ContentPart[];
 
 export type ChatMessage =
@@ -37,7 +37,7 @@ export type ChatMessage =
   | {
       readonly role: 'assistant';
       readonly content: string;
-      /** Reasoning before the text, or null. */
+      /** Reasoning before the text; null: none. */
       readonly reasoning: string | null;
       readonly toolCalls: readonly ToolCall[];
     }
@@ -45,26 +45,26 @@ export type ChatMessage =
       readonly role: 'tool';
       readonly content: MessageContent;
       readonly toolCallId: string;
-      /** Name of the called tool, or null without an earlier call of this id. */
+      /** Name of the called tool; null if the conversation has no call with this id. */
       readonly name: string | null;
-      /** The client reports a failed tool. */
+      /** Whether the tool failed. */
       readonly isError: boolean;
     };
 
-/** Input that the model continues. */
+/** Input of a text model. */
 export type Prompt =
-  /** At least one message, rendered by the model's chat template. System messages may occur anywhere. */
+  /** At least one message, rendered with the model's chat template. System messages may be at any position. */
   | {
       readonly type: 'chat';
       readonly messages: readonly ChatMessage[];
-      /** The last message is the start of the response, without calls. Its turn stays open, and the output excludes the message. */
+      /** The model continues the last message, which is of the assistant and has no calls. The output excludes the message itself. */
       readonly continuesLast: boolean;
     }
-  /** Text to continue as is, without a template. */
+  /** Text that the model continues, without a chat template. */
   | {
       readonly type: 'text';
       readonly text: string;
-      /** Text after the output, which the model fills in between. Absent: none. */
+      /** Text after the output, for fill-in-the-middle. Absent: none. */
       readonly suffix?: string;
     };
 
@@ -75,18 +75,18 @@ export interface Tool {
   readonly name: string;
   readonly description: string | null;
   readonly parameters: JsonSchema;
-  /** Arguments must be valid against `parameters`. */
+  /** Whether the arguments of a call must match `parameters`. */
   readonly strict: boolean;
 }
 
 export type ToolChoice =
-  /** The model decides. Also the value where there are no tools. */
+  /** The model decides. Also used if there are no tools. */
   | { readonly type: 'auto' }
-  /** Tools are described to the model, but calls are not permitted. */
+  /** The model sees the tools, but must not call any. */
   | { readonly type: 'none' }
   /** The model must make at least one call. */
   | { readonly type: 'required' }
-  /** A call of the named tool. */
+  /** The model must call the named tool. */
   | { readonly type: 'named'; readonly name: string };
 
 export type ResponseFormat =
@@ -98,91 +98,91 @@ export type ResponseFormat =
       readonly name: string;
       readonly schema: JsonSchema;
       readonly strict: boolean;
-      /** Member of the schema in the request, if not the format's own. */
+      /** The request member with the schema, for error messages, if not the format's usual member. */
       readonly field?: string;
     }
-  /** One of these texts, exactly. */
+  /** Exactly one of these texts. */
   | { readonly type: 'choice'; readonly choices: readonly string[]; readonly field: string }
-  /** A text that matches the regular expression (ECMA-262) as a whole. */
+  /** A text that the regular expression (ECMA-262) matches as a whole. */
   | { readonly type: 'regex'; readonly pattern: string; readonly field: string };
 
 /** Sampling parameters; null: not requested. */
 export interface Sampling {
-  /** 0 to 2; 0 is greedy. */
+  /** 0 to 2; 0 means greedy sampling. */
   readonly temperature: number;
-  /** Nucleus mass, above 0 and up to 1. */
+  /** Above 0, up to 1: cumulative probability for nucleus sampling. */
   readonly topP: number | null;
   /** At least 1: number of most probable tokens to sample from. */
   readonly topK: number | null;
   /** Above 0, up to 1: minimum probability relative to the most probable token. */
   readonly minP: number | null;
-  /** Added to the logits of tokens by vocabulary index. */
+  /** Biases that are added to the logits of tokens. Tokens are indices in the model's vocabulary. */
   readonly logitBias: readonly (readonly [token: number, bias: number])[];
-  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce the value. */
+  /** Integer from -2^63 to 2^63. Engines with fewer seed bits reduce the value. */
   readonly seed: number | null;
   /** -2 to 2. */
   readonly frequencyPenalty: number | null;
   /** -2 to 2. */
   readonly presencePenalty: number | null;
-  /** Above 0: divides logits of tokens already in the output (multiplies negative logits). */
+  /** Above 0. Divides positive logits, and multiplies negative logits, of tokens that already occurred. */
   readonly repetitionPenalty: number | null;
 }
 
-/** The internal job of every text format. */
+/** Internal request of all formats that use text models. */
 export interface TextRequest {
-  /** `count` generates no output: only the tokens of the prompt are counted. */
+  /** `count`: only count the tokens of the prompt. */
   readonly task: 'generate' | 'count';
   readonly model: string;
   readonly stream: boolean;
-  /** Maximum tokens of each choice. */
+  /** Maximum output tokens per choice; null if the request has no limit. */
   readonly maxTokens: number | null;
-  /** Independent outputs for the prompt, 1 to `MAX_CHOICES`. */
+  /** Number of independent outputs for the prompt, 1 to `MAX_CHOICES`. */
   readonly choices: number;
   readonly prompt: Prompt;
   readonly tools: readonly Tool[];
   readonly toolChoice: ToolChoice;
-  /** False: at most one call per response. */
+  /** False: at most one tool call per response. */
   readonly parallelToolCalls: boolean;
   readonly responseFormat: ResponseFormat;
   readonly sampling: Sampling;
-  /** Number of alternatives per token (0 to 20); null: no log probabilities. */
+  /** Number of alternative tokens with log probabilities, 0 to 20; null: no log probabilities. */
   readonly logprobs: number | null;
-  /** Chat template argument of models with optional thinking; null: the model's default. */
+  /** Whether models with optional thinking should think; null: the model's default. Passed to the chat template. */
   readonly thinking: boolean | null;
-  /** Up to sixteen, none empty, none twice. */
+  /** Up to 16 distinct stop sequences, none of them empty. */
   readonly stop: readonly string[];
 }
 
-/** The internal job of a request for vectors. */
+/** Internal request for embeddings. */
 export interface EmbeddingRequest {
   readonly task: 'embed';
   readonly model: string;
-  /** Texts, or tokens of the model's vocabulary. At least one, none empty. */
+  /** Texts, or arrays of tokens of the model's vocabulary. At least one; none is empty. */
   readonly inputs: readonly (string | readonly number[])[];
-  /** Numbers in each vector; null: as many as the model makes. */
+  /** Length of each vector; null: the model's default. */
   readonly dimensions: number | null;
-  /** How the vectors are written: as JSON numbers, or as base64 of little-endian 32-bit floats. */
+  /** Encoding of the vectors: JSON numbers, or base64 of little-endian 32-bit floats. */
   readonly encoding: 'float' | 'base64';
 }
 
-/** Pixels as `<width>x<height>`; `auto`: the model's default; null: not requested. */
+/** Image size in pixels; `auto`: the model's default; null: not specified. */
 export type ImageSize = `${number}x${number}` | 'auto' | null;
 
-/** The internal job of a request for images. */
+/** Internal request for images. */
 export interface ImageRequest {
   readonly task: 'image';
-  /** Null: the model of the job context. */
+  /** Null if the request names no model; the job context then names it. */
   readonly model: string | null;
   /** 1 to 32,000 characters, not only white space. */
   readonly prompt: string;
   /** 1 to 4. */
   readonly count: number;
-  /** Resolved for a model by `imageSizeOf`. */
+  /** `imageSizeOf` resolves the value for a model. */
   readonly size: ImageSize;
   readonly format: 'png' | 'jpeg' | 'webp';
-  /** `url`: the response contains the URLs of the job context; `b64_json`: the image data. */
+  /** `url`: the response contains URLs from the job context. `b64_json`: the response contains the image data. */
   readonly responseFormat: 'url' | 'b64_json';
-  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce the value. Null: random. */
+  /** Integer from -2^63 to 2^63. Engines with fewer seed bits reduce the value. Null: random. */
   readonly seed: number | null;
   /** Higher quality takes more steps; null: the model's default. */
   readonly quality: 'low' | 'medium' | 'high' | null;

@@ -1,10 +1,14 @@
-/** Routing preferences of a request, in the form of OpenRouter (openrouter.ai/docs/features/provider-routing): `provider` and `models`. */
+/**
+ * Routing preferences of a request: the members `provider` and `models`, as in OpenRouter.
+ *
+ * Source: openrouter.ai/docs/features/provider-routing.
+ */
 import Type, { type Static } from 'typebox';
 import { isPresent } from './errors/refusal.js';
 import { flag, model, nullable } from './fields.js';
 import { memberTable } from './members/member-table.js';
 
-/** Bounds the lists, and so the work of one placement. */
+/** Limits the lists, and thereby the work of one placement. */
 const MAX_NAMES = 32;
 const MAX_FALLBACK_MODELS = 8;
 
@@ -12,7 +16,7 @@ const names = nullable(
   Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: MAX_NAMES }),
   `an array of up to ${MAX_NAMES} provider ids or serial numbers`,
 );
-/** OpenRouter's SDKs send text, others numbers. */
+/** OpenRouter's SDKs send strings, other clients send numbers. */
 const usd = nullable(
   Type.Union([Type.Number({ minimum: 0, maximum: 1_000_000_000 }), Type.String({ pattern: '^\\d{1,9}(\\.\\d{1,12})?$' })]),
   'a number of USD, at least 0',
@@ -30,26 +34,26 @@ const SortConfigSchema = Type.Object(
 
 export const ProviderPreferencesSchema = Type.Object(
   {
-    /** Only these providers. */
+    /** Use only these providers. */
     only: names,
-    /** Never these providers. */
+    /** Never use these providers. */
     ignore: names,
-    /** These providers first, in this order. */
+    /** Try these providers first, in this order. */
     order: names,
-    /** False: one attempt, on the first choice. */
+    /** False: make only one attempt, on the first choice. */
     allow_fallbacks: flag,
     quantizations: nullable(Type.Array(Type.String({ minLength: 1, maxLength: 32 }), { maxItems: 16 }), 'an array of up to 16 labels'),
     max_price: nullable(MaxPriceSchema, 'an object with prompt, completion, image or request'),
-    /** Not in OpenRouter. */
+    /** Extension; OpenRouter has no trust levels. */
     min_trust: nullable(Type.Enum(['self_signed', 'hardware']), 'self_signed or hardware'),
     sort: nullable(Type.Union([SortSchema, SortConfigSchema]), 'one of price, throughput, latency'),
-    /** Always satisfied: every provider takes every supported parameter. */
+    /** Has no effect, because all providers support the same parameters. */
     require_parameters: flag,
   },
   { description: 'an object' },
 );
 
-/** Members of the formats of text and vectors; images take `provider` only. */
+/** Request members of all formats. Image requests have only `provider`. */
 export const ROUTING_FIELDS = {
   provider: nullable(ProviderPreferencesSchema, 'an object with routing preferences'),
   models: nullable(Type.Array(model, { maxItems: MAX_FALLBACK_MODELS }), `an array of up to ${MAX_FALLBACK_MODELS} models`),
@@ -57,7 +61,7 @@ export const ROUTING_FIELDS = {
 
 const SORT = { advice: 'Use sort.' };
 
-/** Members of `provider` that no provider here can promise are refused by name. */
+/** Member table of `provider`. Refuses preferences that this network cannot guarantee. */
 export const PROVIDER_PREFERENCES = memberTable({
   schema: ProviderPreferencesSchema,
   refused: {
@@ -74,32 +78,36 @@ export const PROVIDER_PREFERENCES = memberTable({
   refusesUnknown: true,
 });
 
-/** Preferences of one request. Names are provider ids or serial numbers. */
+/** Routing preferences of one request. Providers are named by id or serial number. */
 export interface RoutingPreferences {
-  /** Models to try after `model`, in order, none twice. */
+  /** Distinct models to try after `model`, in order. */
   readonly fallbackModels: readonly string[];
   /** Null: any provider. */
   readonly only: readonly string[] | null;
   readonly ignore: readonly string[];
   readonly order: readonly string[];
   readonly allowsFallbacks: boolean;
-  /** Lower-case labels of offers. Null: any. */
+  /** Quantization labels in lower case. Null: any. */
   readonly quantizations: readonly string[] | null;
   readonly maxPrice: MaxPrice | null;
   readonly minTrust: 'self_signed' | 'hardware' | null;
   readonly sort: 'price' | 'throughput' | 'latency' | null;
-  /** Members of the request, unchanged: `only`, `sort`. */
+  /** Names of the members of `provider` that the request has, such as `only` and `sort`. */
   readonly given: readonly string[];
 }
 
-/** Whole micro-USD per million tokens, or per image; null: no limit. Limits per request or audio always hold: nothing is charged. */
+/**
+ * Maximum prices in micro-USD, per million tokens or per image; null: no limit.
+ *
+ * Limits per request and for audio are always met, because neither is charged.
+ */
 export interface MaxPrice {
   readonly promptPerMillion: number | null;
   readonly completionPerMillion: number | null;
   readonly perImage: number | null;
 }
 
-/** The preferences of a request; undefined: none given. */
+/** Reads the preferences of a request. `routing` is absent if there are none. */
 export function routingOf(body: {
   readonly model: string;
   readonly provider?: Static<typeof ROUTING_FIELDS.provider>;
@@ -126,7 +134,7 @@ export function routingOf(body: {
   };
 }
 
-/** Empty lists mean no preference, as in OpenRouter. */
+/** Whether the value means no preference. Empty lists do, as in OpenRouter. */
 function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || (Array.isArray(value) && value.length === 0);
 }
@@ -135,7 +143,7 @@ function listOf(list: readonly string[] | null | undefined): readonly string[] |
   return list === null || list === undefined || list.length === 0 ? null : list;
 }
 
-/** Labels of this network for OpenRouter's names. */
+/** This network's quantization labels for OpenRouter's names. */
 const LABELS: Readonly<Record<string, readonly string[]>> = {
   int4: ['4bit'],
   int8: ['8bit'],
@@ -152,7 +160,7 @@ function maxPriceOf({ prompt, completion, image }: Static<typeof MaxPriceSchema>
   return { promptPerMillion: microUsdOf(prompt), completionPerMillion: microUsdOf(completion), perImage: microUsdOf(image) };
 }
 
-/** Rounded down to whole micro-USD, the unit of prices. The tolerance undoes binary rounding: 0.29 × 10⁶ is 289,999.99…. */
+/** Converts USD to micro-USD, rounded down. The tolerance compensates binary rounding: 0.29 × 10⁶ is 289,999.99…. */
 function microUsdOf(usd: number | string | null | undefined): number | null {
   return usd === null || usd === undefined ? null : Math.floor(Number(usd) * 1_000_000 + 1e-4);
 }

@@ -1,9 +1,13 @@
-/** Checks a value against a TypeBox schema. The error names the field (`messages[0].content`) and quotes the `description`. */
+/**
+ * `schemaCheck` validates values against a TypeBox schema, with readable errors: "messages[0].content must be a string.".
+ *
+ * The text after "must be" is the `description` in the schema.
+ */
 import { lazyValidator } from '@inference/protocol';
 import type { Static, TSchema } from 'typebox';
 import { RequestError } from './errors/errors.js';
 
-/** Makes a check, compiled at first use, that returns the typed value, or throws RequestError `invalid_request`. */
+/** Returns a check that returns the typed value, or throws RequestError `invalid_request`. Compiles the schema at first use. */
 export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
   const validatorOf = lazyValidator(schema);
   return (value) => {
@@ -13,7 +17,7 @@ export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unk
   };
 }
 
-/** Names safe to echo in an error. */
+/** Names that an error may repeat. Other names may be client content. */
 const FIELD_NAME = /^[a-z][a-z0-9_]{0,39}$/i;
 
 interface SchemaError {
@@ -43,7 +47,7 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
 /** Maximum fields that an error lists. */
 const MAX_LISTED_FIELDS = 12;
 
-/** In a union, the object may be meant for another branch, so that its description says more. */
+/** Whether the error is an unknown member. Not within a union: the object may belong to another branch, so the description helps more. */
 function isUnknownMember({ keyword, schemaPath }: SchemaError): boolean {
   return keyword === 'boolean' && schemaPath.endsWith('/additionalProperties') && !/\/(?:any|one)Of\//.test(schemaPath);
 }
@@ -62,14 +66,14 @@ interface NamedError extends SchemaError {
   readonly isNamed: boolean;
 }
 
-/** An unexpected member is reported at its object, unless its name looks like a field name: names are client text. */
+/** If the name of an unknown member may be client content, moves the error to the object that contains the member. */
 function ofNamedField(error: SchemaError): NamedError {
   const name = error.instancePath.lastIndexOf('/');
   if (error.keyword !== 'boolean' || FIELD_NAME.test(error.instancePath.slice(name + 1))) return { ...error, isNamed: true };
   return { ...error, instancePath: error.instancePath.slice(0, name), isNamed: false };
 }
 
-/** Unions report every branch; the branch with the deepest path is probably the intended branch. */
+/** Unions report errors of every branch. The branch with the deepest path is probably the intended one. */
 function deepestError(errors: readonly NamedError[]): NamedError | null {
   const [first, ...others] = errors;
   if (first === undefined) return null;
@@ -87,7 +91,7 @@ function missingProperty(error: SchemaError): string | null {
   return Array.isArray(names) && typeof names[0] === 'string' ? names[0] : null;
 }
 
-/** `/messages/0/content` as `messages[0].content`, up to the first step that does not look like a field name. */
+/** Converts `/messages/0/content` to `messages[0].content`, up to the first step that may be client content. */
 function paramOf(instancePath: string): string {
   const steps = instancePath.split('/').slice(1);
   const unnamed = steps.findIndex((step) => !/^\d+$/.test(step) && !FIELD_NAME.test(step));
@@ -100,14 +104,14 @@ function paramOf(instancePath: string): string {
 
 interface Description {
   readonly text: string;
-  /** Number of names and indices in the path of the described value. */
+  /** Number of steps in the path of the described value. */
   readonly depth: number;
 }
 
-/** Keywords whose schemas describe a member or an element. */
+/** Schema keywords that lead to a member or an element, one level deeper in the value. */
 const DESCENDING: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'additionalProperties', 'items']);
 
-/** The description of the innermost described value on the way to a place in the schema. That of a union covers its branches. */
+/** The innermost description on the path to `schemaPath`. The description of a union takes precedence over its branches. */
 function descriptionAt(schema: TSchema, schemaPath: string): Description | null {
   let node: unknown = schema;
   let depth = 0;
@@ -121,7 +125,7 @@ function descriptionAt(schema: TSchema, schemaPath: string): Description | null 
   return description;
 }
 
-/** The first names and indices of a path. */
+/** The first `depth` steps of a path. */
 function pathUpTo(instancePath: string, depth: number): string {
   return instancePath
     .split('/')

@@ -1,11 +1,11 @@
-/** The signature of a response in a stream: as members of an event, or as an SSE comment. */
+/** Renders the response signature in a stream: as members of an event, or as an SSE comment. */
 import type { SignedParts } from './format.js';
 
 export function signatureMembers({ signature, responseSha256, receipt, receiptSignature }: SignedParts) {
   return { se_signature: signature, response_hash: responseSha256, receipt, receipt_signature: receiptSignature };
 }
 
-/** Comment block for formats whose clients reject unknown events. The comment and everything after are unsigned. */
+/** SSE comment with the signature, for formats whose clients reject unknown events. Bytes from the comment on are not signed. */
 export function signatureComment(signed: SignedParts): string {
   return `: inference-signature ${JSON.stringify(signatureMembers(signed))}\n\n`;
 }

@@ -1,11 +1,11 @@
-/** Rules for tools that all formats share. */
+/** Validation of tools and tool choice that all formats share. */
 import { refuse, reject } from './errors/refusal.js';
 import type { Tool, ToolChoice } from './request.js';
 
-/** Parameters of a tool without arguments. */
+/** JSON Schema for a tool without parameters. */
 export const NO_PARAMETERS = { type: 'object', properties: {} } as const;
 
-/** Throws RequestError for duplicate tool names. */
+/** Throws RequestError on duplicate tool names. */
 export function requireDistinctNames(tools: readonly Tool[], field = 'tools'): void {
   const names = new Set<string>();
   for (const { name } of tools) {
@@ -14,17 +14,17 @@ export function requireDistinctNames(tools: readonly Tool[], field = 'tools'): v
   }
 }
 
-/** Refuses a tool type. Throws RequestError. */
+/** Throws RequestError for an unsupported tool type. */
 export function refuseToolType(type: string, path: string): never {
   return refuse(path, `${path} is ${quotedType(type)}, which is not supported here. Remove it, or offer it as a function.`);
 }
 
-/** Echoes only type-like names; other text in this place is client content. */
+/** Phrase for an error message. Repeats the type only if it looks like one; otherwise it may be client content. */
 export function quotedType(type: string): string {
   return /^[a-z][a-z0-9_.:-]{0,63}$/i.test(type) ? `a tool of type "${type}"` : 'a tool of a type that is not known';
 }
 
-/** The tool choice, if possible with the tools. Throws RequestError for a required call without a suitable tool. */
+/** Returns the tool choice. Throws RequestError if it requires a call and no suitable tool exists. */
 export function choiceAmong(tools: readonly Tool[], choice: ToolChoice): ToolChoice {
   switch (choice.type) {
     case 'required':
@@ -43,7 +43,7 @@ export function choiceAmong(tools: readonly Tool[], choice: ToolChoice): ToolCho
   }
 }
 
-/** Tools with these names. Throws RequestError for an unknown name. */
+/** Tools with these names. Throws RequestError on an unknown name. */
 export function toolsNamed(tools: readonly Tool[], names: readonly string[]): readonly Tool[] {
   const allowed = new Set(names);
   const chosen = tools.filter(({ name }) => allowed.has(name));

@@ -12,7 +12,7 @@ function parse(body: unknown) {
   return format.parse(utf8(typeof body === 'string' ? body : JSON.stringify(body)));
 }
 
-/** The request with these members on top of the two that are required. */
+/** Minimal request, extended by these members. */
 function parseWith(members: object) {
   return parse({ model: 'm', messages, ...members }).request;
 }

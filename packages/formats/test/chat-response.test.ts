@@ -34,7 +34,7 @@ const output: OutputEvent[] = [
 const content = 'Héllo 😀\n"\\ \u2028 \u0085 data: [DONE]\n\n';
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 
-/** Renders the output as the SDK's own request asks for it, the way provider and coordinator do together. */
+/** Renders the output for the SDK's request, as provider and coordinator do together. */
 function answer(events: readonly OutputEvent[] = output, end = written.signatureEvent(responseMetadata, signed)) {
   return sdkClient((body) => {
     const { request, answer: asked } = format.parse(body);

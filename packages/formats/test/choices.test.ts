@@ -1,4 +1,4 @@
-/** `n`: several choices of one request, through the official SDK. */
+/** Requests for several choices (`n`), through the official SDK. */
 import { describe, expect, it } from 'vitest';
 import { formatFor } from '../src/formats.js';
 import type { OutputEvent } from '../src/output-event.js';
@@ -106,7 +106,7 @@ describe('chat completions', () => {
   it('are collected by the helper of the SDK', async () => {
     const stream = clientFor('/v1/chat/completions', events).chat.completions.stream({ model: 'm', messages, n: 3 });
     const { choices } = await stream.finalChatCompletion();
-    // The helper reads empty content as null.
+    // The SDK helper parses empty content as null.
     expect(choices.map(({ message }) => message.content)).toEqual(['one two', null, null]);
   });
 });

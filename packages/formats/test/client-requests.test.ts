@@ -1,4 +1,4 @@
-/** Bodies in the shapes that clients were recorded to send, and what becomes of them. */
+/** Request bodies recorded from real clients, and their parsed requests. */
 import { describe, expect, it } from 'vitest';
 import { RequestError } from '../src/errors/errors.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';

@@ -12,7 +12,7 @@ import { sdkClient } from './sdk-client.js';
 const codes = Object.keys(ERRORS) as ErrorCode[];
 const request = { model: 'm', messages: [{ role: 'user' as const, content: 'Hello' }] };
 
-/** What the SDK throws for an error, and how often it asked. */
+/** The error that the SDK throws, and the number of requests that it sent. */
 async function thrown(code: ErrorCode, details: { retryAfter?: number } = {}) {
   const { status, headers, body } = openAiError(apiError(code, { ...details, param: 'model' }));
   const { client, requests } = sdkClient(() => new Response(body, { status, headers: { ...headers, 'retry-after-ms': '1' } }));

@@ -15,7 +15,7 @@ const parameters = {
   type: 'object' as const,
   properties: { city: { type: 'string' as const }, days: { type: 'array' as const, items: { type: 'number' as const } } },
 };
-/** The package's own types for tools do not hold under exactOptionalPropertyTypes. */
+/** The package's tool types do not compile under exactOptionalPropertyTypes. */
 const tools = {
   weather: tool({ description: 'Weather', inputSchema: jsonSchema(parameters) }),
   time: tool({ description: 'Time', inputSchema: jsonSchema({ type: 'object' as const, properties: {} }) }),

@@ -1,4 +1,4 @@
-/** What the whole network does with a request, in one function: any SDK in front of it parses the real bytes. */
+/** Simulates coordinator and provider in one function, so that SDKs parse the real response bytes. */
 import { RequestError } from '../src/errors/errors.js';
 import type { ParsedRequest } from '../src/format.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
@@ -10,11 +10,11 @@ export const signed = { signature: 'MEUCIQ==', responseSha256: 'ab'.repeat(32), 
 
 export interface Gateway {
   readonly fetch: (url: unknown, init?: { readonly body?: unknown }) => Promise<Response>;
-  /** What was asked, in order. */
+  /** Received requests, in order. */
   readonly requests: ParsedRequest[];
 }
 
-/** Answers every request with the output, or with what `end` adds to it in place of the signature. */
+/** Answers every request with the output. `end` replaces the signature at the end of a stream. */
 export function gateway(output: readonly OutputEvent[], end?: (parsed: ParsedRequest) => string): Gateway {
   const requests: ParsedRequest[] = [];
   const fetch = async (url: unknown, init?: { readonly body?: unknown }) => {
@@ -50,7 +50,7 @@ function answer(parsed: ParsedRequest, output: readonly OutputEvent[], end?: (pa
   return new Response(renderer.body(), { headers: { 'content-type': 'application/json' } });
 }
 
-/** The events of a stream, read the plain way. */
+/** Parses the events of a stream. */
 export function eventsOf(stream: string): { readonly event: string | null; readonly data: string }[] {
   return stream
     .split('\n\n')

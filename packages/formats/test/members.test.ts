@@ -1,4 +1,4 @@
-/** Members of requests that are not known, have no effect, or ask for what is not done: none of them vanishes without a word. */
+/** Unknown, ignored and unsupported request members: each is either refused or reported. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CHAT_MEMBERS } from '../src/chat-completions/members.js';

@@ -13,7 +13,7 @@ import * as outputs from './outputs.js';
 const operations = Object.fromEntries(EndpointSchema.anyOf.map(({ const: endpoint }) => [endpoint, inferenceRouteSchema(endpoint)]));
 const schemas = JSON.parse(JSON.stringify(INFERENCE_SCHEMAS));
 
-/** Whether a value fits a schema of the document; null, or what is wrong. */
+/** Validates a value against a schema of the document. Null, or a description of the problem. */
 function problem(name: keyof typeof RESPONSE_SCHEMAS, value: unknown): unknown {
   const schema = Compile(RESPONSE_SCHEMAS[name]);
   return schema.Check(value) ? null : schema.Errors(value);

@@ -1,4 +1,4 @@
-/** Outputs that every format is tried with. */
+/** Model outputs with which all formats are tested. */
 import type { OutputEvent } from '../src/output-event.js';
 
 const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18, cached_tokens: 4 };
@@ -29,7 +29,7 @@ export const calls: OutputEvent[] = [
   { ...finish, reason: 'tool_calls' },
 ];
 
-/** The limit was reached inside a think section. */
+/** The token limit ends the output inside a think section. */
 export const cutInThinking: OutputEvent[] = [start, { type: 'reasoning', text: 'think' }, { ...finish, reason: 'length' }];
 export const stopped: OutputEvent[] = [start, { type: 'text', text: 'one ' }, { ...finish, stopSequence: 'END' }];
 export const empty: OutputEvent[] = [start, finish];

@@ -1,4 +1,4 @@
-/** Seeded texts and their pieces for property tests, so that a failure can be run again. */
+/** Seeded random texts and pieces for property tests. A seed reproduces a failure. */
 import { SeededRandom } from '../../../test/support/seeded-random.js';
 
 export class Random extends SeededRandom {
@@ -9,7 +9,7 @@ export class Random extends SeededRandom {
     return text;
   }
 
-  /** The text cut into pieces of 0 to `maxLength` UTF-16 units. A cut may split a surrogate pair. */
+  /** Splits a text into pieces of 0 to `maxLength` UTF-16 units. A split may divide a surrogate pair. */
   cut(text: string, maxLength: number): string[] {
     const pieces: string[] = [];
     for (let at = 0; at < text.length; ) {

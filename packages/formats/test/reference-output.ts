@@ -9,7 +9,7 @@ export interface Seen {
   readonly stopped: boolean;
 }
 
-/** Stands for a tag; the generated texts do not contain it. */
+/** Placeholder for a tag. Generated texts do not contain this character. */
 const MARK = '\ue000';
 const SPACE = ` \\t\\r\\n`;
 

@@ -15,7 +15,7 @@ function clientOf(output: readonly OutputEvent[], end?: Parameters<typeof gatewa
   };
 }
 
-/** Every member that Open Responses demands of a response. */
+/** All members that Open Responses requires in a response. */
 const MEMBERS =
   'id object created_at completed_at status incomplete_details model previous_response_id instructions output error tools tool_choice truncation ' +
   'parallel_tool_calls text top_p presence_penalty frequency_penalty top_logprobs temperature reasoning usage max_output_tokens max_tool_calls ' +

@@ -17,7 +17,7 @@ export const ANIMATED = {
 
 export const bytesOfBase64 = (base64: string): Buffer => Buffer.from(base64, 'base64');
 
-/** The PNG with other dimensions in its header. */
+/** A PNG whose header has these dimensions. */
 export function resizedPng(width: number, height: number): Buffer {
   const bytes = bytesOfBase64(IMAGES['image/png']);
   bytes.writeUInt32BE(width, 16);

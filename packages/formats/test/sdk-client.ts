@@ -1,13 +1,13 @@
-/** The official SDK in front of a response made here, without a socket. */
+/** Official SDK client whose `fetch` returns a test response, without a socket. */
 import OpenAI from 'openai';
 
 export interface Exchange {
   readonly client: OpenAI;
-  /** Bodies of the requests that the SDK made. */
+  /** Bodies of the requests that the SDK sent. */
   readonly requests: Uint8Array[];
 }
 
-/** A client whose every request gets what `respond` makes of its body. */
+/** Client whose requests are answered by `respond`. */
 export function sdkClient(respond: (body: Uint8Array) => Response): Exchange {
   const requests: Uint8Array[] = [];
   const client = new OpenAI({
@@ -22,7 +22,7 @@ export function sdkClient(respond: (body: Uint8Array) => Response): Exchange {
   return { client, requests };
 }
 
-/** An event stream that arrives in chunks of a few bytes, so that events and characters are cut anywhere. */
+/** Event stream in chunks of a few bytes, so that chunk boundaries fall inside events and characters. */
 export function eventStream(text: string): Response {
   const bytes = new TextEncoder().encode(text);
   const body = new ReadableStream<Uint8Array>({

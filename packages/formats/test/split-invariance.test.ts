@@ -1,4 +1,4 @@
-/** However an output is cut into pieces, every format says the same with it, and streams say what plain responses say. */
+/** The division of an output into pieces does not change a response. Streams and unstreamed responses have equal content. */
 import { describe, expect, it } from 'vitest';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { OutputFilter } from '../src/output/output-filter.js';
@@ -46,7 +46,7 @@ function eventsFor(pieces: readonly string[]): OutputEvent[] {
   ];
 }
 
-/** The answer in bytes: plain, and the stream with the deltas of one place joined. */
+/** Response bytes without streaming, and with streaming after joining adjacent deltas. */
 function answers(endpoint: TextEndpoint, body: object, events: readonly OutputEvent[]) {
   const parsed = formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
   const responseMetadata = responseMetadataOf(parsed);
@@ -57,7 +57,7 @@ function answers(endpoint: TextEndpoint, body: object, events: readonly OutputEv
   return { plain: plain.body(), stream: joined(rendered) };
 }
 
-/** Members that hold pieces, wherever they are in an event. */
+/** Members of events that contain pieces of text. */
 const PIECES = new Set(['content', 'reasoning_content', 'arguments', 'text', 'thinking', 'partial_json', 'delta']);
 
 function joined(stream: string): unknown[] {

@@ -9,7 +9,7 @@ function run(pieces: readonly string[], options: Partial<OutputFilterOptions> = 
   const filter = new OutputFilter({ stop: [], toolCalls, ...options });
   const events = [...pieces.flatMap((piece) => filter.push(piece, 1)), ...filter.end()];
   const calls: { id: string; name: string; arguments: string }[] = [];
-  /** Text, and the place of each call in it. */
+  /** Text with a marker for each call. */
   let text = '';
   for (const event of events) {
     if (event.type === 'text') text += event.text;

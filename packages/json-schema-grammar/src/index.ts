@@ -1,4 +1,8 @@
-/** JSON Schema to context-free grammar, for constrained decoding, and validation of finished values. Pure, except for `node:vm`. */
+/**
+ * Compiles a JSON Schema to a context-free grammar for constrained decoding, and validates finished values.
+ *
+ * Pure, except that validation uses `node:vm` for a time limit.
+ */
 export * from './grammar/index.js';
 export { JsonGrammar } from './grammar/json-grammar.js';
 export { languageOfPattern, PatternError } from './language/pattern-language.js';

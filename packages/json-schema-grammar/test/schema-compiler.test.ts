@@ -20,7 +20,7 @@ function compile(schema: unknown, isStrict = true): Grammar | null {
   }
 }
 
-/** A random text of the grammar, ended by the shortest completion. */
+/** Random text of the grammar, completed by the shortest completion. */
 function write(grammar: Grammar, machine: GrammarMatcher, random: () => number, length: number): string {
   let state = machine.start();
   let text = '';

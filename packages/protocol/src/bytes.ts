@@ -1,9 +1,9 @@
-/** Conversions of bytes and texts, for Node and browsers. Decoders accept only canonical encodings (RFC 4648 section 3.5). */
+/** UTF-8, hexadecimal, base64 and base64url codecs for Node and browsers. Decoders reject non-canonical input (RFC 4648 section 3.5). */
 
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Node's conversions, some twenty times faster than the browser's; null in a browser. */
+/** Node's Buffer, whose conversions are some twenty times faster than portable code; null in a browser. */
 const NodeBuffer = typeof Buffer === 'undefined' ? null : Buffer;
 
 /** UTF-8 bytes of a string. Lone surrogates become U+FFFD, as the Encoding Standard says. */
@@ -38,7 +38,7 @@ export function toHex(bytes: Uint8Array): string {
   return text;
 }
 
-/** Bytes of lowercase hexadecimal. Throws RangeError on anything else. */
+/** Decodes lowercase hexadecimal. Throws RangeError on any other text. */
 export function fromHex(text: string): Uint8Array {
   if (!/^(?:[0-9a-f]{2})*$/.test(text)) throw new RangeError('not lowercase hexadecimal');
   if (NodeBuffer !== null) return new Uint8Array(NodeBuffer.from(text, 'hex'));
@@ -55,7 +55,7 @@ export function toBase64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** Bytes of canonical padded standard base64. Throws RangeError on any other text. */
+/** Decodes canonical padded standard base64. Throws RangeError on any other text. */
 export function fromBase64(text: string): Uint8Array {
   const bytes = decodeBase64(text);
   if (bytes === null || !isCanonical(text, bytes)) throw new RangeError('not canonical base64');
@@ -63,10 +63,10 @@ export function fromBase64(text: string): Uint8Array {
 }
 
 /**
- * Whether `text` is the encoding of `bytes`, which were decoded from it. Encodes only the end, because images have megabytes.
+ * Whether `text` is the canonical base64 of `bytes`. Re-encodes only the last group, because images have megabytes.
  *
- * Decoders skip unknown characters, which the length shows, accept base64url, and drop bits after the last byte. Node.js takes
- * characters beyond U+00FF for others.
+ * The checks catch what lenient decoders tolerate: skipped unknown characters (wrong length), base64url characters, nonzero bits
+ * after the last byte (wrong last group), and in Node, characters beyond U+00FF.
  */
 function isCanonical(text: string, bytes: Uint8Array): boolean {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
@@ -76,7 +76,7 @@ function isCanonical(text: string, bytes: Uint8Array): boolean {
   return toBase64(bytes.subarray(Math.max(0, (text.length / 4 - 1) * 3))) === text.slice(-4);
 }
 
-/** As {@link fromBase64}; null instead of the error. */
+/** Like {@link fromBase64}, but returns null instead of throwing. */
 export function fromBase64OrNull(text: string): Uint8Array | null {
   try {
     return fromBase64(text);
@@ -94,7 +94,7 @@ function decodeBase64(text: string): Uint8Array | null {
   return bytes;
 }
 
-/** The bytes as a Uint8Array. Small buffers share the memory of a pool, and are copied. */
+/** Converts a Buffer to a Uint8Array. Copies small buffers, because Node allocates them from a shared pool. */
 function plainBytes(buffer: Buffer): Uint8Array {
   return buffer.buffer.byteLength === buffer.length ? new Uint8Array(buffer.buffer) : new Uint8Array(buffer);
 }
@@ -104,7 +104,7 @@ export function toBase64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** Bytes of canonical unpadded base64url. Throws RangeError on any other text. */
+/** Decodes canonical unpadded base64url. Throws RangeError on any other text. */
 export function fromBase64Url(text: string): Uint8Array {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) throw new RangeError('not canonical base64url');
   const padded = text
@@ -114,7 +114,7 @@ export function fromBase64Url(text: string): Uint8Array {
   return fromBase64(padded);
 }
 
-/** Compares in time independent of the first difference. Lengths are not secret. */
+/** Compares in constant time. Lengths are not secret. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

@@ -1,5 +1,5 @@
 /**
- * JSON Canonicalization Scheme (RFC 8785). Both sides of a signature build the same bytes from the same value.
+ * JSON Canonicalization Scheme (RFC 8785), so that signer and verifier serialize a value to the same bytes.
  */
 import { utf8 } from './bytes.js';
 
@@ -13,7 +13,7 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'object' && isInOrder(value)) {
     const text = JSON.stringify(value);
-    // Lone surrogates are printed as escapes; a text that spells such an escape takes the slow path, too.
+    // JSON.stringify escapes lone surrogates, which the slow path rejects. A text that contains such an escape also goes there.
     if (!text.includes('\\ud')) return text;
   }
   return sortedJson(value);

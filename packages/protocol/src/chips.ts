@@ -1,6 +1,7 @@
 /**
- * Apple chips: bandwidth, and the largest configuration sold, against which reported hardware is checked. Unlisted chips contradict
- * nothing.
+ * Specifications of Apple chips: memory bandwidth, largest configuration sold, power.
+ *
+ * The coordinator lowers reported hardware values to these maxima. For unlisted chips, it applies general maxima.
  */
 
 export interface ChipFacts {
@@ -8,13 +9,13 @@ export interface ChipFacts {
   readonly name: string;
   /** For example `M3`. */
   readonly family: string;
-  /** Maximum count sold. */
+  /** Cores and memory of the largest configuration sold. */
   readonly cpuCores: number;
   readonly gpuCores: number;
   readonly memoryGb: number;
   /** Memory bandwidth in GB/s, of the slowest variant. */
   readonly bandwidthGbs: number;
-  /** Core count from which the faster variant of the chip begins. */
+  /** Variant with more memory bandwidth, for GPU core counts of at least `fromGpuCores`. */
   readonly faster?: { readonly fromGpuCores: number; readonly bandwidthGbs: number };
 }
 
@@ -25,7 +26,7 @@ type Row = readonly [
   memoryGb: number,
   gbs: number,
   faster: readonly [fromGpuCores: number, gbs: number] | null,
-  /** Day of Apple's announcement with the numbers. Numbers of slower variants come from the technical specifications. */
+  /** Source: date of Apple's announcement. Slower variants are taken from the technical specifications. */
   announced: string,
 ];
 
@@ -59,12 +60,12 @@ const CHIPS: ReadonlyMap<string, ChipFacts> = new Map(
   }),
 );
 
-/** `name`: name in macOS, such as `Apple M3 Max`. Null: not in the table. */
+/** Facts of a chip by its name in macOS, such as `Apple M3 Max`; null if not listed. */
 export function chipFacts(name: string): ChipFacts | null {
   return CHIPS.get(name) ?? null;
 }
 
-/** GB/s of a machine with such a chip and so many GPU cores. */
+/** Memory bandwidth in GB/s of the chip variant with this number of GPU cores. */
 export function bandwidthOf({ bandwidthGbs, faster }: ChipFacts, gpuCores: number): number {
   return faster !== undefined && gpuCores >= faster.fromGpuCores ? faster.bandwidthGbs : bandwidthGbs;
 }
@@ -76,7 +77,7 @@ export interface ChipPower {
   readonly maxWatts: number;
 }
 
-/** Apple's measurements of desktop Macs: support.apple.com/102027 (Mac Studio); the Mac mini (M1, 2020) by its own page. */
+/** Apple's measurements of desktop Macs. Sources: support.apple.com/102027 (Mac Studio), and the page of the Mac mini (M1, 2020). */
 const POWER: ReadonlyMap<string, ChipPower> = new Map([
   ['Apple M1', { idleWatts: 6.8, maxWatts: 39 }],
   ['Apple M1 Max', { idleWatts: 11, maxWatts: 115 }],
@@ -85,7 +86,7 @@ const POWER: ReadonlyMap<string, ChipPower> = new Map([
   ['Apple M2 Ultra', { idleWatts: 10, maxWatts: 295 }],
 ]);
 
-/** Power of the chip's desktop Mac; a notebook draws less. Null: Apple published none that is listed here. */
+/** Power of a desktop Mac with this chip; a notebook draws less. Null if not listed. */
 export function chipPower(name: string): ChipPower | null {
   return POWER.get(name) ?? null;
 }

@@ -1,4 +1,8 @@
-/** ECDSA P-256 signatures in DER (SEC 1 C.8, X.690). Enclaves produce high S, so a signature never identifies anything. */
+/**
+ * Strict DER parser for ECDSA P-256 signatures (SEC 1 C.8, X.690).
+ *
+ * High S is accepted, because enclaves produce it. Two valid signatures of one message are thus possible: never use one as an id.
+ */
 
 /** Order of P-256 (SEC 2 section 2.4.2), big endian. */
 const ORDER = new Uint8Array([
@@ -8,9 +12,9 @@ const ORDER = new Uint8Array([
 
 const SCALAR_BYTES = 32;
 
-/** Returns `r ‖ s` (64 bytes, IEEE P1363) of a strict-DER signature; null if malformed or out of range. */
+/** Converts a strict-DER signature to `r ‖ s` (64 bytes, IEEE P1363); null if malformed or out of range. */
 export function signatureFromDer(der: Uint8Array): Uint8Array | null {
-  // SEQUENCE of two INTEGERs. Content is at most 70 bytes, so the length always has the one-byte short form.
+  // SEQUENCE of two INTEGERs, at most 70 bytes, so the length always has the one-byte short form.
   if (der.length < 8 || der.length > 72 || der[0] !== 0x30 || der[1] !== der.length - 2) return null;
   const compact = new Uint8Array(2 * SCALAR_BYTES);
   const afterR = readScalar(der, 2, compact.subarray(0, SCALAR_BYTES));
@@ -18,7 +22,7 @@ export function signatureFromDer(der: Uint8Array): Uint8Array | null {
   return readScalar(der, afterR, compact.subarray(SCALAR_BYTES)) === der.length ? compact : null;
 }
 
-/** Reads one INTEGER into 32 bytes. Returns the offset after the INTEGER, or null on an invalid scalar. */
+/** Reads one INTEGER into `scalar`. Returns the offset after the INTEGER; null if invalid. */
 function readScalar(der: Uint8Array, offset: number, scalar: Uint8Array): number | null {
   const length = der[offset + 1];
   if (der[offset] !== 0x02 || length === undefined || length === 0 || length > SCALAR_BYTES + 1) return null;

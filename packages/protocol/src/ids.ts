@@ -1,11 +1,11 @@
-/** Wire identifiers and their schemas. Each type is branded, so that ids cannot be confused. */
+/** Ids and other scalar types of the wire, with their schemas. Id types are branded, so that the compiler rejects mix-ups. */
 import Type, { type Static } from 'typebox';
 import { toHex } from './bytes.js';
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
-/** UUID of one job, lowercase: the `X-Inference-Job-ID` of streams and the `request_id` of usage entries. */
+/** Lowercase UUID of one job. Streams send it as `X-Inference-Job-ID`, usage entries as `request_id`. */
 export type JobId = Branded<'JobId'>;
 /** First 16 bytes of SHA-256 over the x963 enclave public key, as 32 hexadecimal digits. */
 export type ProviderId = Branded<'ProviderId'>;
@@ -21,12 +21,12 @@ export const KeyIdSchema = Type.Unsafe<KeyId>(Type.String({ pattern: '^[0-9a-f]{
 
 /** Hexadecimal SHA-256. */
 export const Sha256HexSchema = Type.String({ pattern: '^[0-9a-f]{64}$' });
-/** Padded base64 of at most 64 KiB of text; decoders check canonical form. */
+/** Padded base64, at most 64 KiB of text. The schema does not check canonical form; decoders do. */
 export const Base64Schema = Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: 65_536 });
 /** Whole milliseconds since 1970-01-01T00:00:00Z. */
 export const MillisecondsSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** HTTP endpoints with signed responses, named by path, so that a receipt is self-explanatory. */
+/** HTTP endpoints with signed responses, identified by path. */
 export const EndpointSchema = Type.Union([
   Type.Literal('/v1/chat/completions'),
   Type.Literal('/v1/completions'),

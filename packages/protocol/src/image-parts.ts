@@ -1,12 +1,12 @@
 /**
- * Plaintext of a response to `/v1/images/generations`: parts, so that image bytes travel sealed beside the body.
+ * Plaintext of a provider's response to `/v1/images/generations` in plain mode: image parts, then the JSON body.
  *
  *   offset 0  kind    u8   0 = body, 1 = image
  *   offset 1  index   u8   image index from 0; zero for the body
  *   offset 2  length  u32  big endian
  *   offset 6  bytes
  *
- * Images first, in order; then one body. Signed are the body's bytes. A frame may end inside a part.
+ * Images come first, in order, then exactly one body. The response signature covers only the body. A part may span frames.
  */
 import { concatBytes } from './bytes.js';
 import { MAX_IMAGES } from './wire/limits.js';
@@ -16,7 +16,7 @@ export const IMAGE_PART_HEADER_BYTES = 6;
 const BODY = 0;
 const IMAGE = 1;
 
-/** Why parts were refused. */
+/** Why the reader rejected the parts. */
 export type ImagePartsProblem =
   | 'unknown_kind'
   | 'wrong_index'
@@ -35,7 +35,7 @@ export class ImagePartsError extends Error {
   }
 }
 
-/** Maximum bytes of an image with this many pixels, in any format: four per pixel plus headers. */
+/** Maximum bytes of an image of this size, in any format: four per pixel plus headers. */
 export function maxImageBytes(width: number, height: number): number {
   return 4 * width * height + 65_536;
 }
@@ -50,14 +50,14 @@ export function bodyPartHeader(length: number): Uint8Array {
   return partHeader(BODY, 0, length);
 }
 
-/** Encodes a whole response as consecutive pieces. Up to {@link MAX_IMAGES} images; none when the body embeds the images. */
+/** Encodes a whole response as consecutive pieces. `images` is empty if the body embeds the images, else at most {@link MAX_IMAGES}. */
 export function encodeImageParts(images: readonly Uint8Array[], body: Uint8Array): Uint8Array[] {
   return [...images.flatMap((image, index) => [imagePartHeader(index, image.length), image]), bodyPartHeader(body.length), body];
 }
 
 /** Limits that a reader enforces. */
 export interface ImagePartsBounds {
-  /** Exact number of image parts; 0 when the body embeds the images. */
+  /** Exact number of image parts; 0 if the body embeds the images. */
   readonly images: number;
   readonly maxImageBytes: number;
   readonly maxBodyBytes: number;
@@ -68,12 +68,12 @@ export interface ImageParts {
   readonly body: Uint8Array;
 }
 
-/** Incremental reader of parts. An excessive length is refused when its header arrives, so memory stays within the limits. */
+/** Reads parts incrementally. Rejects an excessive length as soon as the part's header arrives, which bounds memory. */
 export class ImagePartsReader {
   readonly #bounds: ImagePartsBounds;
   readonly #header = new Uint8Array(IMAGE_PART_HEADER_BYTES);
   #headerBytes = 0;
-  /** Missing bytes of the current part. */
+  /** Remaining bytes of the current part. */
   #missing = 0;
   #pieces: Uint8Array[] = [];
   readonly #images: Uint8Array[] = [];
@@ -83,7 +83,7 @@ export class ImagePartsReader {
     this.#bounds = bounds;
   }
 
-  /** Copies and reads the next bytes. Throws {@link ImagePartsError}, after which the reader is unusable. */
+  /** Copies and reads the next bytes. Throws {@link ImagePartsError}; the reader is unusable afterwards. */
   push(bytes: Uint8Array): void {
     let offset = 0;
     while (offset < bytes.length) {
@@ -101,7 +101,7 @@ export class ImagePartsReader {
     }
   }
 
-  /** All parts, after the last byte. Throws {@link ImagePartsError} `cut_off` on an incomplete part. */
+  /** Call after the last byte. Throws {@link ImagePartsError} `cut_off` if the body is missing or incomplete. */
   end(): ImageParts {
     if (this.#body === null) throw new ImagePartsError('cut_off');
     return { images: this.#images, body: this.#body };

@@ -1,4 +1,8 @@
-/** Protocol of coordinator, provider and verifiers, without Node imports. `@inference/protocol/crypto` needs `node:crypto`. */
+/**
+ * Protocol between coordinator, providers and verifiers. Imports no Node module, so the code runs in browsers.
+ *
+ * `@inference/protocol/crypto` is the part that needs `node:crypto`.
+ */
 export * from './bytes.js';
 export * from './canonical-json.js';
 export * from './chips.js';

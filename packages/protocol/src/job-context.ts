@@ -1,20 +1,24 @@
-/** Job context: the terms of one job, in clear. Bound as HPKE `info`, so a sealed body opens for no other job. */
+/**
+ * Job context: the clear-text terms of one job that the coordinator sends to the provider.
+ *
+ * The context's hash is the HPKE `info` of the sealed body, so the body opens only with this context.
+ */
 import Type, { type Static } from 'typebox';
 import { concatBytes, utf8 } from './bytes.js';
 import { canonicalJsonBytes } from './canonical-json.js';
 import { EndpointSchema, JobIdSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from './ids.js';
 import { MAX_IMAGES, MAX_INPUT_IMAGES } from './wire/limits.js';
 
-/** Absolute address of one image: RFC 3986 characters only, so that JSON needs no escapes. */
+/** Absolute URL of one image. Only RFC 3986 characters, so that JSON needs no escapes. */
 export const ImageUrlSchema = Type.String({ pattern: "^https?://[A-Za-z0-9._~:/?#\\[\\]@!$&'()*+,;=%-]+$", maxLength: 512 });
 
-/** Decisions that the coordinator made for the client. Repeated in the receipt, where the client sees them. */
+/** Decisions that the coordinator made for the client. The receipt repeats them for the client. */
 export const OverridesSchema = Type.Object({
-  /** Tokens; present when the client named no limit (spec: 8192 injected). */
+  /** Output token limit that the coordinator set, because the request has none. */
   max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
-  /** Image addresses, one per image, in order; present when the response refers to images by URL. */
+  /** URLs of the generated images, in order. Present if the response links images instead of embedding them. */
   image_urls: Type.Optional(Type.Array(ImageUrlSchema, { minItems: 1, maxItems: MAX_IMAGES })),
-  /** SHA-256 of each image that the coordinator fetched for a URL of the body, in order of the distinct URLs. */
+  /** SHA-256 of each image that the coordinator fetched, in order of the distinct URLs in the body. */
   fetched_images: Type.Optional(Type.Array(Sha256HexSchema, { minItems: 1, maxItems: MAX_INPUT_IMAGES })),
 });
 export type Overrides = Static<typeof OverridesSchema>;
@@ -30,10 +34,10 @@ export const JobContextSchema = Type.Object({
   endpoint: EndpointSchema,
   model: Type.String({ minLength: 1, maxLength: 256 }),
   stream: Type.Boolean(),
-  /** Maximum tokens that the job may generate, hidden tokens included. */
+  /** Maximum tokens that the job may generate, including hidden tokens. */
   max_tokens: Type.Integer({ minimum: 1 }),
   overrides: OverridesSchema,
-  /** `id` and `created` (seconds) of the rendered response. */
+  /** `id` and `created` (Unix seconds) of the response. */
   response_id: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
   created: Type.Integer({ minimum: 0 }),
   /** SHA-256 of the client's body, byte for byte as received. */
@@ -46,13 +50,13 @@ export const JobContextSchema = Type.Object({
 });
 export type JobContext = Static<typeof JobContextSchema>;
 
-/** Tolerated clock difference between coordinator and provider, in milliseconds. */
+/** Maximum clock difference between coordinator and provider, in milliseconds. */
 export const CLOCK_TOLERANCE_MS = 120_000;
 
 /**
  * HPKE `info` of a job: `"inference/job/v1" 0x00 ‖ SHA-256(canonical JSON of the context)`.
  *
- * @param sha256 Passed in, so that this file depends on no crypto library.
+ * @param sha256 Injected, because this file also runs in browsers.
  */
 export function jobInfo(context: JobContext, sha256: (bytes: Uint8Array) => Uint8Array): Uint8Array {
   return concatBytes(utf8('inference/job/v1\0'), sha256(canonicalJsonBytes(context)));

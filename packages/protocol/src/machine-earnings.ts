@@ -1,4 +1,8 @@
-/** Response of `GET /v1/machine/earnings` (machine token), in whole micro-USD. Days follow the owner's time zone. */
+/**
+ * Response of `GET /v1/machine/earnings`, which the agent requests with its machine token.
+ *
+ * Amounts are in micro-USD. Days are in the owner's time zone.
+ */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
 
@@ -12,14 +16,13 @@ export const MAX_EARNING_DAYS = 90;
 export const MachineEarningsSchema = Type.Object({
   object: Type.Literal('machine.earnings'),
   provider_id: ProviderIdSchema,
-  /** Name of the account, as chosen by the owner. */
   account_name: Type.String({ maxLength: 256 }),
   /** IANA time zone of the days. */
   time_zone: Type.String({ maxLength: 64 }),
   /** First and last day; the last is today. */
   from: Day,
   to: Day,
-  /** Days and models with jobs, oldest first: earnings of this machine for this account only. */
+  /** One entry per day and model with jobs, oldest first. Only earnings of this machine for this account. */
   data: Type.Array(
     Type.Object({
       day: Day,
@@ -32,12 +35,12 @@ export const MachineEarningsSchema = Type.Object({
     }),
     { maxItems: 100_000 },
   ),
-  /** Totals of the account over all its machines. */
+  /** Totals over all machines of the account. */
   account: Type.Object({
     machines: Count,
     earned_total_micro_usd: MicroUsd,
     withdrawable_micro_usd: MicroUsd,
-    /** Earnings not yet withdrawable. Absent, like `maturing`, when there are none. */
+    /** Earnings that cannot be withdrawn yet. Absent, like `maturing`, if there are none. */
     pending_micro_usd: Type.Optional(MicroUsd),
     /** Times at which earnings become withdrawable (ISO 8601, UTC), earliest first. */
     maturing: Type.Optional(

@@ -1,7 +1,8 @@
 /**
- * Response of `GET /v1/providers/me`: trust, accepted models, reasons for skipped placements, and the most useful remedy.
+ * Response of `GET /v1/providers/me`: a provider's own status, for its owner.
  *
- * Newer coordinators may add codes; every code has a sentence. Contains nothing about other providers or requests.
+ * Trust, models, recent placement decisions with reasons, reputation, and next steps. Newer coordinators may add codes. The response
+ * reveals nothing about other providers or about requests.
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
@@ -110,15 +111,15 @@ export const ProviderStatusSchema = Type.Object({
   }),
   reputation: Type.Object({
     state: Type.Enum(['well', ...RESTRICTION_STATES]),
-    /** Code from the list of restriction reasons; null while healthy. */
+    /** A restriction reason (`RESTRICTION_REASONS`); null while `state` is `well`. */
     reason: nullable(Code),
     since: nullable(Time),
-    /** Time of the probe job that decides. */
+    /** Time after which a single probe job decides about the state. */
     until: nullable(Time),
-    /** Failures that still count against placement. */
+    /** Failures that still lower the provider's placement. */
     recent_failures: Count,
     held_off_until: nullable(Time),
-    /** Consecutive refusals as full, each with a longer pause; an answered job resets the count. */
+    /** Consecutive refusals because all slots are in use. Each extends the backoff; an answered job resets the count. */
     refused_in_a_row: Type.Optional(Count),
   }),
   earnings: nullable(

@@ -1,4 +1,8 @@
-/** Agent release for one platform. The operator signs all other members, so a compromised coordinator can only withhold releases. */
+/**
+ * Agent releases: the feed that the agent's updater reads, and the rollout header.
+ *
+ * The operator's key signs each release, so a compromised coordinator can withhold releases but not forge them.
+ */
 import Type, { type Static } from 'typebox';
 import { concatBytes, utf8 } from './bytes.js';
 import { canonicalJson } from './canonical-json.js';
@@ -8,7 +12,7 @@ import { Base64Schema, Sha256HexSchema } from './ids.js';
 export const RELEASE_PLATFORMS = ['darwin-arm64', 'linux-x64', 'linux-arm64'] as const;
 export type ReleasePlatform = (typeof RELEASE_PLATFORMS)[number];
 
-/** Three numbers only, so that version order is unambiguous. */
+/** Three numbers without suffixes, so that the order of versions is unambiguous. */
 export const RELEASE_VERSION_PATTERN = '^(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})$';
 export const ReleaseVersionSchema = Type.String({ pattern: RELEASE_VERSION_PATTERN });
 
@@ -19,10 +23,10 @@ export const ReleaseSchema = Type.Object(
   {
     version: ReleaseVersionSchema,
     platform: Type.Enum([...RELEASE_PLATFORMS]),
-    /** Address of the archive. The signed SHA-256 authenticates the content, regardless of the server. */
+    /** URL of the archive. The server need not be trusted, because the signed SHA-256 authenticates the archive. */
     url: Type.String({ pattern: '^https?://[!-~]+$', maxLength: 2048 }),
     sha256: Sha256HexSchema,
-    /** Bytes of the archive. */
+    /** Size of the archive, in bytes. */
     size: Type.Integer({ minimum: 1, maximum: MAX_RELEASE_BYTES }),
     /** Minimum Node version. */
     node: ReleaseVersionSchema,
@@ -35,7 +39,7 @@ export const ReleaseSchema = Type.Object(
 );
 export type Release = Static<typeof ReleaseSchema>;
 
-/** Release feed of a coordinator: offered releases, in any order. */
+/** Release feed of a coordinator. Releases are in any order. */
 export const ReleaseFeedSchema = Type.Object({ releases: Type.Array(ReleaseSchema, { maxItems: 1000 }) }, { additionalProperties: false });
 export type ReleaseFeed = Static<typeof ReleaseFeedSchema>;
 
@@ -45,7 +49,7 @@ export function releaseBytes(release: Omit<Release, 'signature'>): Uint8Array {
   return concatBytes(utf8('inference/release/v1\0'), utf8(canonicalJson({ version, platform, url, sha256, size, node, notes })));
 }
 
-/** Negative when `a` is older than `b`, zero when equal. Both match {@link ReleaseVersionSchema}. */
+/** Negative if `a` is older than `b`, zero if equal. Both must match {@link ReleaseVersionSchema}. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a.split('.').map(Number), b.split('.').map(Number)];
   for (let index = 0; index < 3; index++) {
@@ -55,16 +59,16 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Response header of a release: a newer version in a rollout that this machine does not get yet. */
+/** Response header of the feed that names a newer version in a rollout, which this machine does not get yet. */
 export const ROLLOUT_HEADER = 'inference-rollout';
 
-/** Reason for withholding a version. `capacity`: enough machines are updating now. `failed_here`: the trial on this machine failed. */
+/** Reasons for withholding a version. `capacity`: enough machines are updating now. `failed_here`: the trial on this machine failed. */
 export const ROLLOUT_REASONS = ['later_stage', 'capacity', 'failed_here', 'paused', 'halted'] as const;
 
 export interface RolloutNotice {
   readonly version: string;
   readonly reason: (typeof ROLLOUT_REASONS)[number];
-  /** Whether the owner may take the version now. */
+  /** Whether the owner may install the version now. */
   readonly mayUpdateNow: boolean;
 }
 
@@ -74,7 +78,7 @@ export function rolloutHeader({ version, reason, mayUpdateNow }: RolloutNotice):
 
 const ROLLOUT_PATTERN = /^version=((?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2}); reason=([a-z_]{1,32}); now=(yes|no)$/;
 
-/** Null for a missing or unknown text. A reason of a later version reads as `later_stage`. */
+/** Null if the header is missing or malformed. An unknown reason, from a newer coordinator, becomes `later_stage`. */
 export function parseRolloutHeader(text: string | null): RolloutNotice | null {
   const [, version, reason, now] = ROLLOUT_PATTERN.exec(text ?? '') ?? [];
   if (version === undefined) return null;

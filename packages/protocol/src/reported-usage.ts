@@ -1,24 +1,25 @@
 /**
- * Compares the usage inside a response with the signed receipt, in bounded memory. Coordinator and verifiers refuse the same
- * responses.
+ * `UsageReader` extracts usage objects from a response in bounded memory; `agreesWithReceipt` compares them with the signed receipt.
+ *
+ * Coordinator and verifiers share this code, so that they reject the same responses.
  */
 import type { Endpoint } from './ids.js';
 import type { Receipt } from './statements/receipt.js';
 
-/** A usage object or token count in a response. `isPartial`: written before the answer was complete. */
+/** A usage object or token count in a response. `isPartial`: sent before the answer was complete (Messages `message_start`). */
 interface ReportedUsage {
   readonly value: unknown;
   readonly isPartial: boolean;
 }
 
-/** `unreadable`: usage that is not JSON, too long, or present in too many variants. */
+/** `unreadable`: a usage value is not JSON or too long, or there are too many distinct values. */
 export type UsageReport = readonly ReportedUsage[] | 'unreadable';
 
-/** Longest usage object, in bytes. */
+/** Maximum length of a usage object, in bytes. */
 const MAX_USAGE_BYTES = 4096;
 /** Maximum distinct usage objects per response. */
 const MAX_USAGES = 8;
-/** Longest compared member name, in bytes; each character may be written as a six-byte escape. */
+/** Maximum length of a compared member name, in bytes. Each character may be a six-byte escape. */
 const MAX_NAME_BYTES = 6 * 'input_tokens'.length;
 
 const QUOTE = 0x22;
@@ -34,33 +35,33 @@ const CLOSE_BRACE = 0x7d;
 const DATA = [0x64, 0x61, 0x74, 0x61, COLON] as const;
 const NAME_OF_USAGE = 'usage';
 
-/** Reads the usage of one response. Chunks may split anywhere. */
+/** Incremental JSON and SSE scanner for the usage in one response. Chunks may be split anywhere. */
 export class UsageReader {
-  /** Root member that holds usage: `usage`, or the number of a token count. */
+  /** Root member to read: `usage`, or `input_tokens` of a token count. */
   readonly #member: string;
-  /** Event member whose object also holds usage; null: none. */
+  /** Member of stream events whose object may also have `usage`; null: none. */
   readonly #container: string | null;
   readonly #isStream: boolean;
   readonly #usages = new Map<string, ReportedUsage>();
   #isUnreadable = false;
 
-  /** Bytes of `data:` that the line begins with; -1: a line of another field; 5: inside its value. */
+  /** Number of matched bytes of `data:` at the start of the line; 5: inside the value; -1: a line of another field. */
   #field: number;
   #isLineEmpty = true;
 
-  // State of one JSON text.
-  /** The text is over or is no object. */
+  // The fields below are the state of one JSON text.
+  /** The JSON text ended, or is not an object. */
   #isDone = false;
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  /** Whether the containers at depth 1 and 2 are objects that may hold usage. */
+  /** Whether the JSON values at depth 1 and depth 2 are objects that may contain usage. */
   #isRootObject = false;
   #isInContainer = false;
-  /** The next string is a member's name. */
+  /** The next string is a member name. */
   #expectsName = false;
   #name: number[] | null = null;
-  /** Name of the member before the current value. */
+  /** Name of the current member at depth 1 and at depth 2. */
   #member1 = '';
   #member2 = '';
   #capture: number[] | null = null;
@@ -78,7 +79,7 @@ export class UsageReader {
     const { length } = bytes;
     for (let index = 0; index < length; index++) {
       if (this.#isStream) {
-        // JSON in an event stands on `data:` lines; nothing else of a stream is read.
+        // Only `data:` lines of a stream contain JSON.
         if (this.#field !== DATA.length || bytes[index] === LF) {
           this.#line(bytes[index] as number);
           continue;
@@ -91,7 +92,7 @@ export class UsageReader {
         }
       } else if (this.#isDone) return;
       if (this.#isInString && !this.#isEscaped && this.#name === null && this.#capture === null) {
-        // Texts make up most of a response; their bytes are skipped.
+        // Strings make up most of a response, so this loop skips their bytes quickly.
         let byte = bytes[index] as number;
         while (byte !== QUOTE && byte !== BACKSLASH && byte !== LF && ++index < length) byte = bytes[index] as number;
         if (index === length) return;
@@ -104,12 +105,12 @@ export class UsageReader {
     }
   }
 
-  /** Reported usage, in order of arrival. */
+  /** Distinct usage values, in order of arrival. */
   end(): UsageReport {
     return this.#isUnreadable ? 'unreadable' : [...this.#usages.values()];
   }
 
-  /** A byte outside JSON. The `data:` lines of an event form one text; a blank line ends the event. */
+  /** Processes a byte of SSE framing. The `data:` lines of an event form one JSON text; a blank line ends the event. */
   #line(byte: number): void {
     if (byte === LF) {
       if (this.#isLineEmpty) this.#reset();
@@ -139,7 +140,7 @@ export class UsageReader {
     else this.#structure(byte);
   }
 
-  /** Appends the byte to a captured value; false when the value ended before this byte. */
+  /** Appends a byte to the captured value. Returns false if the value ended before this byte. */
   #captured(byte: number, capture: number[]): boolean {
     if (!this.#isInString && this.#depth === this.#captureDepth && (byte === COMMA || byte === CLOSE_BRACE)) {
       this.#capture = null;
@@ -210,7 +211,7 @@ export class UsageReader {
         else if (this.#depth === 1) this.#isInContainer = false;
         return;
       default:
-        // Not an object: cannot hold usage. A byte order mark or white space may precede an object.
+        // Only an object can contain usage. A byte order mark or white space may precede the object.
         if (this.#depth === 0 && byte > SPACE && byte !== 0xef && byte !== 0xbb && byte !== 0xbf) this.#isDone = true;
     }
   }
@@ -235,7 +236,7 @@ export class UsageReader {
       this.#isUnreadable = true;
       return;
     }
-    // Events before the final event have `usage: null`.
+    // Stream events before the last one have `usage: null`.
     if (value === null) return;
     const usage = { value, isPartial: this.#captureDepth === 2 && this.#container === 'message' };
     if (this.#isUnreadable) return;
@@ -259,7 +260,7 @@ function textOf(bytes: readonly number[]): string {
 /** Receipt members that reported usage must match. */
 type CountedUsage = Pick<Receipt, 'usage' | 'hidden_tokens' | 'endpoint'>;
 
-/** Whether all reported usage matches the receipt. A response without usage matches. */
+/** Whether all usage in the response matches the receipt. A response without usage matches. */
 export function agreesWithReceipt(report: UsageReport, receipt: CountedUsage): boolean {
   return report !== 'unreadable' && report.every((reported) => matchesCounts(reported, receipt));
 }
@@ -270,7 +271,7 @@ function matchesCounts({ value, isPartial }: ReportedUsage, { usage, hidden_toke
   const reported = membersOf(value);
   const is = (member: unknown, count: number): boolean => member === undefined || member === count;
   if (endpoint === '/v1/embeddings') return reported.prompt_tokens === prompt_tokens && is(reported.total_tokens, total_tokens);
-  // `/v1/responses` returns chat completions for bodies with messages, so the usage's member names decide.
+  // `/v1/responses` answers bodies with `messages` as chat completions, so the member names decide, not the endpoint.
   if ('prompt_tokens' in reported || 'completion_tokens' in reported) {
     return (
       reported.prompt_tokens === prompt_tokens &&
@@ -290,7 +291,7 @@ function matchesCounts({ value, isPartial }: ReportedUsage, { usage, hidden_toke
       is(details.reasoning_tokens, hidden_tokens)
     );
   }
-  // `input_tokens` excludes reported cached tokens in the Messages format. Clients without `cache_control` get 0.
+  // In the Messages format, `input_tokens` excludes cached tokens. Requests without `cache_control` report 0 cached tokens.
   const cached = reported.cache_read_input_tokens ?? 0;
   const prompt = sum(reported.input_tokens, reported.cache_creation_input_tokens ?? 0, cached);
   if (!isPartial && cached !== 0 && cached !== cached_tokens) return false;

@@ -1,14 +1,18 @@
-/** Bounds of usage, computed from bytes alone. Agents never report more, so a signed usage beyond a bound is a violation. */
+/**
+ * Upper bounds of token usage, computed from the byte lengths of request and response.
+ *
+ * Agents never report more, so signed usage above a bound is a violation.
+ */
 import { MAX_INPUT_IMAGES } from './wire/limits.js';
 
-/** Maximum tokens that a chat template adds in all. Additions per message are smaller than the JSON of the message. */
+/** Maximum tokens that a chat template adds in total. Additions per message are smaller than the JSON around the message. */
 export const TEMPLATE_TOKENS = 512;
 
-/** Maximum tokens without own bytes in the response: end tokens, a withheld stop sequence, characters made of several tokens. */
+/** Maximum tokens that add no bytes to the response: end tokens, a withheld stop sequence, parts of multi-token characters. */
 export const SILENT_TOKENS = 64;
 
 /**
- * Maximum prompt tokens of a request: at least one byte per token of text, plus the tokens of the template and of images.
+ * Maximum prompt tokens of a request: one per byte of text, plus the tokens of template and images.
  *
  * @param textBytes Bytes of the body, without the base64 data of images.
  * @param imageTokens Number of images times the maximum tokens of an image.
@@ -17,16 +21,16 @@ export function promptTokenBound(textBytes: number, imageTokens = 0): number {
   return textBytes + TEMPLATE_TOKENS + imageTokens;
 }
 
-/** Names of the parts that hold images in any format, as types or members. */
+/** Type and member names of image parts, in all formats. */
 const IMAGE_NAMES = /"(?:input_)?(?:image(?:_url)?|file)"/g;
 
-/** Upper bound of the images in a JSON request, by the names of their parts. */
+/** Upper bound of the number of images in a JSON request, by counting part names. */
 export function maxImagesIn(body: Uint8Array): number {
   const text = new TextDecoder('latin1').decode(body);
   return Math.min(MAX_INPUT_IMAGES, text.match(IMAGE_NAMES)?.length ?? 0);
 }
 
-/** Maximum of completion tokens outside of think sections, for an answer of so many bytes. */
+/** Maximum completion tokens outside think sections, for an answer of `answerBytes` bytes. */
 export function visibleTokenBound(answerBytes: number): number {
   return answerBytes + SILENT_TOKENS;
 }

@@ -24,7 +24,7 @@ describe('encodings', () => {
 
   test('long base64 with a wrong character anywhere is refused', () => {
     const text = toBase64(new SeededRandom(4).bytes(9_000));
-    // Node.js takes U+0141 for A, and U+013D for =.
+    // Node.js decodes U+0141 as A, and U+013D as =.
     for (const wrong of ['-', '_', '=', ' ', '\n', '\0', 'é', '\u0141', '\u013d']) {
       for (const at of [0, 1, 6_000, text.length - 5, text.length - 1]) {
         expect(() => fromBase64(text.slice(0, at) + wrong + text.slice(at + 1)), `${JSON.stringify(wrong)} at ${at}`).toThrow(RangeError);

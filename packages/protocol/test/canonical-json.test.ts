@@ -127,7 +127,7 @@ test('values with sorted and unsorted members get the same text', () => {
   const text = String.raw`{"a":[1,{"b":null,"c":"é\""}],"b":{"":0,"x":1e+21},"c":true}`;
   expect(canonicalJson(shuffled)).toBe(text);
   expect(canonicalJson(sorted)).toBe(text);
-  // Sorted as numbers by the engine, and not by code units.
+  // JavaScript orders integer-like keys numerically, not by code units.
   expect(canonicalJson({ 9: 1, 10: 2 })).toBe('{"10":2,"9":1}');
 });
 

@@ -5,7 +5,7 @@ const pairs = Number(process.argv[2]);
 const litter: number[][] = [[]];
 for (let made = 0; made < pairs; made++) {
   generateSealingKeyPair();
-  // Varying sizes move the next collection to another point of key generation.
+  // Varying sizes move the next garbage collection to different points of key generation.
   litter[0] = new Array<number>(Math.floor(Math.random() * 200)).fill(made);
 }
 process.stdout.write(`made ${pairs}`);

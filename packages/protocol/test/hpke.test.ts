@@ -9,7 +9,7 @@ import { SeededRandom, withFlippedBit } from './seeded-random.js';
 
 const suite = new CipherSuite(KEM_DHKEM_X25519_HKDF_SHA256, KDF_HKDF_SHA256, AEAD_AES_256_GCM);
 
-/** Public keys of small order: the usual list for RFC 7748 section 7, non-canonical forms included. */
+/** Public keys of small order (RFC 7748 section 7), including non-canonical encodings. */
 const SMALL_ORDER = [
   '0000000000000000000000000000000000000000000000000000000000000000',
   '0100000000000000000000000000000000000000000000000000000000000000',
@@ -124,7 +124,7 @@ describe('HPKE', () => {
     }
     refuses('open_failed', () => setupRecipient(generateSealingKeyPair(), sender.enc, info).open(aad, sealed));
     refuses('open_failed', () => setupRecipient(pair, withFlippedBit(sender.enc, 3), info).open(aad, sealed));
-    // The top bit of an X25519 key means nothing to the curve, but HPKE binds the bytes of enc.
+    // X25519 ignores the top bit of a key, but HPKE authenticates the bytes of `enc`.
     refuses('open_failed', () => setupRecipient(pair, withFlippedBit(sender.enc, 31, 7), info).open(aad, sealed));
     expect(recipient.open(aad, sealed)).toEqual(plaintext);
     refuses('open_failed', () => recipient.open(aad, sealed));

@@ -69,7 +69,7 @@ describe('request', () => {
     };
     for (const [member, value] of Object.entries(changes)) {
       const changed = { ...jobContext, [member]: value } as JobContext;
-      // Frames with a foreign job id are refused before opening; the changed id lets them reach the seal.
+      // Rewrites the job id, because frames of another job are rejected before decryption.
       const [frame] = frames.map((each) => ({ ...each, jobId: changed.job_id }));
       refuses('open_failed', () => new RequestOpener(changed, enc, key, 100).accept(frame as Frame));
     }
@@ -122,7 +122,7 @@ describe('request', () => {
         else expect(opener.accept(frame)).toBeNull();
       }
     }
-    // Same attacks, with the header rewritten to the expected number.
+    // The same attacks, with the sequence number in the header rewritten to the expected one.
     const opener = new RequestOpener(jobContext, enc, key, body.length);
     opener.accept(a);
     refuses('open_failed', () => opener.accept({ ...c, seq: 1 }));
@@ -137,7 +137,7 @@ describe('request', () => {
     opener.accept(a);
     refuses('size_mismatch', () => opener.accept({ ...b, final: true }));
     refuses('incomplete', () => opener.responseSealer());
-    // An announced size that fits the truncation does not help: the final flag is authenticated.
+    // A matching announced size does not hide the truncation, because the final flag is authenticated.
     const shorter = new RequestOpener(jobContext, enc, key, 2 * REQUEST_CHUNK_BYTES);
     shorter.accept(a);
     refuses('open_failed', () => shorter.accept({ ...b, final: true }));

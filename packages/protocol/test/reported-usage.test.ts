@@ -67,7 +67,7 @@ test('each format reports it in its own way', () => {
 
   expect(of({ usage: message }, '/v1/messages', false)).toBe(true);
   expect(of({ usage: { ...message, input_tokens: 4 } }, '/v1/messages', false)).toBe(false);
-  // Cached tokens have a price of their own: all signed ones are reported, or none.
+  // Cached tokens have their own price, so a response must report all signed cached tokens or none.
   expect(of({ usage: { ...message, input_tokens: 7, cache_read_input_tokens: 0 } }, '/v1/messages', false)).toBe(true);
   expect(of({ usage: { ...message, input_tokens: 4, cache_read_input_tokens: 3 } }, '/v1/messages', false)).toBe(false);
   const started = { type: 'message_start', message: { usage: { input_tokens: 7, output_tokens: 1 } } };
@@ -76,7 +76,7 @@ test('each format reports it in its own way', () => {
   expect(of(event({ ...started, message: { usage: { input_tokens: 8 } } }), '/v1/messages', true)).toBe(false);
 
   expect(of({ usage: response }, '/v1/responses', false)).toBe(true);
-  // Bodies with `messages` at this endpoint get a chat completion response.
+  // At this endpoint, bodies with `messages` get a chat completion response.
   expect(of({ usage }, '/v1/responses', false)).toBe(true);
   expect(of(event({ usage: null }, { choices: [], usage }), '/v1/responses', true)).toBe(true);
   expect(of(event({ choices: [], usage: { ...usage, prompt_tokens: 8 } }), '/v1/responses', true)).toBe(false);

@@ -6,7 +6,7 @@ import { SeededRandom } from './seeded-random.js';
 
 const OVERHEAD = 10;
 
-/** Frames that are their chunk after a head of zeros, and the flags of those made. */
+/** Frames that consist of a zero header and the chunk; also records the flags. */
 function framesOf(content: readonly Uint8Array[]) {
   const made: { readonly seq: number; readonly final: boolean }[] = [];
   const encode = (chunk: Uint8Array, seq: number, final: boolean): Uint8Array => {

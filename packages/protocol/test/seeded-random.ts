@@ -1,4 +1,4 @@
-/** A seeded generator (mulberry32) for randomised tests: a failure comes back with the same seed. */
+/** Seeded random generator (mulberry32) for randomized tests. A seed reproduces a failure. */
 export class SeededRandom {
   #state: number;
 
@@ -6,7 +6,7 @@ export class SeededRandom {
     this.#state = seed >>> 0;
   }
 
-  /** Whole number from 0 to below `end`. */
+  /** Integer in [0, end). */
   below(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;

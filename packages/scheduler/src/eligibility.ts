@@ -1,35 +1,35 @@
-/** Eligibility of providers: a closed list of reasons why a provider may not get a job. */
+/** Rules that decide whether a provider may get a job. Each refusal has one reason from a closed list. */
 import type { ModelOffer, ProviderId, TrustLevel } from '@inference/protocol';
 
-/** Placement facts of one provider, equal for all its models. Times in milliseconds. */
+/** Facts about one provider that placement uses, the same for all its models. Times in milliseconds. */
 export interface ProviderFacts {
   readonly providerId: ProviderId;
   readonly serialNumber: string;
   readonly isQuarantined: boolean;
   readonly isDraining: boolean;
-  /** The provider reported itself unavailable: paused by the owner, by the schedule or by the machine's state. */
+  /** The provider reported that it is unavailable: paused by its owner, its schedule or the machine's state. */
   readonly isAway?: boolean | undefined;
-  /** End of the sealing key; 0: no key. */
+  /** Expiry of the sealing key; 0: no key. */
   readonly keyNotAfter: number;
-  /** Level that the evidence supports, a fresh challenge included; null: no trust. */
+  /** Level from the evidence, which includes a recent challenge; null: no trust. */
   readonly trustLevel: TrustLevel | null;
   /** The trust level is below the operator's minimum. */
   readonly isBelowMinTrust?: boolean | undefined;
-  /** End of the validity of `trustLevel`. */
+  /** Expiry of `trustLevel`. */
   readonly trustValidUntil: number;
   /** End of the pause after the provider reported full slots. */
   readonly backoffUntil: number;
   readonly slots: number;
   readonly usedSlots: number;
-  /** Unsent bytes of the connection leave no room for another job. */
+  /** The connection's send buffer is too full for another job. */
   readonly isBacklogged?: boolean | undefined;
   /** Failures caused by the provider that have not expired. */
   readonly recentFailures: number;
-  /** The agent serves jobs of a model that the body names as a fallback. */
+  /** The agent accepts jobs for a fallback model of the request. */
   readonly servesFallbackModels?: boolean | undefined;
-  /** The agent serves requests for several choices. */
+  /** The agent accepts requests for several choices (`n` above 1). */
   readonly servesChoices?: boolean | undefined;
-  /** After failures: paused, or one job at a time until a job succeeds. */
+  /** After failures: no jobs during a backoff, then one job at a time until one succeeds. */
   readonly restriction?: 'cooling_down' | 'on_probation' | undefined;
   readonly host: HostState;
 }
@@ -41,10 +41,10 @@ export interface HostState {
   readonly power: 'mains' | 'battery' | 'low_battery';
 }
 
-/** Assumed for machines that report nothing. */
+/** Assumed for machines that report no state. */
 export const DEFAULT_HOST_STATE: HostState = { thermal: 'nominal', memoryPressure: 'normal', power: 'mains' };
 
-/** Why a provider takes no jobs at all now. */
+/** Reason why a provider currently gets no job of any request. */
 export type UnavailableReason =
   | 'quarantined'
   | 'draining'
@@ -63,25 +63,25 @@ export type UnavailableReason =
 /** Reason why a provider may not serve this request. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
-/** Providers and offers that a client's routing preferences exclude or require. */
+/** Conditions on providers and their offers, from the client's routing preferences and from the request's features. */
 export interface ProviderFilter {
   readonly ignoredIds: ReadonlySet<ProviderId>;
-  /** Every claimant of a listed serial number is excluded, proven or not. */
+  /** Excludes every provider that reports a listed serial number, with or without proof. */
   readonly ignoredSerials: ReadonlySet<string>;
-  /** Accepted labels, in lower case. Null: any. */
+  /** Accepted quantization labels, in lower case. Null: any. */
   readonly quantizations: ReadonlySet<string> | null;
-  /** The model is a fallback of the body; agents of earlier versions refuse such jobs. */
+  /** Requires an agent that accepts jobs for a fallback model; earlier versions refuse them. */
   readonly servesFallbackModels: boolean;
-  /** The request is for several choices; agents of earlier versions refuse such jobs. */
+  /** Requires an agent that accepts requests for several choices; earlier versions refuse them. */
   readonly servesChoices: boolean;
-  /** Images that the request holds. 0: none. */
+  /** Number of input images. */
   readonly images: number;
 }
 
-/** Traits of a provider's offer that filters compare. */
+/** Properties of a provider's offer that a {@link ProviderFilter} compares. */
 export interface OfferTraits {
   readonly quantization: string;
-  /** Maximum images per request. 0: the model reads none. */
+  /** Maximum input images per request; 0 for models without image input. */
   readonly maxImages: number;
 }
 
@@ -89,7 +89,6 @@ export function offerTraits({ quantization, vision }: Pick<ModelOffer, 'quantiza
   return { quantization, maxImages: vision?.max_images ?? 0 };
 }
 
-/** A filter that accepts every provider. */
 export const NO_FILTER: ProviderFilter = {
   ignoredIds: new Set(),
   ignoredSerials: new Set(),
@@ -99,7 +98,6 @@ export const NO_FILTER: ProviderFilter = {
   images: 0,
 };
 
-/** Whether the filter accepts a provider with this offer. */
 export function passesFilter(
   { ignoredIds, ignoredSerials, quantizations, servesFallbackModels, servesChoices, images }: ProviderFilter,
   facts: Pick<ProviderFacts, 'providerId' | 'serialNumber' | 'servesFallbackModels' | 'servesChoices'>,
@@ -112,15 +110,15 @@ export function passesFilter(
   return quantizations === null || quantizations.has(quantization.toLowerCase());
 }
 
-/** Requirements of a request, apart from speed. */
+/** Which providers may serve a request, regardless of cost. */
 export interface PlacementConstraints {
-  /** Serial number of the only machine that may serve. Null: any. */
+  /** Serial number of the only machine that may serve the request. Null: any. */
   readonly providerSerial: string | null;
-  /** The only provider that may serve. Left out or null: any. */
+  /** The only provider that may serve the request. Absent or null: any. */
   readonly providerId?: ProviderId | null;
-  /** The only providers that may serve: recipients of a sealed request, or preferences. Left out or null: any. */
+  /** The only providers that may serve: recipients of a sealed request, or the client's preferences. Absent or null: any. */
   readonly candidates?: ReadonlySet<ProviderId> | null;
-  /** Left out or null: no provider is excluded. */
+  /** Absent or null: no filter. */
   readonly filter?: ProviderFilter | null;
   /** Providers that failed this job earlier. */
   readonly exclude: ReadonlySet<ProviderId>;
@@ -135,7 +133,7 @@ export function namesProvider({ providerSerial, providerId }: Pick<PlacementCons
   return providerSerial !== null || (providerId ?? null) !== null;
 }
 
-/** Constraints that select providers. */
+/** The constraints by which a client names or filters providers. */
 export type ProviderSelection = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'filter'>;
 
 /** Whether the request names or filters providers. */
@@ -143,7 +141,7 @@ export function selectsProviders(constraints: ProviderSelection): boolean {
   return namesProvider(constraints) || (constraints.candidates ?? null) !== null || (constraints.filter ?? null) !== null;
 }
 
-/** The first reason against any job at `now`, lasting reasons first, or null. */
+/** The first reason why the provider gets no job at `now`, permanent reasons before transient ones; null: available. */
 export function unavailableReason(facts: ProviderFacts, now: number): UnavailableReason | null {
   if (facts.isQuarantined) return 'quarantined';
   if (facts.isDraining) return 'draining';
@@ -159,13 +157,17 @@ export function unavailableReason(facts: ProviderFacts, now: number): Unavailabl
   return facts.usedSlots >= facts.slots || facts.isBacklogged === true ? 'no_free_slot' : null;
 }
 
-/** Claimants of a serial number that count. Of several, only claimants with a certificate chain: serial numbers are public. */
+/**
+ * Resolves a serial number to providers. If several providers claim the number, only those with a certificate chain remain.
+ *
+ * Serial numbers are public, so any provider can claim one.
+ */
 export function resolveClaimants<M extends { readonly facts: Pick<ProviderFacts, 'trustLevel'> }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
   return named.filter(({ facts }) => facts.trustLevel === 'hardware');
 }
 
-/** Reason why this provider may not serve this request, or null. Several claimants of a serial number: see {@link resolveClaimants}. */
+/** Reason why this provider may not serve this request, or null. Callers apply {@link resolveClaimants} first. */
 export function ineligibleReason(facts: ProviderFacts, constraints: PlacementConstraints, now: number): IneligibleReason | null {
   if ((constraints.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
   if (constraints.providerSerial !== null && facts.serialNumber !== constraints.providerSerial) return 'other_serial';

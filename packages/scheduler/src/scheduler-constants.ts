@@ -1,35 +1,35 @@
-/** Constants of placement, chosen with the simulator (docs/scheduler-simulation.md), which can try other values. */
+/** Tuning constants of placement. The defaults were chosen with the simulator (docs/scheduler-simulation.md). */
 export interface SchedulerConstants {
-  /** Costs within this factor plus `nearTieMs` milliseconds of the best count as equal. */
+  /** Costs up to the best cost times this factor, plus `nearTieMs` milliseconds, are treated as equal. */
   readonly nearTieFactor: number;
   readonly nearTieMs: number;
-  /** Share of requests that prefer an unmeasured provider, if any exists. */
+  /** Share of requests that go to an unmeasured provider, if any exists. */
   readonly measuringShare: number;
-  /** An unproven provider wins by cost only if its cost times this is at most the best proven cost. */
+  /** An unproven provider wins only if its cost times this factor is at most the best proven cost. */
   readonly unprovenFactor: number;
-  /** Maximum share of a model's latest jobs for measuring unproven or overdue providers, while a proven provider can serve. */
+  /** Maximum share of a model's latest jobs on unproven providers, while a proven provider can serve. */
   readonly unprovenShare: number;
-  /** Share of requests without a cached prefix that prefer an overdue provider, if any exists. */
+  /** Share of requests that go to an overdue provider, if any exists and no cached prefix decides. */
   readonly overdueShare: number;
   /** Idle time after which a provider is overdue, in milliseconds. */
   readonly overdueMs: number;
-  /** Maximum cost of a preferred overdue provider: the best cost times this, plus `overdueMaxMs` milliseconds. */
+  /** Maximum cost of an overdue provider: the best cost times this factor, plus `overdueMaxMs` milliseconds. */
   readonly overdueMaxFactor: number;
   readonly overdueMaxMs: number;
-  /** Added time per running job, as a share of the time alone. */
+  /** Slowdown per concurrent job, as a share of the time without concurrent jobs. */
   readonly batchSlowdown: number;
-  /** Wait per running job before a new job's first turn, in milliseconds. */
+  /** Added time to the first token per running job, in milliseconds. */
   readonly turnMs: number;
-  /** Slowdown of a provider that is hot, on battery or short of memory. */
+  /** Slowdown factor of a provider that is hot, on battery or short of memory. */
   readonly strainedFactor: number;
   /** Penalty for zero, one, two, and three or more recent failures, in milliseconds. */
   readonly failurePenaltiesMs: readonly [number, number, number, number];
-  /** Penalty for a load, which may evict another model, as a multiple of the load time. */
+  /** Penalty for loading a model, as a multiple of the load time: the load may evict another model. */
   readonly loadPenaltyFactor: number;
-  /** Concurrent loads of a model: at most `maxLoads`, or this share of the loaded providers if larger. */
+  /** Maximum concurrent loads of a model: the larger of `maxLoads` and `maxLoadsShare` times the loaded providers. */
   readonly maxLoads: number;
   readonly maxLoadsShare: number;
-  /** Weight of expected cached tokens; 0: ignored, 1: counted in full. */
+  /** Share of the expected cached tokens that reduces the cost: 0 ignores the cache, 1 trusts the expectation in full. */
   readonly affinityWeight: number;
 }
 

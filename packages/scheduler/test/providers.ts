@@ -1,4 +1,4 @@
-/** Fixtures of the scheduler's tests: providers of plain facts, and repeatable random numbers. */
+/** Fixtures for the scheduler's tests: providers, and seeded random numbers. */
 import type { ProviderId } from '@inference/protocol';
 import fc from 'fast-check';
 import type { ThroughputEstimate } from '../src/cost/job-cost.js';

@@ -1,4 +1,4 @@
-/** Renders the response to a chat completion request in the shape of the real API. */
+/** Renders the response to a chat completion request in OpenAI's response format. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';

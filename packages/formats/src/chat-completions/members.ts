@@ -1,4 +1,8 @@
-/** Members of a chat completion request: read, ignored or refused (docs/clients.md). `{}`: refused unless null, false or empty. */
+/**
+ * Member tables of chat completion requests: which members are read, ignored or refused (docs/clients.md).
+ *
+ * `refused: {name: {}}` means that the member is refused unless it is null, false or empty.
+ */
 import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';

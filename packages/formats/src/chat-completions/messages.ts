@@ -1,4 +1,4 @@
-/** `normaliseMessages` normalizes chat messages: one set of roles, and content as text or as parts with images. */
+/** `normaliseMessages` converts the messages of a chat completion request to the internal `ChatMessage` form. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import { detailOf, type ImageReader, imageInFile } from '../input-images/image-reader.js';
 import { isJsonObject } from '../json/json-value.js';
@@ -6,7 +6,7 @@ import { joinedContent } from '../message-content.js';
 import type { ChatMessage, ContentPart, MessageContent, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
 
-/** Throws RequestError for unsupported parts, calls of other types than `function`, and missing members. */
+/** Throws RequestError on unsupported parts, tool calls that are not functions, and missing members. */
 export function normaliseMessages(messages: readonly Message[], images: ImageReader): readonly ChatMessage[] {
   const names = new Map<string, string>();
   return messages.map((message, index) => {
@@ -48,17 +48,17 @@ function toolCallOf(message: Message, index: number, path: string): ToolCall {
   return { id: call.id, name: call.function.name, arguments: call.function.arguments };
 }
 
-/** Legacy calls have no ids; the message index is used instead. */
+/** Call of the legacy member `function_call`. Such calls have no id, so the message index serves as one. */
 function functionCallOf({ function_call: call }: Message, index: number): ToolCall[] {
   return isPresent(call) ? [{ id: `call_${index}`, name: call.name, arguments: call.arguments }] : [];
 }
 
-/** Id of the last call of a function, or its name if there was no call. */
+/** Id of the last call of a function; the function's name if there was no call. */
 function lastCallOf(name: string, names: ReadonlyMap<string, string>): string {
   return [...names].findLast(([, called]) => called === name)?.[0] ?? name;
 }
 
-/** Content that may hold images. */
+/** Content of a role that may send images. */
 function contentOf(message: Message, path: string, images: ImageReader): MessageContent {
   const { content } = message;
   if (!Array.isArray(content)) return textContentOf(message, path);
@@ -89,7 +89,7 @@ function textContentOf(message: Message, path: string): string {
   if (isPresent(content)) {
     return content.map((part, index) => refusalOf(part, message) ?? onlyTextOf(part, message, `${field}[${index}]`)).join('\n');
   }
-  // Only assistant messages may have no text.
+  // Only assistant messages may omit `content`.
   if (message.role === 'assistant') return message.refusal ?? '';
   return reject(field, `${field} is required.`);
 }

@@ -1,4 +1,4 @@
-/** Parses a chat completion request into the internal job and the parameters for routing. */
+/** Parses a chat completion request into the internal `TextRequest` and the parameters for routing. */
 
 import type { Endpoint } from '@inference/protocol';
 import { choiceParams } from '../choices.js';
@@ -70,7 +70,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
   };
 }
 
-/** Models can only switch thinking on or off, so other efforts have no effect. */
+/** Whether the model should think; null: the model's default. Effort `none` turns thinking off; other efforts have no effect. */
 function thinkingOf({
   reasoning_effort,
   reasoning,
@@ -83,7 +83,7 @@ function thinkingOf({
   return enable_thinking ?? chat_template_kwargs?.enable_thinking ?? reasoning?.enabled ?? null;
 }
 
-/** Members with values that have no effect. */
+/** Names of members whose values have no effect. */
 function listIgnoredMembers(body: ChatCompletionRequest): readonly string[] {
   const ignored: string[] = [];
   if (isPresent(body.reasoning_effort) && body.reasoning_effort !== 'none') ignored.push('reasoning_effort');
@@ -92,7 +92,7 @@ function listIgnoredMembers(body: ChatCompletionRequest): readonly string[] {
   return ignored;
 }
 
-/** Hidden tokens count towards both limits, so both names mean the same, and two different values contradict each other. */
+/** Treats both names as the same limit, because both include hidden tokens. Rejects two different values. */
 function maxTokensOf(body: ChatCompletionRequest): number | null {
   const older = body.max_tokens ?? null;
   const newer = body.max_completion_tokens ?? null;

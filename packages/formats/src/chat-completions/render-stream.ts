@@ -1,4 +1,4 @@
-/** `ChatStreamRenderer`: a chat completion as a stream. Constant parts are built once, so a piece costs one string literal. */
+/** `ChatStreamRenderer` renders a chat completion as SSE chunks. Constant parts are built once, so each text delta is cheap. */
 import type { ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import type { CompletedFinishReason, OutputEvent } from '../output-event.js';
@@ -9,16 +9,16 @@ import { SSE_DONE, sseData, sseJson } from '../sse.js';
 export interface ChatAnswerOptions {
   /** The client requested a usage chunk at the end of the stream. */
   readonly includeUsage: boolean;
-  /** Think sections are shown as `reasoning_content`. */
+  /** Think sections are rendered as `reasoning_content`. */
   readonly showReasoning: boolean;
   readonly logprobs: boolean;
-  /** The client named a service tier; the response then names `default`, the only tier. */
+  /** The request has `service_tier`. The response then has `default`, the only tier. */
   readonly reportsServiceTier: boolean;
   /** The request has `functions`, so a call is rendered as `function_call`. */
   readonly legacyFunctions: boolean;
 }
 
-/** Tier name of the real API for requests without a special tier. */
+/** OpenAI's name of the tier without special terms. */
 export const SERVICE_TIER = 'default';
 
 export function finishReasonOf(reason: CompletedFinishReason, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
@@ -28,14 +28,14 @@ export function finishReasonOf(reason: CompletedFinishReason, { legacyFunctions 
 export class ChatStreamRenderer implements StreamRenderer {
   /** JSON of a chunk before its choices. */
   readonly #head: string;
-  /** `"usage":null` in every chunk but the last, if usage was requested. */
+  /** If usage was requested, `"usage":null`, which every chunk except the last contains. */
   readonly #noUsage: string;
   readonly #afterText: string;
   readonly #options: ChatAnswerOptions;
   /** JSON of a chunk before the delta of the current choice. */
   #beforeDelta = '';
   #beforeText = '';
-  /** Choices that have finished before the finish event. */
+  /** Number of finished choices, if there are several. A single choice ends with the finish event alone. */
   #choices = 0;
   #state: 'unopened' | 'open' | 'finished' = 'unopened';
 
@@ -112,7 +112,7 @@ export class ChatStreamRenderer implements StreamRenderer {
     return `${this.#opening('""')}${this.#chunk('{}', `"${finishReasonOf(reason, this.#options)}"`)}`;
   }
 
-  /** The chunk with the role, before the first of the others. */
+  /** The chunk with the role, which precedes the first other chunk of a choice; else empty. */
   #opening(content: '""' | 'null'): string {
     if (this.#state !== 'unopened') return '';
     this.#state = 'open';
@@ -125,9 +125,9 @@ export class ChatStreamRenderer implements StreamRenderer {
 }
 
 /**
- * Signature event and terminator. The event has the shape of a chunk, because clients validate every event as a chunk.
+ * Signature and terminator of a stream. The event has the members of a chunk, because clients validate every event as a chunk.
  *
- * `comment` serves clients that read a choice from every event.
+ * Form `comment` is for clients that expect a choice in every event.
  */
 export function chatSignatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;

@@ -1,4 +1,4 @@
-/** Schema of a chat completion request. `null` counts as absent. members.ts decides about other members. */
+/** Schema of the members of a chat completion request that are read. `null` means absent. `members.ts` handles all other members. */
 import Type, { type Static } from 'typebox';
 import { choices } from '../choices.js';
 import { CONSTRAINTS } from '../constraints.js';
@@ -19,7 +19,7 @@ import {
 import { ROUTING_FIELDS } from '../routing.js';
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
-/** Accepts parts of any `type`, so the parser can name unsupported types. */
+/** Accepts any `type`, so that the parser can name an unsupported type in the error. */
 export const PartSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
@@ -69,7 +69,7 @@ export const MessageSchema = Type.Object(
     tool_call_id: text,
     reasoning_content: text,
     refusal: text,
-    /** The predecessor of `tool_calls`. */
+    /** Legacy form of `tool_calls`. */
     function_call: nullable(FunctionCallSchema, 'an object with name and arguments'),
     audio: anything,
   },
@@ -83,7 +83,7 @@ export const FunctionSchema = Type.Object(
 );
 export type ChatFunction = Static<typeof FunctionSchema>;
 
-/** Accepts tools of any type, so the parser can name unsupported types. */
+/** Accepts any `type`, so that the parser can name an unsupported type in the error. */
 export const ToolSchema = Type.Object(
   { type: Type.String({ description: 'a string' }), function: Type.Optional(FunctionSchema) },
   { description: 'an object with type and function' },
@@ -128,11 +128,11 @@ export const ResponseFormatSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
     json_schema: nullable(JsonSchemaFormatSchema, 'an object with name and schema'),
-    /** Schema as sent to llama.cpp, Together and Fireworks, also with the type `json_object`. */
+    /** Schema in the format of llama.cpp, Together and Fireworks. Also allowed with type `json_object`. */
     schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
-    /** Schema or regular expression, as sent to TGI. */
+    /** Schema or regular expression in the format of TGI. */
     value: nullable(Type.Union([JSON_SCHEMA, Type.String()]), 'a JSON Schema object or a regular expression'),
-    /** Regular expression, as sent to Fireworks and xgrammar. */
+    /** Regular expression in the format of Fireworks and xgrammar. */
     pattern: text,
   },
   { description: 'an object with a type' },
@@ -140,7 +140,7 @@ export const ResponseFormatSchema = Type.Object(
 
 export const StreamOptionsSchema = Type.Object({ include_usage: flag });
 
-/** Thinking switches in the spelling of other servers. */
+/** Parameters with which clients of other servers turn thinking on or off. */
 export const ReasoningSchema = Type.Object({ effort: text, enabled: flag });
 export const TemplateArgumentsSchema = Type.Object({ enable_thinking: flag });
 export const ThinkingSchema = Type.Object({ type: text });
@@ -159,7 +159,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of up to 1024 tools'),
     tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
     parallel_tool_calls: flag,
-    /** The predecessors of `tools` and `tool_choice`. */
+    /** Legacy forms of `tools` and `tool_choice`. */
     functions: nullable(Type.Array(FunctionSchema, { maxItems: 1024 }), 'an array of up to 1024 functions'),
     function_call: nullable(
       Type.Union([Type.Enum(['none', 'auto']), Type.Object({ name: TOOL_NAME })]),
@@ -174,17 +174,17 @@ export const ChatCompletionRequestSchema = Type.Object(
     enable_thinking: flag,
     chat_template_kwargs: nullable(TemplateArgumentsSchema, 'an object such as {"enable_thinking": false}'),
     thinking: nullable(ThinkingSchema, 'an object with a type'),
-    /** Without effect, but checked as in the real API. */
+    /** These members have no effect, but are validated as in OpenAI's API. */
     metadata,
     store: flag,
     service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'scale', 'priority']), 'one of auto, default, flex, scale, priority'),
-    /** Extension of the real API: renders think sections as `reasoning_content`. */
+    /** Extension of OpenAI's API: renders think sections as `reasoning_content`. */
     include_reasoning: flag,
     provider_serial,
     ...ROUTING_FIELDS,
     n: choices,
 
-    // Unsupported features, parsed only to be refused by name (refusals.ts).
+    // Unsupported features, which the parser refuses by name.
     modalities: nullable(Type.Array(Type.String()), 'an array of strings'),
     audio: anything,
     web_search_options: anything,

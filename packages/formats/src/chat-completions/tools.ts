@@ -1,11 +1,11 @@
-/** Tools, tool choice and response format in the spelling of chat completions. */
+/** Converts tools, tool choice and response format of a chat completion request to the internal form. */
 import { schemaForm } from '../constraints.js';
 import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ChatCompletionRequest, ChatFunction, ChatResponseFormat, ChatTool, ChatToolChoice } from './schema.js';
 
-/** Throws RequestError if a call is required but impossible. */
+/** Throws RequestError on contradictory members, and if a call is required but impossible. */
 export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   if (isFilled(body.functions)) return functionsOf(body);
   if (isPresent(body.function_call) && typeof body.function_call !== 'string') {
@@ -25,7 +25,7 @@ export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly
   return { tools, toolChoice: choiceAmong(tools, choiceOf(choice)) };
 }
 
-/** `functions` and `function_call`, the predecessors of tools. */
+/** Tools from the legacy members `functions` and `function_call`. */
 function functionsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   if (isFilled(body.tools)) reject('functions', 'functions and tools are not allowed together. Use tools.');
   if (isPresent(body.tool_choice) && body.tool_choice !== 'auto')
@@ -60,7 +60,7 @@ function allowedTools(choice: Exclude<ChatToolChoice, string>) {
   return { mode: allowed.mode, names: allowed.tools.flatMap((tool) => (tool.function === undefined ? [] : [tool.function.name])) };
 }
 
-/** Constraint members, with their types of `response_format`. */
+/** For each constraint member of `response_format`, the values of `type` that use the member. */
 const TYPES_OF_MEMBER = {
   json_schema: ['json_schema'],
   schema: ['json_schema', 'json_object', 'json'],
@@ -68,7 +68,7 @@ const TYPES_OF_MEMBER = {
   pattern: ['regex'],
 } as const satisfies Partial<Record<keyof ChatResponseFormat, readonly string[]>>;
 
-/** Throws RequestError for a constraint that the format's type would ignore, and for conflicting constraints. */
+/** Throws RequestError on a constraint that the format's type would ignore, and on conflicting constraints. */
 function refuseUnreadConstraint(format: ChatResponseFormat): void {
   let first: string | null = null;
   for (const [member, types] of Object.entries(TYPES_OF_MEMBER)) {
@@ -84,7 +84,7 @@ function refuseUnreadConstraint(format: ChatResponseFormat): void {
   }
 }
 
-/** Throws RequestError for unknown formats. */
+/** Throws RequestError on an unknown format. */
 export function responseFormatOf(format: ChatResponseFormat | null | undefined): ResponseFormat {
   if (isPresent(format)) refuseUnreadConstraint(format);
   switch (format?.type) {

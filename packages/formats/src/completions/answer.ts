@@ -1,4 +1,4 @@
-/** Renders the response to a legacy completion request: one body, or chunks of the same shape. */
+/** Renders the response to a legacy completion request in OpenAI's response format, as one body or as SSE chunks. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
@@ -10,7 +10,7 @@ import { SSE_DONE, sseData, sseJson } from '../sse.js';
 interface CompletionAnswerOptions {
   readonly includeUsage: boolean;
   readonly logprobs: boolean;
-  /** Text at the start of each choice, not generated; '' for none. Without log probabilities. */
+  /** The prompt, if the request has `echo`, which is repeated at the start of each choice; else ''. */
   readonly echo: string;
 }
 
@@ -38,11 +38,11 @@ function completionPlainRenderer(responseMetadata: ResponseMetadata, options: Co
 class CompletionStreamRenderer implements StreamRenderer {
   readonly #head: object;
   readonly #options: CompletionAnswerOptions;
-  /** Choices that have finished before the finish event. */
+  /** Number of finished choices, if there are several. A single choice ends with the finish event alone. */
   #choices = 0;
-  /** UTF-16 units of the choice's text. */
+  /** Length of the choice's text so far, in UTF-16 units. */
   #offset = 0;
-  /** Text to come before the choice's first chunk. */
+  /** Echo that has not been sent yet. */
   #echo: string;
   #isFinished = false;
 
@@ -83,7 +83,7 @@ class CompletionStreamRenderer implements StreamRenderer {
       case 'start':
       case 'reasoning':
       case 'ping':
-      // This format has no tools, so calls stay text.
+      // This format has no tools, so the output filter leaves calls in the text.
       case 'tool_call_start':
       case 'tool_call_arguments':
         return '';
@@ -92,7 +92,7 @@ class CompletionStreamRenderer implements StreamRenderer {
     }
   }
 
-  /** Comes with the first text, so that the prompt is not taken for the model's first word. */
+  /** Chunk with the echo. Sent with the first generated text, so that the echo is not mistaken for the first token. */
   #echoText(): string {
     if (this.#echo === '') return '';
     const text = this.#echo;
@@ -109,7 +109,7 @@ class CompletionStreamRenderer implements StreamRenderer {
   }
 }
 
-/** Signature event and terminator. The event has the shape of a chunk, because clients validate every event as a chunk. */
+/** Signature and terminator of a stream. The event has the members of a chunk, because clients validate every event as a chunk. */
 function signatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;
   return sseData(sseJson({ ...head(responseMetadata), choices: [], ...signatureMembers(signed) })) + SSE_DONE;
@@ -120,12 +120,12 @@ function head({ responseId, created, model, systemFingerprint }: ResponseMetadat
   return { id: responseId, object: 'text_completion', created, model, ...fingerprint };
 }
 
-/** The format has no tool calls: a response that ended with a call has `stop`. */
+/** The format has no tool calls, so `tool_calls` becomes `stop`. */
 function finishReasonOf(reason: CompletedFinishReason): 'stop' | 'length' {
   return reason === 'length' ? 'length' : 'stop';
 }
 
-/** `offset`: UTF-16 units of the text before the first of the tokens. */
+/** Log probabilities in the legacy format. `offset`: length of the text before the first token, in UTF-16 units. */
 function legacyLogprobs(logprobs: readonly TokenLogprob[], offset: number) {
   let next = offset;
   return {

@@ -1,4 +1,4 @@
-/** Members of a legacy completion request without effect or refused (docs/clients.md). */
+/** Member table of legacy completion requests: which members are read, ignored or refused (docs/clients.md). */
 import { RESPONSE_FORMAT, STREAM_OPTIONS, STRUCTURED_OUTPUTS } from '../chat-completions/members.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';

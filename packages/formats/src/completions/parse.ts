@@ -1,4 +1,4 @@
-/** Parses a legacy completion request into the internal job: a text continued without a chat template. */
+/** Parses a legacy completion request, in which the model continues a text without a chat template. */
 import { responseFormatOf } from '../chat-completions/tools.js';
 import { choiceParams } from '../choices.js';
 import { requestedFormat } from '../constraints.js';
@@ -67,7 +67,7 @@ function promptOf({ prompt }: CompletionRequest): string {
   return refuse('prompt', 'prompt must be one string. Several prompts and arrays of tokens are not supported.');
 }
 
-/** Without a ranking, only as many candidates as choices make sense. Clients send 1 as the default. */
+/** Choices are not ranked, so `best_of` must equal `n`. Also accepts 0 and 1, which clients send by default. */
 function checkBestOf({ best_of, n }: CompletionRequest): void {
   const choices = n ?? 1;
   if (!isPresent(best_of) || best_of <= 1 || best_of === choices) return;
@@ -75,10 +75,9 @@ function checkBestOf({ best_of, n }: CompletionRequest): void {
   refuse('best_of', 'best_of above n is not supported, because choices are not ranked. Leave it out.');
 }
 
-/** Maximum characters of all repeated prompts of a response. */
+/** Maximum characters of echo in a response, all choices together. */
 const MAX_ECHO_LENGTH = 1_000_000;
 
-/** Text at the start of each choice. */
 function echoOf({ echo, n, logprobs }: CompletionRequest, prompt: string): string {
   if (echo !== true) return '';
   if (isPresent(logprobs)) refuse('echo', 'echo with logprobs is not supported: the tokens of the prompt have no log probabilities here.');

@@ -1,4 +1,4 @@
-/** Schema of a legacy completion request. members.ts decides about other members. */
+/** Schema of the members of a legacy completion request that are read. `members.ts` handles all other members. */
 import Type, { type Static } from 'typebox';
 import { ResponseFormatSchema, StreamOptionsSchema } from '../chat-completions/schema.js';
 import { choices } from '../choices.js';
@@ -10,7 +10,7 @@ import { COMPLETION_SAMPLING } from '../sampling.js';
 export const CompletionRequestSchema = Type.Object(
   {
     model,
-    /** Accepts arrays of prompts and tokens, so the parser can refuse arrays with a reason. */
+    /** Accepts any array, so that the parser can refuse several prompts or tokens with a reason. */
     prompt: Type.Union([Type.String(), Type.Array(Type.Unknown(), { minItems: 1 })], {
       description: 'a string, or an array of one string',
     }),
@@ -20,7 +20,7 @@ export const CompletionRequestSchema = Type.Object(
     ...COMPLETION_SAMPLING,
     stop,
     logprobs: nullable(Type.Integer({ minimum: 0, maximum: 5 }), 'an integer from 0 to 5'),
-    /** Extension of the real API: structured output in the spelling of other servers. */
+    /** Extension of OpenAI's API: structured output, as in other servers. */
     response_format: nullable(ResponseFormatSchema, 'an object with a type'),
     ...CONSTRAINTS,
     provider_serial,

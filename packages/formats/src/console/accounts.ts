@@ -1,4 +1,4 @@
-/** Console API: signed-in account, features of this coordinator, and API keys. */
+/** Console API schemas: the signed-in account, its sessions, passkeys and API keys, and the coordinator's settings. */
 import Type, { type Static } from 'typebox';
 import { ConsoleMembershipSchema } from './organisations.js';
 import { body, microUsd, name, nullable, page, time, timeOrNull } from './schema-parts.js';
@@ -6,13 +6,13 @@ import { body, microUsd, name, nullable, page, time, timeOrNull } from './schema
 /** `GET /console/v1/settings`: settings that pages need before sign-in. */
 export const ConsoleSettingsSchema = Type.Object({
   development: Type.Boolean(),
-  /** Way in which deposits are paid. */
+  /** Available payment methods for deposits. */
   deposits: Type.Array(Type.Union([Type.Literal('stripe'), Type.Literal('development')])),
-  /** Whether the operator pays withdrawals through the processor. */
+  /** Whether withdrawals are paid through the payment processor. */
   payouts: Type.Boolean(),
-  /** Whether passwords can be reset by mail. */
+  /** Whether the coordinator sends mail, so that passwords can be reset. */
   mail: Type.Boolean(),
-  /** Mail is not sent but written to the coordinator's log, as development mode does. */
+  /** Whether mail is written to the coordinator's log instead of sent (development mode). */
   mail_in_log: Type.Boolean(),
   email_verification_required: Type.Boolean(),
   min_password_length: Type.Integer(),
@@ -29,20 +29,20 @@ export const ConsoleMeSchema = Type.Object({
   email_verified: Type.Boolean(),
   created_at: time,
   is_admin: Type.Boolean(),
-  /** Organisations of the person, by name. */
+  /** Organisations of which the person is a member, sorted by name. */
   organisations: Type.Array(ConsoleMembershipSchema),
 });
 export type ConsoleMe = Static<typeof ConsoleMeSchema>;
 
-/** `GET /console/v1/session`: the signed-in account. Signed out is not an error. */
+/** `GET /console/v1/session`: the signed-in account; null if signed out, which is not an error. */
 export const ConsoleSessionStateSchema = Type.Object({
   account: Type.Union([ConsoleMeSchema, Type.Null()]),
-  /** The signed-in account is suspended; `account` is null then. */
+  /** Whether the signed-in account is suspended. If so, `account` is null. */
   suspended: Type.Boolean(),
 });
 export type ConsoleSessionState = Static<typeof ConsoleSessionStateSchema>;
 
-/** A place where the account is signed in. */
+/** One session of the signed-in account, usually one browser. */
 export const ConsoleSessionSchema = Type.Object({
   id: Type.String(),
   /** Whether the request used this session. */
@@ -72,10 +72,9 @@ export type ConsoleTwoFactor = Static<typeof ConsoleTwoFactorSchema>;
 export const ConsolePasskeySchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Whether the passkey is stored beyond one device. */
+  /** Whether the passkey is synced between devices. */
   synced: Type.Boolean(),
   created_at: timeOrNull,
-  /** Last sign-in with the passkey. */
   last_used_at: timeOrNull,
 });
 export type ConsolePasskey = Static<typeof ConsolePasskeySchema>;
@@ -95,17 +94,17 @@ export const ConsoleKeySchema = Type.Object({
   revoked_at: timeOrNull,
   spend_limit_micro_usd: Type.Union([microUsd, Type.Null()]),
   spent_micro_usd: microUsd,
-  /** Maximum spending per calendar period (UTC); null: no budget, as are the next three members. */
+  /** Maximum spending per calendar period (UTC). Without a budget, this and the next three members are null. */
   budget_micro_usd: Type.Union([microUsd, Type.Null()]),
   budget_period: nullable(budgetPeriod),
-  /** Spent in the current period. */
+  /** Spending in the current period. */
   budget_spent_micro_usd: Type.Union([microUsd, Type.Null()]),
-  /** First moment of the next period. */
+  /** Start of the next period. */
   budget_resets_at: timeOrNull,
   models: Type.Union([Type.Array(Type.String()), Type.Null()]),
   /** Form of stream signatures; null: the format's default. */
   signature_form: Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()]),
-  /** Person who created a key of an organisation; null for a deleted account and for older keys. */
+  /** Person who created the key of an organisation; null if the account was deleted, and for old keys. */
   created_by: nullable(Type.Object({ user_id: Type.String(), name: Type.String() })),
 });
 export type ConsoleKey = Static<typeof ConsoleKeySchema>;
@@ -117,7 +116,7 @@ export type ConsoleKeyPage = Static<typeof ConsoleKeyPageSchema>;
 export const ConsoleNewKeySchema = Type.Object({ key: ConsoleKeySchema, secret: Type.String() });
 export type ConsoleNewKey = Static<typeof ConsoleNewKeySchema>;
 
-/** `POST /console/v1/playground-key`: a key that the requesting page stores in memory. `secret` is shown only once. */
+/** `POST /console/v1/playground-key`: a short-lived key, which the page stores only in memory. */
 export const ConsolePlaygroundKeySchema = Type.Object({
   id: Type.String(),
   secret: Type.String(),
@@ -152,13 +151,13 @@ const keySettings = {
 export const CreateKeySchema = body({ name, ...keySettings });
 export type CreateKey = Static<typeof CreateKeySchema>;
 
-/** Absent members stay unchanged. */
+/** Absent members remain unchanged. */
 export const UpdateKeySchema = body({ name: Type.Optional(name), ...keySettings });
 export type UpdateKey = Static<typeof UpdateKeySchema>;
 
-/** `POST /console/v1/account/export`: the password, entered again. */
+/** `POST /console/v1/account/export`. The user must re-enter the password. */
 export const RequestAccountExportSchema = body({ password: Type.String({ minLength: 1, maxLength: 128 }) });
 
-/** Where to download the data of the account, from the session that asked. */
+/** Download path of the account's data. Works only in the session that requested the export. */
 export const ConsoleAccountExportSchema = Type.Object({ path: Type.String(), expires_at: time });
 export type ConsoleAccountExport = Static<typeof ConsoleAccountExportSchema>;

@@ -1,4 +1,4 @@
-/** Admin API: accounts, manual deposits, withdrawals, earnings concentration, linking of providers to accounts. */
+/** Admin API schemas: accounts, manual deposits, withdrawals, earnings concentration, linking of providers to accounts. */
 import Type, { type Static } from 'typebox';
 import { ConsoleDepositSchema } from './billing.js';
 import { AdminMemberSchema } from './organisations.js';
@@ -7,7 +7,7 @@ import { body, day, MAX_AMOUNT_MICRO_USD, page, time, timeOrNull } from './schem
 export const AdminAccountSchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Null for accounts without sign-up, such as the development account. */
+  /** Null for accounts that nobody signed up for, such as the development account. */
   email: Type.Union([Type.String(), Type.Null()]),
   created_at: time,
   is_admin: Type.Boolean(),
@@ -16,7 +16,7 @@ export const AdminAccountSchema = Type.Object({
   deleted_at: timeOrNull,
 });
 export type AdminAccount = Static<typeof AdminAccountSchema>;
-/** Account reference in a list. */
+/** Reference to an account. */
 const AdminAccountNameSchema = Type.Object({ id: Type.String(), name: Type.String(), email: Type.Union([Type.String(), Type.Null()]) });
 
 /** `GET /admin/v1/accounts/{id}`. */
@@ -24,25 +24,25 @@ export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
   balance_micro_usd: Type.Integer(),
   reserved_micro_usd: Type.Integer(),
   withdrawable_micro_usd: Type.Integer(),
-  /** Earnings that have not matured. */
+  /** Earnings before maturity. */
   pending_micro_usd: Type.Integer(),
   two_factor_enabled: Type.Boolean(),
   passkey_count: Type.Integer(),
   /** Machines that earn for the account. */
   machines: Type.Array(Type.String()),
-  /** Members of an organisation; empty for a person's account. */
+  /** Members of an organisation; empty for a personal account. */
   members: Type.Array(AdminMemberSchema),
 });
 export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
 export const AdminAccountPageSchema = page(AdminAccountSchema);
 
-/** Absent fields stay unchanged. */
+/** Absent members remain unchanged. */
 export const UpdateAccountSchema = body({
   suspended: Type.Optional(Type.Boolean({ description: 'a boolean' })),
   is_admin: Type.Optional(Type.Boolean({ description: 'a boolean' })),
 });
 
-/** Manual deposit. A reference is credited once; reuse with another account or amount gives a conflict. */
+/** Manual deposit. `reference` is an idempotency key: reuse with a different account or amount is a conflict. */
 export const AdminDepositSchema = body({
   amount_micro_usd: Type.Integer({
     minimum: 1,
@@ -59,31 +59,32 @@ export const AdminDepositPageSchema = page(Type.Interface([ConsoleDepositSchema]
 export type AdminDepositPage = Static<typeof AdminDepositPageSchema>;
 
 /**
- * `GET /admin/v1/earnings/concentration`. Owner and payer pairs in which the payer's share and amount reach the minimums, largest
- * amount first.
+ * `GET /admin/v1/earnings/concentration`: owners who earn a large share from one payer, largest amount first.
+ *
+ * Lists pairs of owner and payer in which share and amount reach the minimums.
  */
 export const AdminEarningsConcentrationSchema = Type.Object({
-  /** First and last counted day (UTC). */
+  /** First and last day of the report (UTC). */
   from: day,
   to: day,
   min_share_percent: Type.Integer(),
   min_micro_usd: Type.Integer(),
   data: Type.Array(
     Type.Object({
-      /** Null for machines that no account has claimed. */
+      /** Null for a machine without an owner. */
       owner: Type.Union([AdminAccountNameSchema, Type.Null()]),
-      /** The unclaimed machine; null where an account is the owner. */
+      /** The machine without an owner; null if `owner` is set. */
       provider_id: Type.Union([Type.String(), Type.Null()]),
       payer: AdminAccountNameSchema,
-      /** Owner's earnings from this payer. */
+      /** The owner's earnings from this payer. */
       earned_micro_usd: Type.Integer(),
-      /** Owner's earnings from all accounts except its own. */
+      /** The owner's earnings from all other accounts, including this payer. */
       owner_earned_micro_usd: Type.Integer(),
-      /** Payer's payments to all other owners. */
+      /** The payer's payments to all owners except itself. */
       payer_paid_micro_usd: Type.Integer(),
-      /** Payer's share of the owner's earnings in whole percent, rounded down. */
+      /** The payer's share of the owner's earnings, in percent, rounded down. */
       owner_share_percent: Type.Integer(),
-      /** Owner's share of the payer's payments in whole percent, rounded down. */
+      /** The owner's share of the payer's payments, in percent, rounded down. */
       payer_share_percent: Type.Integer(),
     }),
   ),
@@ -97,5 +98,5 @@ export const EndWithdrawalSchema = body({
   }),
 });
 
-/** Links a provider to the account, which becomes its owner. */
+/** Links a provider to an account, which becomes its owner. */
 export const LinkMachineSchema = body({ account_id: Type.String({ minLength: 1, maxLength: 64, description: 'the id of an account' }) });

@@ -1,4 +1,4 @@
-/** Admin API: providers, quarantines, health, prices, and the audit log. */
+/** Admin API schemas: providers, quarantines (members named `hold` and `held`), health, prices, catalogue and audit log. */
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
@@ -9,7 +9,7 @@ const milliseconds = Type.Integer({ minimum: 0, description: 'milliseconds since
 export const AdminHoldSchema = Type.Object({
   reason: Type.String(),
   since: time,
-  /** `account:<id>` or `key:<id>`. */
+  /** Operator who set the quarantine: `account:<id>` or `key:<id>`. */
   by: Type.String(),
 });
 export type AdminHold = Static<typeof AdminHoldSchema>;
@@ -48,7 +48,7 @@ const AdminProviderSchema = Type.Object({
   placements: count,
   share_of_placements: Type.Number(),
   speeds: Type.Array(Type.Object({ model: Type.String(), prefill_tps: Type.Number(), decode_tps: Type.Number(), measured_jobs: count })),
-  /** Mean tokens per answer beside the medians of the model's machines. `outlier` names a figure far above its median. */
+  /** Mean tokens per answer, and the medians over all machines with the model. `outlier`: a mean far above its median. */
   answer_lengths: Type.Array(
     Type.Object({
       model: Type.String(),
@@ -75,7 +75,7 @@ const AdminProviderSchema = Type.Object({
 });
 export type AdminProvider = Static<typeof AdminProviderSchema>;
 
-/** `GET /admin/v1/providers`. `restrained` and `held` include disconnected machines. */
+/** `GET /admin/v1/providers`. `restrained` (restricted) and `held` (quarantined) also list disconnected machines. */
 export const AdminProviderListSchema = Type.Object({
   providers: Type.Array(AdminProviderSchema),
   restrained: Type.Array(Type.Interface([Reputation], { provider_id: Type.String() })),
@@ -86,7 +86,9 @@ export const AdminProviderListSchema = Type.Object({
 export type AdminProviderList = Static<typeof AdminProviderListSchema>;
 
 /**
- * `GET /admin/v1/providers/{id}`: the owner's view, plus the owner. 404 for a provider never linked, quarantined or seen lately.
+ * `GET /admin/v1/providers/{id}`: the same view as the owner's, and the owner.
+ *
+ * 404 if the provider was never linked, never quarantined and not seen recently.
  */
 export const AdminProviderViewSchema = Type.Object({
   provider_id: Type.String(),
@@ -109,15 +111,15 @@ export const QuarantineSchema = body({
 });
 export type Quarantine = Static<typeof QuarantineSchema>;
 
-/** `GET /admin/v1/actions`: operator actions, newest first. */
+/** `GET /admin/v1/actions`: the audit log, newest first. */
 const AdminActionSchema = Type.Object({
   id: Type.String(),
   at: time,
   /** `account:<id>` or `key:<id>`. */
   operator: Type.String(),
-  /** Name of the account's owner, or of the key; null after deletion. */
+  /** Name of the account or key; null after deletion. */
   operator_name: nullable(Type.String()),
-  /** Method and address of the admin API. */
+  /** HTTP method and path of the admin API. */
   action: Type.String(),
   subject: nullable(Type.String()),
   /** Request parameters. */
@@ -149,10 +151,10 @@ const fleetCounts = Type.Object({
   models: count,
 });
 
-/** `GET /admin/v1/health`: state of the responding process. Queues, fleet and recent counts are sums over all coordinators. */
+/** `GET /admin/v1/health`: state of the responding coordinator. `queues`, `fleet` and `recent` are sums over all coordinators. */
 export const AdminHealthSchema = Type.Object({
   ready: Type.Boolean(),
-  /** Reason for the problem. */
+  /** Reason why the coordinator is not ready. */
   reason: nullable(Type.String()),
   version: Type.String(),
   node_version: Type.String(),
@@ -162,12 +164,12 @@ export const AdminHealthSchema = Type.Object({
   database: Type.Object({
     kind: Type.Enum(['sqlite', 'postgres']),
     state: Type.Enum(['ok', 'unreachable', 'migrations_missing', 'too_new']),
-    /** Duration of the database's answer, in milliseconds. */
+    /** Response time of the database, in milliseconds. */
     answer_ms: count,
   }),
   queues: queueCounts,
   fleet: fleetCounts,
-  /** Null when the database did not answer. */
+  /** Null if the database did not answer. */
   ledger: nullable(
     Type.Object({
       checked_at: time,
@@ -177,7 +179,7 @@ export const AdminHealthSchema = Type.Object({
       requested_withdrawals_micro_usd: Type.Integer(),
       accounts: count,
       running_holds: count,
-      /** One sentence per problem; empty when healthy. */
+      /** One sentence per problem; empty if healthy. */
       problems: Type.Array(Type.String()),
     }),
   ),
@@ -210,20 +212,20 @@ const Percentiles = nullable(Type.Object({ p50: Type.Number({ minimum: 0 }), p95
 const average = Type.Number({ minimum: 0 });
 
 const HealthPoint = Type.Object({
-  /** Beginning of the interval. */
+  /** Start of the interval. */
   at: time,
-  /** Coordinators with figures in this interval. 0: nothing was recorded, and the other members are empty. */
+  /** Number of coordinators that reported for this interval. If 0, the other members are empty. */
   coordinators: count,
   requests: Type.Object({
     delivered: count,
     /** The client disconnected. */
     cancelled: count,
-    /** Refused as the client's mistake, for lack of credits, or by a limit. */
+    /** Refused because of an invalid request, a low balance or a rate limit. */
     refused: count,
-    /** Failed by the network. */
+    /** Failed because of the network. */
     failed: count,
   }),
-  /** Failed by the network, by error code, most frequent first. */
+  /** Failed requests by error code, most frequent first. */
   failures: Counted,
   /** Duration of requests, in milliseconds. */
   latency_ms: Percentiles,
@@ -236,9 +238,9 @@ const HealthPoint = Type.Object({
   routable: average,
   slots: average,
   used_slots: average,
-  /** Longest delay of a timer at any coordinator. */
+  /** Maximum event loop delay at any coordinator. */
   event_loop_lag_ms: count,
-  /** Latest check in the interval; null without one. */
+  /** Latest ledger check in the interval; null: none. */
   ledger: nullable(
     Type.Object({
       owed_micro_usd: Type.Integer(),
@@ -253,7 +255,7 @@ const HealthPoint = Type.Object({
 export const HEALTH_RANGES = ['1h', '24h', '7d'] as const;
 export const HEALTH_RESOLUTIONS = ['1m', '10m', '1h'] as const;
 
-/** `GET /admin/v1/health/history`: figures of all coordinators over time, oldest first, without the running interval. */
+/** `GET /admin/v1/health/history`: metrics of all coordinators over time, oldest first. Excludes the current interval. */
 export const AdminHealthHistorySchema = Type.Object({
   range: Type.Enum([...HEALTH_RANGES]),
   resolution: Type.Enum([...HEALTH_RESOLUTIONS]),
@@ -281,7 +283,7 @@ export const AdminPriceHistorySchema = Type.Object({
 });
 export type AdminPriceHistory = Static<typeof AdminPriceHistorySchema>;
 
-/** `GET /admin/v1/catalogue`; `PUT /admin/v1/catalogue/{model}` returns an entry. */
+/** Entry of `GET /admin/v1/catalogue`; also the response of `PUT /admin/v1/catalogue/{model}`. */
 export const AdminCatalogueEntrySchema = Type.Object({
   id: Type.String(),
   display_name: Type.String(),

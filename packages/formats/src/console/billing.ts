@@ -1,4 +1,4 @@
-/** Console API: balance, earnings by day, deposits and withdrawals. */
+/** Console API schemas: balance, earnings by day, deposits and their receipts, withdrawals and payouts. */
 import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, nullable, page, time, timeOrNull, usd } from './schema-parts.js';
@@ -9,13 +9,13 @@ export const ConsoleBalanceSchema = Type.Object({
   /** Reserved for running requests; part of the balance. */
   reserved_micro_usd: microUsd,
   reserved_usd: usd,
-  /** Matured earnings. */
+  /** Earnings after maturity. */
   withdrawable_micro_usd: microUsd,
   withdrawable_usd: usd,
   /** Earnings before maturity; part of the balance. */
   pending_micro_usd: microUsd,
   pending_usd: usd,
-  /** Dates of maturity, earliest first. At most one entry per day. */
+  /** When pending earnings mature, earliest first. At most one entry per day. */
   maturing: Type.Array(Type.Object({ at: time, amount_micro_usd: microUsd })),
 });
 export type ConsoleBalance = Static<typeof ConsoleBalanceSchema>;
@@ -42,7 +42,7 @@ export type ConsoleDeposit = Static<typeof ConsoleDepositSchema>;
 export const ConsoleDepositPageSchema = page(ConsoleDepositSchema);
 export type ConsoleDepositPage = Static<typeof ConsoleDepositPageSchema>;
 
-/** `checkout_url`: page on which the customer pays; null when nothing remains to pay. */
+/** `checkout_url`: the payment page; null if nothing remains to pay. */
 export const ConsoleNewDepositSchema = Type.Object({
   deposit: ConsoleDepositSchema,
   checkout_url: Type.Union([Type.String(), Type.Null()]),
@@ -63,7 +63,7 @@ const billingAddress = Type.String({
 });
 const taxId = Type.String({ minLength: 1, maxLength: 50, pattern: NAME_PATTERN });
 
-/** `GET`, `PUT /console/v1/billing-details`: the account's details for the receipts of its deposits. */
+/** `GET`, `PUT /console/v1/billing-details`: name, address and tax id for deposit receipts. */
 export const ConsoleBillingDetailsSchema = Type.Object({
   name: nullable(Type.String()),
   address: nullable(Type.String()),
@@ -81,11 +81,11 @@ export const UpdateBillingDetailsSchema = body({
 });
 export type UpdateBillingDetails = Static<typeof UpdateBillingDetailsSchema>;
 
-/** `GET /console/v1/deposits/{deposit_id}`: a deposit with the facts of its receipt. */
+/** `GET /console/v1/deposits/{deposit_id}`: a deposit, with everything that its deposit receipt shows. */
 export const ConsoleDepositReceiptSchema = Type.Object({
   deposit: ConsoleDepositSchema,
   currency: Type.Literal('usd'),
-  /** Absent members were not stated by the operator. */
+  /** Details of the operator, as far as configured. */
   operator: ConsoleBillingDetailsSchema,
   account: Type.Object({ name: Type.String(), email: Type.String() }),
   billing_details: ConsoleBillingDetailsSchema,
@@ -122,6 +122,6 @@ export const AmountSchema = body({
 });
 export type Amount = Static<typeof AmountSchema>;
 
-/** Payout destination. `onboarding_url` is the processor's onboarding page for the owner. */
+/** The account at the payment processor to which withdrawals are paid. `onboarding_url`: the processor's sign-up page. */
 export const ConsolePayoutAccountSchema = Type.Object({ ready: Type.Boolean(), onboarding_url: Type.Union([Type.String(), Type.Null()]) });
 export type ConsolePayoutAccount = Static<typeof ConsolePayoutAccountSchema>;

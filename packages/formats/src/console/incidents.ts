@@ -1,4 +1,4 @@
-/** Admin API: incidents and maintenance on the status page. Texts are plain. */
+/** Admin API schemas: incidents and maintenance on the status page. All texts are plain text. */
 import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { INCIDENT_IMPACTS, INCIDENT_STATUSES, IncidentSchema, MAINTENANCE_STATUSES, STATUS_COMPONENTS } from '../public/network-status.js';
@@ -17,7 +17,7 @@ const title = Type.String({
 const message = Type.String({
   minLength: 1,
   maxLength: MAX_INCIDENT_MESSAGE,
-  // Line breaks and tabs, but no other control characters, which XML and PostgreSQL refuse.
+  // Line breaks and tabs are allowed. XML and PostgreSQL reject other control characters.
   pattern: '^(?=[\\s\\S]*\\S)(?:[\\t\\n\\r]|[^\\p{Cc}\\p{Cs}\\u202A-\\u202E\\u2066-\\u2069])*$',
   description: `a text of 1 to ${MAX_INCIDENT_MESSAGE} characters, without control characters other than line breaks and tabs`,
 });
@@ -48,7 +48,7 @@ export const AdminIncidentCreateSchema = body({
 });
 export type AdminIncidentCreate = Static<typeof AdminIncidentCreateSchema>;
 
-/** `PATCH /admin/v1/incidents/{id}`: replaces the named members. */
+/** `PATCH /admin/v1/incidents/{id}`: replaces the members that are present. */
 export const AdminIncidentChangeSchema = Type.Partial(
   body({ ...subject, starts_at: Type.Optional(timeOrNull), ends_at: Type.Optional(timeOrNull) }),
 );

@@ -1,4 +1,4 @@
-/** Bodies of the console API and the admin API. */
+/** Schemas of request and response bodies of the console API (`/console/v1`) and the admin API (`/admin/v1`). */
 export * from './accounts.js';
 export * from './admin-accounts.js';
 export * from './admin-operations.js';

@@ -1,9 +1,9 @@
-/** Console API: one machine of an account, connected or not, in the owner's view. */
+/** Console API schemas: one machine of the account, connected or not, and remote control of the machine. */
 import { MachineSettingsSchema, NAME_PATTERN, OWNER_COMMAND_REFUSALS, OwnerActionSchema, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { body, count, nullable, page, time, timeOrNull } from './schema-parts.js';
 
-/** Machine facts at the start or end of its last connection. */
+/** What the coordinator last knew about a machine, from its last connection. */
 export const ConsoleLastSeenSchema = Type.Object({
   at: time,
   serial_number: Type.String(),
@@ -14,7 +14,7 @@ export const ConsoleLastSeenSchema = Type.Object({
   requests_served: count,
   tokens_generated: count,
   decode_tps: nullable(Type.Number()),
-  /** Code of the reason for the disconnect; null when unknown. */
+  /** Code of the reason for the disconnect; null: unknown. */
   left: nullable(Type.String()),
 });
 export type ConsoleLastSeen = Static<typeof ConsoleLastSeenSchema>;
@@ -24,7 +24,7 @@ const MachineHoldSchema = Type.Object({ reason: Type.String(), since: time });
 
 /** Remote control of the machine from the console. */
 export const ConsoleMachineControlSchema = Type.Object({
-  /** False: an older agent. */
+  /** False for agents of earlier versions. */
   supported: Type.Boolean(),
   /** Whether the owner permits commands from the console, by a setting on the machine. */
   allowed: Type.Boolean(),
@@ -46,9 +46,9 @@ export const MachineCommandSchema = body({
 export const ConsoleCommandResultSchema = Type.Object({
   command_id: Type.String(),
   outcome: Type.Enum(['done', 'refused']),
-  /** Why the machine refused; null when done. */
+  /** Reason of the refusal; null unless `refused`. */
   refusal: nullable(refusal),
-  /** Settings that result. */
+  /** Settings after the command. */
   settings: MachineSettingsSchema,
 });
 export type ConsoleCommandResult = Static<typeof ConsoleCommandResultSchema>;
@@ -58,15 +58,18 @@ export type ConsoleCommandRefusal = Static<typeof refusal>;
 const outcome = Type.Enum(['done', 'refused', 'unsupported', 'not_linked', 'timeout', 'disconnected', 'busy']);
 export type ConsoleCommandOutcome = Static<typeof outcome>;
 
-/** A command that was sent to a machine, newest first. */
+/** A command that was sent to a machine. */
 export const ConsoleStoredCommandSchema = Type.Object({
   id: Type.String(),
   at: time,
   /** Who sent the command. Null for a deleted account. */
   actor: nullable(Type.Object({ user_id: Type.String(), name: Type.String(), email: Type.String() })),
-  /** Null for an action that this version does not know. */
+  /** Null if this version does not know the action. */
   action: nullable(OwnerActionSchema),
-  /** `timeout`: the machine did not answer, and refuses the command as expired. Null: unknown, because the coordinator ended meanwhile. */
+  /**
+   * `timeout`: the machine did not answer in time; if the command arrives later, the machine refuses it as expired. Null: unknown,
+   * because the coordinator stopped meanwhile.
+   */
   outcome: nullable(outcome),
   refusal: nullable(refusal),
 });

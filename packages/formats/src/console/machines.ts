@@ -1,15 +1,15 @@
-/** Console API: machines that earn for an account, and link codes. */
+/** Console API schemas: machines that earn for the account, and device codes that link new machines. */
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
 import { count, time, timeOrNull } from './schema-parts.js';
 
-/** The live part is null while the machine is disconnected. */
+/** `live` is null while the machine is disconnected. */
 const ConsoleMachineSchema = Type.Object({
   provider_id: Type.String(),
-  /** Name given by the owner, or by the machine at sign-in. */
+  /** Name that the owner chose, or that the machine reported when it was linked. */
   name: Type.Union([Type.String(), Type.Null()]),
   linked_at: timeOrNull,
-  /** Last known facts; null when never connected since the link. */
+  /** Null if the machine has never connected since it was linked. */
   last_seen: Type.Union([ConsoleLastSeenSchema, Type.Null()]),
   live: Type.Union([
     Type.Object({
@@ -35,14 +35,14 @@ export type ConsoleMachine = Static<typeof ConsoleMachineSchema>;
 export const ConsoleMachineListSchema = Type.Object({ data: Type.Array(ConsoleMachineSchema) });
 export type ConsoleMachineList = Static<typeof ConsoleMachineListSchema>;
 
-/** `GET /console/v1/device-codes/{user_code}`, `POST …/approve`, `POST …/deny`: a machine that requests a link (RFC 8628). */
+/** `GET /console/v1/device-codes/{user_code}`, `POST …/approve`, `POST …/deny`: a machine that waits to be linked (RFC 8628). */
 export const ConsoleDeviceCodeSchema = Type.Object({
-  /** Display form: `WDJB-MJHT`. */
+  /** Code that the user compares, such as `WDJB-MJHT`. */
   user_code: Type.String({ pattern: '^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$' }),
-  /** Self-reported name, not verified. */
+  /** Name that the machine reports; not verified. */
   machine_name: Type.String(),
   chip_name: Type.Union([Type.String(), Type.Null()]),
-  /** Network address of the request. */
+  /** IP address of the request. */
   address: Type.Union([Type.String(), Type.Null()]),
   requested_at: time,
   expires_at: time,

@@ -1,4 +1,4 @@
-/** Console API: organisations, their members and roles, invitations, and the log of members' acts. */
+/** Console API schemas: organisations, members, roles, invitations, and the log of members' actions. */
 import Type, { type Static } from 'typebox';
 import { body, count, name, nullable, page, time } from './schema-parts.js';
 
@@ -6,7 +6,7 @@ import { body, count, name, nullable, page, time } from './schema-parts.js';
 export const ORGANISATION_ROLES = ['owner', 'admin', 'developer', 'billing', 'viewer'] as const;
 export type OrganisationRole = (typeof ORGANISATION_ROLES)[number];
 
-/** Permissions of roles. A personal account has all permissions except permissions on an organisation. */
+/** Permissions that roles grant. A personal account has all except `organisation.*`. */
 export const PERMISSIONS = [
   'account.read',
   'account.export',
@@ -23,10 +23,10 @@ export type Permission = (typeof PERMISSIONS)[number];
 const role = Type.Enum([...ORGANISATION_ROLES], { description: `one of ${ORGANISATION_ROLES.join(', ')}` });
 const permission = Type.Enum([...PERMISSIONS]);
 
-/** Request header that names the account to act for. Absent: the personal account. */
+/** Request header with the id of the account to act for. Absent: the personal account. */
 export const ACCOUNT_HEADER = 'x-account-id';
 
-/** An organisation of the signed-in person. */
+/** An organisation of which the signed-in person is a member. */
 export const ConsoleMembershipSchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -58,7 +58,7 @@ export const ConsoleMemberSchema = Type.Object({
   email: Type.String(),
   role,
   joined_at: time,
-  /** Unrevoked API keys that the member created. */
+  /** Number of API keys that the member created and nobody revoked. */
   key_count: count,
 });
 export type ConsoleMember = Static<typeof ConsoleMemberSchema>;
@@ -67,7 +67,7 @@ export type ConsoleMemberList = Static<typeof ConsoleMemberListSchema>;
 
 export const UpdateMemberSchema = body({ role });
 
-/** Response to a removed member, or to leaving. */
+/** Response when a member was removed or left. */
 export const ConsoleRemovedMemberSchema = Type.Object({ user_id: Type.String(), revoked_keys: count });
 export type ConsoleRemovedMember = Static<typeof ConsoleRemovedMemberSchema>;
 
@@ -80,7 +80,7 @@ export const ConsoleInvitationSchema = Type.Object({
   id: Type.String(),
   email: Type.String(),
   role,
-  /** Name of the inviting member; null for a former member. */
+  /** Name of the member who sent the invitation; null for a former member. */
   invited_by: nullable(Type.String()),
   sent_at: time,
   expires_at: time,
@@ -94,7 +94,7 @@ export const InvitationTokenSchema = body({
   token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'the token of an invitation link' }),
 });
 
-/** `POST /console/v1/invitations/view`: the invitation of a mailed link. */
+/** `POST /console/v1/invitations/view`: the invitation behind the link in a mail. */
 export const ConsoleInvitationViewSchema = Type.Object({
   organisation_id: Type.String(),
   organisation_name: Type.String(),
@@ -133,14 +133,14 @@ export const ORGANISATION_ACTIONS = [
 ] as const;
 export type OrganisationAction = (typeof ORGANISATION_ACTIONS)[number];
 
-/** An act of a member, newest first. */
+/** An action of a member. */
 export const ConsoleOrganisationEventSchema = Type.Object({
   id: Type.String(),
   at: time,
   /** Null for a deleted account. */
   actor: nullable(Type.Object({ user_id: Type.String(), name: Type.String(), email: Type.String() })),
   action: Type.Enum([...ORGANISATION_ACTIONS]),
-  /** E-mail address, key, machine or name that the act concerned. */
+  /** The affected e-mail address, key, machine or name. */
   subject: nullable(Type.String()),
   /** New role of a member or an invitation. */
   role: nullable(role),

@@ -1,4 +1,4 @@
-/** Admin API: how agent versions spread over the machines, with the comparison of updated machines and the others. */
+/** Admin API schemas: rollouts of agent versions, their policy, and the comparison of updated machines with other machines. */
 import { ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { body, count, nullable, time } from './schema-parts.js';
@@ -6,7 +6,10 @@ import { body, count, nullable, time } from './schema-parts.js';
 export const ROLLOUT_STATES = ['active', 'paused', 'halted', 'complete'] as const;
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
 
-/** `missing`: did not come back, or failed the trial. `slower`: decode rate relative to the rate before. */
+/**
+ * Measures by which updated machines are compared with others. `missing`: the machine did not reconnect, or failed the trial.
+ * `slower`: decode rate relative to the rate before the update.
+ */
 export const ROLLOUT_MEASURES = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'] as const;
 export type RolloutMeasure = (typeof ROLLOUT_MEASURES)[number];
 
@@ -44,7 +47,7 @@ export const RolloutPolicySchema = body({
 });
 export type RolloutPolicy = Static<typeof RolloutPolicySchema>;
 
-/** Policy of a network whose operator set none. */
+/** Policy if the operator has not set one. */
 export const DEFAULT_ROLLOUT_POLICY: RolloutPolicy = {
   mode: 'staged',
   stages: [
@@ -61,20 +64,20 @@ export const DEFAULT_ROLLOUT_POLICY: RolloutPolicy = {
 
 const ComparedPartSchema = Type.Object({
   bad: count,
-  /** Machines, or requests for `failed_requests`. */
+  /** Number of machines; for `failed_requests`, number of requests. */
   count,
   machines: count,
-  /** Share from 0 to 1, or relative speed; null: no data. */
+  /** Share from 0 to 1; for `slower`, relative speed. Null: no data. */
   value: nullable(Type.Number({ minimum: 0 })),
 });
 
 export const RolloutComparisonSchema = Type.Object({
   measure: Type.Enum([...ROLLOUT_MEASURES]),
-  /** Null: all machines. */
+  /** Subset of machines that is compared; null: all machines. */
   cohort: nullable(Type.Object({ kind: Type.Enum(['chip', 'model']), name: Type.String() })),
   updated: ComparedPartSchema,
   others: ComparedPartSchema,
-  /** Probability of such a difference by chance. */
+  /** P-value: probability of such a difference by chance. */
   p: Type.Number({ minimum: 0, maximum: 1 }),
   verdict: Type.Enum(['good', 'concern', 'worse', 'not_enough_data']),
 });
@@ -85,22 +88,25 @@ export const AdminRolloutSchema = Type.Object({
   state: Type.Enum([...ROLLOUT_STATES]),
   /** Whether the release file still contains the version. */
   published: Type.Boolean(),
-  /** From 1. */
+  /** Current stage, counted from 1. */
   stage: Type.Integer({ minimum: 1 }),
   stages: Type.Integer({ minimum: 1 }),
   percent: Type.Number(),
   urgent: Type.Boolean(),
   started_at: time,
   stage_started_at: time,
-  /** Halted, paused or completed. */
+  /** When the rollout was halted, paused or completed. */
   ended_at: nullable(time),
   reason: nullable(Type.String()),
   /** `coordinator`, `account:<id>` or `key:<id>`. */
   changed_by: Type.String(),
-  /** Sentence: missing condition for the next stage; null unless active and checked. */
+  /** Sentence with the missing condition for the next stage; null unless the rollout is active and was checked. */
   waiting_for: nullable(Type.String()),
   checked_at: nullable(time),
-  /** Machines that were offered or run the version. `updating`: machines that reserve capacity now, including missing machines. */
+  /**
+   * Numbers of machines that were offered the version, or run it. `updating`: machines that count against the limit of concurrent
+   * updates, including missing machines.
+   */
   machines: Type.Object({ offered: count, settled: count, updating: count, missing: count }),
   comparisons: Type.Array(RolloutComparisonSchema),
 });
@@ -110,7 +116,7 @@ export type AdminRollout = Static<typeof AdminRolloutSchema>;
 export const AdminRolloutListSchema = Type.Object({
   rollouts: Type.Array(AdminRolloutSchema),
   policy: RolloutPolicySchema,
-  /** Connected machines, by version of the agent. */
+  /** Number of connected machines, by agent version. */
   fleet: Type.Object({
     machines: count,
     versions: Type.Array(Type.Object({ version: Type.String(), machines: count, share: Type.Number({ minimum: 0, maximum: 1 }) })),

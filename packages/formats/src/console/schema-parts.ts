@@ -1,10 +1,10 @@
-/** Shared parts of console API bodies. Times are ISO 8601 texts; money is whole micro-USD. */
+/** Shared schema parts of the console and admin APIs. Times are ISO 8601 strings; amounts are integers in micro-USD. */
 import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type TSchema } from 'typebox';
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** Maximum micro-USD in one amount: a million dollars. */
+/** Maximum of one amount, in micro-USD: a million US dollars. */
 export const MAX_AMOUNT_MICRO_USD = 1_000_000_000_000;
 
 export const time = Type.String({ format: 'date-time', description: 'a time such as 2026-01-31T12:00:00Z' });
@@ -20,10 +20,10 @@ export const name = Type.String({
 });
 export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'a day such as 2026-01-31' });
 
-/** Request body; unknown members are refused. */
+/** Request body. Unknown members are rejected. */
 export const body = <Properties extends Record<string, TSchema>>(properties: Properties) =>
   Type.Object(properties, { additionalProperties: false, description: 'an object' });
 
-/** A page of a list, newest first. `next_cursor` requests the next page. */
+/** Page of a list, newest first. `next_cursor`: cursor of the next page; null on the last page. */
 export const page = <Item extends TSchema>(item: Item) =>
   Type.Object({ data: Type.Array(item), next_cursor: Type.Union([Type.String(), Type.Null()]) });

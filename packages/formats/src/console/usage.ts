@@ -1,39 +1,39 @@
-/** Console API: the requests of an account, its failed requests, one request, and usage by day and hour. */
+/** Console API schemas: completed and failed requests of an account, and usage by day and by hour. */
 import Type, { type Static } from 'typebox';
 import { count, day, microUsd, nullable, page, time } from './schema-parts.js';
 
-/** API key of a request. `name` is null when unknown. */
+/** API key of a request. `name` is null if unknown. */
 const key = Type.Object({ id: Type.String(), name: nullable(Type.String()) });
 
 const completed = {
-  /** Job id; `X-Inference-Job-ID` of the response. */
+  /** Job id, the response's `X-Inference-Job-ID`. */
   request_id: Type.String(),
   completed_at: time,
   model: Type.String(),
   endpoint: Type.String(),
   key,
-  /** Provider of the response. */
+  /** Provider that answered. */
   provider_id: nullable(Type.String()),
   prompt_tokens: count,
   completion_tokens: count,
   images: count,
   cost_micro_usd: microUsd,
-  /** From the reservation to the settlement of the whole response. */
+  /** Time from reservation to settlement. */
   latency_ms: count,
 };
 
-/** A settled job, without any content. */
+/** A settled job. Contains no prompt and no output. */
 const ConsoleUsageEntrySchema = Type.Object(completed);
 export type ConsoleUsageEntry = Static<typeof ConsoleUsageEntrySchema>;
 
 /**
- * `GET /console/v1/usage?from=&to=&model=&key=&sort=&order=`: days (UTC) as in `/usage/days`; `key` is the id of a key or
+ * `GET /console/v1/usage?from=&to=&model=&key=&sort=&order=`. `from` and `to` are days (UTC). `key` is the id of a key, or
  * `playground`.
  */
 export const ConsoleUsagePageSchema = page(ConsoleUsageEntrySchema);
 export type ConsoleUsagePage = Static<typeof ConsoleUsagePageSchema>;
 
-/** Values of `sort` of the usage list. */
+/** Values of the query parameter `sort`. */
 export const USAGE_SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const;
 export type UsageSort = (typeof USAGE_SORTS)[number];
 export const SORT_ORDERS = ['desc', 'asc'] as const;
@@ -42,23 +42,23 @@ export type SortOrder = (typeof SORT_ORDERS)[number];
 const failed = {
   request_id: Type.String(),
   failed_at: time,
-  /** Null: the network serves no model of the requested name. */
+  /** Null if the requested model does not exist in the network. */
   model: nullable(Type.String()),
   endpoint: Type.String(),
   key,
-  /** The last provider that tried; null: none did. */
+  /** Provider of the last attempt; null: no attempt was made. */
   provider_id: nullable(Type.String()),
   end_to_end: Type.Boolean(),
   latency_ms: count,
-  /** `code` and `status` as sent to the client; `message`: meaning of the code. */
+  /** `code` and `status` as sent to the client. `message` explains the code. */
   error: Type.Object({ code: Type.String(), status: Type.Integer(), message: Type.String() }),
 };
 
-/** A request that was answered with an error, and cost nothing. */
+/** A request that failed. Failed requests are not charged. */
 const ConsoleFailedRequestSchema = Type.Object(failed);
 export type ConsoleFailedRequest = Static<typeof ConsoleFailedRequestSchema>;
 
-/** `GET /console/v1/usage/failed`, with the filters of `/usage`. */
+/** `GET /console/v1/usage/failed`, with the same filters as `/usage`. */
 export const ConsoleFailedRequestPageSchema = page(ConsoleFailedRequestSchema);
 
 /** `GET /console/v1/usage/requests/{request_id}`. The receipt of a completed request is at `/v1/receipts/{request_id}`. */
@@ -66,9 +66,9 @@ export const ConsoleRequestSchema = Type.Union([
   Type.Object({
     state: Type.Literal('completed'),
     ...completed,
-    /** Part of the prompt tokens. */
+    /** Included in `prompt_tokens`. */
     cached_tokens: count,
-    /** Part of the completion tokens. */
+    /** Included in `completion_tokens`. */
     hidden_tokens: count,
   }),
   Type.Object({ state: Type.Literal('failed'), ...failed }),

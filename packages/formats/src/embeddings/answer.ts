@@ -1,15 +1,14 @@
-/** Renders the response to an embeddings request: one body with all vectors. */
+/** Renders the response to an embeddings request in OpenAI's response format. */
 import type { Usage } from '@inference/protocol';
 import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
 
 export interface EmbeddingsOutput {
-  /** A vector per input, in order: base64 of little-endian 32-bit floats. */
+  /** One vector per input, in order, as base64 of little-endian 32-bit floats. */
   readonly vectors: readonly string[];
   readonly encoding: 'float' | 'base64';
   readonly usage: Usage;
 }
 
-/** The body of the answer. */
 export function embeddingsBody({ model }: ResponseMetadata, { vectors, encoding, usage }: EmbeddingsOutput): string {
   return JSON.stringify({
     object: 'list',
@@ -21,7 +20,7 @@ export function embeddingsBody({ model }: ResponseMetadata, { vectors, encoding,
 
 export const embeddingsAnswer = answerWithoutEvents('embd-');
 
-/** Numbers with as many digits as a 32-bit float has. */
+/** Decodes a vector. Nine significant digits identify a 32-bit float, and keep the JSON short. */
 function floats(base64: string): number[] {
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer);

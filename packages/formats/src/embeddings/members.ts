@@ -1,4 +1,4 @@
-/** Members of an embeddings request without effect or refused (docs/clients.md). */
+/** Member table of embeddings requests: which members are read, ignored or refused (docs/clients.md). */
 import { BOOKKEEPING } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { PROVIDER_PREFERENCES } from '../routing.js';

@@ -1,4 +1,4 @@
-/** Parses an embeddings request into the internal job and the parameters for routing. */
+/** Parses an embeddings request into the internal `EmbeddingRequest` and the parameters for routing. */
 
 import { refuse } from '../errors/refusal.js';
 import type { ParsedEmbeddings, ParseOptions } from '../format.js';
@@ -26,7 +26,7 @@ export function parseEmbeddings(bytes: Uint8Array, options?: ParseOptions): Pars
       dimensions: body.dimensions ?? null,
       encoding: body.encoding_format ?? 'float',
     },
-    // No token is generated; 1 is the minimum of a job context.
+    // Embeddings generate no tokens, but a job context requires `max_tokens` of at least 1.
     params: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
     answer: embeddingsAnswer,
     ignored,
@@ -35,7 +35,7 @@ export function parseEmbeddings(bytes: Uint8Array, options?: ParseOptions): Pars
 
 function inputsOf(input: EmbeddingsRequest['input']): (string | number[])[] {
   if (typeof input === 'string') return [input];
-  // A flat array of numbers is the tokens of one input.
+  // A flat array of numbers contains the tokens of one input.
   return isTokens(input) ? [input] : input;
 }
 

@@ -1,9 +1,9 @@
-/** Schema of an embeddings request. members.ts decides about other members. */
+/** Schema of the members of an embeddings request that are read. `members.ts` handles all other members. */
 import Type, { type Static } from 'typebox';
 import { flag, model, nullable, provider_serial } from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
 
-/** Maximum inputs of one request. */
+/** Maximum inputs per request. */
 const MAX_INPUTS = 2048;
 
 const Token = Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'the number of a token' });
@@ -22,7 +22,7 @@ export const EmbeddingsRequestSchema = Type.Object(
     provider_serial,
     ...ROUTING_FIELDS,
 
-    // Read only to be refused.
+    // The parser refuses `true`.
     stream: flag,
   },
   { description: 'a JSON object' },

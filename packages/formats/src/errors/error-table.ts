@@ -1,6 +1,10 @@
-/** The only table of client-visible errors: status, public type and code, and retry advice. Messages name fields, never values. */
+/**
+ * The table of all errors that clients see: status, public type and code, message and retry advice.
+ *
+ * Messages may name fields of the request, but never contain values.
+ */
 
-/** A type of errors in the Messages format. */
+/** `error.type` in the Messages format. */
 type AnthropicType =
   | 'invalid_request_error'
   | 'authentication_error'
@@ -13,7 +17,7 @@ type AnthropicType =
   | 'timeout_error'
   | 'overloaded_error';
 
-/** Members that follow from the status, unless a row says otherwise. */
+/** Properties that depend on the status. A row of `CODES` may override them. */
 interface StatusRow {
   /** `error.type` of OpenAI-style bodies. */
   readonly type: string;
@@ -21,15 +25,15 @@ interface StatusRow {
   readonly anthropic: AnthropicType;
   /** Status in the Messages format, if different. */
   readonly anthropicStatus?: number;
-  /** False makes SDKs give up. By default, SDKs retry 408, 409, 429 and 5xx. */
+  /** Whether SDKs should retry. False sends `x-should-retry: false`; by default, SDKs retry 408, 409, 429 and 5xx. */
   readonly retry: boolean;
 }
 
 interface CodeRow extends Partial<StatusRow> {
   readonly status: keyof typeof STATUSES;
-  /** `error.code` of OpenAI-style bodies. Default: the name of the row. */
+  /** `error.code` of OpenAI-style bodies. Default: the row's key. */
   readonly code?: string;
-  /** `error.details` in the Messages format, for clients that use the details. */
+  /** `error.details` in the Messages format. */
   readonly anthropicDetails?: Readonly<Record<string, unknown>>;
   /** Default `Retry-After` in seconds. */
   readonly retryAfter?: number;
@@ -68,9 +72,8 @@ const CODES = {
   invalid_json: { status: 400, message: 'The request body is not valid JSON.' },
   invalid_request: { status: 400, message: 'The request is not valid.' },
   unsupported_parameter: { status: 400, message: 'The request asks for something this service does not offer.' },
-  /** The request has a member unknown to its format. */
   unknown_parameter: { status: 400, message: 'The request has a member that is not known.' },
-  /** The official SDK then sends the whole conversation, and no `thread`. */
+  /** On these details, the official SDK repeats the request with the whole conversation instead of `thread`. */
   thread_unsupported: {
     status: 400,
     code: 'unsupported_parameter',
@@ -85,7 +88,7 @@ const CODES = {
     message: 'No API key was given. Send it as "Authorization: Bearer <API key>" or as "x-api-key".',
   },
   invalid_api_key: { status: 401, message: 'The API key is not valid.' },
-  /** The console API identifies people by session, not by key. */
+  /** For the console API, which authenticates by session instead of API key. */
   not_signed_in: { status: 401, message: 'Sign in first.' },
   insufficient_quota: { status: 402, message: 'Your balance does not cover this request. Add credits or lower max_tokens.' },
   key_budget_exceeded: {
@@ -96,13 +99,12 @@ const CODES = {
   webhook_refused: { status: 400, message: 'This report was refused.' },
   webhook_replayed: { status: 409, message: 'This report was received before.' },
   forbidden: { status: 403, message: 'This API key may not do that.' },
-  /** The person of the session has no such organisation, or was removed. */
+  /** The signed-in person is not a member of the organisation, or the organisation does not exist. */
   not_a_member: { status: 403, message: 'You are not a member of this organisation.' },
   account_suspended: { status: 403, message: 'This account is suspended.' },
   cross_origin: { status: 403, message: 'Pages of other sites may not do that here.' },
   model_not_found: { status: 404, message: 'No provider serves this model. GET /v1/models lists those that are served.' },
   not_found: { status: 404, message: 'There is nothing at this address.' },
-  /** The resource existed and has expired. */
   gone: { status: 410, message: 'The resource at this address has expired.' },
   method_not_allowed: { status: 405, message: 'This address does not support this method.' },
   body_too_slow: { status: 408, code: 'request_timeout', message: 'The request body arrived too slowly.' },
@@ -134,7 +136,7 @@ const CODES = {
     code: 'unsupported_media_type',
     message: 'The content type of a sealed request must be application/vnd.inference.sealed-request.',
   },
-  /** The client reads the keyset again and seals anew. */
+  /** Tells the client to read the keyset again and to seal a new request. */
   stale_key: {
     status: 422,
     message: 'No candidate of the sealed request is connected with the key that it names. Read the keyset again and seal to its keys.',
@@ -142,7 +144,6 @@ const CODES = {
   sealed_request_replayed: { status: 409, message: 'This sealed request was received before. Seal a new one.' },
   rate_limit_exceeded: { status: 429, retryAfter: 1, message: 'Too many requests. Slow down and try again.' },
   internal: { status: 500, code: 'internal_error', message: 'The service failed to handle the request.' },
-  /** The operator has not configured the required feature. */
   not_configured: { status: 501, message: 'This coordinator is not set up for that.' },
   payment_service_failed: { status: 502, message: 'The payment service did not answer. Nothing was charged.' },
   provider_failed: { status: 502, message: 'The provider failed to answer.' },
@@ -152,21 +153,21 @@ const CODES = {
     message: "The provider's answer could not be verified and was discarded. It is not billed.",
   },
   no_provider: { status: 503, retryAfter: 5, message: 'No provider is free to serve this model now.' },
-  /** Request bodies exceed the memory limit. The request was not started. */
+  /** The request bodies in memory exceed the limit. The request was not started. */
   overloaded: { status: 503, retryAfter: 2, message: 'The service holds as many requests as it can. Try again in a moment.' },
-  /** No job runs without a reservation. */
+  /** The ledger is not available. Without a reservation, no job runs. */
   billing_unavailable: {
     status: 503,
     retryAfter: 5,
     message: 'The request could not be booked now, and did not run. Try again in a moment.',
   },
-  /** The disk for images is full, or fails. */
+  /** The disk for images is full or has failed. */
   images_unavailable: {
     status: 503,
     retryAfter: 30,
     message: 'There is no room to keep images for their URLs now. Ask for them with response_format b64_json, or try again in a moment.',
   },
-  /** `provider_serial` pins a request to one provider. SDK retries cannot bring the provider back. */
+  /** For requests with `provider_serial`. SDKs should not retry, because only that provider could serve the request. */
   provider_not_available: {
     status: 503,
     retry: false,
@@ -179,7 +180,7 @@ const CODES = {
 
 export type ErrorCode = keyof typeof CODES;
 
-/** The whole row of each code. */
+/** The rows of `CODES`, completed with the defaults of their status. */
 export const ERRORS = Object.fromEntries(
   Object.entries<CodeRow>(CODES).map(([code, row]): [string, ErrorRow] => [code, { code, ...STATUSES[row.status], ...row }]),
 ) as Readonly<Record<ErrorCode, ErrorRow>>;

@@ -1,23 +1,28 @@
-/** Errors of one request and their headers. error-table.ts defines each code; each public shape has a small renderer. */
+/**
+ * `ApiError` and the headers of error responses.
+ *
+ * `error-table.ts` defines the codes. `open-ai-error.ts`, `anthropic-error.ts`, `oauth-error.ts` and `problem-error.ts` render an
+ * `ApiError` in a public format.
+ */
 import { ERRORS, type ErrorCode } from './error-table.js';
 
-/** Error as an HTTP response. */
+/** An error response. */
 export interface HttpError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** An error, independent of its public shape. */
+/** An error, independent of the public format. */
 export interface ApiError {
   readonly code: ErrorCode;
-  /** For the client: bounded, and free of prompts and outputs. */
+  /** Message for the client. Has bounded length, and never contains prompts or outputs. */
   readonly message: string;
-  /** Request field at fault, such as `messages[0].content`. */
+  /** The invalid request field, such as `messages[0].content`. */
   readonly param: string | null;
-  /** Whole seconds, at least 1. Default: the table's value. */
+  /** `Retry-After` in whole seconds, at least 1. Default: the table's value. */
   readonly retryAfter?: number;
-  /** Set for a prompt that is too long. Clients parse both numbers from the format's standard sentence. */
+  /** Set if the prompt is too long. The renderers then use the format's standard sentence, from which clients parse the numbers. */
   readonly tooLong?: PromptLength;
 }
 
@@ -37,7 +42,7 @@ interface ErrorDetails {
   readonly tooLong?: PromptLength;
 }
 
-/** Creates an error. The table supplies missing details. */
+/** Creates an error. Missing details come from the table. */
 export function apiError(code: ErrorCode, details: ErrorDetails = {}): ApiError {
   return {
     code,
@@ -48,22 +53,22 @@ export function apiError(code: ErrorCode, details: ErrorDetails = {}): ApiError 
   };
 }
 
-/** Headers of an error in every format. */
+/** Headers of an error response, the same in all formats. */
 export function errorHeaders(error: ApiError): Readonly<Record<string, string>> {
   const row = ERRORS[error.code];
   const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' };
   const retryAfter = error.retryAfter ?? row.retryAfter;
   if (!row.retry) headers['x-should-retry'] = 'false';
   else if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
-  // RFC 9110 section 11.6.1: a 401 names the accepted scheme.
+  // RFC 9110 section 11.6.1: a 401 response must name the accepted scheme.
   if (row.status === 401) headers['www-authenticate'] = 'Bearer';
-  // RFC 9110 section 15.5.16: a 415 for an encoding names the accepted encodings.
+  // RFC 9110 section 15.5.16: a 415 response for an encoding should name the accepted encodings.
   if (error.code === 'body_encoded') headers['accept-encoding'] = 'identity';
   if (error.code === 'encoding_unsupported') headers['accept-encoding'] = 'gzip, deflate';
   return headers;
 }
 
-/** Throwable {@link ApiError} for a request that cannot be served. */
+/** {@link ApiError} that parsers throw for a request that cannot be served. */
 export class RequestError extends Error implements ApiError {
   constructor(
     readonly code: ErrorCode,

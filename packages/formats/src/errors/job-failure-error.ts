@@ -1,15 +1,15 @@
-/** Client-visible errors of job failures that blame the request. */
+/** Converts a provider's job failure into an error for the client, if the request caused the failure. */
 import type { JobFailure } from '@inference/protocol';
 import { COULD_NOT_PROCESS } from '../input-images/image-reader.js';
 import { type ApiError, apiError } from './errors.js';
 
-/** Faults that only a model's vocabulary shows, by field. */
+/** By field, the fault of requests that only the engine can detect, because the fault depends on the model's vocabulary. */
 const FAULTS: ReadonlyMap<string, string> = new Map([
   ['logit_bias', 'has a token number that this model does not have.'],
   ['prompt', 'must not be empty for this model.'],
 ]);
 
-/** Error of a failure with blame `client`; other failures have errors without details of the request. */
+/** Error for a failure with blame `client`. */
 export function jobFailureError(failure: JobFailure): ApiError {
   const param = failure.param === undefined ? {} : { param: failure.param };
   if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedText(failure)));
@@ -26,10 +26,10 @@ function invalidImage({ param = 'An image' }: JobFailure): ApiError {
   return apiError('invalid_request', { message, ...(param === 'An image' ? {} : { param }) });
 }
 
-/** Fields with a JSON Schema, or parts of a JSON Schema. */
+/** Fields that contain a JSON Schema or parts of one. */
 const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
 
-/** Grammars enforce schemas while the answer is generated; their size grows with the counts in the schema. */
+/** Text for an unsupported field. A `limit` comes from a schema: grammar size grows with the counts in the schema. */
 function unsupportedText({ param = '', limit }: JobFailure): string {
   if (limit !== undefined) {
     return `is limited to ${limit} here, because enforcing the schema takes memory for each item. Lower it, or omit it and validate the answer yourself.`;
@@ -38,7 +38,7 @@ function unsupportedText({ param = '', limit }: JobFailure): string {
   return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';
 }
 
-/** The message repeats the field, because the Messages format has no member for a field. */
+/** Includes the field name in the message, because the Messages format has no separate member for the field. */
 function atField({ param }: JobFailure, fault: string): { param?: string; message?: string } {
   return param === undefined ? {} : { param, message: `${param} ${fault}` };
 }

@@ -1,4 +1,4 @@
-/** OAuth error shape: `{error, error_description}` (RFC 6749 section 5.2, RFC 8628 section 3.5). */
+/** Error responses in OAuth's format: `{error, error_description}` (RFC 6749 section 5.2, RFC 8628 section 3.5). */
 import { ERRORS } from './error-table.js';
 import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
@@ -16,7 +16,7 @@ export const OAUTH_ERRORS = [
 ] as const;
 export type OAuthErrorCode = (typeof OAUTH_ERRORS)[number];
 
-/** General errors in the OAuth shape: rate limit, body too large, restart. */
+/** Renders errors that are not specific to OAuth, such as rate limits and restarts. */
 export function oauthError(error: ApiError): HttpError {
   const { status } = ERRORS[error.code];
   const code: OAuthErrorCode =

@@ -1,7 +1,7 @@
-/** Refuses known but unsupported features by name, because ignoring them would silently return wrong results. */
+/** Helpers with which parsers reject requests. Unsupported features are refused, because ignoring them would return wrong results. */
 import { RequestError } from './errors.js';
 
-/** Whether the value is neither null nor absent. */
+/** Whether the value is neither null nor undefined. */
 export function isPresent<T>(value: T): value is NonNullable<T> {
   return value !== null && value !== undefined;
 }
@@ -10,12 +10,12 @@ export function isFilled(list: readonly unknown[] | null | undefined): boolean {
   return isPresent(list) && list.length > 0;
 }
 
-/** Throws for a known, unsupported feature. */
+/** Throws `unsupported_parameter`: the format has the feature, but this service does not support it. */
 export function refuse(param: string, message: string): never {
   throw new RequestError('unsupported_parameter', param, message);
 }
 
-/** Throws for a request that no service of this format accepts. */
+/** Throws `invalid_request`: the request violates the format. */
 export function reject(param: string, message: string): never {
   throw new RequestError('invalid_request', param, message);
 }

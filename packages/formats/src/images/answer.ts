@@ -1,11 +1,11 @@
-/** Renders the response to an image request: one body with URLs or image data. */
+/** Renders the response to an image generation request: a JSON body with URLs or image data. */
 import type { Usage } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
 import type { ImageRequest } from '../request.js';
 
 interface ImagesOutput {
-  /** An entry per image, in order: URL, or padded base64. */
+  /** One entry per image, in order: a URL or padded base64. */
   readonly images: readonly ({ readonly url: string } | { readonly base64: string })[];
   readonly format: ImageRequest['format'];
   /** Size of all images, `<width>x<height>`. */
@@ -16,7 +16,7 @@ interface ImagesOutput {
 const tokens = Type.Integer({ minimum: 0 });
 const closed = { additionalProperties: false } as const;
 
-/** Schema of the response body. Closed, so that a provider cannot add text for the client. */
+/** Schema of the response body. Rejects unknown members, so that a provider cannot add text for the client. */
 export const ImagesAnswerSchema = Type.Object(
   {
     created: Type.Integer({ description: 'Seconds since 1970.' }),
@@ -43,7 +43,6 @@ export const ImagesAnswerSchema = Type.Object(
 );
 export type ImagesAnswer = Static<typeof ImagesAnswerSchema>;
 
-/** The body of the answer. */
 export function imagesBody({ created }: Pick<ResponseMetadata, 'created'>, { images, format, size, usage }: ImagesOutput): string {
   const answer: ImagesAnswer = {
     created,
@@ -60,7 +59,7 @@ export function imagesBody({ created }: Pick<ResponseMetadata, 'created'>, { ima
   return JSON.stringify(answer);
 }
 
-/** Content type of a served image. */
+/** Content type of an image that the coordinator serves by URL. */
 export const IMAGE_CONTENT_TYPES = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' } as const satisfies Record<
   ImageRequest['format'],
   string

@@ -1,4 +1,4 @@
-/** Members of an image request without effect or refused (docs/clients.md). */
+/** Member table of image requests: which members are read, ignored or refused (docs/clients.md). */
 import { BOOKKEEPING } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { PROVIDER_PREFERENCES } from '../routing.js';

@@ -1,4 +1,4 @@
-/** Parses an image request into the engine request and the parameters for routing. */
+/** Parses an image generation request into the internal `ImageRequest` and the parameters for routing. */
 
 import { refuse } from '../errors/refusal.js';
 import type { ImageRequestParams, ParsedImages, ParseOptions } from '../format.js';
@@ -50,7 +50,7 @@ export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedIm
   };
 }
 
-/** Maps the quality names of older and newer clients to low, medium and high. `auto` is the model's default (null). */
+/** Maps the quality names of all API versions to low, medium and high. Null: the model's default. */
 function qualityOf(quality: ImagesRequest['quality']): ImageRequest['quality'] {
   switch (quality) {
     case undefined:

@@ -1,10 +1,10 @@
-/** Schema of an image request. members.ts decides about other members. */
+/** Schema of the members of an image request that are read. `members.ts` handles all other members. */
 import { MAX_IMAGES } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { flag, nullable, provider_serial } from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
 
-/** Longest prompt, in characters. */
+/** Maximum length of a prompt, in UTF-16 units. */
 const MAX_PROMPT_LENGTH = 32_000;
 
 export const ImagesRequestSchema = Type.Object(
@@ -31,7 +31,7 @@ export const ImagesRequestSchema = Type.Object(
     provider_serial,
     provider: ROUTING_FIELDS.provider,
 
-    // Read only to be refused.
+    // The parser refuses `true`.
     stream: flag,
   },
   { description: 'a JSON object' },

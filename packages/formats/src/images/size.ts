@@ -1,11 +1,11 @@
-/** Size of a requested image for a given model. Coordinator and provider share this rule. */
+/** Resolves the requested size of a generated image for a given model. Coordinator and provider share this rule. */
 import type { ImageSize } from '../request.js';
 
-/** Default of the specification. */
+/** Default size, if the model supports it. */
 const DEFAULT_SIZE = '1024x1024';
 
 /**
- * The size as `<width>x<height>`; null if unsupported. Without a requested size: 1024x1024 if supported, else the model's default.
+ * The size as `<width>x<height>`; null if unsupported. If none is requested: 1024x1024 if supported, else the model's default.
  *
  * @param sizes Supported sizes, the default first.
  */
@@ -15,7 +15,7 @@ export function imageSizeOf(requested: ImageSize, sizes: readonly string[]): str
   return sizes.includes(requested) ? requested : null;
 }
 
-/** Width and height in pixels of `<width>x<height>`. */
+/** Parses `<width>x<height>`, in pixels. */
 export function pixelsOf(size: string): { readonly width: number; readonly height: number } {
   const [width, height] = size.split('x').map(Number);
   if (width === undefined || height === undefined) throw new RangeError('a size is <width>x<height>');

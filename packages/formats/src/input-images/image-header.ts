@@ -1,23 +1,23 @@
 /**
- * Reads type, dimensions and completeness of PNG, JPEG, GIF and WebP files from their structure. No pixel is decoded.
+ * Reads type, dimensions and completeness of PNG, JPEG, GIF and WebP files from their headers, without decoding pixels.
  *
- * Every offset is checked against the length, and each loop advances, so hostile bytes cost at most linear time. Loops over chunks are
- * bounded, because each step may advance by only a few bytes.
+ * The input is untrusted: every offset is checked, and parsing takes at most linear time. Chunk loops have a limit, because a chunk
+ * may be only a few bytes long.
  */
 import type { InputImageType } from '../request.js';
 
 export interface ImageHeader {
   readonly mediaType: InputImageType;
-  /** Pixels, before any rotation by EXIF. */
+  /** Width and height in pixels, before any EXIF rotation. */
   readonly width: number;
   readonly height: number;
   readonly isAnimated: boolean;
 }
 
-/** `truncated`: the file ends early. `malformed`: the structure breaks the format. */
+/** `truncated`: the file ends early. `malformed`: the structure violates the file format. */
 export type HeaderProblem = 'truncated' | 'malformed';
 
-/** Type by the first bytes (WHATWG MIME Sniffing section 6.1); null: not a supported type. */
+/** Detects the type by the first bytes (WHATWG MIME Sniffing section 6.1); null: not supported. */
 export function imageTypeOf(bytes: Uint8Array): InputImageType | null {
   if (startsWith(bytes, 0, '\x89PNG\r\n\x1a\n')) return 'image/png';
   if (startsWith(bytes, 0, '\xff\xd8\xff')) return 'image/jpeg';
@@ -26,7 +26,7 @@ export function imageTypeOf(bytes: Uint8Array): InputImageType | null {
   return null;
 }
 
-/** Unsupported type by the first bytes, for the text of the refusal; null: unknown. */
+/** Detects some unsupported types by the first bytes, for the error message; null: unknown. */
 export function otherTypeOf(bytes: Uint8Array): string | null {
   if (startsWith(bytes, 0, '%PDF-')) return 'PDF';
   if (startsWith(bytes, 0, 'II*\0') || startsWith(bytes, 0, 'MM\0*')) return 'TIFF';
@@ -37,14 +37,14 @@ export function otherTypeOf(bytes: Uint8Array): string | null {
   return /^(?:\xef\xbb\xbf)?\s*<(?:\?xml|!DOCTYPE svg|!--|svg)/i.test(text) ? 'SVG' : null;
 }
 
-/** Header of a file whose type is known by {@link imageTypeOf}. */
+/** Reads the header of a file. `mediaType`: from {@link imageTypeOf}. */
 export function readImageHeader(bytes: Uint8Array, mediaType: InputImageType): ImageHeader | HeaderProblem {
   const read = READERS[mediaType](bytes);
   if (typeof read === 'string') return read;
   return read.width === 0 || read.height === 0 ? 'malformed' : { mediaType, ...read };
 }
 
-/** Maximum chunks of a PNG or WebP file. Encoders write one per 8 KiB or more. */
+/** Maximum chunks of a PNG or WebP file. Encoders write chunks of 8 KiB or more. */
 const MAX_CHUNKS = 20_000;
 
 type ReadResult = Omit<ImageHeader, 'mediaType'> | HeaderProblem;
@@ -115,7 +115,7 @@ function readJpeg(bytes: Uint8Array): ReadResult {
   }
 }
 
-/** Offset of the last end-of-image marker's second byte; -1: none. */
+/** Offset of the second byte of the last end-of-image marker; -1: none. */
 function lastEndOfImage(bytes: Uint8Array): number {
   for (let at = bytes.length - 1; at > 0; at--) {
     if (bytes[at] === END_OF_IMAGE && bytes[at - 1] === 0xff) return at;
@@ -143,7 +143,7 @@ function readGif(bytes: Uint8Array): ReadResult {
       at = afterSubBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9] as number) + 1);
     } else return 'malformed';
   }
-  // Some encoders write no trailer after a complete last block.
+  // Some encoders omit the trailer.
   return at === bytes.length && frameCount > 0 ? { width, height, isAnimated: frameCount > 1 } : 'truncated';
 }
 
@@ -151,7 +151,7 @@ function colorTableBytes(flags: number): number {
   return (flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 0x07) + 1);
 }
 
-/** Offset after the empty block that ends a chain; beyond the end of the bytes if no empty block follows. */
+/** Skips a sequence of sub-blocks and returns the offset after the terminating empty block; beyond the end if there is none. */
 function afterSubBlocks(bytes: Uint8Array, start: number): number {
   let at = start;
   while (at < bytes.length) {
@@ -199,7 +199,7 @@ interface Chunk {
   readonly length: number;
 }
 
-/** Size in a chunk of image data or of the extended header; null: another chunk. */
+/** Image size in a chunk; null if the chunk type has no size. */
 function webPSize(
   bytes: Uint8Array,
   { type, at, length }: Chunk,
@@ -207,7 +207,7 @@ function webPSize(
   const view = viewOf(bytes);
   switch (type) {
     case 'VP8 ':
-      // RFC 6386 section 9.1: a key frame with its start code.
+      // RFC 6386 section 9.1: must be a key frame, with its start code.
       if (length < 10 || ((bytes[at] as number) & 1) !== 0 || !startsWith(bytes, at + 3, '\x9d\x01\x2a')) return 'malformed';
       return { width: view.getUint16(at + 6, true) & 0x3fff, height: view.getUint16(at + 8, true) & 0x3fff };
     case 'VP8L': {

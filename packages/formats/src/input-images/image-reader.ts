@@ -1,7 +1,7 @@
 /**
- * Reads the images of one request: data URIs, base64, and URLs.
+ * `ImageReader` reads and checks the input images of one request: data URIs, base64 and URLs.
  *
- * Errors name the part with the faulty image: `reject` for invalid requests, `refuse` for unsupported features.
+ * Errors name the message part with the image.
  */
 import {
   fromBase64OrNull,
@@ -14,12 +14,12 @@ import { refuse, reject } from '../errors/refusal.js';
 import type { ContentPart, InputImage, InputImageType } from '../request.js';
 import { type HeaderProblem, imageTypeOf, otherTypeOf, readImageHeader } from './image-header.js';
 
-/** Image that the coordinator fetched from a URL in the body and sends after the body. */
+/** Image that the coordinator fetched from a URL in the body. */
 export type FetchedImage = Pick<InputImage, 'mediaType' | 'base64'>;
 
 /**
- * The image of a URL. Either checked by {@link checkInputImage}, or a placeholder with empty `base64` before the fetch. May throw
- * RequestError.
+ * Returns the image of a URL: a fetched image that passed {@link checkInputImage}, or before the fetch a placeholder with empty
+ * `base64`. May throw RequestError.
  */
 export type ImageUrlResolver = (url: string, field: string) => FetchedImage;
 
@@ -27,28 +27,28 @@ type Detail = InputImage['detail'];
 
 const MEDIA_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'] satisfies InputImageType[]);
 const ACCEPTED = 'Accepted are PNG, JPEG, WebP and GIF.';
-/** Base64 characters of the largest image. */
+/** Number of base64 characters of an image of the maximum size. */
 const MAX_BASE64_LENGTH = 4 * Math.ceil(MAX_INPUT_IMAGE_BYTES / 3);
-/** Head of a base64 data URI (RFC 2397) before the comma, with any parameters. */
+/** The part of a base64 data URI (RFC 2397) before the comma, with any parameters. */
 const DATA_URI = /^data:([a-z]+\/[a-z0-9.+-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64$/i;
 const MAX_DATA_URI_HEAD = 256;
 
-/** Coding agents recognize these words, and continue without images. */
+/** Coding agents recognize these words, and then continue without images. */
 export const COULD_NOT_PROCESS = 'could not process image.';
 
 export class ImageReader {
   readonly #resolve: ImageUrlResolver | undefined;
   #count = 0;
 
-  /** @param resolve Left out: URLs are refused. */
+  /** @param resolve Absent: URLs are refused. */
   constructor(resolve?: ImageUrlResolver) {
     this.#resolve = resolve;
   }
 
   /**
-   * Part with the image of a data URI or `https` URL. Throws RequestError.
+   * Reads the image of a data URI or `https` URL. Throws RequestError.
    *
-   * A data URI may name another image type than its data has: OpenAI goes by the data, and many scripts write image/jpeg for every file.
+   * The data decides about the image type, as in OpenAI's API, because many scripts label every file as image/jpeg.
    */
   atUrl(url: string, detail: Detail, field: string): ContentPart {
     this.#countImage(field);
@@ -58,7 +58,7 @@ export class ImageReader {
     return part({ ...checkedImage(base64, field), base64, detail, field });
   }
 
-  /** Part with an image in base64. `declared`: media type that the data must have, as in the API of Anthropic; null: any. */
+  /** Reads an image in base64. `declared`: media type that the data must have, as in Anthropic's API; null: any. */
   inBase64(base64: string, declared: string | null, field: string): ContentPart {
     this.#countImage(field);
     if (declared !== null) requireImageType(declared, field);
@@ -94,7 +94,7 @@ export function dataUriParts(uri: string, field: string): { readonly mediaType: 
   const mediaType = comma === -1 || comma > MAX_DATA_URI_HEAD ? undefined : DATA_URI.exec(uri.slice(0, comma))?.[1]?.toLowerCase();
   if (mediaType === undefined)
     return reject(field, `${field}: ${COULD_NOT_PROCESS} The data URI must be of the form "data:image/png;base64,…".`);
-  // A common misnomer.
+  // `image/jpg` is a common mistake.
   return { mediaType: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, base64: uri.slice(comma + 1) };
 }
 
@@ -102,7 +102,7 @@ function requireImageType(mediaType: string, field: string): void {
   if (!MEDIA_TYPES.has(mediaType)) refuse(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
 }
 
-/** Checks an image, whose type comes from its data. Throws RequestError for images that no model may get. */
+/** Decodes and checks an image, and detects its type. Throws RequestError. */
 function checkedImage(base64: string, field: string): CheckedImage {
   if (base64.length > MAX_BASE64_LENGTH) return reject(field, `${field}: ${TOO_LARGE}`);
   const bytes = fromBase64OrNull(base64);
@@ -114,7 +114,7 @@ function checkedImage(base64: string, field: string): CheckedImage {
   return typeof checked === 'string' ? reject(field, `${field}: ${checked}`) : checked;
 }
 
-/** Clients look for "image exceeds" and "maximum". */
+/** Clients search for "image exceeds" and "maximum". */
 const TOO_LARGE = `image exceeds the maximum of ${MAX_INPUT_IMAGE_BYTES / 2 ** 20} MiB. Send a smaller image.`;
 
 const HEADER_PROBLEMS: Readonly<Record<HeaderProblem, string>> = {
@@ -122,13 +122,13 @@ const HEADER_PROBLEMS: Readonly<Record<HeaderProblem, string>> = {
   malformed: 'The data is damaged.',
 };
 
-/** Type and declared size of an image. */
+/** Type, and size according to the header. */
 interface CheckedImage {
   readonly mediaType: InputImageType;
   readonly pixels: number;
 }
 
-/** Checks an image of a known type. A text: why the image may not be sent to a model, as a sentence without the field. */
+/** Checks an image of a known type. Returns an error message, without the field name, if the image is not acceptable. */
 export function checkInputImage(bytes: Uint8Array, mediaType: InputImageType): CheckedImage | string {
   if (bytes.length > MAX_INPUT_IMAGE_BYTES) return TOO_LARGE;
   const header = readImageHeader(bytes, mediaType);
@@ -149,7 +149,7 @@ function unknownType(bytes: Uint8Array): string {
   return `${COULD_NOT_PROCESS} ${other === null ? 'The data is not an image of a known type' : `${other} is not supported`}. ${ACCEPTED}`;
 }
 
-/** `detail` of a part. `original` asks for the full resolution, as `high` does. Throws RequestError. */
+/** Parses `detail` of an image part. `original` is treated as `high`. Throws RequestError. */
 export function detailOf(detail: unknown, field: string): Detail {
   switch (detail) {
     case undefined:
@@ -166,7 +166,7 @@ export function detailOf(detail: unknown, field: string): Detail {
   }
 }
 
-/** Part with the image of a file part: `file_data` with a data URI, or base64. Throws RequestError for other files. */
+/** Reads the image of a file part, from a data URI or base64 in `file_data`. Throws RequestError on other files. */
 export function imageInFile(file: Readonly<Record<string, unknown>>, images: ImageReader, field: string): ContentPart {
   if (file.file_id != null) refuse(field, `${field}: files are not stored here. Send the image itself, in base64.`);
   if (file.file_url != null) refuse(field, `${field}: files are not fetched from URLs here. Send the image itself, in base64.`);

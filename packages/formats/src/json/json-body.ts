@@ -1,9 +1,13 @@
-/** Decodes a request body: strict UTF-8, one JSON object, no duplicate members, no NUL or lone surrogate (engines reject both). */
+/**
+ * Parses a request body as JSON: strict UTF-8, no duplicate members, bounded size and nesting.
+ *
+ * NUL characters and lone surrogates are rejected too, because engines reject them.
+ */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from '../errors/errors.js';
 import { MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
 
-/** The parsed body. Throws RequestError `invalid_json`, or `invalid_request` when a text is at fault. */
+/** Throws RequestError `invalid_json`, or `invalid_request` if a string is invalid. */
 export function readJsonBody(body: Uint8Array): unknown {
   const json = decode(body);
   refuseBadStructure(json);
@@ -43,16 +47,16 @@ function parse(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // The parser's own message quotes the body and must not be passed on.
+    // The parser's message quotes the body, so it must not reach logs or other readers.
     throw new RequestError('invalid_json', null, 'The request body is not valid JSON.');
   }
 }
 
-/** In strict UTF-8, NUL and lone surrogates can only come from escapes. */
+/** Only escapes can produce lone surrogates, because the body is strict UTF-8, and NUL, because JSON forbids raw control characters. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function refuseBadText(json: string, value: unknown): void {
-  // Only objects have fields to name; other values are refused as a whole.
+  // Arrays as bodies are rejected later. Only in objects can the error name a field.
   if (!json.includes('\\u') || !SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
   const steps = stepsToBadText(value);
   if (steps === null) return;
@@ -61,7 +65,7 @@ function refuseBadText(json: string, value: unknown): void {
   throw new RequestError('invalid_request', param, `${where} holds a NUL character or half of a surrogate pair, which is no text.`);
 }
 
-/** Names and indices of the first invalid string, or null. */
+/** Path steps to the first invalid string; null if there is none. */
 function stepsToBadText(value: unknown): string[] | null {
   if (typeof value === 'string') return value.includes('\0') || /\p{Surrogate}/u.test(value) ? [] : null;
   if (typeof value !== 'object' || value === null) return null;
@@ -72,10 +76,10 @@ function stepsToBadText(value: unknown): string[] | null {
   return null;
 }
 
-/** Maximum length of `param` on the wire (protocol: JobFailure). */
+/** Maximum length of `param` in a job failure (`JobFailureSchema`). */
 const MAX_PARAM_LENGTH = 64;
 
-/** Path up to the first unusual name, because unknown names are client text. */
+/** Joins the steps up to the first unusual name. Such names may be client content, which errors must not repeat. */
 function paramOf(steps: readonly string[]): string | null {
   let path = '';
   for (const step of steps) {

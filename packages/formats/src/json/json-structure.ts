@@ -1,18 +1,22 @@
-/** Rejects nesting, sizes and duplicate members that `JSON.parse` accepts. Runs before the parser; invalid JSON may pass here. */
+/**
+ * `structureProblem` checks limits that `JSON.parse` does not have: nesting, number of values, duplicate members.
+ *
+ * Runs before the parser, so invalid JSON may pass.
+ */
 
-/** Nesting depth of arrays and objects. */
+/** Maximum nesting of arrays and objects. */
 export const MAX_JSON_DEPTH = 64;
-/** Members and elements in all. A long conversation with many tools has some thousands. */
+/** Maximum members and elements in total. A long conversation with many tools has some thousands. */
 export const MAX_JSON_VALUES = 100_000;
 
-/** Members of one object. Checks of names by patterns take microseconds per member. */
+/** Maximum members of one object. Schema patterns for names take microseconds per member. */
 export const MAX_JSON_MEMBERS = 10_000;
 
 type StructureProblem = 'too_deep' | 'too_many_values' | 'too_many_members' | 'duplicate_member';
 
-/** The structural problem of a JSON text, or null. Linear time. */
+/** The first structural problem of a JSON text, or null. Takes linear time. */
 export function structureProblem(json: string): StructureProblem | null {
-  /** Names seen in each open object; null for an open array. */
+  /** For each open object, the names seen so far; null for an open array. */
   const open: (Set<string> | null)[] = [];
   let values = 1;
   for (let position = 0; position < json.length; position++) {
@@ -49,7 +53,7 @@ export function structureProblem(json: string): StructureProblem | null {
   return null;
 }
 
-/** Offset after the closing quote of the string literal at `start`, or the text's length if unterminated. */
+/** Offset after the closing quote of the string literal at `start`; the length of the text if there is no closing quote. */
 function endOfString(json: string, start: number): number {
   let quote = start;
   do quote = json.indexOf('"', quote + 1);
@@ -63,7 +67,7 @@ function isEscaped(json: string, quote: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** A string before a colon is a member name. */
+/** Whether a colon follows the string that ends at `end`, so that the string is a member name. */
 function isName(json: string, end: number): boolean {
   let position = end;
   while (json[position] === ' ' || json[position] === '\n' || json[position] === '\t' || json[position] === '\r') position++;
@@ -75,7 +79,7 @@ function nameIn(literal: string): string {
   try {
     return JSON.parse(literal) as string;
   } catch {
-    // The text is not JSON, which the parser reports.
+    // Invalid JSON, which the parser reports later.
     return literal;
   }
 }

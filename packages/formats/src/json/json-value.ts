@@ -1,6 +1,6 @@
-/** Reads JSON values of unknown shape. */
+/** Helpers for JSON values of unknown shape. */
 
-/** The value of a JSON text, or undefined if invalid. */
+/** Parses a JSON text; undefined if invalid. */
 export function parsedJson(json: string): unknown {
   try {
     return JSON.parse(json);

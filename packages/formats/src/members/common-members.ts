@@ -1,23 +1,23 @@
-/** Members that clients of the real APIs and of other servers send to several endpoints. */
+/** Lists of request members that the member tables of several endpoints share. */
 import type { Refusal } from './member-table.js';
 
-/** Accounting, caching and routing of other services; no effect on a response. */
+/** Ignored members, without effect on the response: accounting, caching and routing parameters of other services. */
 export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options moderation
   client_metadata session_id conversation_id chat_id thread_id trace trace_id request_id rid priority cache_salt kv_transfer_params
   litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
   transforms route usage preset keep_alive ttl extra_headers`;
 
-/** Runtime hints for llama.cpp, vLLM and SGLang, and parameters of samplers that are disabled by default. */
+/** Ignored members: runtime hints for llama.cpp, vLLM and SGLang, and parameters of samplers that are off by default. */
 export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token return_progress samplers reasoning_format reasoning_in_content
   n_keep n_discard min_keep post_sampling_probs repeat_last_n penalize_nl response_fields parse_tool_calls parse_special add_special_tokens
   guided_decoding_backend backend_sampling mm_processor_kwargs media_io_kwargs separate_reasoning stream_reasoning
   dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers mirostat_tau mirostat_eta xtc_threshold dynatemp_exponent`;
 
 const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
-/** Names of the output token limit in different formats. */
+/** Names of the output token limit in the public formats. */
 const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 
-/** A token limit under another format's name. Must equal the format's own limit. */
+/** Table entry for a token limit under another format's name. Accepted only if another limit in the request has the same value. */
 export function tokenLimitAlias(own: string): Refusal {
   return { allowedValues: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
 }
@@ -25,7 +25,7 @@ export function tokenLimitAlias(own: string): Refusal {
 const LIMIT = tokenLimitAlias('max_tokens');
 const STOP = { advice: 'Use stop.' };
 
-/** Samplers and constraints of other servers without a counterpart in this network's engine. */
+/** Refused members: samplers and constraints of other servers that this network's engine does not support. */
 export const UNSUPPORTED_ENGINE_PARAMETERS: Readonly<Record<string, Refusal>> = {
   grammar: { advice: STRUCTURE },
   guided_grammar: { advice: STRUCTURE },
@@ -85,12 +85,12 @@ export const UNSUPPORTED_ENGINE_PARAMETERS: Readonly<Record<string, Refusal>> = 
   extra_body: { advice: 'It is an argument of SDKs, whose members belong into the request itself.' },
 };
 
-/** OpenAI's wording for an unknown member. */
+/** Error message for an unknown member, in OpenAI's wording. */
 export function unrecognized(path: string): string {
   return `Unrecognized request argument supplied: ${path}`;
 }
 
-/** The same for the Messages format. */
+/** Error message for an unknown member, in Anthropic's wording. */
 export function notPermitted(path: string): string {
   return `${path}: Extra inputs are not permitted`;
 }

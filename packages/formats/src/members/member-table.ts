@@ -1,40 +1,41 @@
 /**
- * Tables of request members: read, refused by name, or ignored and reported in `X-Inference-Ignored` (at most {@link MAX_IGNORED}
- * names).
+ * Member tables decide about every member of a request body: read by the parser, refused, or ignored.
+ *
+ * Ignored members are reported to the client in the header `X-Inference-Ignored`, at most {@link MAX_IGNORED} names.
  */
 import type { TSchema } from 'typebox';
 import { RequestError } from '../errors/errors.js';
 import { isJsonObject } from '../json/json-value.js';
 import { nearestName } from './nearest-name.js';
 
-/** A refused member. */
+/** Rule of a refused member. */
 export interface Refusal {
-  /** Values without effect besides null. Default: false, and empty strings, arrays and objects. */
+  /** Values that are accepted because they have no effect, in addition to null. Default: false, and empty strings, arrays and objects. */
   readonly allowedValues?: readonly unknown[];
-  /** Aliases in the same object: not refused where an alias has the identical value. */
+  /** Aliases in the same object. The member is accepted if an alias has the identical value. */
   readonly sameAs?: readonly string[];
-  /** A sentence with the alternative. */
+  /** Sentence for the error message, which names an alternative. */
   readonly advice?: string;
 }
 
 export interface MemberTable {
-  /** Parsed members; the parser refuses unsupported values. */
+  /** Members that the parser reads. The parser may still refuse their values. */
   readonly read: ReadonlySet<string>;
-  /** Accepted without effect. */
+  /** Members that are accepted but have no effect. */
   readonly ignored: ReadonlySet<string>;
   readonly refused: ReadonlyMap<string, Refusal>;
   /** Tables of nested objects and arrays of objects. */
   readonly within: ReadonlyMap<string, MemberTable>;
-  /** With `'refuse'`, unknown names in this object are refused; otherwise only misspelt names are. */
+  /** Whether mode `refuse` also refuses unknown names in this object. Otherwise only misspelt names are refused. */
   readonly refusesUnknown: boolean;
 }
 
 interface MemberLists {
-  /** Schema whose properties are read. */
+  /** Schema whose properties the parser reads. */
   readonly schema: TSchema;
-  /** Members that the parser reads outside of the schema, separated by spaces. */
+  /** Names of further members that the parser reads, separated by spaces. */
   readonly alsoRead?: string;
-  /** Names, separated by spaces. May overlap with the schema. */
+  /** Names, separated by spaces. Takes precedence over the schema. */
   readonly ignored?: string;
   readonly refused?: Readonly<Record<string, Refusal>>;
   readonly within?: Readonly<Record<string, MemberTable>>;
@@ -59,19 +60,19 @@ export function memberTable({
   };
 }
 
-/** Handling of unknown members. */
+/** Mode for unknown members. */
 export type UnknownMembers =
-  /** For the provider: a newer coordinator may know more names. */
+  /** For providers, because a newer coordinator may know more names. */
   | 'ignore'
-  /** For requests with `anthropic-beta`: only names close to a known name are refused. */
+  /** For requests with `anthropic-beta`: refuses only names that are similar to a known name. */
   | 'refuse_misspelt'
-  /** Misspellings are refused everywhere, unknown names where a table says so. */
+  /** Refuses misspelt names everywhere, and other unknown names where `refusesUnknown` is set. */
   | 'refuse';
 
-/** Message for an unknown member, in the wording of the format. */
+/** Returns the error message for an unknown member, in the wording of the format. */
 export type UnknownWording = (path: string) => string;
 
-/** Paths of the members without effect, such as `output_config.effort`. Throws RequestError. */
+/** Checks a body against a table and returns the paths of ignored members, such as `output_config.effort`. Throws RequestError. */
 export function ignoredMembers(json: unknown, table: MemberTable, unknown: UnknownMembers, wording: UnknownWording): readonly string[] {
   if (!isJsonObject(json)) return [];
   const ignored = new Set<string>();
@@ -79,47 +80,47 @@ export function ignoredMembers(json: unknown, table: MemberTable, unknown: Unkno
   return [...ignored];
 }
 
-interface Place {
-  /** Path of the object, with indices. */
+interface ObjectContext {
+  /** Path of the object, with array indices. */
   readonly path: string;
-  /** Path without indices: each ignored member is reported once. */
+  /** Path without indices, so that a member that is ignored in many array elements is reported once. */
   readonly shown: string;
   readonly unknown: UnknownMembers;
   readonly wording: UnknownWording;
   readonly ignored: Set<string>;
 }
 
-/** Maximum reported members. Also bounds the spelling comparisons per request. */
+/** Maximum reported members. Also limits the spelling comparisons per request. */
 const MAX_IGNORED = 100;
 
-/** Names safe to echo. Other text in place of a name may be client content. */
+/** Names that errors and headers may repeat. A name of another form may be client content. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
 
-function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, place: Place): void {
+function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, context: ObjectContext): void {
   for (const [name, value] of Object.entries(object)) {
     if (value === null || value === undefined) continue;
     if (table.read.has(name)) {
       const inner = table.within.get(name);
-      if (inner !== undefined) examineWithin(value, inner, name, place);
+      if (inner !== undefined) examineWithin(value, inner, name, context);
       continue;
     }
     const refusal = table.refused.get(name);
     if (refusal !== undefined) {
       const isReported = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
-      if (!isReported) refuseUnlessAllowed(place.path + name, value, refusal);
+      if (!isReported) refuseUnlessAllowed(context.path + name, value, refusal);
     } else if (table.ignored.has(name)) {
-      if (!isEmpty(value) && place.ignored.size < MAX_IGNORED) place.ignored.add(place.shown + name);
-    } else meetUnknown(name, table, place);
+      if (!isEmpty(value) && context.ignored.size < MAX_IGNORED) context.ignored.add(context.shown + name);
+    } else handleUnknown(name, table, context);
   }
 }
 
-function examineWithin(value: unknown, table: MemberTable, name: string, place: Place): void {
+function examineWithin(value: unknown, table: MemberTable, name: string, context: ObjectContext): void {
   if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) {
       if (isJsonObject(element))
-        examine(element, table, { ...place, path: `${place.path}${name}[${index}].`, shown: `${place.shown}${name}[].` });
+        examine(element, table, { ...context, path: `${context.path}${name}[${index}].`, shown: `${context.shown}${name}[].` });
     }
-  } else if (isJsonObject(value)) examine(value, table, { ...place, path: `${place.path}${name}.`, shown: `${place.shown}${name}.` });
+  } else if (isJsonObject(value)) examine(value, table, { ...context, path: `${context.path}${name}.`, shown: `${context.shown}${name}.` });
 }
 
 function refuseUnlessAllowed(path: string, value: unknown, { allowedValues, advice }: Refusal): void {
@@ -127,7 +128,7 @@ function refuseUnlessAllowed(path: string, value: unknown, { allowedValues, advi
   throw new RequestError('unsupported_parameter', path, `${path} is not supported.${advice === undefined ? '' : ` ${advice}`}`);
 }
 
-function meetUnknown(name: string, table: MemberTable, { path, shown, unknown, wording, ignored }: Place): void {
+function handleUnknown(name: string, table: MemberTable, { path, shown, unknown, wording, ignored }: ObjectContext): void {
   const isRefused = table.refusesUnknown && unknown === 'refuse';
   if (!isRefused && (ignored.size >= MAX_IGNORED || ignored.has(shown + name))) return;
   const isName = NAME.test(name);
@@ -142,7 +143,7 @@ function meetUnknown(name: string, table: MemberTable, { path, shown, unknown, w
   ignored.add(isName ? shown + name : `${shown}(unknown)`);
 }
 
-/** A value without effect. */
+/** Whether the value means the same as an absent member. */
 function isEmpty(value: unknown): boolean {
   if (value === false || value === '') return true;
   if (Array.isArray(value)) return value.length === 0;

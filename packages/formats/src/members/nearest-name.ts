@@ -1,13 +1,13 @@
-/** Suggests a known name for a misspelt name. */
+/** Finds known names that are similar to a misspelt name, for suggestions in error messages. */
 import { distance } from 'fastest-levenshtein';
 
-/** Null if none is similar. Ignores case, underscores and hyphens, so that `maxTokens` matches `max_tokens`. */
+/** The most similar name, or null. Ignores case, underscores and hyphens, so that `maxTokens` matches `max_tokens`. */
 export function nearestName(typed: string, known: Iterable<string>): string | null {
   const [nearest] = nearestNames(typed, known, 1);
   return nearest ?? null;
 }
 
-/** The nearest names, best first. */
+/** The most similar names, best first. */
 export function nearestNames(typed: string, known: Iterable<string>, max: number): readonly string[] {
   const plain = plainOf(typed);
   const maxChanges = changesAllowed(plain.length);
@@ -24,13 +24,13 @@ export function nearestNames(typed: string, known: Iterable<string>, max: number
     .map(({ name }) => name);
 }
 
-/** Maximum edit distance. Short names have too many neighbours at distance 1. */
+/** Maximum edit distance by length. Short names are similar to too many other names. */
 function changesAllowed(length: number): number {
   if (length <= 3) return 0;
   return length <= 6 ? 1 : 2;
 }
 
-/** Transposed letters count as one edit: `fromat` matches `format`. */
+/** Whether the names have the same letters in any order. A different order is one edit, so that `fromat` matches `format`. */
 function sameLetters(a: string, b: string): boolean {
   return a.length === b.length && [...a].sort().join('') === [...b].sort().join('');
 }

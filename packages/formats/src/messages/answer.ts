@@ -1,4 +1,4 @@
-/** `messagesAnswer`: the rendering of the answer to a Messages request. */
+/** `messagesAnswer` renders the response to a request in Anthropic's Messages format. */
 import { anthropicErrorBody } from '../errors/anthropic-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { plainRenderer, Transcript } from '../output/transcript.js';
@@ -7,7 +7,7 @@ import { sseEvent } from '../sse.js';
 import { blockOf, endOf, messageOf, usageOf } from './message.js';
 import { MessagesStreamRenderer } from './render-stream.js';
 
-/** Renders a message as one JSON body. */
+/** Renders a response without streaming. */
 function messagesPlainRenderer(responseMetadata: ResponseMetadata, options: MessagesAnswerOptions): PlainRenderer {
   const transcript = new Transcript(options);
   return plainRenderer(transcript, (finish) => {
@@ -18,9 +18,9 @@ function messagesPlainRenderer(responseMetadata: ResponseMetadata, options: Mess
 }
 
 export interface MessagesAnswerOptions {
-  /** Think sections are shown as thinking blocks. */
+  /** Think sections are rendered as thinking blocks. */
   readonly showReasoning: boolean;
-  /** The request has a `cache_control`: cached tokens are reported apart. */
+  /** The request has `cache_control`, so cached tokens are reported separately. */
   readonly usesCacheControl: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Converts content blocks to text, and images to parts where allowed. Other blocks are refused by name. */
+/** Converts content blocks of the Messages format to text and image parts. Refuses unsupported blocks with their path. */
 import { refuse, reject } from '../errors/refusal.js';
 import { COULD_NOT_PROCESS, type ImageReader } from '../input-images/image-reader.js';
 import { isJsonObject } from '../json/json-value.js';
@@ -8,7 +8,7 @@ import type { Block } from './schema.js';
 
 export type Content = string | readonly Block[];
 
-/** Content of messages of the user and of tool results, which may hold images. Throws RequestError. */
+/** Content of user messages and tool results, which may contain images. Throws RequestError. */
 export function contentOfBlocks(content: Content, path: string, images: ImageReader): MessageContent {
   if (typeof content === 'string') return content;
   return joinedContent(content.map((block, index) => contentPartOf(block, `${path}[${index}]`, images)));
@@ -36,7 +36,7 @@ function imageOf(source: unknown, path: string, images: ImageReader): ContentPar
   }
 }
 
-/** Text of system prompts, answers and documents. Throws RequestError. */
+/** Content that may not contain images: system prompts, assistant messages and documents. Throws RequestError. */
 export function textOfContent(content: Content, path: string): string {
   if (typeof content === 'string') return content;
   return content.map((block, index) => textOfBlock(block, `${path}[${index}]`)).join('\n');
@@ -47,7 +47,7 @@ export function textOfBlock(block: Block, path: string): string {
     case 'text':
       return block.text ?? reject(`${path}.text`, `${path}.text is required.`);
     case 'tool_reference':
-      // A found tool. The model sees all tools from the start, so the name is enough.
+      // A search result that names a tool. The model already knows all tools, so the name is enough.
       return block.tool_name ?? '';
     case 'search_result':
       return addTitle(block, textOfContent(asContent(block.content, `${path}.content`), `${path}.content`));
@@ -60,7 +60,7 @@ export function textOfBlock(block: Block, path: string): string {
   }
 }
 
-/** Content that the schema leaves open, because other blocks use the member differently. */
+/** Validates `content` of a block. The schema accepts any value there, because blocks use the member in different ways. */
 export function asContent(content: unknown, path: string): Content {
   if (content === undefined || content === null) return '';
   if (typeof content === 'string') return content;
@@ -86,7 +86,7 @@ function textOfSource(source: unknown, path: string): string {
   return refuse(path, `${path} must hold text. This model does not support PDF input, and no address is read here.`);
 }
 
-/** Title and context of a document are part of the model's input. */
+/** Prepends title and context of a document, which are part of the model's input. */
 function addTitle({ title, context }: Block, text: string): string {
   return [title, context, text].filter((part) => part).join('\n');
 }

@@ -1,4 +1,8 @@
-/** Client tools defined by the Messages format, by type and name. Requests omit the schemas, which repeat the real service's schemas. */
+/**
+ * Client tools that Anthropic's API predefines, such as `bash_20250124` and `text_editor_20250728`.
+ *
+ * Requests name only the type of such a tool. This file supplies description and parameters.
+ */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { JsonSchema, Tool } from '../request.js';
 import { quotedType } from '../tools.js';
@@ -84,14 +88,14 @@ const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
   ['memory_20250818', MEMORY],
 ]);
 
-/** Tools for searching tools. The model sees all tools from the start, so these tools can be ignored. */
+/** Types of tool search tools, which are ignored, because the model sees all tools from the start. */
 const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
 
 export function findsTools({ type }: MessagesTool): boolean {
   return isPresent(type) && TOOL_SEARCH.test(type);
 }
 
-/** The function that a tool offers to the model, or none. Throws RequestError. */
+/** Converts a tool of the request; empty for a tool search tool. Throws RequestError. */
 export function clientTool(tool: MessagesTool, path: string): Tool[] {
   if (findsTools(tool)) return [];
   if (!isPresent(tool.type) || tool.type === 'custom') return [customTool(tool, path)];

@@ -1,4 +1,8 @@
-/** Normalizes system prompt and messages. Tool results become separate messages before the user's text. */
+/**
+ * `promptOf` converts system prompt and messages of the Messages format to the internal `Prompt`.
+ *
+ * Tool results in a user message become separate messages before the user's text.
+ */
 import { reject } from '../errors/refusal.js';
 import type { ImageReader } from '../input-images/image-reader.js';
 import { joinedContent } from '../message-content.js';
@@ -7,7 +11,7 @@ import { asContent, type Content, contentOfBlocks, contentPartOf, textOfBlock, t
 import type { Block, CountTokensRequest, Message } from './schema.js';
 import { isToolChange } from './tool-changes.js';
 
-/** A final assistant message is the start of the response. Throws RequestError that names the block. */
+/** If the last message is of the assistant, the model continues it. Throws RequestError, which names the block. */
 export function promptOf(body: CountTokensRequest, images: ImageReader): Prompt {
   const messages = conversationOf(body, images);
   const last = messages.at(-1) ?? reject('messages', 'messages must hold something to answer.');
@@ -45,7 +49,7 @@ function contentOf({ content }: Message, path: string): Content {
   return content ?? reject(path, `${path} is required.`);
 }
 
-/** Changes of tools are not text, so a message without other blocks is dropped. */
+/** System message without tool changes (see `tool-changes.ts`). A message without other blocks is dropped. */
 function systemTurn({ content = [] }: Message, path: string): ChatMessage[] {
   if (typeof content === 'string') return [{ role: 'system', content }];
   const texts = content.flatMap((block, index) => (isToolChange(block) ? [] : [textOfBlock(block, `${path}[${index}]`)]));
@@ -53,7 +57,7 @@ function systemTurn({ content = [] }: Message, path: string): ChatMessage[] {
 }
 
 interface UserContext {
-  /** Names of the tools by the ids of their calls. */
+  /** Tool names by call id. */
   readonly names: ReadonlyMap<string, string>;
   readonly images: ImageReader;
 }
@@ -89,7 +93,7 @@ function assistantTurn(content: Content, path: string, names: Map<string, string
         if (block.thinking) thoughts.push(block.thinking);
         break;
       case 'redacted_thinking':
-        // Encrypted by another service, unreadable here.
+        // Encrypted by another service, so not readable.
         break;
       case 'tool_use': {
         const call = toolUse(block, at);

@@ -1,4 +1,4 @@
-/** Members of Messages and token counting requests without effect or refused (docs/clients.md). */
+/** Member tables of Messages and token counting requests: which members are read, ignored or refused (docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
 import { BOOKKEEPING, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
@@ -50,7 +50,7 @@ const REFUSED = {
   mcp_toolsets: {},
 };
 
-/** Betas and bookkeeping of the real API. */
+/** Beta features and accounting of Anthropic's API. */
 const IGNORED = `${BOOKKEEPING} cache_control context_management service_tier speed fallbacks fallback_credit_token billing_policy diagnostics
   user_profile_id workspace_id betas cache_prompt reasoning_format`;
 
@@ -75,7 +75,7 @@ export const MESSAGES_MEMBERS = memberTable({
   refusesUnknown: true,
 });
 
-/** Clients count the tokens of a complete request, including members without effect on the count. */
+/** Also accepts members of a Messages request that do not affect the count, because clients send the complete request. */
 export const COUNT_TOKENS_MEMBERS = memberTable({
   schema: CountTokensRequestSchema,
   alsoRead: 'max_tokens stream temperature top_p top_k stop_sequences compaction',

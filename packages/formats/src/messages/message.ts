@@ -1,19 +1,19 @@
-/** The message object and its parts in the shape of the real API. */
+/** Builds the message object of a Messages response and its parts: content blocks, usage, stop reason. */
 import type { ResponseMetadata } from '../format.js';
 import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent } from '../output-event.js';
 
 export function messageOf({ responseId, model }: ResponseMetadata, content: readonly object[], end: object, usage: object) {
-  return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...NOTHING_SPECIAL } };
+  return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...CONSTANT_USAGE } };
 }
 
-/** Constant usage members, required by clients of the format. */
-const NOTHING_SPECIAL = {
+/** Constant usage members that clients require. */
+const CONSTANT_USAGE = {
   cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
   service_tier: 'standard',
 } as const;
 
-/** Stop reason of the message; all null until the end. */
+/** Members about the end of the message; all null until the message ends. */
 export function endOf(finish: FinishEvent | null) {
   return {
     stop_reason: finish === null ? null : stopReason(finish),
@@ -36,7 +36,10 @@ function stopReason({ reason, stopSequence }: FinishEvent): 'end_turn' | 'max_to
   }
 }
 
-/** `input_tokens` excludes cached tokens, as in the real API. Clients without `cache_control` expect the whole prompt there. */
+/**
+ * Input token counts. As in Anthropic's API, `input_tokens` excludes cached tokens if the request uses `cache_control`. Otherwise
+ * clients expect the whole prompt in `input_tokens`.
+ */
 export function inputUsage(promptTokens: number, cached: number, { usesCacheControl }: CacheReporting) {
   const cachedTokens = usesCacheControl ? cached : 0;
   return { input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0, cache_read_input_tokens: cachedTokens };
@@ -50,17 +53,17 @@ export function usageOf({ usage, hiddenTokens }: FinishEvent, reporting: CacheRe
   };
 }
 
-/** Whether cached tokens are reported apart. */
+/** Whether cached tokens are reported separately. */
 interface CacheReporting {
-  /** The request has a `cache_control`. */
+  /** The request has `cache_control`. */
   readonly usesCacheControl: boolean;
 }
 
-/** Content block of an item. Clients drop thinking blocks without a `signature`, so the response id serves as the signature. */
+/** Content block of an item. Thinking blocks need some `signature`, because clients drop blocks without one. */
 export function blockOf(item: TranscriptItem, { responseId }: ResponseMetadata) {
   switch (item.type) {
     case 'text':
-      // Without `citations`, like the real API: null breaks the AI SDK.
+      // No `citations`, as in Anthropic's API, because null breaks the AI SDK.
       return { type: 'text', text: item.text };
     case 'reasoning':
       return { type: 'thinking', thinking: item.text, signature: responseId };
@@ -71,13 +74,13 @@ export function blockOf(item: TranscriptItem, { responseId }: ResponseMetadata) 
   }
 }
 
-/** The format only has objects. Invalid or truncated arguments appear under a member that says so. */
+/** Tool input must be an object, so invalid or truncated arguments become the text of a member `invalid_json`. */
 function inputOf(json: string): unknown {
   try {
     const input: unknown = JSON.parse(json === '' ? '{}' : json);
     if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input;
   } catch {
-    // Shown as text below.
+    // Handled below.
   }
   return { invalid_json: json };
 }

@@ -1,4 +1,4 @@
-/** Parses a Messages or token counting request into the internal job and the parameters for routing. */
+/** Parses a Messages or token counting request into the internal `TextRequest` and the parameters for routing. */
 import { ERRORS } from '../errors/error-table.js';
 import { RequestError } from '../errors/errors.js';
 import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
@@ -21,7 +21,7 @@ import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from './members.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
 import { toolsAfterChanges } from './tool-changes.js';
 
-/** `params.stream` is always false for a count. */
+/** Renders the response to a token counting request, which is never streamed. */
 const countAnswer: AnswerFormat = { ...answerWithoutEvents('count_'), plain: () => new CountRenderer() };
 
 class CountRenderer implements PlainRenderer {
@@ -73,7 +73,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
     task: 'count',
     ...sharedOf(body, options),
     stream: false,
-    // No token is generated; 1 is the minimum of a job context.
+    // Counting generates no tokens, but a job context requires `max_tokens` of at least 1.
     maxTokens: 1,
     choices: 1,
     sampling: samplingOf({ temperature: DEFAULT_TEMPERATURE }),
@@ -89,7 +89,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
   };
 }
 
-/** Parts that determine the prompt's token count, shared by both requests. */
+/** The common parts of Messages and token counting requests, which determine the token count of the prompt. */
 function sharedOf(body: CountTokensRequest, options?: ParseOptions) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isPresent(body.container)) refuse('container', 'container is not supported.');
@@ -108,7 +108,7 @@ function sharedOf(body: CountTokensRequest, options?: ParseOptions) {
   } as const;
 }
 
-/** Paths of requested citations, which have no effect. Tool results contain blocks, too. */
+/** Path of requested citations, which have no effect. */
 function ignoredCitations({ messages }: CountTokensRequest): readonly string[] {
   return messages.some(({ content }) => asksForCitations(content)) ? ['messages[].content[].citations'] : [];
 }
@@ -157,7 +157,7 @@ function responseFormatOf(body: CountTokensRequest): ResponseFormat {
   };
 }
 
-/** Thinking blocks appear if the client enabled thinking and did not omit its display. */
+/** Whether the client wants thinking blocks: thinking is enabled, and its display is not omitted. */
 function showsThinking({ thinking }: MessagesRequest): boolean {
   return isPresent(thinking) && thinking.type !== 'disabled' && thinking.display !== 'omitted';
 }
@@ -171,7 +171,7 @@ function usesCacheControl(body: MessagesRequest): boolean {
   );
 }
 
-/** Blocks may contain blocks, as tool results do. */
+/** Whether a block has `cache_control`. Blocks such as tool results contain further blocks. */
 function isAnyBlockMarked(content: unknown): boolean {
   if (!Array.isArray(content)) return false;
   return content.some((block: unknown) => isMarked(block) || isAnyBlockMarked((block as { content?: unknown } | null)?.content));

@@ -1,4 +1,4 @@
-/** Renders a message as a stream. Every event names its type twice, in `event:` and in JSON, as clients require. */
+/** Renders a Messages response as SSE events. Clients require the event type twice, in the `event:` line and in the JSON. */
 import type { ResponseMetadata, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, OutputEvent } from '../output-event.js';
@@ -59,7 +59,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     }
   }
 
-  /** Events required before a delta of the event's item: end of the previous block, start of the new block. */
+  /** If the event starts a new item: the end of the previous block, and the start of the new block. */
   #item(event: OutputEvent): string {
     const item = this.#items.add(event);
     return item === null || item === this.#block ? '' : this.#open(item);
@@ -107,7 +107,6 @@ export class MessagesStreamRenderer implements StreamRenderer {
   }
 }
 
-/** The item with empty content. */
 function withoutContent(item: TranscriptItem): TranscriptItem {
   return item.type === 'tool_call' ? { ...item, arguments: '' } : { ...item, text: '' };
 }

@@ -1,4 +1,4 @@
-/** Schema of a Messages request. Fields made with `nullable` accept null as absent. members.ts decides about other members. */
+/** Schema of the members of a Messages request that are read. `members.ts` handles all other members. */
 import Type, { type Static } from 'typebox';
 import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
@@ -6,7 +6,7 @@ import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
-/** client-tools.ts converts tools: a custom tool if the type is absent or `custom`, otherwise a tool known by its type. */
+/** A custom tool if the type is absent or `custom`; otherwise a predefined tool (`client-tools.ts`). */
 export const ToolSchema = Type.Object(
   {
     type: text,
@@ -14,20 +14,20 @@ export const ToolSchema = Type.Object(
     description: text,
     input_schema: Type.Optional(JSON_SCHEMA),
     strict: flag,
-    /** Text editor tools only: maximum characters that `view` returns. */
+    /** Only for text editor tools: maximum characters that `view` returns. */
     max_characters: nullable(Type.Integer({ minimum: 1 }), 'an integer of at least 1'),
   },
   { description: 'an object with name and input_schema' },
 );
 export type MessagesTool = Static<typeof ToolSchema>;
 
-/** Tool in a `tool_addition` or `tool_removal` block: a definition, or the name of a known tool. */
+/** Tool in a `tool_addition` or `tool_removal` block: a definition, or the name of a tool defined earlier. */
 const ChangedToolSchema = Type.Object(
   { type: STRING, name: Type.Optional(STRING), definition: Type.Optional(ToolSchema) },
   { description: 'an object with a type' },
 );
 
-/** Accepts blocks of any `type`, so that the parser can refuse unsupported blocks with their path. */
+/** Accepts any `type`, so that the parser can refuse unsupported blocks with their path. */
 const BlockSchema = Type.Object(
   {
     type: STRING,
@@ -58,9 +58,9 @@ const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], {
 export const MessageSchema = Type.Object(
   {
     role: Type.Enum(['user', 'assistant', 'system'], { description: 'one of user, assistant, system' }),
-    /** Only system messages may omit the content. */
+    /** Required except in system messages. */
     content: Type.Optional(ContentSchema),
-    /** System messages only. `next_user_message`: this message is dropped once a later user message follows. */
+    /** Only for system messages. `next_user_message`: the message is dropped if a user message follows. */
     clear_at: text,
   },
   { description: 'an object with role and content' },
@@ -78,7 +78,7 @@ export const ToolChoiceSchema = Type.Object(
 
 export const ThinkingSchema = Type.Object(
   {
-    /** Every type but `disabled` means the model's default. */
+    /** All types except `disabled` mean the model's default. */
     type: Type.Enum(['enabled', 'adaptive', 'between_tools', 'disabled'], {
       description: 'one of enabled, adaptive, between_tools, disabled',
     }),
@@ -107,7 +107,7 @@ const PROMPT_FIELDS = {
   provider_serial,
   ...ROUTING_FIELDS,
 
-  // Unsupported features, parsed only to be refused by name.
+  // Unsupported features, which the parser refuses by name.
   mcp_servers: list,
   container: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
   thread: object,
@@ -123,10 +123,10 @@ export const MessagesRequestSchema = Type.Object(
     top_k,
     stop_sequences: nullable(Type.Array(STOP_SEQUENCE, { maxItems: 16 }), 'an array of up to 16 strings'),
     metadata: object,
-    /** Without effect, but checked as in the real API. */
+    /** Has no effect, but is validated as in Anthropic's API. */
     service_tier: nullable(Type.Enum(['auto', 'standard_only']), 'auto or standard_only'),
 
-    // Refused here; accepted without effect by token counting (COUNT_TOKENS_MEMBERS).
+    // Refused by the parser. Token counting accepts the member (COUNT_TOKENS_MEMBERS).
     compaction: object,
   },
   { description: 'a JSON object' },

@@ -1,4 +1,8 @@
-/** Applies `tool_addition` and `tool_removal`. The model sees its tools once, at the start, so only the final set applies. */
+/**
+ * Applies `tool_addition` and `tool_removal` blocks of the conversation to the list of tools.
+ *
+ * The chat template renders tools only once, at the start of the prompt, so the model sees the tools after all changes.
+ */
 import type { Block, Message, MessagesTool } from './schema.js';
 
 /** A tool with its path in the request. */
@@ -11,7 +15,7 @@ export function isToolChange({ type }: Block): boolean {
   return type === 'tool_addition' || type === 'tool_removal';
 }
 
-/** Tools after all changes. Referring to a removed tool restores that tool; references to server tools are ignored. */
+/** Tools after all changes. An addition that references a removed tool restores it. References to server tools are ignored. */
 export function toolsAfterChanges(tools: readonly MessagesTool[], messages: readonly Message[]): readonly PlacedTool[] {
   const known = tools.map((tool, index): PlacedTool => ({ tool, path: `tools[${index}]` }));
   let inEffect: readonly PlacedTool[] = [...known];
@@ -30,7 +34,7 @@ export function toolsAfterChanges(tools: readonly MessagesTool[], messages: read
   return inEffect;
 }
 
-/** Tools with this name, or all others. */
+/** Tools with this name (`isNamed`), or all others. */
 function setNamed(tools: readonly PlacedTool[], name: string | undefined, isNamed: boolean): readonly PlacedTool[] {
   return tools.filter(({ tool }) => (tool.name === name) === isNamed);
 }

@@ -1,17 +1,17 @@
-/** Error responses of the OpenAPI document: a response per status, with an example per code. */
+/** Documents error responses in OpenAPI: one response per status, with an example per error code. */
 import { anthropicError } from '../errors/anthropic-error.js';
 import { ERRORS, type ErrorCode } from '../errors/error-table.js';
 import { apiError } from '../errors/errors.js';
 import { openAiError } from '../errors/open-ai-error.js';
 
-/** Named schema of an error. */
+/** Name of an error schema in the OpenAPI document. */
 export type ErrorSchemaName = 'OpenAiError' | 'AnthropicError';
 
-/** Id of a request in examples. */
+/** Request id in examples. */
 const REQUEST_ID = 'req_0123456789abcdef';
 type ErrorExampleDetails = Readonly<Partial<Record<ErrorCode, { readonly message?: string; readonly param?: string }>>>;
 
-/** Details of errors that name a field. */
+/** Example details of errors that name a field or contain amounts. */
 const EXAMPLE_DETAILS: ErrorExampleDetails = {
   insufficient_quota: { param: 'max_tokens' },
   key_budget_exceeded: {
@@ -23,7 +23,7 @@ const EXAMPLE_DETAILS: ErrorExampleDetails = {
   stale_key: { param: 'recipients' },
 };
 
-/** Responses with these errors, by status. `details` replaces message and field of the example. */
+/** OpenAPI responses for these error codes, by status. `details` overrides message and field of the examples. */
 export function documentedErrors(
   codes: readonly ErrorCode[],
   format: ErrorSchemaName = 'OpenAiError',

@@ -1,4 +1,4 @@
-/** OpenAPI documentation of the inference endpoints, from the schemas that validate requests. */
+/** OpenAPI documentation of the inference endpoints, built from the same schemas that validate requests. */
 import type { Endpoint } from '@inference/protocol';
 import { ChatCompletionRequestSchema } from '../chat-completions/schema.js';
 import { CompletionRequestSchema } from '../completions/schema.js';
@@ -123,10 +123,10 @@ const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
   },
 };
 
-/** Named schemas of requests, responses and errors, for `components.schemas` of the document. */
+/** Schemas of requests, responses and errors, for `components.schemas` of the OpenAPI document. */
 export const INFERENCE_SCHEMAS = { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS };
 
-/** Documentation of one inference endpoint, as a Fastify route schema. References point to {@link INFERENCE_SCHEMAS}. */
+/** Fastify route schema that documents one inference endpoint. `$ref` values point to {@link INFERENCE_SCHEMAS}. */
 export function inferenceRouteSchema(endpoint: Endpoint) {
   const { summary, request, alternative, answer, stream, errors } = OPERATIONS[endpoint];
   const body = alternative === undefined ? reference(request) : { anyOf: [reference(request), reference(alternative)] };
@@ -152,7 +152,7 @@ function readsRouting(endpoint: Endpoint): boolean {
   return endpoint !== '/v1/embeddings' && endpoint !== '/v1/images/generations';
 }
 
-/** Errors of every inference endpoint, in the order of their statuses. */
+/** Errors that every inference endpoint may return, in order of status. */
 const COMMON_ERRORS = [
   'invalid_json',
   'invalid_request',
@@ -178,7 +178,7 @@ const COMMON_ERRORS = [
   'provider_timeout',
 ] as const satisfies readonly ErrorCode[];
 
-/** Fields that the examples of errors name. */
+/** Details of error examples for inference endpoints. */
 const REQUEST_ERRORS = {
   invalid_request: { message: 'temperature must be a number between 0 and 2.', param: 'temperature' },
 } as const;

@@ -1,7 +1,7 @@
-/** Example requests of the inference endpoints, for the OpenAPI document. Tests send them to a network. */
+/** Example requests of the inference endpoints for the OpenAPI document. Tests send them to a network. */
 import type { Endpoint } from '@inference/protocol';
 
-/** Model id of the examples. */
+/** Model id in the examples. */
 export const EXAMPLE_MODEL = 'qwen3-8b';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -35,7 +35,7 @@ const input = [
 ];
 const blocks = [{ role: 'user', content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: PIXEL } }, question] }];
 
-/** Examples with an image in the prompt, for models that read images. */
+/** Examples with an image in the prompt, for vision models. */
 export const IMAGE_PROMPT_EXAMPLES: Readonly<Partial<Record<Endpoint, Body>>> = {
   '/v1/chat/completions': { model: EXAMPLE_MODEL, messages: chat, max_tokens: 256 },
   '/v1/responses': { model: EXAMPLE_MODEL, input },

@@ -1,4 +1,4 @@
-/** Schemas of answers, for the API description. Tests check the renderers against the schemas; further members may follow. */
+/** Schemas of response bodies for the OpenAPI document. Tests check the renderers against them. Responses may have more members. */
 import Type from 'typebox';
 import { nullable } from '../console/schema-parts.js';
 import { ERRORS } from '../errors/error-table.js';
@@ -22,7 +22,7 @@ const ChatLogprobs = Type.Object({
   refusal: Type.Null(),
 });
 
-/** The answer to `functions`. */
+/** Call in a response to a request with the legacy member `functions`. */
 const FunctionCall = Type.Object({ name: Type.String(), arguments: Type.String({ description: 'JSON text.' }) });
 
 const ToolCall = Type.Object({
@@ -38,7 +38,7 @@ const engine = {
 };
 const tier = { service_tier: Type.Optional(Type.Literal('default')) };
 
-/** Members of the signature event, which ends streams of chunks. */
+/** Members of the signature event at the end of a stream of chunks. */
 const signature = {
   se_signature: Type.Optional(
     Type.String({ description: 'Base64 of the DER signature by the enclave over the 64 digits of response_hash.' }),

@@ -1,6 +1,7 @@
 /**
- * Request parameters that take effect, in the names of OpenRouter's model list. The member tables decide which of these names
- * apply.
+ * Lists the supported request parameters of a model, for `supported_parameters` of the model list (as in OpenRouter).
+ *
+ * The member tables decide which of OpenRouter's parameter names are supported.
  */
 import type { ModelType } from '@inference/protocol';
 import { CHAT_MEMBERS } from '../chat-completions/members.js';
@@ -8,10 +9,10 @@ import { EMBEDDINGS_MEMBERS } from '../embeddings/members.js';
 import { IMAGES_MEMBERS } from '../images/members.js';
 import type { MemberTable } from '../members/member-table.js';
 
-/** Names of OpenRouter's model list, without members that are read only to be refused, such as `web_search_options`. */
+/** OpenRouter's parameter names. Leaves out members that the parser reads only to refuse, such as `web_search_options`. */
 const TEXT_NAMES = `temperature top_p top_k min_p frequency_penalty presence_penalty repetition_penalty max_tokens max_completion_tokens
   logit_bias logprobs top_logprobs seed stop response_format structured_outputs tools tool_choice parallel_tool_calls`;
-/** Effective only with models that write think sections. */
+/** Parameters that have an effect only on models with think sections. */
 const THINKING_NAMES = 'reasoning reasoning_effort include_reasoning';
 const EMBEDDING_NAMES = 'dimensions encoding_format';
 const IMAGE_NAMES = 'n size quality seed response_format output_format output_compression';
@@ -23,7 +24,7 @@ const THINKING = [...TEXT, ...readOf(CHAT_MEMBERS, THINKING_NAMES)];
 const EMBEDDING = readOf(EMBEDDINGS_MEMBERS, EMBEDDING_NAMES);
 const IMAGE = readOf(IMAGES_MEMBERS, IMAGE_NAMES);
 
-/** Parameters with an effect on requests for a model of this type. `thinks`: the model writes think sections. */
+/** Supported parameters for a model of this type. `thinks`: the model generates think sections. */
 export function supportedParameters(type: ModelType, thinks: boolean): readonly string[] {
   switch (type) {
     case 'text':

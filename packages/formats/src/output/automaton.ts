@@ -1,4 +1,4 @@
-/** `Automaton` (Knuth, Morris, Pratt) finds one sequence in streamed text, in amortized constant time per unit and without backtracking. */
+/** `Automaton` finds one sequence in streamed text with the Knuth-Morris-Pratt algorithm, in amortized constant time per UTF-16 unit. */
 export class Automaton {
   readonly #sequence: string;
   /** Length of the longest proper border of each prefix of the sequence. */
@@ -13,7 +13,7 @@ export class Automaton {
     }
   }
 
-  /** Length of the matched prefix. */
+  /** Length of the currently matched prefix of the sequence. */
   get length(): number {
     return this.#length;
   }
@@ -22,12 +22,12 @@ export class Automaton {
     return this.#length === this.#sequence.length;
   }
 
-  /** Whether this UTF-16 unit would complete the sequence. */
+  /** Whether this unit would complete the sequence. */
   wouldComplete(unit: number): boolean {
     return this.#length === this.#sequence.length - 1 && this.#sequence.charCodeAt(this.#length) === unit;
   }
 
-  /** Consumes a UTF-16 unit; true on a complete match. Must not be called afterwards. */
+  /** Consumes a unit. Returns true on a complete match, after which no further call is allowed. */
   step(unit: number): boolean {
     this.#length = this.#extend(this.#length, unit);
     return this.complete;

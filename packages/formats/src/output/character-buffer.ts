@@ -1,6 +1,7 @@
 /**
- * `CharacterBuffer` withholds the first half of a surrogate pair. A lone half becomes U+FFFD, because UTF-8 cannot encode
- * surrogates.
+ * `CharacterBuffer` keeps surrogate pairs together that are split between pieces of streamed text.
+ *
+ * Lone surrogates become U+FFFD, because UTF-8 cannot encode them.
  */
 export class CharacterBuffer {
   #half = '';

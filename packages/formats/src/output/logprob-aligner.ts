@@ -1,13 +1,15 @@
 /**
- * `LogprobAligner`: log probabilities of the visible text. A token is emitted, reduced to its visible characters, once all are
- * decided.
+ * `LogprobAligner` matches log probabilities of generated tokens with the visible text.
+ *
+ * Filters hide parts of the text and delay other parts. A token is emitted when the visibility of all its characters is decided,
+ * reduced to its visible characters.
  */
 import type { TokenLogprob } from '../output-event.ts';
 
-/** A token with preceding tokens without text. */
+/** A token, preceded by tokens without text. */
 interface Owner {
   readonly logprobs: readonly TokenLogprob[];
-  /** Units whose visibility is still undecided. */
+  /** Number of UTF-16 units that are neither hidden nor emitted yet. */
   open: number;
   /** Visible part of the token's text. */
   shown: string;
@@ -23,14 +25,14 @@ const encoder = new TextEncoder();
 
 export class LogprobAligner {
   readonly #unsettled: Stretch[] = [];
-  /** Visible units not yet emitted. */
+  /** Visible text that was not emitted yet. */
   readonly #visible: Stretch[] = [];
-  /** Tokens without text (partial characters), attached to the token that completes the character. */
+  /** Tokens without text (parts of a character), which are emitted with the token that completes the character. */
   #textless: readonly TokenLogprob[] = [];
-  /** The token whose text was shown last. */
+  /** The token that the latest emitted text belongs to. */
   #current: Owner | null = null;
 
-  /** Adds text with its tokens. */
+  /** Adds generated text and its tokens. */
   expect(text: string, logprobs: readonly TokenLogprob[]): void {
     const all = [...this.#textless, ...logprobs];
     let at = 0;
@@ -50,7 +52,7 @@ export class LogprobAligner {
     this.#unsettled.push({ owner: { logprobs, open: text.length, shown: '' }, text, at: 0 });
   }
 
-  /** Marks the next `length` units as hidden (inside a think segment, tags included) or visible. */
+  /** Marks the next `length` units as visible, or as hidden (in a think segment, or part of a tag). */
   settle(length: number, hidden: boolean): void {
     for (let left = length; left > 0; ) {
       const stretch = this.#unsettled[0];
@@ -64,7 +66,7 @@ export class LogprobAligner {
     }
   }
 
-  /** Tokens completed by emitting `shown`. Skips text dropped before it. */
+  /** Returns the tokens that are complete once `shown` is emitted. Skips visible text that a filter dropped before. */
   take(shown: string): TokenLogprob[] {
     const taken: TokenLogprob[] = [];
     for (const unit of shown.split('')) {
@@ -78,7 +80,7 @@ export class LogprobAligner {
     return taken;
   }
 
-  /** Final token, partially visible. */
+  /** Call at the end. Returns the last token, of which only a part may be visible. */
   end(): TokenLogprob[] {
     const taken: TokenLogprob[] = [];
     this.#leave(taken);

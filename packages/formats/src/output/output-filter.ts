@@ -1,4 +1,8 @@
-/** `OutputFilter`: generated text without think segments and tool calls, cut at a stop sequence. Chunk boundaries have no effect. */
+/**
+ * `OutputFilter` splits generated text into visible text, reasoning (think segments) and tool calls, and ends at a stop sequence.
+ *
+ * How the text is divided into pieces has no effect on the result.
+ */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
 import { CharacterBuffer } from './character-buffer.js';
 import { LogprobAligner } from './logprob-aligner.js';
@@ -10,11 +14,11 @@ export interface OutputFilterOptions {
   /** Default: `<think>` and `</think>`. */
   readonly thinkTags?: ThinkTags;
   readonly stop: readonly string[];
-  /** The prompt ended with an opening think tag, so output starts inside a segment. */
+  /** The prompt ends with an opening think tag, so the output starts in a think segment. */
   readonly startsInsideThinking?: boolean;
-  /** Extracts tool calls. Absent: calls stay text. */
+  /** Options for extracting tool calls. Absent: calls remain in the text. */
   readonly toolCalls?: ToolCallOptions;
-  /** Text events carry the log probabilities pushed with their pieces. */
+  /** Text events include the log probabilities that were pushed with the text. */
   readonly logprobs?: boolean;
 }
 
@@ -25,7 +29,7 @@ export class OutputFilter {
   readonly #sequences: readonly string[];
   #stop: StopMatcher;
   #aligner: LogprobAligner | null;
-  /** Excludes calls cut off by a stop sequence in the preceding text. */
+  /** Excludes calls after a stop sequence. */
   #startedToolCalls = 0;
 
   constructor(options: OutputFilterOptions) {
@@ -38,7 +42,7 @@ export class OutputFilter {
     this.#aligner = aligner;
   }
 
-  /** A stop sequence matched: generation should end, and further pushes are dropped. */
+  /** Whether a stop sequence matched. Generation should end; further pushes have no effect. */
   get stopped(): boolean {
     return this.#stop.matched;
   }
@@ -48,30 +52,31 @@ export class OutputFilter {
     return this.#stop.match;
   }
 
-  /** Completed tool calls. Generation ends after the first if parallel calls are disabled. */
+  /** Number of completed tool calls. If parallel calls are disabled, the engine ends generation after the first. */
   get completedToolCalls(): number {
     return Math.min(this.#tools?.completed ?? 0, this.#startedToolCalls);
   }
 
-  /** Number of started tool calls. If above 0, a natural end finishes with `tool_calls`. */
+  /** Number of started tool calls. If above 0, the finish reason is `tool_calls` instead of `stop`. */
   get startedToolCalls(): number {
     return this.#startedToolCalls;
   }
 
   /**
-   * Tokens in think segments so far; final after `end`. A piece counts in proportion to its hidden characters, rounded.
+   * Number of tokens in think segments so far; final after `end`.
    *
-   * Tags are hidden characters, dropped white space is not. Tokens without text count with the next piece.
+   * A partly hidden piece counts in proportion to its hidden characters, rounded. Tags are hidden; dropped white space is not. Tokens
+   * without text count with the next piece.
    */
   get hiddenTokens(): number {
     return this.#think.hiddenTokens;
   }
 
   /**
-   * Consumes a piece of text, possibly empty. Text after the first tool call has no log probabilities.
+   * Adds a piece of generated text, which may be empty. Text after the first tool call has no log probabilities.
    *
-   * @param tokens Token count of the piece.
-   * @returns Decided events in order.
+   * @param tokens Number of tokens of the piece.
+   * @returns The events that are decided now, in order.
    */
   push(piece: string, tokens: number, logprobs: readonly TokenLogprob[] = []): OutputEvent[] {
     if (this.stopped) return [];
@@ -80,7 +85,7 @@ export class OutputFilter {
     return this.#visible(this.#think.push(text, tokens));
   }
 
-  /** Ends the output and releases withheld text. */
+  /** Ends the output. Returns the events for the withheld text. */
   end(): OutputEvent[] {
     if (this.stopped) return [];
     const half = this.#characters.end();
@@ -122,14 +127,14 @@ export class OutputFilter {
     }
   }
 
-  /** A call ends the preceding text, so stop sequences never span a call. */
+  /** Ends the text before a tool call, so that no stop sequence spans a call. */
   #endText(events: OutputEvent[]): void {
     this.#show(this.#stop.end(), events, true);
     this.#stop = new StopMatcher(this.#sequences);
     this.#aligner = null;
   }
 
-  /** `isLast`: no further text with log probabilities follows. */
+  /** Emits visible text. `isLast`: no more text with log probabilities follows. */
   #show(text: string, events: OutputEvent[], isLast: boolean): void {
     if (this.#aligner === null) {
       if (text !== '') events.push({ type: 'text', text });

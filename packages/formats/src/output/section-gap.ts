@@ -1,23 +1,23 @@
 /**
- * Removes white space around think segments, which models separate by blank lines:
+ * `SectionGap` removes white space around think segments, because models separate the segments from the answer by blank lines.
  *
- * - Leading white space, at most 16 characters, is dropped before a segment.
- * - After a segment, all white space is dropped until the first visible text.
- * - After a segment on its own line, blank lines are dropped, but not the next line's indentation.
+ * - Before a segment at the start of the output, up to 16 characters of white space are dropped.
+ * - After such a segment, all white space is dropped until the first visible text.
+ * - After a later segment that starts on its own line, blank lines are dropped, but not the indentation of the next line.
  */
 type State = 'start' | 'nothing_visible_yet' | 'after_section' | 'in_text';
 
-/** Longer leading white space is text, so that stop sequences do not wait forever. */
+/** Longer leading white space is visible, so that stop sequences within it are found. */
 const MAX_LEADING_SPACE = 16;
 
 export class SectionGap {
   #state: State = 'start';
-  /** White space visible only if text follows. */
+  /** Withheld white space, which becomes visible only if text follows. */
   #held = '';
-  /** The visible text so far is not empty and ends with a line break. */
+  /** The visible text so far ends with a line break. */
   #isAtLineStart = false;
 
-  /** Visible part of a text. */
+  /** Adds text outside think segments. Returns the part that is visible now. */
   text(text: string): string {
     if (this.#state === 'in_text') return this.#show(text);
     const start = text.search(/[^ \t\r\n]/);
@@ -30,14 +30,14 @@ export class SectionGap {
     return this.#show(shown);
   }
 
-  /** Records a tag at this place, opening or closing. */
+  /** Records an opening or closing tag at this position. */
   tag(): void {
     this.#held = '';
     if (this.#state === 'start') this.#state = 'nothing_visible_yet';
     else if (this.#state === 'in_text' && this.#isAtLineStart) this.#state = 'after_section';
   }
 
-  /** Remaining visible text at the end. */
+  /** Ends the output. Returns withheld white space that is visible. */
   end(): string {
     const shown = this.#state === 'start' ? this.#held : '';
     this.#held = '';

@@ -1,18 +1,18 @@
 /**
- * `StopMatcher` finds stop sequences in streamed text. Of several that end at the same character, the longest counts.
+ * `StopMatcher` finds stop sequences in streamed text. If several end at the same character, the longest wins.
  *
- * Amortized constant time per character and sequence. Chunk boundaries have no effect.
+ * Takes amortized constant time per character and sequence. Chunk boundaries have no effect.
  */
 import { Automaton } from './automaton.js';
 
 export class StopMatcher {
   readonly #sequences: readonly string[];
   readonly #automata: readonly Automaton[];
-  /** Possible prefix of a stop sequence. */
+  /** Withheld text that may be the start of a stop sequence. */
   #withheld = '';
   #match: string | null = null;
 
-  /** `sequences` must not be empty texts. */
+  /** `sequences` must not contain empty strings. */
   constructor(sequences: readonly string[]) {
     this.#sequences = sequences;
     this.#automata = sequences.map((sequence) => new Automaton(sequence));
@@ -27,7 +27,7 @@ export class StopMatcher {
     return this.#match;
   }
 
-  /** Text visible now; '' after a match. */
+  /** Adds text. Returns the part that is visible now; '' after a match. */
   push(piece: string): string {
     if (this.matched) return '';
     if (this.#automata.length === 0) return piece;
@@ -45,14 +45,14 @@ export class StopMatcher {
     return text.slice(0, start);
   }
 
-  /** Withheld text that did not become a stop sequence. */
+  /** Ends the text. Returns withheld text, which is not part of a stop sequence. */
   end(): string {
     const text = this.#withheld;
     this.#withheld = '';
     return text;
   }
 
-  /** Offset after the character that completes a sequence, or null. */
+  /** Offset after the first character that completes a sequence; null if there is none. */
   #endOfMatch(piece: string): number | null {
     for (let i = 0; i < piece.length; i++) {
       const unit = piece.charCodeAt(i);

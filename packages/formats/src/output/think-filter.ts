@@ -1,14 +1,15 @@
 /**
- * `ThinkFilter` separates visible text from reasoning. Text that may begin a tag is withheld until decided.
+ * `ThinkFilter` separates reasoning (think segments) from visible text, and removes the tags. Possible starts of tags are withheld.
  *
- * Tags count everywhere, including code. Segments nest; an unclosed segment extends to the end; an unmatched closing tag is dropped.
+ * Tags are recognized everywhere, even in code. Segments may nest. An unclosed segment extends to the end. Unmatched closing tags are
+ * dropped.
  */
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';
 import { SectionGap } from './section-gap.js';
 import { TokenTally } from './token-tally.js';
 
-/** Drops characters that would complete a new tag: removing a segment can join halves (`<thi<think></think>nk>`). */
+/** Drops characters that would complete a tag in the visible text. Removing a segment can join two halves: `<thi<think></think>nk>`. */
 class TagGuard {
   readonly #automata: readonly Automaton[];
 
@@ -16,7 +17,7 @@ class TagGuard {
     this.#automata = tags.map((tag) => new Automaton(tag));
   }
 
-  /** Visible text without a character that would complete a tag. */
+  /** Returns the text without characters that would complete a tag. */
   text(text: string): string {
     let shown = '';
     let from = 0;
@@ -38,10 +39,10 @@ export interface ThinkTags {
 
 export const DEFAULT_THINK_TAGS: ThinkTags = { open: '<think>', close: '</think>' };
 
-/** Visible text, or the text of a think segment, without tags. */
+/** Visible text, or text of a think segment. */
 export type TextEvent = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 
-/** Called for the next `length` UTF-16 units. `hidden`: in a think segment, or part of any tag. */
+/** Reports whether the next `length` UTF-16 units are hidden (in a think segment, or part of a tag) or visible. */
 type OnVisibilityDecided = (length: number, hidden: boolean) => void;
 
 export class ThinkFilter {
@@ -52,10 +53,10 @@ export class ThinkFilter {
   readonly #tally = new TokenTally();
   /** Nesting depth of think segments. */
   #depth: number;
-  /** Possible prefix of a tag; shorter than the longer tag. */
+  /** Withheld text that may be the start of a tag. */
   #tail = '';
 
-  /** Throws RangeError if a tag is empty or contains the other. */
+  /** Throws RangeError if a tag is empty or contains the other tag. */
   constructor(tags: ThinkTags, startsInside: boolean, onSettled: OnVisibilityDecided = () => {}) {
     if (tags.open === '' || tags.close === '' || tags.open.includes(tags.close) || tags.close.includes(tags.open)) {
       throw new RangeError('think tags must not be empty or contain each other');
@@ -67,12 +68,12 @@ export class ThinkFilter {
     if (startsInside) this.#gap.tag();
   }
 
-  /** Approximate tokens in think segments so far, tags included; each piece counts in proportion to its hidden text. */
+  /** Approximate number of tokens in think segments so far, including tags; see {@link TokenTally}. */
   get hiddenTokens(): number {
     return this.#tally.hidden;
   }
 
-  /** Output decided so far, in order; adjacent parts of the same type are merged. */
+  /** Adds a piece. Returns the events that are decided now; adjacent events of the same type are merged. */
   push(piece: string, tokens: number): TextEvent[] {
     this.#tally.expect(piece.length, tokens);
     const events: TextEvent[] = [];
@@ -125,7 +126,7 @@ export class ThinkFilter {
     else if (this.#depth > 0) this.#depth--;
   }
 
-  /** Start of the longest suffix from `from` on that is a prefix of a tag. */
+  /** Start of the longest suffix, at or after `from`, that is a prefix of a tag; the length of the text if there is none. */
   #startOfTail(text: string, from: number): number {
     const { open, close } = this.#tags;
     const longest = Math.max(open.length, close.length) - 1;
@@ -137,7 +138,7 @@ export class ThinkFilter {
   }
 }
 
-/** Appends text, merging with a last segment of the same type. */
+/** Appends text. Merges it with the last event if the type is the same. */
 function append(events: TextEvent[], type: TextEvent['type'], text: string): void {
   if (text === '') return;
   const last = events.at(-1);

@@ -1,4 +1,4 @@
-/** `TokenTally` counts tokens in think segments. A piece waits until the visibility of all its characters is decided. */
+/** `TokenTally` counts tokens in think segments. A piece counts in proportion to its hidden characters, once all are decided. */
 
 interface Piece {
   readonly length: number;
@@ -8,9 +8,9 @@ interface Piece {
 }
 
 export class TokenTally {
-  /** Pieces with characters still unsettled, oldest first. Never more than a tag is long. */
+  /** Pieces with undecided characters, oldest first. At most as many as a tag has characters. */
   readonly #pieces: Piece[] = [];
-  /** Tokens without text (partial characters), counted with the next piece that has text. */
+  /** Tokens without text (parts of a character), which count with the next piece that has text. */
   #textless = 0;
   #hidden = 0;
 
@@ -18,7 +18,7 @@ export class TokenTally {
     return this.#hidden;
   }
 
-  /** A piece of `length` characters (UTF-16 units) and `tokens` tokens begins. */
+  /** Adds a piece of `length` characters (UTF-16 units) and `tokens` tokens. */
   expect(length: number, tokens: number): void {
     this.#textless += tokens;
     if (length === 0) return;
@@ -26,7 +26,7 @@ export class TokenTally {
     this.#textless = 0;
   }
 
-  /** Marks the next `length` characters as inside a think segment (tags included) or outside. */
+  /** Marks the next `length` characters as visible, or as hidden (in a think segment, or part of a tag). */
   settle(length: number, hidden: boolean): void {
     let left = length;
     while (left > 0) {
@@ -42,7 +42,7 @@ export class TokenTally {
     }
   }
 
-  /** End of output: trailing tokens without text are hidden inside an open segment. */
+  /** Ends the output. Remaining tokens without text are hidden if a segment is open. */
   end(insideThinking: boolean): void {
     if (insideThinking) this.#hidden += this.#textless;
     this.#textless = 0;

@@ -1,14 +1,14 @@
 /**
- * `ToolCallBody` parses the JSON object of one tool call: `name`, and `arguments` or `parameters`, in any order.
+ * `ToolCallBody` parses the JSON of one tool call as it is generated: `name`, and `arguments` or `parameters`, in any order.
  *
- * Arguments after the name stream without validation, if an object. Other arguments are buffered, up to a bound.
+ * If the arguments follow the name and are an object, they are streamed without validation. Otherwise they are buffered.
  */
 import { isJsonObject, parsedJson } from '../json/json-value.js';
 
-/** Maximum UTF-16 units before the call starts. Longer bodies are text. */
+/** Maximum buffered UTF-16 units. A longer body without a started call is treated as text. */
 const MAX_WAITING = 65_536;
 
-type Place = 'before' | 'key_or_end' | 'key' | 'colon' | 'value_start' | 'value' | 'after_value' | 'done' | 'bad';
+type State = 'before' | 'key_or_end' | 'key' | 'colon' | 'value_start' | 'value' | 'after_value' | 'done' | 'bad';
 
 interface BodyListener {
   started(name: string): void;
@@ -17,11 +17,11 @@ interface BodyListener {
 
 export class ToolCallBody {
   readonly #listener: BodyListener;
-  #place: Place = 'before';
-  /** Consumed text, in case the body turns out to be plain text. */
+  #state: State = 'before';
+  /** Text read so far, in case the body is not a valid call. */
   #raw = '';
   #key = '';
-  /** The current literal, unless streamed. */
+  /** Text of the current key or value, unless the value is streamed. */
   #literal = '';
   #isStreaming = false;
   #isInString = false;
@@ -35,7 +35,7 @@ export class ToolCallBody {
     this.#listener = listener;
   }
 
-  /** The call was started and can no longer become text. */
+  /** Whether `started` was reported. From then on, the body is a call even if invalid. */
   get started(): boolean {
     return this.#hasStarted;
   }
@@ -44,56 +44,56 @@ export class ToolCallBody {
     return this.#raw;
   }
 
-  /** Reads one UTF-16 unit. `bad`: the unit is not consumed; a started call ends before the unit, another body is text. */
+  /** Reads one UTF-16 unit. `bad`: the unit is invalid and not consumed. A started call then ends; otherwise the body is text. */
   read(unit: string): 'more' | 'done' | 'bad' {
     if (!this.#hasStarted && this.#raw.length >= MAX_WAITING) return 'bad';
     this.#step(unit);
-    if (this.#place === 'bad') return 'bad';
+    if (this.#state === 'bad') return 'bad';
     if (!this.#hasStarted) this.#raw += unit;
-    return this.#place === 'done' ? 'done' : 'more';
+    return this.#state === 'done' ? 'done' : 'more';
   }
 
   #step(unit: string): void {
-    switch (this.#place) {
+    switch (this.#state) {
       case 'before':
-        if (!isSpace(unit)) this.#place = unit === '{' ? 'key_or_end' : 'bad';
+        if (!isSpace(unit)) this.#state = unit === '{' ? 'key_or_end' : 'bad';
         return;
       case 'key_or_end':
         if (unit === '"') this.#beginLiteral(unit, 'key');
         else if (unit === '}') this.#finish();
-        else if (!isSpace(unit)) this.#place = 'bad';
+        else if (!isSpace(unit)) this.#state = 'bad';
         return;
       case 'key':
         if (this.#inLiteral(unit)) return;
         this.#key = String(parsedJson(this.#literal));
-        this.#place = 'colon';
+        this.#state = 'colon';
         return;
       case 'colon':
-        if (!isSpace(unit)) this.#place = unit === ':' ? 'value_start' : 'bad';
+        if (!isSpace(unit)) this.#state = unit === ':' ? 'value_start' : 'bad';
         return;
       case 'value_start':
         if (isSpace(unit)) return;
-        if (unit === ',' || unit === '}' || unit === ']' || unit === ':') this.#place = 'bad';
+        if (unit === ',' || unit === '}' || unit === ']' || unit === ':') this.#state = 'bad';
         else this.#beginValue(unit);
         return;
       case 'value':
         this.#inValue(unit);
         return;
       case 'after_value':
-        if (unit === ',') this.#place = 'key_or_end';
+        if (unit === ',') this.#state = 'key_or_end';
         else if (unit === '}') this.#finish();
-        else if (!isSpace(unit)) this.#place = 'bad';
+        else if (!isSpace(unit)) this.#state = 'bad';
         return;
       case 'done':
       case 'bad':
         return;
       default:
-        this.#place satisfies never;
+        this.#state satisfies never;
     }
   }
 
-  #beginLiteral(unit: string, place: 'key' | 'value'): void {
-    this.#place = place;
+  #beginLiteral(unit: string, state: 'key' | 'value'): void {
+    this.#state = state;
     this.#literal = this.#isStreaming ? '' : unit;
     this.#isInString = unit === '"';
     this.#isEscaped = false;
@@ -113,11 +113,11 @@ export class ToolCallBody {
     const scalar = !this.#isInString && this.#depth === 0;
     if (scalar && (isSpace(unit) || unit === ',' || unit === '}')) {
       this.#endValue();
-      if (this.#place === 'after_value') this.#step(unit);
+      if (this.#state === 'after_value') this.#step(unit);
     } else if (!this.#inLiteral(unit) && !scalar) this.#endValue();
   }
 
-  /** Consumes a unit of the literal; false after the last unit of a string, object or array. */
+  /** Consumes a unit of a key or value. Returns false after the last unit of a string, object or array. */
   #inLiteral(unit: string): boolean {
     const shown = this.#isInString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
     if (this.#isStreaming) this.#listener.arguments(shown);
@@ -133,7 +133,7 @@ export class ToolCallBody {
   }
 
   #endValue(): void {
-    this.#place = 'after_value';
+    this.#state = 'after_value';
     if (this.#isStreaming) {
       this.#isStreaming = false;
       this.#arguments = '';
@@ -141,11 +141,11 @@ export class ToolCallBody {
     }
     if (this.#isArguments() && this.#arguments === null) {
       this.#arguments = argumentsOf(this.#literal);
-      if (this.#arguments === null) this.#place = 'bad';
+      if (this.#arguments === null) this.#state = 'bad';
     } else if (this.#key === 'name' && this.#name === null) {
       const name = parsedJson(this.#literal);
       if (typeof name === 'string' && name !== '') this.#name = name;
-      else this.#place = 'bad';
+      else this.#state = 'bad';
     }
     if (this.#name !== null && this.#arguments !== null) this.#start();
   }
@@ -164,16 +164,16 @@ export class ToolCallBody {
 
   #finish(): void {
     if (this.#name === null) {
-      this.#place = 'bad';
+      this.#state = 'bad';
       return;
     }
     this.#arguments ??= '{}';
     this.#start();
-    this.#place = 'done';
+    this.#state = 'done';
   }
 }
 
-/** JSON text of the arguments; null if invalid. Some models write a string that contains the object, or null for none. */
+/** JSON text of the arguments; null if invalid. Also accepts what some models generate: a string with the object, or null. */
 function argumentsOf(literal: string): string | null {
   if (literal.startsWith('{')) return literal;
   const value = parsedJson(literal);

@@ -1,7 +1,7 @@
 /**
- * `ToolCallFilter` extracts `<tool_call>{...}</tool_call>` from streamed text, as Hermes and Qwen models write calls.
+ * `ToolCallFilter` extracts tool calls from streamed text, in the form of Hermes and Qwen models: `<tool_call>{...}</tool_call>`.
  *
- * Invalid calls stay text. Up to 64 white-space characters before a call are dropped, and all after a call.
+ * Invalid calls remain in the text. White space is dropped: up to 64 characters before a call, and all after a call.
  */
 import type { OutputEvent } from '../output-event.js';
 import { isSpace, ToolCallBody } from './tool-call-body.js';
@@ -16,13 +16,12 @@ export const DEFAULT_TOOL_CALL_TAGS: ToolCallTags = { open: '<tool_call>', close
 export interface ToolCallOptions {
   /** Default: `<tool_call>` and `</tool_call>`. */
   readonly tags?: ToolCallTags;
-  /** Id of the call with this index, unique across conversations. */
+  /** Returns the id of the call with this index. Ids must be unique across conversations. */
   readonly callId: (index: number) => string;
-  /** Calls are only recognized at the start of the output; after text, tags are text. */
+  /** Recognizes calls only at the start of the output. After other text, tags remain in the text. */
   readonly onlyAtStart?: boolean;
 }
 
-/** Text without calls, and calls. */
 export type FilteredEvent = Extract<OutputEvent, { type: 'text' | 'tool_call_start' | 'tool_call_arguments' }>;
 
 const MAX_SPACE = 64;
@@ -31,13 +30,13 @@ export class ToolCallFilter {
   readonly #tags: ToolCallTags;
   readonly #callId: (index: number) => string;
   readonly #onlyAtStart: boolean;
-  #place: 'text' | 'body' | 'after_body' | 'no_more_calls' = 'text';
-  /** Possible white space before a call, or prefix of a tag. */
+  #state: 'text' | 'body' | 'after_body' | 'no_more_calls' = 'text';
+  /** Withheld text: white space that may precede a call, or a possible start of a tag. */
   #held = '';
   #body: ToolCallBody | null = null;
   #started = 0;
   #completed = 0;
-  /** White space is dropped until text follows. */
+  /** The last output was a call, so white space is dropped until text follows. */
   #isAfterCall = false;
   #events: FilteredEvent[] = [];
   #delta = '';
@@ -59,17 +58,17 @@ export class ToolCallFilter {
     return this.#take();
   }
 
-  /** End of output: withheld text becomes visible. A truncated call stays unchanged. */
+  /** Ends the output. Withheld text becomes visible. A started, truncated call remains a call. */
   end(): FilteredEvent[] {
-    if (this.#place === 'text') this.#text(this.#held);
-    else if (this.#place === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
+    if (this.#state === 'text') this.#text(this.#held);
+    else if (this.#state === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
     this.#held = '';
     return this.#take();
   }
 
-  /** Rest of the piece after the consumed part. */
+  /** Consumes the start of a piece and returns the rest. */
   #read(piece: string): string {
-    switch (this.#place) {
+    switch (this.#state) {
       case 'text':
         return this.#readText(piece);
       case 'body':
@@ -80,7 +79,7 @@ export class ToolCallFilter {
         this.#text(piece);
         return '';
       default:
-        return this.#place satisfies never;
+        return this.#state satisfies never;
     }
   }
 
@@ -88,7 +87,7 @@ export class ToolCallFilter {
     const text = this.#held + piece;
     if (this.#onlyAtStart && this.#started === 0 && isOther(text, this.#tags.open)) {
       this.#held = '';
-      this.#place = 'no_more_calls';
+      this.#state = 'no_more_calls';
       return text;
     }
     const tag = text.indexOf(this.#tags.open);
@@ -98,9 +97,9 @@ export class ToolCallFilter {
       this.#held = text.slice(end);
       return '';
     }
-    // The white space is still undecided: visible if no valid call follows.
+    // This white space becomes visible if no valid call follows.
     this.#held = text.slice(end, tag);
-    this.#place = 'body';
+    this.#state = 'body';
     this.#body = new ToolCallBody({
       started: (name) => this.#start(name),
       arguments: (delta) => {
@@ -115,15 +114,15 @@ export class ToolCallFilter {
     if (body === null) throw new Error('no body is open');
     for (let at = 0; at < piece.length; at++) {
       const unit = piece[at] ?? '';
-      const state = body.read(unit);
-      if (state === 'more') continue;
+      const result = body.read(unit);
+      if (result === 'more') continue;
       this.#body = null;
-      if (state === 'done' || body.started) {
+      if (result === 'done' || body.started) {
         this.#completed++;
-        this.#place = 'after_body';
-        return piece.slice(state === 'done' ? at + 1 : at);
+        this.#state = 'after_body';
+        return piece.slice(result === 'done' ? at + 1 : at);
       }
-      this.#place = 'text';
+      this.#state = 'text';
       this.#text(this.#held + this.#tags.open + body.raw);
       this.#held = '';
       return piece.slice(at);
@@ -131,7 +130,7 @@ export class ToolCallFilter {
     return '';
   }
 
-  /** The closing tag is optional. Without a closing tag, the rest is text. */
+  /** Skips the closing tag, which is optional. */
   #readClosing(piece: string): string {
     const text = (this.#held + piece).replace(/^[ \t\r\n]+/, '');
     this.#held = '';
@@ -140,7 +139,7 @@ export class ToolCallFilter {
       this.#held = text;
       return '';
     }
-    this.#place = 'text';
+    this.#state = 'text';
     return text.startsWith(close) ? text.slice(close.length) : text;
   }
 
@@ -152,7 +151,7 @@ export class ToolCallFilter {
     this.#events.push({ type: 'tool_call_start', index, id: this.#callId(index), name });
   }
 
-  /** Merges the arguments since the last event. */
+  /** Emits the arguments since the last event as one event. */
   #endArguments(): void {
     if (this.#delta === '') return;
     this.#events.push({ type: 'tool_call_arguments', index: this.#started - 1, delta: this.#delta });
@@ -175,13 +174,13 @@ export class ToolCallFilter {
   }
 }
 
-/** Whether a text starts with neither white space nor the tag. */
+/** Whether the text, apart from leading white space, cannot start with the tag. */
 function isOther(text: string, tag: string): boolean {
   const start = text.trimStart();
   return !start.startsWith(tag) && !tag.startsWith(start);
 }
 
-/** Start of the longest suffix that is a prefix of the tag. */
+/** Start of the longest suffix that is a prefix of the tag; the length of the text if there is none. */
 function startOfTag(text: string, tag: string): number {
   for (let start = Math.max(0, text.length - tag.length + 1); start < text.length; start++) {
     if (tag.startsWith(text.slice(start))) return start;
@@ -189,7 +188,7 @@ function startOfTag(text: string, tag: string): number {
   return text.length;
 }
 
-/** Start of the withheld white space before `end`. */
+/** Start of the white space before `end`, at most `MAX_SPACE` characters. */
 function spaceBefore(text: string, end: number): number {
   let start = end;
   while (start > 0 && end - start < MAX_SPACE && isSpace(text[start - 1] ?? '')) start--;

@@ -1,4 +1,8 @@
-/** `Transcript` groups output events into response items. Chunk boundaries have no effect, so streams and plain responses agree. */
+/**
+ * `Transcript` groups output events into response items: texts, reasoning and tool calls.
+ *
+ * Chunk boundaries have no effect, so a streamed and an unstreamed response have the same items.
+ */
 import type { PlainRenderer } from '../format.js';
 import type { CompletedFinishReason, FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';
 
@@ -25,7 +29,7 @@ export class Transcript {
   #finish: FinishEvent | null = null;
   #calls = 0;
 
-  /** Hidden reasoning makes no items. */
+  /** Without `showReasoning`, reasoning creates no items. */
   constructor(options: { readonly showReasoning: boolean }) {
     this.#showReasoning = options.showReasoning;
   }
@@ -55,7 +59,7 @@ export class Transcript {
     return this.#items.filter((item) => item.type === 'tool_call');
   }
 
-  /** The event's item, or null if invisible. Throws for an event out of order. */
+  /** Adds an event. Returns the item that it belongs to; null if the event is not visible. Throws if events are out of order. */
   add(event: OutputEvent): TranscriptItem | null {
     if (this.#finish !== null) throw new Error('an event after the finish event');
     switch (event.type) {
@@ -97,13 +101,13 @@ export class Transcript {
     }
   }
 
-  /** Adds an empty text to a response without text and calls, because clients expect an item. */
+  /** Adds an empty text item if there is neither text nor a call, because clients expect at least one item. */
   addEmptyText(): TextItem | null {
     if (this.#items.some(({ type }) => type !== 'reasoning')) return null;
     return this.#open({ type: 'text', text: '', logprobs: [] });
   }
 
-  /** The finish event. Throws if the event has not arrived. */
+  /** The finish event. Throws if the response has not finished. */
   finished(): FinishEvent {
     if (this.#finish === null) throw new Error('the response has not finished');
     return this.#finish;
@@ -115,13 +119,13 @@ export class Transcript {
   }
 }
 
-/** A finished choice of a response. */
+/** A finished choice. */
 export interface TranscriptChoice {
   readonly transcript: Transcript;
   readonly reason: CompletedFinishReason;
 }
 
-/** Collects the events of a response with one or several choices; `bodyOf` gives the JSON body. */
+/** Renderer of unstreamed responses with one or several choices. `bodyOf` returns the JSON body. */
 export function choicesRenderer(
   options: { readonly showReasoning: boolean },
   bodyOf: (choices: readonly TranscriptChoice[], finish: FinishEvent) => object,
@@ -144,7 +148,7 @@ export function choicesRenderer(
   };
 }
 
-/** Collects the events of a response; `bodyOf` gives the JSON body of the finished transcript. */
+/** Renderer of unstreamed responses with one choice. `bodyOf` returns the JSON body of the finished transcript. */
 export function plainRenderer(transcript: Transcript, bodyOf: (finish: FinishEvent) => object): PlainRenderer {
   return {
     add: (...events) => {

@@ -1,9 +1,9 @@
-/** Measured performance and availability of one model, in the form of the public model catalogue. */
+/** Schema of measured performance and uptime of one model, as the public model list publishes them. */
 import Type, { type Static } from 'typebox';
 
-/** Performance covers the running slice of hours and the whole slices of this many hours before. */
+/** Performance figures cover the current time slice, and the complete slices of this many hours before. */
 export const PERFORMANCE_HOURS = 24;
-/** Days of availability, today included. */
+/** Days of uptime, including today. */
 const AVAILABILITY_DAYS = 30;
 
 const amount = Type.Number({ minimum: 0 });

@@ -1,9 +1,9 @@
-/** Public status of the network: components, models, incidents and maintenance, shared by the coordinator, the API description and the console. */
+/** Schemas of the public network status: components, models, incidents and maintenance. Coordinator, OpenAPI and console use them. */
 import Type, { type Static } from 'typebox';
 
 export const STATUS_COMPONENTS = ['api', 'payments', 'console'] as const;
 export type StatusComponentId = (typeof STATUS_COMPONENTS)[number];
-/** From well to bad, except the last. */
+/** Ordered from best to worst, except the last. */
 export const COMPONENT_STATES = ['operational', 'degraded_performance', 'partial_outage', 'major_outage', 'under_maintenance'] as const;
 export type ComponentState = (typeof COMPONENT_STATES)[number];
 export const INCIDENT_IMPACTS = ['none', 'minor', 'major', 'critical'] as const;
@@ -11,11 +11,10 @@ export const INCIDENT_STATUSES = ['investigating', 'identified', 'monitoring', '
 export const MAINTENANCE_STATUSES = ['scheduled', 'in_progress', 'completed'] as const;
 
 export const MAX_STATUS_DAYS = 90;
-/** Models of one response. */
 export const MAX_STATUS_MODELS = 100;
 const MAX_SEARCH_LENGTH = 128;
 
-/** Descriptions complete "<name> must be ...". */
+/** Each description completes the error message "<name> must be ...". */
 export const NetworkStatusQuerySchema = Type.Object({
   days: Type.Integer({
     minimum: 0,

@@ -1,10 +1,14 @@
-/** Parameters and answers of the public statistics. Descriptions of parameters complete "<name> must be ...". */
+/**
+ * Schemas of the public statistics: query parameters and responses.
+ *
+ * Each parameter's description completes the error message "<name> must be ...".
+ */
 import Type, { type Static } from 'typebox';
 
 export const LEADERBOARD_METRICS = ['earnings', 'tokens', 'jobs'] as const;
 export type LeaderboardMetric = (typeof LEADERBOARD_METRICS)[number];
 
-/** Sums are stored per UTC hour, and the running hour counts in full: `24h` covers 24 to 25 hours. */
+/** Time ranges. Sums are stored per UTC hour, and the current hour is included, so `24h` covers 24 to 25 hours. */
 export const STATISTICS_WINDOWS = ['24h', '7d', '30d', 'all'] as const;
 export type StatisticsWindow = (typeof STATISTICS_WINDOWS)[number];
 

@@ -1,4 +1,4 @@
-/** `responsesAnswer`: the rendering of the answer to a Responses request. */
+/** `responsesAnswer` renders the response to a request in OpenAI's Responses format. */
 import { ERRORS } from '../errors/error-table.js';
 import type { ApiError } from '../errors/errors.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
@@ -9,7 +9,7 @@ import type { ResponsesEcho } from './echo.js';
 import { ResponsesStreamRenderer } from './render-stream.js';
 import { finalItems, responseOf } from './response.js';
 
-/** Renders a response as one JSON body. */
+/** Renders a response without streaming. */
 function responsesPlainRenderer(responseMetadata: ResponseMetadata, echo: ResponsesEcho): PlainRenderer {
   const transcript = new Transcript({ showReasoning: true });
   return plainRenderer(transcript, (finish) => {
@@ -28,7 +28,11 @@ export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
   };
 }
 
-/** Flat members as in the real API, and `error` as in Open Responses. `sequence_number` is unknown here; clients ignore 0. */
+/**
+ * Error event with members of two formats: flat as in OpenAI's API, and in `error` as in Open Responses.
+ *
+ * The real `sequence_number` is not known here. Clients ignore the number.
+ */
 function streamError({ code, message, param }: ApiError): string {
   const row = ERRORS[code];
   const error = { type: row.type, code: row.code, message, param };

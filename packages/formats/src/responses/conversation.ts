@@ -1,4 +1,8 @@
-/** Normalizes instructions and input items to messages. Adjacent items of a response become one assistant message. */
+/**
+ * `conversationOf` converts instructions and input items of the Responses format to messages.
+ *
+ * Adjacent items of an earlier response (reasoning, text, calls) become one assistant message.
+ */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import { detailOf, type ImageReader, imageInFile } from '../input-images/image-reader.js';
 import { isJsonObject } from '../json/json-value.js';
@@ -6,7 +10,7 @@ import { joinedContent } from '../message-content.js';
 import type { ChatMessage, ContentPart, MessageContent, ToolCall } from '../request.js';
 import type { Item, ResponsesRequest } from './schema.js';
 
-/** Throws RequestError that names the item. Items of unknown types are ignored. */
+/** Ignores items of unknown types. Throws RequestError, which names the item. */
 export function conversationOf({ instructions, input }: ResponsesRequest, images: ImageReader): readonly ChatMessage[] {
   const conversation = new Conversation();
   if (instructions) conversation.add({ role: 'system', content: instructions });
@@ -18,7 +22,7 @@ export function conversationOf({ instructions, input }: ResponsesRequest, images
 
 const KNOWN_ITEMS = new Set(['message', 'function_call', 'function_call_output', 'reasoning', 'item_reference']);
 
-/** Items without a form for the model, such as searches run elsewhere. */
+/** Paths of ignored items: types that the model cannot read, such as web searches of another service. */
 export function ignoredItems({ input }: ResponsesRequest): readonly string[] {
   if (typeof input === 'string') return [];
   return input.flatMap(({ type }, index) => {
@@ -27,13 +31,13 @@ export function ignoredItems({ input }: ResponsesRequest): readonly string[] {
   });
 }
 
-interface Place {
+interface ItemContext {
   /** Path of the item. */
   readonly path: string;
   readonly images: ImageReader;
 }
 
-function addItem(conversation: Conversation, item: Item, { path, images }: Place): void {
+function addItem(conversation: Conversation, item: Item, { path, images }: ItemContext): void {
   switch (item.type ?? 'message') {
     case 'message':
       addMessage(conversation, item, { path, images });
@@ -64,12 +68,12 @@ function callOf(item: Item, path: string): ToolCall {
   return { id, name, arguments: item.arguments };
 }
 
-/** Reasoning text, else its summary. Encrypted reasoning belongs to another service. */
+/** Reasoning text, or else its summary. Encrypted reasoning of other services is not readable. */
 function reasoningOf({ content, summary }: Item, path: string): string {
   return isPresent(content) ? textOf(content, `${path}.content`) : textOf(summary ?? '', `${path}.summary`);
 }
 
-function addMessage(conversation: Conversation, item: Item, { path, images }: Place): void {
+function addMessage(conversation: Conversation, item: Item, { path, images }: ItemContext): void {
   const role = item.role ?? reject(`${path}.role`, `${path}.role is required.`);
   const field = `${path}.content`;
   if (role === 'user') conversation.add({ role, content: contentOf(item.content, { path: field, images }) });
@@ -77,11 +81,11 @@ function addMessage(conversation: Conversation, item: Item, { path, images }: Pl
   else conversation.add({ role: 'system', content: textOf(item.content, field) });
 }
 
-/** Text parts under the names of requests and responses. */
+/** Types of text parts, in requests and in responses of earlier turns. */
 const TEXT_PARTS = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text']);
 
-/** Content that may hold images: of users, and of function results. */
-function contentOf(content: unknown, { path, images }: Place): MessageContent {
+/** Content of user messages and function results, which may contain images. */
+function contentOf(content: unknown, { path, images }: ItemContext): MessageContent {
   if (!Array.isArray(content)) return textOf(content, path);
   return joinedContent(content.map((part: unknown, index) => contentPartOf(part, `${path}[${index}]`, images)));
 }

@@ -1,8 +1,8 @@
-/** Request parameters that a response object repeats, with effective values. */
+/** Builds the members of a response object that repeat the request's parameters, with the values that took effect. */
 import type { ResponseFormat, TextRequest, Tool, ToolChoice } from '../request.js';
 import type { ResponsesRequest } from './schema.js';
 
-/** `store` is always false, because nothing is stored. */
+/** `store` is always false, because responses are not stored. */
 export function echoOf(body: ResponsesRequest, request: TextRequest) {
   return {
     previous_response_id: null,

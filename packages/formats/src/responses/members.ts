@@ -1,11 +1,11 @@
-/** Members of a Responses request without effect or refused (docs/clients.md). */
+/** Member table of Responses requests: which members are read, ignored or refused (docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { PROVIDER_PREFERENCES } from '../routing.js';
 import { FormatSchema, ReasoningSchema, ResponsesRequestSchema, TextSchema, ToolSchema } from './schema.js';
 
-/** Members repeated in the response. */
+/** Members that the response repeats, so they are read instead of ignored. */
 const ECHOED = /\b(?:metadata|user|safety_identifier|prompt_cache_key)\s/g;
 
 const LIMIT = tokenLimitAlias('max_output_tokens');

@@ -1,4 +1,8 @@
-/** Parses a request to `/v1/responses`. A body with `messages` and without `input` is a chat completion request. */
+/**
+ * Parses a request to `/v1/responses` into the internal `TextRequest` and the parameters for routing.
+ *
+ * A body with `messages` instead of `input` is treated as a chat completion request.
+ */
 import { chatCompletionOf } from '../chat-completions/parse.js';
 import { RequestError } from '../errors/errors.js';
 import { isPresent, refuse } from '../errors/refusal.js';
@@ -52,7 +56,7 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
   };
 }
 
-/** Members with values that have no effect. */
+/** Names of members whose values have no effect. */
 function listIgnoredMembers({ reasoning, include, truncation }: ResponsesRequest): readonly string[] {
   return [
     ...(isPresent(reasoning?.effort) && reasoning.effort !== 'none' ? ['reasoning.effort'] : []),

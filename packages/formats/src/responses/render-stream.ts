@@ -1,4 +1,4 @@
-/** Renders a response as a stream in the order of the real API. Events are numbered from 0. */
+/** Renders a response as SSE events, in the order of OpenAI's API. Events are numbered from 0. */
 import type { ResponseMetadata, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, OutputEvent } from '../output-event.js';
@@ -12,7 +12,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
   readonly #transcript = new Transcript({ showReasoning: true });
   #sequence = 0;
   #current: TranscriptItem | null = null;
-  /** Index of the current or last item. */
+  /** Index of the current or latest item. */
   #index = -1;
 
   constructor(responseMetadata: ResponseMetadata, echo: ResponsesEcho) {
@@ -64,7 +64,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
     return added + this.#event('response.content_part.added', { ...this.#part(), part });
   }
 
-  /** Events that end the current item, if any. */
+  /** Events that end the current item; empty if there is none. */
   #close(status: ItemStatus): string {
     const item = this.#current;
     if (item === null) return '';
@@ -103,7 +103,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
     return rendered + this.#event(finish.reason === 'length' ? 'response.incomplete' : 'response.completed', { response });
   }
 
-  /** Position of the current item. */
+  /** Id and index of the current item. */
   #place() {
     if (this.#current === null) throw new Error('no item is open');
     return { item_id: itemId(this.#current, this.#index, this.#responseMetadata), output_index: this.#index };

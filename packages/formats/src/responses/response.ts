@@ -1,4 +1,4 @@
-/** The response object and its items in the shape of the real API, with all members required by Open Responses. */
+/** Builds the response object of the Responses format and its items, with all members that Open Responses requires. */
 import type { ResponseMetadata } from '../format.js';
 import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, TokenLogprob } from '../output-event.js';
@@ -36,12 +36,12 @@ function usageOf({ usage, hiddenTokens }: FinishEvent) {
 
 const ID_PREFIX = { text: 'msg_', reasoning: 'rs_', tool_call: 'fc_' } as const;
 
-/** Item id: response id with the item's index. */
+/** Item id, made of the response id and the item's index. */
 export function itemId(item: TranscriptItem, index: number, { responseId }: ResponseMetadata): string {
   return `${ID_PREFIX[item.type]}${responseId.slice(responseId.indexOf('_') + 1)}_${index}`;
 }
 
-/** An item with its content so far. */
+/** Output item. An item in progress has no content yet. */
 export function outputItem(item: TranscriptItem, id: string, status: ItemStatus) {
   switch (item.type) {
     case 'text':
@@ -64,7 +64,7 @@ function textPart(text: string, logprobs: readonly TokenLogprob[]) {
   return { type: 'output_text', text, annotations: [], logprobs };
 }
 
-/** Only the last item can be truncated. */
+/** All items of a finished response. Only the last item can be incomplete. */
 export function finalItems(items: readonly TranscriptItem[], responseMetadata: ResponseMetadata, finish: FinishEvent): readonly object[] {
   return items.map((item, index) =>
     outputItem(item, itemId(item, index, responseMetadata), finalStatus(index === items.length - 1, finish)),

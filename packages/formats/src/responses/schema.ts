@@ -1,4 +1,4 @@
-/** Schema of a Responses request. `null` counts as absent. members.ts decides about other members. */
+/** Schema of the members of a Responses request that are read. `null` means absent. `members.ts` handles all other members. */
 import Type, { type Static } from 'typebox';
 import {
   anything,
@@ -20,7 +20,7 @@ import { OPEN_AI_SAMPLING } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
-/** Accepts items of any `type`; the parser reads known types. */
+/** Accepts any `type`. The parser ignores items of unknown types. */
 const ItemSchema = Type.Object(
   {
     type: text,
@@ -43,9 +43,9 @@ export const ToolSchema = Type.Object(
     description: text,
     parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'),
     strict: flag,
-    /** For web searches: whether pages may be fetched. Part of every Codex request. */
+    /** For web search tools: whether pages may be fetched. Codex always sends this member. */
     external_web_access: flag,
-    /** Grammar of the input, for custom tools. */
+    /** For custom tools: format or grammar of the input. */
     format: anything,
   },
   { description: 'an object with a type' },
@@ -77,7 +77,7 @@ export const FormatSchema = Type.Object(
 );
 
 export const TextSchema = Type.Object({ format: nullable(FormatSchema, 'an object with a type'), verbosity: text });
-/** `enabled` as in OpenRouter. */
+/** `enabled` comes from OpenRouter. */
 export const ReasoningSchema = Type.Object({ effort: text, summary: text, enabled: flag });
 
 export const ResponsesRequestSchema = Type.Object(
@@ -108,7 +108,7 @@ export const ResponsesRequestSchema = Type.Object(
     provider_serial,
     ...ROUTING_FIELDS,
 
-    // Unsupported features, parsed only to be refused by name.
+    // Unsupported features, which the parser refuses by name.
     previous_response_id: text,
     conversation: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
     background: flag,

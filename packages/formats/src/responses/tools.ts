@@ -1,4 +1,4 @@
-/** Tools, tool choice and text format in the spelling of the Responses format. */
+/** Converts tools, tool choice and text format of a Responses request to the internal form. */
 
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import { isJsonObject } from '../json/json-value.js';
@@ -6,7 +6,7 @@ import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ResponsesRequest, ResponsesTool, ResponsesToolChoice } from './schema.js';
 
-/** Throws RequestError if a call is required but impossible. */
+/** Throws RequestError on unsupported tools, and if a call is required but impossible. */
 export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   const tools = (body.tools ?? []).flatMap(functionTool);
   requireDistinctNames(tools);
@@ -22,7 +22,7 @@ export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool
   return { tools, toolChoice: choiceAmong(tools, choiceOf(choice)) };
 }
 
-/** Tools that Codex sends but works without. Reported as ignored; other unsupported tools are refused. */
+/** Whether the tool is one that Codex always sends but does not need. Such tools are ignored; other unsupported tools are refused. */
 function isIgnoredTool({ type, external_web_access, format }: ResponsesTool, all: readonly ResponsesTool[]): boolean {
   switch (type) {
     case 'namespace':
@@ -36,7 +36,7 @@ function isIgnoredTool({ type, external_web_access, format }: ResponsesTool, all
   }
 }
 
-/** Paths and types of ignored tools. */
+/** Paths and types of ignored tools, for `X-Inference-Ignored`. */
 export function ignoredTools({ tools }: ResponsesRequest): readonly string[] {
   const all = tools ?? [];
   return all.flatMap((tool, index) => (isIgnoredTool(tool, all) ? [`tools[${index}] (${tool.type})`] : []));
@@ -55,7 +55,7 @@ function choiceOf(choice: ResponsesToolChoice): ToolChoice {
   return { type: 'named', name: choice.name ?? reject('tool_choice.name', 'tool_choice.name is required.') };
 }
 
-/** Throws RequestError for unknown formats. */
+/** Throws RequestError on an unknown format. */
 export function textFormatOf({ text }: ResponsesRequest): ResponseFormat {
   const format = text?.format;
   if (!isPresent(format)) return { type: 'text' };

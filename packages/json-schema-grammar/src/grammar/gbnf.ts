@@ -1,4 +1,4 @@
-/** `gbnf` writes a grammar in llama.cpp's notation (GBNF). */
+/** `gbnf` serializes a grammar to GBNF, llama.cpp's grammar notation. */
 import type { CodePointRanges, Grammar, Term } from './grammar.js';
 
 export function gbnf({ classes, rules }: Grammar): string {

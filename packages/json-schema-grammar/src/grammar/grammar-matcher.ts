@@ -1,4 +1,8 @@
-/** `GrammarMatcher` follows a text through a grammar exactly as llama.cpp, and computes the shortest completion. */
+/**
+ * `GrammarMatcher` matches a text against a grammar character by character, with the same algorithm as llama.cpp.
+ *
+ * The matcher also computes the shortest completion, so that the engine can close a JSON value when tokens run out.
+ */
 import {
   type Grammar,
   GrammarTooLarge,
@@ -11,38 +15,38 @@ import {
   utf8Length,
 } from './grammar.js';
 
-/** Maximum parallel positions. llama.cpp compares positions pairwise; thousands would block all streams for minutes. */
+/** Maximum parallel positions (stacks in llama.cpp). llama.cpp compares them pairwise; thousands would block all streams for minutes. */
 const MAX_POSITIONS = 512;
-/** Maximum depth of nested rules at one character; matching recurses per rule, in llama.cpp too. */
+/** Maximum nesting of rules at one character. Both this matcher and llama.cpp recurse once per rule. */
 const MAX_RULE_DEPTH = 1000;
-/** Characters tried per look-ahead step. */
+/** Maximum candidate characters per state in `mayExceedPositions`. */
 const MAX_TRIED_CHARACTERS = 32;
 
-/** A position in a sequence, with the continuation after the sequence's end. */
+/** A position in a rule's sequence, with the position that follows the end of the sequence. */
 interface Position {
   readonly id: number;
   readonly sequence: Sequence;
   readonly index: number;
   readonly after: Position | null;
-  /** UTF-8 bytes of the shortest text from here to the end. */
+  /** UTF-8 bytes of the shortest text from this position to the end. */
   readonly cost: number;
   readonly depth: number;
-  /** Predecessors of this position. Makes equal positions one object. */
+  /** Interned positions that continue here, so that equal positions are the same object. */
   readonly before: Map<Sequence, Map<number, Position>>;
 }
 
-/** All parallel positions of a text. A null position means that the text may end here. Immutable. */
+/** All positions that the grammar can be in after a text. A null position means that the text may end. Immutable. */
 export type MatcherState = readonly (Position | null)[];
 
 export class GrammarMatcher {
   readonly #classCosts: readonly number[];
   readonly #costs: readonly number[];
-  /** First alternative of each rule in a shortest text. */
+  /** For each rule, the first alternative that yields its shortest text. */
   readonly #shortest: readonly (Sequence | undefined)[];
   readonly #first = new Map<Sequence, Map<number, Position>>();
-  /** Cost from each term to the end, per visited sequence. */
+  /** For each visited sequence, the cost from each term to the end of the sequence, in reverse order. */
   readonly #restCosts = new Map<Sequence, readonly number[]>();
-  #places = 0;
+  #positionCount = 0;
 
   constructor(private readonly grammar: Grammar) {
     const { classes, rules } = grammar;
@@ -52,24 +56,24 @@ export class GrammarMatcher {
     this.#shortest = rules.map((alternatives, rule) => alternatives.find((each) => this.#sum(each) === costs[rule]));
   }
 
-  /** Throws {@link GrammarTooLarge} for too many positions or too deeply nested rules, like {@link step}. */
+  /** State before the first character. Throws {@link GrammarTooLarge} for too many positions or too deep rules, like {@link step}. */
   start(): MatcherState {
-    const places: (Position | null)[] = [];
-    for (const sequence of this.grammar.rules[0] ?? []) this.#enter(sequence, 0, null, places);
-    return places;
+    const positions: (Position | null)[] = [];
+    for (const sequence of this.grammar.rules[0] ?? []) this.#enter(sequence, 0, null, positions);
+    return positions;
   }
 
-  /** State after one more character; empty for a mismatch. */
+  /** State after one more character; empty if the character does not match. */
   step(state: MatcherState, code: number): MatcherState {
     const next: (Position | null)[] = [];
-    for (const place of state) {
-      if (place === null || !inRanges(this.grammar.classes[~(place.sequence[place.index] as Term)] ?? [], code)) continue;
-      this.#enter(place.sequence, place.index + 1, place.after, next);
+    for (const position of state) {
+      if (position === null || !inRanges(this.grammar.classes[~(position.sequence[position.index] as Term)] ?? [], code)) continue;
+      this.#enter(position.sequence, position.index + 1, position.after, next);
     }
     return next;
   }
 
-  /** Like {@link step}, but null where the grammar is too large to follow. */
+  /** Like {@link step}, but returns null instead of throwing {@link GrammarTooLarge}. */
   tryStep(state: MatcherState, code: number): MatcherState | null {
     try {
       return this.step(state, code);
@@ -79,7 +83,7 @@ export class GrammarMatcher {
     }
   }
 
-  /** Estimates whether texts may reach too many positions, by `steps` characters from states with the most positions. */
+  /** Searches for a text that reaches too many positions: tries `steps` characters, from the states with the most positions first. */
   mayExceedPositions(from: MatcherState, steps: number): boolean {
     const seen = new Set([stateKey(from)]);
     const waiting: MatcherState[][] = [];
@@ -108,12 +112,12 @@ export class GrammarMatcher {
     return false;
   }
 
-  /** Candidate next characters: one per range. Above the maximum, candidates of the most positions. */
+  /** Candidates for the next character: one per range. If there are too many, those that the most positions accept. */
   #codes(state: MatcherState): readonly number[] {
     const counts = new Map<number, number>();
-    for (const place of state) {
-      if (place === null) continue;
-      const ranges = this.grammar.classes[~(place.sequence[place.index] as Term)] ?? [];
+    for (const position of state) {
+      if (position === null) continue;
+      const ranges = this.grammar.classes[~(position.sequence[position.index] as Term)] ?? [];
       for (let i = 0; i < Math.min(ranges.length, 2 * MAX_TRIED_CHARACTERS); i += 2) {
         const code = ranges[i] as number;
         counts.set(code, (counts.get(code) ?? 0) + 1);
@@ -131,16 +135,16 @@ export class GrammarMatcher {
     return cheapest(state)?.cost ?? 0;
   }
 
-  /** Length of the continuation chain, which grows with nesting. */
+  /** Nesting depth of the cheapest position. */
   depth(state: MatcherState): number {
     return cheapest(state)?.depth ?? 0;
   }
 
-  /** The shortest completion. */
+  /** The shortest text that completes the match. */
   rest(state: MatcherState): string {
     let text = '';
-    for (let place = cheapest(state); place !== null; place = place.after) {
-      text += this.#shortestText(place.sequence.slice(place.index));
+    for (let position = cheapest(state); position !== null; position = position.after) {
+      text += this.#shortestText(position.sequence.slice(position.index));
     }
     return text;
   }
@@ -155,37 +159,37 @@ export class GrammarMatcher {
     return text;
   }
 
-  /** Enters the rules down to the next characters; `within`: number of rules entered. */
-  #enter(sequence: Sequence, index: number, after: Position | null, into: (Position | null)[], within = 0): void {
-    if (within > MAX_RULE_DEPTH) throw new GrammarTooLarge();
+  /** Expands rules until the next term is a character class. `ruleDepth`: number of rules entered. */
+  #enter(sequence: Sequence, index: number, after: Position | null, into: (Position | null)[], ruleDepth = 0): void {
+    if (ruleDepth > MAX_RULE_DEPTH) throw new GrammarTooLarge();
     const term = sequence[index];
     if (term === undefined) {
-      if (after !== null) this.#enter(after.sequence, after.index, after.after, into, within + 1);
+      if (after !== null) this.#enter(after.sequence, after.index, after.after, into, ruleDepth + 1);
       else add(null, into);
       return;
     }
     if (term < 0) {
-      add(this.#place(sequence, index, after), into);
+      add(this.#position(sequence, index, after), into);
       return;
     }
-    const follows = index + 1 === sequence.length ? after : this.#place(sequence, index + 1, after);
-    for (const alternative of this.grammar.rules[term] ?? []) this.#enter(alternative, 0, follows, into, within + 1);
+    const follows = index + 1 === sequence.length ? after : this.#position(sequence, index + 1, after);
+    for (const alternative of this.grammar.rules[term] ?? []) this.#enter(alternative, 0, follows, into, ruleDepth + 1);
   }
 
-  #place(sequence: Sequence, index: number, after: Position | null): Position {
+  #position(sequence: Sequence, index: number, after: Position | null): Position {
     const known = after === null ? this.#first : after.before;
-    let places = known.get(sequence);
-    if (places === undefined) {
-      places = new Map();
-      known.set(sequence, places);
+    let positions = known.get(sequence);
+    if (positions === undefined) {
+      positions = new Map();
+      known.set(sequence, positions);
     }
-    let place = places.get(index);
-    if (place === undefined) {
+    let position = positions.get(index);
+    if (position === undefined) {
       const cost = this.#restCost(sequence, index) + (after?.cost ?? 0);
-      place = { id: this.#places++, sequence, index, after, cost, depth: (after?.depth ?? 0) + 1, before: new Map() };
-      places.set(index, place);
+      position = { id: this.#positionCount++, sequence, index, after, cost, depth: (after?.depth ?? 0) + 1, before: new Map() };
+      positions.set(index, position);
     }
-    return place;
+    return position;
   }
 
   #restCost(sequence: Sequence, index: number): number {
@@ -208,23 +212,23 @@ export class GrammarMatcher {
 }
 
 /** Throws {@link GrammarTooLarge} for too many positions. */
-function add(place: Position | null, into: (Position | null)[]): void {
-  if (into.includes(place)) return;
+function add(position: Position | null, into: (Position | null)[]): void {
+  if (into.includes(position)) return;
   if (into.length === MAX_POSITIONS) throw new GrammarTooLarge();
-  into.push(place);
+  into.push(position);
 }
 
 /** Key of a state; equal states have equal keys. */
 export function stateKey(state: MatcherState): string {
-  return state.map((place) => place?.id ?? '').join();
+  return state.map((position) => position?.id ?? '').join();
 }
 
-/** Null if the text may end here. */
+/** The position with the shortest completion; null if the text may end. */
 function cheapest(state: MatcherState): Position | null {
   let best: Position | null = null;
-  for (const place of state) {
-    if (place === null) return null;
-    if (best === null || place.cost < best.cost) best = place;
+  for (const position of state) {
+    if (position === null) return null;
+    if (best === null || position.cost < best.cost) best = position;
   }
   return best;
 }

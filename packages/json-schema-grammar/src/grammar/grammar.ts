@@ -1,14 +1,14 @@
-/** `Grammar`: context-free grammar over code points, as plain data for the engine process, and its builder. */
+/** `Grammar` is a context-free grammar over code points, as plain data that can be sent to the engine process. Includes the builder. */
 
 /** Inclusive ranges of code points, flat: from, to, from, to. */
 export type CodePointRanges = readonly number[];
-/** Index of a rule, or `~index` of a character class. */
+/** Index of a rule; or, if negative, `~index` of a character class. */
 export type Term = number;
 export type Sequence = readonly Term[];
 
 export interface Grammar {
   readonly classes: readonly CodePointRanges[];
-  /** Alternatives of each rule; an empty sequence is the empty text. The first rule is the root. No left recursion. */
+  /** Alternatives of each rule. Rule 0 is the root. An empty sequence matches the empty text. Left recursion is not allowed. */
   readonly rules: readonly (readonly Sequence[])[];
 }
 
@@ -22,7 +22,6 @@ export class GrammarTooLarge extends Error {
   }
 }
 
-/** Builds the rules of one grammar. */
 export class GrammarBuilder {
   readonly #classes: CodePointRanges[] = [];
   readonly #classIds = new Map<string, Term>();
@@ -34,7 +33,7 @@ export class GrammarBuilder {
     return this.#rules.length;
   }
 
-  /** Reserves a rule, to be defined later by the caller. Throws {@link GrammarTooLarge}. */
+  /** Reserves a rule, which the caller must `define` later. Throws {@link GrammarTooLarge}. */
   reserve(): Term {
     if (this.#rules.length >= MAX_RULES) throw new GrammarTooLarge();
     return this.#rules.push([]) - 1;
@@ -49,7 +48,7 @@ export class GrammarBuilder {
     return this.define(this.reserve(), alternatives);
   }
 
-  /** Matches a single character of the ranges. */
+  /** Character class: matches a single character of the ranges. */
   class(ranges: CodePointRanges): Term {
     const key = ranges.join();
     let id = this.#classIds.get(key);
@@ -73,7 +72,7 @@ export class GrammarBuilder {
     });
   }
 
-  /** Builds the grammar with this root, without alternatives that match no finite text. Null if no text matches. */
+  /** Builds the grammar. Drops alternatives that match no finite text. Returns null if the root matches no text. */
   grammar(root: Term): Grammar | null {
     const costs = minRuleBytes(this.#classes, this.#rules);
     const isProductive = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
@@ -99,7 +98,7 @@ export class GrammarBuilder {
   }
 }
 
-/** Representative character of a class in shortest texts; a plain character if possible. */
+/** The character of a class that shortest texts use: a quote, `a` or `0` if in the class, otherwise the first. */
 export function representative(ranges: CodePointRanges): number {
   for (const preferred of [0x22, 0x61, 0x30]) if (inRanges(ranges, preferred)) return preferred;
   return ranges[0] ?? 0;
@@ -112,12 +111,12 @@ export function inRanges(ranges: CodePointRanges, code: number): boolean {
   return false;
 }
 
-/** UTF-8 bytes of a code point. */
+/** Number of UTF-8 bytes of a code point. */
 export function utf8Length(code: number): number {
   return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
-/** UTF-8 bytes of the shortest text of each rule; Infinity for unproductive rules. */
+/** Number of UTF-8 bytes of the shortest text of each rule; Infinity for rules that match no finite text. */
 export function minRuleBytes(classes: readonly CodePointRanges[], rules: readonly (readonly Sequence[])[]): number[] {
   const classCosts = classes.map((ranges) => utf8Length(representative(ranges)));
   const costs = new Array<number>(rules.length).fill(Infinity);
@@ -130,7 +129,7 @@ export function minRuleBytes(classes: readonly CodePointRanges[], rules: readonl
       else known.add(rule);
     }
   }
-  // Rules defined last refer to few others, so most are final at the first visit.
+  // Visits the last rules first: they refer to few others, so most costs are final at the first visit.
   const waiting = rules.map((_, rule) => rule);
   const isWaiting = new Array<boolean>(rules.length).fill(true);
   for (let rule = waiting.pop(); rule !== undefined; rule = waiting.pop()) {

@@ -1,4 +1,4 @@
-/** Grammars without schemas: data, builder, matcher and GBNF text. Sufficient for the engine process. */
+/** Grammar data, builder, matcher and GBNF. The engine process imports only this part, without the schema compiler. */
 export * from './gbnf.js';
 export * from './grammar.js';
 export * from './grammar-matcher.js';

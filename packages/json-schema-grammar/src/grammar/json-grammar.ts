@@ -1,25 +1,25 @@
-/** Schema-independent grammar rules of JSON: white space, strings, members and free values. One instance per grammar. */
+/** `JsonGrammar` builds grammar rules for JSON that depend on no schema: white space, strings, members, arbitrary values. */
 
 import { ANY_NUMBER, languageOfNumber } from '../language/number-language.js';
 import { ANY_CHARACTER, type Language, type LanguageFactory, type State } from '../language/regular-language.js';
 import type { GrammarBuilder, Sequence, Term } from './grammar.js';
 
-/** Maximum indentation; more white space means a degenerate model. */
+/** Maximum indentation. Prevents a degenerate model from generating white space forever. */
 const MAX_INDENT = 20;
-/** Levels of arrays and objects in a value of no schema. Some clients' parsers give up at a thousand. */
+/** Maximum nesting of values without a schema. Some clients' JSON parsers fail at a nesting of a thousand. */
 const MAX_FREE_DEPTH = 16;
 /** Characters allowed unescaped in a JSON string. */
 const PLAIN = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0xd7ff, 0xe000, 0x10ffff];
 const HEX = [0x30, 0x39, 0x41, 0x46, 0x61, 0x66];
 
 export class JsonGrammar {
-  /** White space after `{`, `[` and `,`, and before `}` and `]`: nothing, a space, or a line break with indentation. */
+  /** White space after `{`, `[` and `,`, and before `}` and `]`: none, a space, or a line break with indentation. */
   readonly whitespace: Term;
-  /** White space after `:`. */
+  /** White space after `:`: none or a space. */
   readonly space: Term;
-  /** A code point of a string, plain or escaped. */
+  /** A code point in a string, plain or escaped. */
   readonly character: Term;
-  /** A string of any content. */
+  /** Any string. */
   readonly string: Term;
   readonly #free: Term[] = [];
 
@@ -35,7 +35,7 @@ export class JsonGrammar {
     this.string = builder.rule([...builder.text('"'), rest]);
   }
 
-  /** Any value with `depth` levels of arrays and objects at most. */
+  /** Any value with at most `depth` levels of arrays and objects. */
   value(depth = MAX_FREE_DEPTH): Term {
     const known = this.#free[depth];
     if (known !== undefined) return known;
@@ -53,7 +53,7 @@ export class JsonGrammar {
     return this.object(this.string, this.value());
   }
 
-  /** Any object with the given names and values. */
+  /** Any object whose names match `name` and whose values match `value`. */
   object(name: Term, value: Term): Term {
     const { builder, whitespace } = this;
     const member = builder.rule([name, ...builder.text(':'), this.space, value]);
@@ -64,12 +64,12 @@ export class JsonGrammar {
     return this.#listed('[', item, ']', this.whitespace);
   }
 
-  /** The text of a value, without white space. */
+  /** Exactly this value, without white space. */
   literal(value: unknown): Term[] {
     return this.builder.text(JSON.stringify(value));
   }
 
-  /** Any of the values. Common prefixes are shared, so many values match as fast as few. */
+  /** Any of the values. Builds a prefix tree, so that many values match as fast as few. */
   anyOf(values: readonly unknown[]): readonly Sequence[] {
     return this.#sequencesAfter(
       [...new Set(values.map((value) => JSON.stringify(value)))].map((text) => Array.from(text)).sort(compare),
@@ -77,7 +77,7 @@ export class JsonGrammar {
     );
   }
 
-  /** Alternatives after a common prefix of `at` characters. Expects sorted, distinct texts. */
+  /** Alternatives after a common prefix of `at` characters. `texts` must be sorted and distinct. */
   #sequencesAfter(texts: readonly (readonly string[])[], at: number): readonly Sequence[] {
     const { builder } = this;
     const endings: Sequence[] = [];
@@ -95,7 +95,7 @@ export class JsonGrammar {
     return endings;
   }
 
-  /** Texts of a language without escaping; the language must contain only plain characters. */
+  /** Texts of a language as they are, without quotes or escapes, for example numbers. */
   unquoted(language: Language): Term {
     return this.#stateRules(this.languages.states(language), [], (ranges) => [[this.builder.class(ranges)]]);
   }
@@ -108,7 +108,7 @@ export class JsonGrammar {
     return this.builder.rule([...quote, states]);
   }
 
-  /** Strings by length in code points. Long strings are counted in blocks to limit the number of rules. */
+  /** Strings with a length from `min` to `max` code points. Counts in blocks, to limit the number of rules. */
   stringOfLength(min: number, max: number): Term {
     const { builder, character } = this;
     const quote = builder.text('"');
@@ -128,7 +128,7 @@ export class JsonGrammar {
     return builder.rule([...quote, blocks(min, this.#upTo(max - min, block, quote))]);
   }
 
-  /** At most this many characters, then the end. */
+  /** At most `max` characters, then `end`. */
   #upTo(max: number, block: number, end: Sequence): Term {
     const { builder, character } = this;
     let short = builder.rule(end);
@@ -150,11 +150,11 @@ export class JsonGrammar {
       for (const [to, ranges] of transitions) for (const spelling of spellings(ranges)) alternatives.push([...spelling, rules[to] as Term]);
       builder.define(rules[id] as Term, alternatives);
     }
-    // An empty language is an unproductive rule.
+    // An empty language has no states. A rule without alternatives matches nothing.
     return rules[0] ?? builder.rule();
   }
 
-  /** Spellings of a character in a string; escaped only if necessary. */
+  /** Spellings of the characters in a JSON string, escaped only if necessary. */
   #spellings(ranges: readonly number[]): readonly Sequence[] {
     const { builder } = this;
     const plain = intersect(ranges, PLAIN);
@@ -204,7 +204,7 @@ export class JsonGrammar {
   }
 }
 
-/** Sorts texts with a common prefix next to each other, prefixes first. */
+/** Orders by code point, so that texts with a common prefix are adjacent and prefixes come first. */
 function compare(a: readonly string[], b: readonly string[]): number {
   const at = a.findIndex((character, index) => character !== b[index]);
   if (at < 0) return a.length - b.length;

@@ -1,5 +1,7 @@
 /**
- * Regular languages of JSON numbers: bounds, multiples, exclusions. Digit-by-digit automata keep large bounds cheap.
+ * Regular languages of JSON numbers with bounds, multiples and exclusions.
+ *
+ * Automata compare digit by digit, because regular expressions for large bounds would be huge.
  */
 
 import { languageOfPattern } from './pattern-language.js';
@@ -9,7 +11,7 @@ export interface NumberBounds {
   readonly isInteger: boolean;
   readonly min: { readonly value: number; readonly isExclusive: boolean } | null;
   readonly max: { readonly value: number; readonly isExclusive: boolean } | null;
-  /** All must hold; each greater than 0. */
+  /** The number must be a multiple of each; all are greater than 0. */
   readonly multiplesOf: readonly number[];
   /** Excluded numbers. */
   readonly except: readonly number[];
@@ -17,7 +19,7 @@ export interface NumberBounds {
 
 export const ANY_NUMBER: NumberBounds = { isInteger: false, min: null, max: null, multiplesOf: [], except: [] };
 
-/** This `multipleOf` cannot be enforced: inexact in a double, too large, or too many decimals. */
+/** A `multipleOf` cannot be enforced: it is inexact as a double, too large, or has too many decimals. */
 export class MultipleError extends Error {
   constructor() {
     super('the multiple is refused');
@@ -25,13 +27,13 @@ export class MultipleError extends Error {
   }
 }
 
-/** Numbers with 15 digits are exact in a double. */
+/** At most 15 digits, which a double represents exactly. */
 const INTEGER = '(0|-?[1-9][0-9]{0,14})';
-/** Numbers without constraints may have an exponent. */
+/** Numbers without constraints. May have an exponent. */
 const NUMBER = '^-?(0|[1-9][0-9]{0,14})(\\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$';
-/** Numbers with constraints: no exponent, because the automata read digit by digit; at most 15 digits. */
+/** Numbers with constraints. At most 15 digits, and no exponent, because the automata read digit by digit. */
 const PLAIN_NUMBER = `^(${INTEGER}|-?(0|[1-9][0-9]{0,8})\\.[0-9]{1,6})$`;
-/** Above every number of 15 digits: bounds from here on need no automaton. */
+/** Above every number of 15 digits, so that larger bounds need no automaton. */
 const ABOVE_ALL = 1e15;
 const MAX_MODULUS = 2000;
 const MAX_DECIMALS = 6;
@@ -56,7 +58,7 @@ export function languageOfNumber(languages: LanguageFactory, bounds: NumberBound
 /** Numbers at or above the value (`sign` 1), or at or below the value (-1). */
 function numbersBeyond(languages: LanguageFactory, value: number, isExclusive: boolean, sign: 1 | -1): Language {
   const minus = languages.characterClass([0x2d, 0x2d]);
-  // Mirrored at zero for `sign` -1, so both directions compare magnitudes.
+  // `sign` -1 mirrors the value at zero, so that both directions compare magnitudes.
   const [sameSide, otherSide] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
   const unsigned = languages.repeat(languages.characterClass([...DIGIT, POINT, POINT]), 1, Infinity);
   const mirrored = value * sign;
@@ -72,27 +74,27 @@ function magnitude(languages: LanguageFactory, value: number, accepted: readonly
   return languages.leaf(new DecimalComparison(whole, decimals.replace(/0+$/, ''), accepted, 0, '=', null));
 }
 
-/** Decimal notation of a number of at least 0. `String` writes an exponent from 1e21 up and below 1e-6. */
+/** Decimal notation of a non-negative number without exponent. `String` uses an exponent from 1e21 and below 1e-6. */
 function plainDecimal(value: number): string {
   const [digits = '', exponent] = String(value).split('e');
   if (exponent === undefined) return digits;
   const [first = '', decimals = ''] = digits.split('.');
   const shift = Number(exponent);
-  // A double has at most 17 significant digits, so none follow the point from 1e21 up.
+  // A double has at most 17 significant digits, so numbers from 1e21 have no decimals.
   return shift > 0 ? `${first}${decimals}`.padEnd(shift + 1, '0') : `0.${'0'.repeat(-shift - 1)}${first}${decimals}`;
 }
 
 type Order = '<' | '=' | '>';
 
-/** Automaton that compares a decimal number, without leading zeros, with a constant. */
+/** Automaton that compares the digits read, a decimal number without leading zeros, with a constant. */
 class DecimalComparison implements Leaf {
   readonly key: string;
   readonly nullable: boolean;
   readonly cuts = [...DIGIT.map((code, at) => code + at), ...Array.from({ length: 9 }, (_, digit) => 0x31 + digit), POINT, POINT + 1];
 
   /**
-   * `wholeCount`: digits before the point. `decimalCount`: digits after; null before the point. `order`: comparison of the digits
-   * so far.
+   * `wholeCount`: digits read before the point. `decimalCount`: digits read after the point; null before it. `order`: result of the
+   * comparison of these digits.
    */
   constructor(
     private readonly whole: string,
@@ -123,7 +125,7 @@ class DecimalComparison implements Leaf {
     return new DecimalComparison(this.whole, this.decimals, this.accepted, wholeCount, order, decimalCount);
   }
 
-  /** Without leading zeros, the longer whole part is the larger. */
+  /** A longer whole part is larger, because there are no leading zeros. */
   #wholeOrder(): Order {
     const byLength = compare(this.wholeCount, this.whole.length);
     return byLength === '=' ? this.order : byLength;
@@ -141,9 +143,9 @@ function compare(a: number, b: number): Order {
 }
 
 /**
- * Multiples of an integer, or of a fraction that a double holds exactly (0.5, 0.25).
+ * Multiples of an integer, or of a fraction that a double represents exactly (0.5, 0.25).
  *
- * @throws {MultipleError} For other numbers: validators divide doubles, and so reject some multiples of 0.01.
+ * @throws {MultipleError} For other numbers. Validators divide doubles, so they would reject some multiples of 0.01.
  */
 function multiples(languages: LanguageFactory, divisor: number, integers: Language): Language {
   const text = plainDecimal(divisor);
@@ -161,7 +163,7 @@ function multiples(languages: LanguageFactory, divisor: number, integers: Langua
   return languages.union(whole, languages.intersection(form, multiplesOfModulus(scaled)));
 }
 
-/** Automaton for the remainder of the digits read so far. The decimal point is skipped. */
+/** Automaton for the remainder of the digits read, divided by `modulus`. Ignores the decimal point. */
 class RemainderLeaf implements Leaf {
   readonly key: string;
   readonly nullable: boolean;
@@ -186,7 +188,7 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
-/** All spellings of a number without an exponent: 5, 5.0, 5.00. */
+/** All spellings of a number without exponent: 5, 5.0, 5.00. */
 function spellings(languages: LanguageFactory, value: number): Language {
   const [whole = '', decimals = ''] = plainDecimal(Math.abs(value)).split('.');
   const zeros = languages.repeat(languages.characterClass([0x30, 0x30]), 0, Infinity);

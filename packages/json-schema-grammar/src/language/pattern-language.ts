@@ -1,9 +1,13 @@
-/** Languages of ECMA-262 patterns, matching anywhere unless anchored. Look-ahead is supported, look-behind and back references are not. */
+/**
+ * `languageOfPattern` converts a regular expression (ECMA-262) to a regular language. Patterns match anywhere unless anchored.
+ *
+ * Look-ahead is supported; look-behind and back references are not.
+ */
 import { ANY_CHARACTER, holds, type Language, type LanguageFactory, normalise } from './regular-language.js';
 
-/** Invalid regular expression, or an unsupported construct. */
+/** The pattern is not a valid regular expression, or has an unsupported construct. */
 export class PatternError extends Error {
-  /** `limit`: exceeded maximum of pattern length or repetitions. */
+  /** `limit`: the maximum length or repetition count that the pattern exceeds. */
   constructor(
     readonly code: 'invalid_request' | 'unsupported',
     readonly limit: number | null = null,
@@ -13,7 +17,7 @@ export class PatternError extends Error {
   }
 }
 
-/** Negative stand-ins for both ends of the text, which no code point equals. */
+/** Markers for the begin and end of the text, as negative pseudo code points. */
 const BEGIN = -2;
 const END = -1;
 const MAX_LENGTH = 1000;
@@ -28,13 +32,13 @@ const SPACE = [
 const LINE_BREAKS = [0x0a, 0x0a, 0x0d, 0x0d, 0x2028, 0x2029];
 const CONTROL_ESCAPES: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12 };
 
-/** Texts that contain a match of the pattern. Throws {@link PatternError}. */
+/** The language of all texts that contain a match of the pattern. Throws {@link PatternError}. */
 export function languageOfPattern(languages: LanguageFactory, pattern: string): Language {
   if (pattern.length > MAX_LENGTH) throw new PatternError('unsupported', MAX_LENGTH);
   try {
     new RegExp(pattern, 'u');
   } catch {
-    // Without the `u` flag, identity escapes such as \- are allowed; with the flag, they are errors.
+    // Identity escapes such as \- are errors with the `u` flag, but allowed without.
     try {
       new RegExp(pattern);
     } catch {
@@ -50,7 +54,7 @@ export function languageOfPattern(languages: LanguageFactory, pattern: string): 
   return languages.leaf(new UnframedLeaf(languages, languages.derivative(framed, BEGIN)));
 }
 
-/** A language whose texts end with END, as a language without END. */
+/** Removes the END marker from the texts of a language. */
 class UnframedLeaf {
   readonly key: string;
   readonly nullable: boolean;
@@ -73,7 +77,7 @@ class UnframedLeaf {
   }
 }
 
-/** Parser in continuation-passing style: each part is built with the language of all that follows. */
+/** A parsed part of the pattern. Look-ahead needs the following language, so each part receives it as `then`. */
 type Part = (then: Language) => Language;
 
 class PatternReader {
@@ -112,7 +116,7 @@ class PatternReader {
     const looksAhead = this.#hasLookahead;
     this.#hasLookahead ||= before;
     if (bounds === null) return part;
-    // A look-ahead inside a repetition would see an unbounded rest.
+    // A look-ahead in a repetition would also see the following repetitions, which `part(empty)` cannot express.
     if (looksAhead) throw new PatternError('unsupported');
     const once = part(this.languages.empty);
     const repeated = this.languages.repeat(once, bounds[0], bounds[1]);
@@ -132,7 +136,7 @@ class PatternReader {
       if (bounds[0] > MAX_REPEATS || (bounds[1] !== Infinity && bounds[1] > MAX_REPEATS))
         throw new PatternError('unsupported', MAX_REPEATS);
     }
-    // Greedy and lazy quantifiers match the same texts.
+    // Lazy quantifiers match the same texts as greedy quantifiers.
     this.#take('?');
     return bounds;
   }
@@ -259,7 +263,7 @@ class PatternReader {
   }
 }
 
-/** Complement of the ranges. */
+/** All code points outside the ranges, without NUL and surrogates. */
 function complement(ranges: readonly number[]): readonly number[] {
   const sorted = normalise(ranges);
   const others: number[] = [];
@@ -282,7 +286,7 @@ function withoutSurrogates(ranges: readonly number[]): readonly number[] {
   return normalise(kept);
 }
 
-/** Code points of a Unicode property. Tests all code points, in some hundredths of a second. */
+/** Code points with a Unicode property. Tests all code points, which takes some hundredths of a second. */
 function charactersWith(property: string): readonly number[] {
   let test: RegExp;
   try {

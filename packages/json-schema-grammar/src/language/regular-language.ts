@@ -1,13 +1,18 @@
-/** Regular languages with all Boolean operations, as expressions and Brzozowski derivatives (1964). Equal expressions are one object. */
+/**
+ * Regular languages with union, intersection and complement, represented as expressions with Brzozowski derivatives (1964).
+ *
+ * The derivative of a language by a character contains the rests of its texts that begin with the character. Expressions are
+ * interned: equal expressions are the same object.
+ */
 
-/** An automaton inside an expression, for counts and comparisons whose expressions would grow exponentially. */
+/** State of an automaton inside an expression, for counts and comparisons that would need exponentially large expressions. */
 export interface Leaf {
-  /** Two leaves with the same key are the same. */
+  /** Leaves with equal keys are interchangeable. */
   readonly key: string;
   readonly nullable: boolean;
-  /** Code points at which the transition changes. */
+  /** Code points at which the result of `step` changes. */
   readonly cuts: readonly number[];
-  /** Derivative by a character; null for the empty language. */
+  /** State after a character; null if no text continues with the character. */
   step(code: number): Leaf | null;
 }
 
@@ -25,12 +30,12 @@ export type Language = {
   | { readonly kind: 'leaf'; readonly leaf: Leaf }
 );
 
-/** Maximum expressions per schema, because compilation delays other requests. */
+/** Maximum expressions per schema. Compilation blocks other requests meanwhile. */
 const MAX_EXPRESSIONS = 40_000;
 /** Maximum states per language. */
 const MAX_STATES = 3000;
 
-/** The language has more states than a request may ask for. */
+/** The language needs more expressions or states than allowed. */
 export class LanguageTooLarge extends Error {
   constructor() {
     super('the language is too large');
@@ -38,16 +43,16 @@ export class LanguageTooLarge extends Error {
   }
 }
 
-/** All characters of texts: code points but NUL and surrogates. */
+/** All code points except NUL and surrogates. */
 export const ANY_CHARACTER: readonly number[] = [1, 0xd7ff, 0xe000, 0x10ffff];
 
 export interface State {
   readonly accepting: boolean;
-  /** Target state to flat ranges of code points. Only states from which an accepting state is reachable. */
+  /** From target state to flat ranges of code points. Omits targets from which no accepting state is reachable. */
   readonly transitions: ReadonlyMap<number, readonly number[]>;
 }
 
-/** Factory and cache of expressions. One instance per schema, so its memory is freed with the request. */
+/** Creates and interns expressions. Create one instance per schema, so that the memory is freed with the request. */
 export class LanguageFactory {
   readonly #known = new Map<string, Language>();
   readonly #after = new Map<number, Language>();
@@ -57,7 +62,7 @@ export class LanguageFactory {
   readonly any = this.characterClass(ANY_CHARACTER);
   readonly anyText = this.repeat(this.any, 0, Infinity);
 
-  /** One character of the flat, possibly unsorted ranges. */
+  /** Texts of one character in the ranges, which need not be sorted. */
   characterClass(ranges: readonly number[]): Language {
     const sorted = normalise(ranges);
     return sorted.length === 0 ? this.nothing : this.#make(`[${sorted.join()}`, false, { kind: 'one_of', ranges: sorted });
@@ -159,7 +164,7 @@ export class LanguageFactory {
         return this.complement(this.derivative(language.of, code));
       case 'repeat': {
         const { of, min, max } = language;
-        // If the repeated language contains the empty text, the minimum count restricts nothing.
+        // If the repeated language contains the empty text, any minimum count can be reached.
         const rest = this.repeat(of, of.nullable ? 0 : Math.max(0, min - 1), max - 1);
         return this.concatenation(this.derivative(of, code), rest);
       }
@@ -184,7 +189,7 @@ export class LanguageFactory {
     return sorted;
   }
 
-  /** Membership test, linear in the length of the text. */
+  /** Tests membership in time linear in the length of the text. */
   contains(language: Language, text: string): boolean {
     let rest = language;
     for (const character of text) rest = this.derivative(rest, character.codePointAt(0) ?? 0);
@@ -192,8 +197,9 @@ export class LanguageFactory {
   }
 
   /**
-   * States of the deterministic automaton, start state first; empty for the empty language. Throws {@link LanguageTooLarge}.
-   * `codes`: the alphabet.
+   * States of the deterministic automaton over the alphabet `codes`, start state first; empty for the empty language.
+   *
+   * @throws {LanguageTooLarge}
    */
   states(language: Language, codes: readonly number[] = ANY_CHARACTER): readonly State[] {
     const order = [language];
@@ -239,7 +245,7 @@ export class LanguageFactory {
   }
 }
 
-/** The codes, divided at the cuts. */
+/** Splits the ranges at the cuts. */
 function segments(cuts: readonly number[], codes: readonly number[]): (readonly [number, number])[] {
   const found: (readonly [number, number])[] = [];
   for (let i = 0; i + 1 < codes.length; i += 2) {
@@ -287,7 +293,7 @@ function addCuts(language: Language, cuts: Set<number>, seen: Set<Language>): vo
   }
 }
 
-/** Per state: whether an accepting state is reachable. */
+/** For each state, whether an accepting state is reachable. */
 function statesReaching(accepting: readonly boolean[], transitions: readonly ReadonlyMap<number, unknown>[]): readonly boolean[] {
   const sources = accepting.map((): number[] => []);
   for (const [from, out] of transitions.entries()) for (const to of out.keys()) sources[to]?.push(from);
@@ -314,7 +320,7 @@ export function holds(ranges: readonly number[], code: number): boolean {
   return false;
 }
 
-/** Sorts ranges and joins adjacent ranges. */
+/** Sorts ranges, and merges overlapping and adjacent ranges. */
 export function normalise(ranges: readonly number[]): number[] {
   const pairs: [number, number][] = [];
   for (let i = 0; i + 1 < ranges.length; i += 2) pairs.push([ranges[i] as number, ranges[i + 1] as number]);

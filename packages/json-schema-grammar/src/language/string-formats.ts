@@ -1,4 +1,8 @@
-/** String formats of JSON Schema as patterns within RFC 3339, 4122, 5321, 1123, 2673 and 3986. Others are annotations. */
+/**
+ * Regular expressions for `format` values of JSON Schema. Each matches a subset of what the format's RFC allows.
+ *
+ * Sources: RFC 3339, 4122, 5321, 1123, 2673 and 3986. Other formats are ignored, as annotations.
+ */
 
 const YEAR = '[0-9]{4}';
 const LEAP_YEAR = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
@@ -13,7 +17,7 @@ const SOME = '[0-9]{1,9}';
 const CLOCK = `T(?:${SOME}H(?:${SOME}M(?:${SOME}S)?)?|${SOME}M(?:${SOME}S)?|${SOME}S)`;
 const CALENDAR = `(?:${SOME}Y(?:${SOME}M(?:${SOME}D)?)?|${SOME}M(?:${SOME}D)?|${SOME}D)`;
 
-/** Anchored patterns by the name of the format. */
+/** Anchored patterns by format name. */
 export const STRING_FORMATS: ReadonlyMap<string, string> = new Map([
   ['date', `^${DATE}$`],
   ['time', `^${TIME}$`],

@@ -1,4 +1,4 @@
-/** Rules of arrays: counted items singly, then any number of further items. */
+/** `arrayRule` builds the grammar rule of an array: one rule per item that must be counted, then a rule for further items. */
 import type { Term } from '../grammar/grammar.js';
 import { canonicalJson, literalsOf } from './literals.js';
 import { countOf } from './scalars.js';
@@ -6,9 +6,9 @@ import type { SchemaCompiler } from './schema-compiler.js';
 import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
-/** Maximum counted items; longer arrays are limited to this number. */
+/** Maximum counted items. A larger `maxItems` is lowered to this number. */
 const MAX_ITEMS = 1000;
-/** Maximum distinct values of arrays with `uniqueItems`; one rule per subset. */
+/** Maximum distinct values for `uniqueItems`, because the grammar has one rule per subset. */
 const MAX_DISTINCT = 8;
 
 export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): Term {
@@ -34,7 +34,7 @@ export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): T
   return listRule(compiler, min, max, listed, itemAt);
 }
 
-/** From the last counted item back to the first. */
+/** Builds the rules of the items from the last to the first. */
 function listRule({ builder, json }: SchemaCompiler, min: number, max: number, listed: number, itemAt: (index: number) => Term): Term {
   const close = [json.whitespace, ...builder.text(']')];
   const counted = Math.max(min, listed, max === Infinity ? 0 : Math.min(max, MAX_ITEMS));
@@ -55,12 +55,12 @@ function listRule({ builder, json }: SchemaCompiler, min: number, max: number, l
 }
 
 function prefixOf({ document }: SchemaCompiler, schema: Schema): readonly unknown[] {
-  // Name in older drafts: `items`.
+  // Older drafts call the keyword `items`.
   const prefix = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
   return Array.isArray(prefix) ? prefix : document.invalid(schema, 'prefixItems');
 }
 
-/** Schemas of the item at an index. */
+/** Schemas that apply to the item at an index. */
 function itemOf(compiler: SchemaCompiler, schema: Schema, index: number): readonly (Schema | boolean)[] {
   const { document } = compiler;
   const prefix = prefixOf(compiler, schema);
@@ -71,7 +71,7 @@ function itemOf(compiler: SchemaCompiler, schema: Schema, index: number): readon
   return schema[keyword] === undefined ? [] : [document.inner(schema, schema[keyword], keyword)];
 }
 
-/** Values of the items if few, else null. */
+/** All possible values of an item; null if not known or more than `MAX_DISTINCT`. */
 function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | boolean)[]): readonly unknown[] | null {
   const plain = compiler.document.flatten(items) ?? [];
   const isChoice = plain.some(({ anyOf, oneOf }) => anyOf !== undefined || oneOf !== undefined);
@@ -83,7 +83,7 @@ function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | bool
     : [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 }
 
-/** One rule per set of written values. */
+/** Array of distinct values. Each subset of values has a rule: `after[subset]` continues after the subset was written. */
 function uniqueRule({ builder, json }: SchemaCompiler, values: readonly unknown[], min: number, max: number): Term {
   const close = [json.whitespace, ...builder.text(']')];
   const after = Array.from({ length: 2 ** values.length }, () => builder.reserve());

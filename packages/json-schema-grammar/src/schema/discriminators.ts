@@ -1,17 +1,21 @@
-/** Discriminators of `oneOf` branches: required members with disjoint values. Faster than comparing grammars. */
+/**
+ * Discriminators show that two `oneOf` branches exclude each other: a required member has disjoint values in both.
+ *
+ * The check is faster than comparing grammars.
+ */
 
 import { canonicalJson } from './literals.js';
 import type { Schema, SchemaDocument } from './schema-document.js';
 
 export interface Discriminators {
-  /** Every text of the branch is an object, so its member constraints apply. */
+  /** Every value of the branch is an object. */
   readonly isObject: boolean;
   readonly required: ReadonlySet<unknown>;
-  /** Canonical texts of a member's possible values. */
+  /** Canonical JSON of a member's possible values, by member name. */
   readonly values: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Throws SchemaError for an invalid schema. */
+/** Throws SchemaError on an invalid schema. */
 export function discriminatorsOf(document: SchemaDocument, branch: Schema | boolean): Discriminators {
   const plain = document.flatten([branch]) ?? [];
   const values = new Map<string, ReadonlySet<string>>();
@@ -26,7 +30,7 @@ export function discriminatorsOf(document: SchemaDocument, branch: Schema | bool
   return { isObject, required: new Set(plain.flatMap(({ required }) => (Array.isArray(required) ? required : []))), values };
 }
 
-/** Whether no text of one branch matches the other. */
+/** Whether the discriminators prove that no value matches both branches. */
 export function areDisjoint(one: Discriminators, other: Discriminators): boolean {
   if (!one.isObject) return false;
   for (const [name, values] of one.values) {
@@ -37,7 +41,7 @@ export function areDisjoint(one: Discriminators, other: Discriminators): boolean
   return false;
 }
 
-/** Null where the member's own schema names no values. */
+/** Values of the member's `const` or `enum`; null without either. */
 function namedBy(member: unknown): ReadonlySet<string> | null {
   if (typeof member !== 'object' || member === null) return null;
   const { const: only, enum: several } = member as Schema;

@@ -1,4 +1,4 @@
-/** Values excluded by `not`, as far as expressible by types, single values or strings. */
+/** Values that `not` excludes. Supports types, single values, and string keywords. */
 
 import type { Language, LanguageFactory } from '../language/regular-language.js';
 import { stringLanguage } from './scalars.js';
@@ -20,31 +20,31 @@ interface CompilerContext {
   refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
-/** Throws SchemaError for an inexpressible exclusion. */
-export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]): Exclusions {
+/** Reads the exclusions of a conjunction. In strict mode, throws SchemaError on an unsupported `not`. */
+export function exclusionsOf(context: CompilerContext, plain: readonly Schema[]): Exclusions {
   const types = new Set<JsonType>();
   const numbers: number[] = [];
   const strings: Language[] = [];
   for (const schema of plain) {
     if (schema.not === undefined) continue;
-    for (const branch of branchesOf(around, schema)) {
+    for (const branch of branchesOf(context, schema)) {
       const ruled = typeof branch === 'boolean' ? (branch ? { type: ALL } : null) : branch;
       if (ruled === null) continue;
       const keywords = Object.keys(ruled).filter((name) => !NOTES.includes(name));
       const literals = ruled.enum ?? (ruled.const === undefined ? undefined : [ruled.const]);
       if (keywords.length === 0) for (const kind of ALL) types.add(kind);
-      else if (keywords.every((name) => name === 'type')) for (const kind of around.document.types([ruled])) types.add(kind);
-      else if (keywords.every((name) => name === 'type' || OF_STRINGS.includes(name)) && isOfStrings(around, ruled)) {
-        strings.push(...excludedStrings(around, ruled));
+      else if (keywords.every((name) => name === 'type')) for (const kind of context.document.types([ruled])) types.add(kind);
+      else if (keywords.every((name) => name === 'type' || OF_STRINGS.includes(name)) && isOfStrings(context, ruled)) {
+        strings.push(...excludedStrings(context, ruled));
       } else if (Array.isArray(literals) && keywords.every((name) => name === 'enum' || name === 'const' || name === 'type')) {
         for (const value of literals as readonly unknown[]) {
           const kind = jsonTypeOf(value);
-          if (typeof value === 'string') strings.push(around.languages.text(value));
+          if (typeof value === 'string') strings.push(context.languages.text(value));
           else if (typeof value === 'number') numbers.push(value);
           else if (kind === 'null') types.add(kind);
-          else around.refuse(schema, 'not');
+          else context.refuse(schema, 'not');
         }
-      } else around.refuse(schema, 'not');
+      } else context.refuse(schema, 'not');
     }
   }
   return { types, numbers, strings };
@@ -52,14 +52,16 @@ export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]):
 
 const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 
-/** Strings of a schema under `not`; none if one of its keywords is ignored, because the others alone would exclude too many strings. */
-function excludedStrings(around: CompilerContext, ruled: Schema): readonly Language[] {
+/**
+ * Strings of a schema under `not`. Empty if a keyword is ignored, because the remaining keywords would exclude too many strings.
+ */
+function excludedStrings(context: CompilerContext, ruled: Schema): readonly Language[] {
   const ignored: string[] = [];
   const refuse = (schema: Schema, keyword: string, limit?: number | null): void => {
-    around.refuse(schema, keyword, limit);
+    context.refuse(schema, keyword, limit);
     ignored.push(keyword);
   };
-  const language = stringLanguage({ document: around.document, languages: around.languages, refuse }, [ruled]);
+  const language = stringLanguage({ document: context.document, languages: context.languages, refuse }, [ruled]);
   return ignored.length === 0 ? [language] : [];
 }
 
@@ -73,7 +75,7 @@ function branchesOf({ document }: CompilerContext, schema: Schema): readonly (Sc
   return only.anyOf !== undefined && Object.keys(only).length === 1 ? document.list(only, 'anyOf') : [only];
 }
 
-/** Without a type, string keywords exclude no other value, but all other values match them. */
+/** Whether the schema requires a string. Without `type`, string keywords also match all other values. */
 function isOfStrings({ document }: CompilerContext, schema: Schema): boolean {
   const types = document.types([schema]);
   return schema.type !== undefined && types.size === 1 && types.has('string');

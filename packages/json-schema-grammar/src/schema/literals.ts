@@ -1,4 +1,4 @@
-/** Values of `const` and `enum`, filtered by the rest of the conjunction. */
+/** Values that `const` and `enum` allow. */
 
 import { withTimeLimit } from '../validation/time-limit.js';
 import { schemaValidator } from '../validation/validator.js';
@@ -6,7 +6,7 @@ import type { SchemaCompiler } from './schema-compiler.js';
 import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
-/** Null without `const` and `enum`. Throws SchemaError. */
+/** Values that match all schemas of a conjunction; null if no schema has `const` or `enum`. Throws SchemaError. */
 export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly unknown[] | null {
   const naming = plain.filter((schema) => schema.const !== undefined || schema.enum !== undefined);
   const [first, ...others] = naming.map((schema) => namedBy(compiler, schema));
@@ -20,7 +20,7 @@ export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): 
   return fit;
 }
 
-/** Values by canonical JSON text. */
+/** Values of a schema's `const` and `enum`, by canonical JSON. */
 function namedBy({ document }: SchemaCompiler, schema: Schema): ReadonlyMap<string, unknown> {
   const { const: only, enum: several } = schema;
   if (several !== undefined && (!Array.isArray(several) || several.length === 0)) document.invalid(schema, 'enum');
@@ -31,7 +31,7 @@ function namedBy({ document }: SchemaCompiler, schema: Schema): ReadonlyMap<stri
   return new Map(named.has(name) ? [[name, only]] : []);
 }
 
-/** Checks all keywords except `const` and `enum`. */
+/** Returns a check of all keywords except `const` and `enum`. */
 function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: unknown) => boolean {
   const { document, languages } = compiler;
   const others = plain
@@ -49,7 +49,7 @@ function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: un
   };
 }
 
-/** Equal for equal JSON values, regardless of member order. */
+/** JSON text that is equal for equal values, regardless of member order. */
 export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson)}]`;

@@ -1,4 +1,4 @@
-/** Rules of objects: the schema's members in order, and additional members if constrained by the schema. */
+/** `objectRule` builds the grammar rule of an object: the schema's members in order, then additional members. */
 import type { Sequence, Term } from '../grammar/grammar.js';
 import { countOf } from './scalars.js';
 import type { SchemaCompiler } from './schema-compiler.js';
@@ -17,12 +17,12 @@ export function objectRule(compiler: SchemaCompiler, plain: readonly Schema[]): 
   const max = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxProperties') ?? Infinity));
   const other = otherMember(compiler, plain, members);
   const required = members.filter(({ isRequired }) => isRequired).length;
-  // Names of additional members may repeat and then count once, so at most one is reliable.
+  // The model may repeat the name of an additional member, and a parser counts it once. So only one counts towards the minimum.
   const counting = plain.find(({ minProperties }) => minProperties !== undefined);
   if (other !== null && counting !== undefined && min > required + 1) compiler.refuse(counting, 'minProperties');
 
   const close = [json.whitespace, ...builder.text('}')];
-  /** Counts from this bound on are equivalent. */
+  /** Member counts from this bound on need no separate rules. */
   const bound = Math.max(1, min, max === Infinity ? 0 : max + 1);
   const before = (written: number) => (written > 0 ? [...builder.text(','), json.whitespace] : [json.whitespace]);
   const rules = new Map<string, Term>();
@@ -67,7 +67,7 @@ function membersOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly
   });
 }
 
-/** An additional member. Null if forbidden or unmentioned. */
+/** Rule of an additional member; null if the schema forbids or does not mention additional members. */
 function otherMember(compiler: SchemaCompiler, plain: readonly Schema[], members: readonly Member[]): Term | null {
   const { builder, document, json, languages } = compiler;
   const constraining = plain.filter(({ additionalProperties }) => additionalProperties !== undefined);
@@ -97,7 +97,7 @@ function nameSchemas(compiler: SchemaCompiler, schema: Schema): readonly Schema[
   return plain;
 }
 
-/** Schema that no text satisfies, for `propertyNames: false`. */
+/** Schema that matches no name, for `propertyNames: false`. */
 const NO_NAME: readonly Schema[] = [{ enum: [] }];
 
 const NAME_KEYWORDS = ['type', 'pattern', 'format', 'minLength', 'maxLength', 'enum', 'const', 'title', 'description', '$comment'];
@@ -111,7 +111,7 @@ function propertiesOf({ document }: SchemaCompiler, schema: Schema): Schema {
 
 function requiredOf({ document }: SchemaCompiler, schema: Schema): readonly string[] {
   const { required } = schema;
-  // Very old drafts have a boolean here, in each property.
+  // In draft 3, `required` is a boolean in each property.
   if (required === undefined || typeof required === 'boolean') return [];
   const isNames = Array.isArray(required) && required.every((name) => typeof name === 'string');
   return isNames ? required : document.invalid(schema, 'required');

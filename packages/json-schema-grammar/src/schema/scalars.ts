@@ -1,4 +1,4 @@
-/** String and number keywords of a conjunction of schemas, combined into one language or range. */
+/** Combines the string and number keywords of a conjunction of schemas into one language or range. */
 
 import type { NumberBounds } from '../language/number-language.js';
 import { languageOfPattern, PatternError } from '../language/pattern-language.js';
@@ -10,14 +10,14 @@ import { SchemaError } from './schema-error.js';
 export interface StringBounds {
   /** Null: any content. */
   readonly language: Language | null;
-  /** Code points. */
+  /** Length limits, in code points. */
   readonly min: number;
   readonly max: number;
 }
 
-/** Cap for a finite `maxLength`, in code points: longer than any context window. */
+/** A larger `maxLength` is lowered to this number of code points, which is more than typical context windows. */
 const MAX_LENGTH = 100_000;
-/** A larger `minLength` is rejected, strict or not. */
+/** A larger `minLength` is rejected, even if not strict. */
 const MAX_MIN_LENGTH = 10_000;
 
 interface CompilerContext {
@@ -27,7 +27,7 @@ interface CompilerContext {
   refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
-/** `plain`: schemas that must all match, without `$ref` and `allOf`. Throws {@link SchemaError}. */
+/** `plain`: schemas without `$ref` and `allOf`, all of which must match. Throws {@link SchemaError}. */
 export function stringBounds(context: CompilerContext, plain: readonly Schema[]): StringBounds {
   const { document, languages } = context;
   const parts: Language[] = [];
@@ -94,14 +94,14 @@ export function countOf(document: SchemaDocument, schema: Schema, keyword: strin
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : document.invalid(schema, keyword);
 }
 
-/** Reads a keyword with a number; null if absent, or a boolean under any keyword, as `exclusiveMinimum` in draft 4. */
+/** Reads a keyword with a number; null if absent or a boolean. In draft 4, `exclusiveMinimum` is a boolean. */
 function numberOf(document: SchemaDocument, schema: Schema, keyword: string): number | null {
   const value = schema[keyword];
   if (value === undefined || typeof value === 'boolean') return null;
   return typeof value === 'number' ? value : document.invalid(schema, keyword);
 }
 
-/** Language of the strings that satisfy all schemas. All schemas must be of strings. Throws {@link SchemaError}. */
+/** Language of the strings that match all schemas. Throws {@link SchemaError}. */
 export function stringLanguage(context: CompilerContext, plain: readonly Schema[]): Language {
   const { languages } = context;
   const { language, min, max } = stringBounds(context, plain);

@@ -1,7 +1,8 @@
 /**
- * Compiles a JSON Schema to a grammar whose texts all match the schema, with members in the schema's order.
+ * `SchemaCompiler` compiles a JSON Schema to grammar rules. In strict mode, every generated value matches the schema.
  *
- * Unenforceable keywords are rejected with their path, or ignored if not strict. Additional members need `additionalProperties`.
+ * Strict mode rejects keywords that a grammar cannot enforce; otherwise such keywords are ignored. Members are generated in schema
+ * order. Objects with `properties` get additional members only if the schema has `additionalProperties`.
  */
 import { GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../grammar/grammar.js';
 import { JsonGrammar } from '../grammar/json-grammar.js';
@@ -16,7 +17,7 @@ import { numberBounds, type StringBounds, stringBounds, stringLanguage } from '.
 import { type JsonType, jsonTypeOf, type Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
-/** Validating keywords without a rule here. */
+/** Keywords that the compiler cannot enforce. */
 const UNSUPPORTED_KEYWORDS = [
   '$dynamicRef',
   '$recursiveRef',
@@ -32,13 +33,13 @@ const UNSUPPORTED_KEYWORDS = [
   'then',
   'unevaluatedItems',
 ];
-/** Maximum nesting of schemas, references followed. */
+/** Maximum nesting of schemas, including references. */
 const MAX_DEPTH = 200;
-/** Maximum checks of values against schemas or exclusions. */
+/** Maximum checks of `const` and `enum` values against schemas or exclusions. */
 const MAX_CHECKED_VALUES = 20_000;
-/** Maximum pairs of `oneOf` branches compared. */
+/** Maximum `oneOf` branches that are compared pairwise. */
 const MAX_BRANCHES = 32;
-/** Maximum rules created to compare pairs of `oneOf`. */
+/** Maximum rules created while comparing `oneOf` branches. */
 const MAX_COMPARED = 100_000;
 
 export class SchemaCompiler {
@@ -46,13 +47,13 @@ export class SchemaCompiler {
   readonly builder: GrammarBuilder;
   readonly languages: LanguageFactory;
   readonly #rules = new Map<string, Term>();
-  /** Choices in progress without any text. A choice within the same choice adds nothing. */
+  /** Choices (`anyOf`, `oneOf`) being compiled at the current position. Prevents left recursion: a choice within itself adds nothing. */
   #openChoices = new Set<string>();
   #depth = 0;
   #checkCount = 0;
   #comparedRules = 0;
 
-  /** `json`: JSON rules of the target grammar. `isStrict` false: unenforceable keywords are ignored. */
+  /** `json`: JSON rules of the target grammar. `isStrict`: reject keywords that a grammar cannot enforce, instead of ignoring them. */
   constructor(
     readonly json: JsonGrammar,
     root: unknown,
@@ -63,12 +64,12 @@ export class SchemaCompiler {
     this.languages = json.languages;
   }
 
-  /** Rejects an unenforceable keyword in strict mode. */
+  /** Reports a keyword that a grammar cannot enforce. Throws {@link SchemaError} in strict mode. */
   refuse(schema: Schema, keyword: string, limit: number | null = null): void {
     if (this.isStrict) throw new SchemaError('unsupported', this.document.path(schema, keyword), limit);
   }
 
-  /** Counts checked values to bound the work. Throws {@link SchemaError}. */
+  /** Adds to the number of checked values. Throws {@link SchemaError} above the limit. */
   countChecks(values: number): void {
     this.#checkCount += values;
     if (this.#checkCount > MAX_CHECKED_VALUES) throw new SchemaError('unsupported', []);
@@ -87,7 +88,7 @@ export class SchemaCompiler {
     return this.builder.define(rule, this.#alternatives(plain, key));
   }
 
-  /** The same for nested values. */
+  /** Like {@link value}, for an item or member of the current value. */
   nestedValue(schemas: readonly (Schema | boolean)[]): Term {
     if (this.#depth >= MAX_DEPTH) throw new SchemaError('unsupported', []);
     const opening = this.#openChoices;
@@ -125,7 +126,7 @@ export class SchemaCompiler {
     return alternatives;
   }
 
-  /** Whether no text generated for one branch matches another. */
+  /** Whether no value that is generated for one branch matches another branch. */
   #areDisjoint(branches: readonly (Schema | boolean)[]): boolean {
     if (branches.length * (branches.length - 1) > MAX_BRANCHES ** 2) return false;
     const tags = branches.map((branch) => discriminatorsOf(this.document, branch));
@@ -142,7 +143,7 @@ export class SchemaCompiler {
     try {
       return builder.grammar(scratch.value(schemas)) !== null;
     } catch (error) {
-      // An undecidable comparison counts as an overlap.
+      // If the comparison is not possible, assume an overlap.
       if (toSchemaError(error) instanceof SchemaError) return true;
       throw error;
     } finally {
@@ -150,7 +151,7 @@ export class SchemaCompiler {
     }
   }
 
-  /** Generated objects have only the schema's own members, with or without `additionalProperties`. */
+  /** Adds `additionalProperties: false`, because without the keyword no additional members are generated. */
   #withoutAdditional(schema: Schema | boolean): Schema | boolean {
     if (typeof schema === 'boolean' || schema.properties === undefined || schema.additionalProperties !== undefined) return schema;
     return { ...schema, additionalProperties: false };
@@ -218,9 +219,9 @@ function isExcluded(languages: LanguageFactory, { types, numbers, strings }: Exc
   return typeof value === 'string' && strings.some((language) => languages.contains(language, value));
 }
 
-/** Converts errors about size to SchemaError; returns other errors unchanged. */
+/** Converts errors about size to SchemaError, and returns other errors unchanged. */
 export function toSchemaError(error: unknown): unknown {
-  // RangeError: nesting deeper than the call stack.
+  // RangeError: the nesting exceeded the call stack.
   const isTooLarge = error instanceof LanguageTooLarge || error instanceof GrammarTooLarge || error instanceof RangeError;
   return isTooLarge ? new SchemaError('unsupported', []) : error;
 }

@@ -1,18 +1,22 @@
-/** Reads JSON Schema as conjunctions of plain schemas, with `$ref` and `allOf` resolved and paths recorded. */
+/**
+ * `SchemaDocument` resolves `$ref` and `allOf` of a JSON Schema, and records the path of each subschema for error messages.
+ *
+ * The result is a conjunction: a list of plain schemas, all of which must match.
+ */
 import { SchemaError } from './schema-error.js';
 
 export type Schema = Readonly<Record<string, unknown>>;
 export type JsonType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
 
 const KINDS: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
-/** Types implied by keywords of a schema without a type. No other type is generated. */
+/** For schemas without `type`: keywords that imply a type. Only implied types are generated. */
 const HINTS: readonly (readonly [JsonType, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
   ['string', ['pattern', 'minLength', 'maxLength', 'format']],
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
-/** Maximum schemas per request, as compilation delays others. */
+/** Maximum schemas per request. Compilation blocks other requests meanwhile. */
 const MAX_SCHEMAS = 4000;
 
 export class SchemaDocument {
@@ -25,7 +29,7 @@ export class SchemaDocument {
     if (typeof root === 'object' && root !== null) this.#paths.set(root, []);
   }
 
-  /** Where the schema's keyword stands, for an error. */
+  /** Path from the root to a schema, followed by `steps`. */
   path(schema: Schema, ...steps: readonly string[]): readonly string[] {
     return [...(this.#paths.get(schema) ?? []), ...steps];
   }
@@ -34,12 +38,12 @@ export class SchemaDocument {
     throw new SchemaError('invalid_request', this.path(schema, keyword));
   }
 
-  /** A name for a list of schemas; equal lists have equal names. */
+  /** Key of a set of schemas: equal sets have equal keys. */
   key(schemas: readonly Schema[]): string {
     return [...new Set(schemas.map((schema) => this.#id(schema)))].sort((a, b) => a - b).join();
   }
 
-  /** A subschema. Throws {@link SchemaError} for other values. */
+  /** Validates a subschema and records its path. Throws {@link SchemaError} if the value is not a schema. */
   inner(parent: Schema, value: unknown, ...steps: readonly string[]): Schema | boolean {
     if (typeof value === 'boolean') return value;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -49,14 +53,14 @@ export class SchemaDocument {
     return value as Schema;
   }
 
-  /** The schemas of a list such as `anyOf`. */
+  /** Subschemas of a keyword such as `anyOf`. */
   list(parent: Schema, keyword: string): readonly (Schema | boolean)[] {
     const value = parent[keyword];
     if (!Array.isArray(value) || value.length === 0) return this.invalid(parent, keyword);
     return value.map((each: unknown, index) => this.inner(parent, each, keyword, String(index)));
   }
 
-  /** The schema without one keyword; cached, so the same object each time. */
+  /** Copy of a schema without one keyword. Cached, so repeated calls return the same object. */
   without(schema: Schema, keyword: string): Schema {
     const known = this.#reduced.get(schema) ?? new Map<string, Schema>();
     this.#reduced.set(schema, known);
@@ -69,7 +73,7 @@ export class SchemaDocument {
     return reduced;
   }
 
-  /** Plain schemas of a conjunction. Null if no value matches. */
+  /** Resolves a conjunction to plain schemas, without `$ref` and `allOf`; null if no value matches. */
   flatten(schemas: readonly (Schema | boolean)[]): readonly Schema[] | null {
     const plain: Schema[] = [];
     const seen = new Set<Schema>();
@@ -92,7 +96,7 @@ export class SchemaDocument {
     return plain;
   }
 
-  /** Possible types of a value; never both `number` and `integer`. */
+  /** Types that a value may have. Never contains both `number` and `integer`. */
   types(schemas: readonly Schema[]): ReadonlySet<JsonType> {
     let types: ReadonlySet<JsonType> | null = null;
     for (const schema of schemas) {
@@ -115,7 +119,7 @@ export class SchemaDocument {
     return types;
   }
 
-  /** Target of `$ref`: `#` and JSON Pointers (RFC 6901) into this document. */
+  /** Target of `$ref`. Supports `#` and JSON Pointers (RFC 6901) into this document. */
   #resolve(schema: Schema): Schema | boolean {
     const reference = schema.$ref;
     if (typeof reference !== 'string') return this.invalid(schema, '$ref');

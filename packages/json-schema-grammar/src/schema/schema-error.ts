@@ -1,12 +1,12 @@
-/** Why a schema is refused, and where. */
+/** `SchemaError`: why, and at which keyword, a schema is rejected. */
 
-/** The schema is none (`invalid_request`), or asks for more than the engine can promise (`unsupported`). */
+/** `invalid_request`: not a valid schema. `unsupported`: the schema has constraints that a grammar cannot guarantee. */
 export class SchemaError extends Error {
-  /** `path`: steps from the schema's root to the keyword at fault. */
+  /** `path`: from the root of the schema to the rejected keyword; empty if the whole schema is too large. */
   constructor(
     readonly code: 'invalid_request' | 'unsupported',
     readonly path: readonly string[],
-    /** Maximum of the keyword's value, if exceeded. */
+    /** The keyword's maximum value, if the schema exceeds it. */
     readonly limit: number | null = null,
   ) {
     super(`the schema is refused: ${code} at ${path.join('.')}`);

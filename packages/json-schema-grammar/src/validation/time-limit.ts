@@ -1,7 +1,7 @@
-/** Time limit for code that may backtrack over clients' values and schemas. */
+/** `withTimeLimit` limits the run time of synchronous code: validation of a client's schema can take exponential time. */
 import { createContext, Script } from 'node:vm';
 
-/** Thousands of times the duration of real schemas. The thread does nothing else meanwhile. */
+/** Thousands of times longer than real schemas need. The check blocks its thread meanwhile. */
 const MAX_MS = 1000;
 
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
@@ -10,7 +10,7 @@ const run = new Script('run()');
 const sandbox: { run: () => void } = { run: () => {} };
 const context = createContext(sandbox);
 
-/** Result of the check, or null after a timeout or stack overflow. Errors of the check are rethrown. Not reentrant. */
+/** Returns the check's result; null after a timeout or stack overflow. Rethrows errors of the check. Not reentrant. */
 export function withTimeLimit<T>(check: () => T): T | null {
   let answer: T | null = null;
   sandbox.run = () => {
@@ -23,7 +23,7 @@ export function withTimeLimit<T>(check: () => T): T | null {
     if (error instanceof RangeError || (error as NodeJS.ErrnoException).code === TIMED_OUT) return null;
     throw error;
   } finally {
-    // The check refers to a client's schema.
+    // Releases the client's schema, to which the check refers.
     sandbox.run = () => {};
   }
 }

@@ -1,28 +1,32 @@
-/** Validates complete values without compiling client schemas to code. Patterns, which may backtrack for hours, are left to grammars. */
+/**
+ * Validates complete values against a client's schema, without compiling the schema to code.
+ *
+ * Ignores `pattern` keywords, which could backtrack for hours. The grammar enforces them.
+ */
 import Schema from 'typebox/schema';
 import { withTimeLimit } from './time-limit.js';
 
-/** Validator of a schema, without patterns. `root`: target of references. */
+/** Returns a validator that ignores patterns. `root`: the document that references point into. */
 export function schemaValidator(root: unknown, schema: unknown): (value: unknown) => boolean {
   const checked = { ...definitionsOf(root), allOf: [withoutPatterns(schema)] };
   return (value) => Schema.Check(checked, value);
 }
 
-/** Whether a value matches the document, without patterns. Null if undecided in time. */
+/** Whether a value matches the schema, ignoring patterns; null after a timeout. */
 export function isValidDocument(root: unknown, value: unknown): boolean | null {
   return withTimeLimit(() => Schema.Check(withoutPatterns(root) as object, value));
 }
 
-/** Definitions of the root for references, without other members: the validator reads even undefined `const` as a constraint. */
+/** Definitions of the root, for references. Leaves out other members, because the validator reads even undefined `const` as a constraint. */
 function definitionsOf(root: unknown): Readonly<Record<string, unknown>> {
   if (typeof root !== 'object' || root === null) return {};
   const definitions = Object.entries(root).filter(([name]) => name === '$defs' || name === 'definitions');
   return Object.fromEntries(definitions.map(([name, schemas]) => [name, schemasByName(schemas)]));
 }
 
-/** Keywords whose members are schemas under client-chosen names. */
+/** Keywords whose value maps client-chosen names to schemas. */
 const SCHEMAS_BY_NAME = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
-/** Keywords that depend on patterns. */
+/** Keywords whose meaning depends on `patternProperties`. */
 const BY_PATTERN = new Set(['patternProperties', 'additionalProperties', 'unevaluatedProperties']);
 
 const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
@@ -41,7 +45,7 @@ function withoutPatterns(schema: unknown): unknown {
       (named.patternProperties !== undefined && BY_PATTERN.has(name))
     )
       continue;
-    // Dropping the pattern would change the meaning.
+    // Without the pattern, `not` would exclude more values.
     else if (name === 'not' && containsPattern(member)) continue;
     else if (name === 'oneOf' && containsPattern(member)) {
       if (named.anyOf === undefined) members.push(['anyOf', withoutPatterns(member)]);
@@ -51,7 +55,7 @@ function withoutPatterns(schema: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** Whether the reference targets a schema of this document, not a value inside `const` or `enum`. */
+/** Whether a reference points to a schema in this document, not to a value in `const` or `enum`. */
 function targetsSchema(reference: unknown): boolean {
   return typeof reference === 'string' && /^#(?:\/(?!(?:const|enum)(?:\/|$))[^%/]*)*$/.test(reference);
 }

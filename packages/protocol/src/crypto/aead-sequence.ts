@@ -1,7 +1,7 @@
 /**
  * AES-256-GCM with nonce = base XOR sequence number (RFC 9180 section 5.2).
  *
- * Sealing and opening are separate types, so that no key can seal twice under one nonce.
+ * Separate types seal and open, so a receiver cannot seal with the sender's key, which would reuse a nonce.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { concatBytes } from '../bytes.js';
@@ -12,7 +12,7 @@ export const KEY_BYTES = 32;
 export const NONCE_BYTES = 12;
 export const TAG_BYTES = 16;
 
-/** Frames carry 32-bit sequence numbers; the last number is never used. */
+/** Frames have 32-bit sequence numbers. The highest number is never used. */
 const SEQUENCE_END = 0xffff_ffff;
 
 export interface AeadSecret {
@@ -28,7 +28,7 @@ export interface SealedParts {
   readonly tag: Uint8Array;
 }
 
-/** Plaintext of ciphertext ‖ tag; null when too short for a tag, or when the tag does not verify. */
+/** Opens ciphertext ‖ tag. Returns null if the input is shorter than a tag, or the tag does not verify. */
 export function openAesGcm(key: KeyObject | Uint8Array, nonce: Uint8Array, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null {
   const split = sealed.length - TAG_BYTES;
   if (split < 0) return null;
@@ -56,7 +56,7 @@ class NonceSequence {
     this.next = first;
   }
 
-  /** Nonce of the next number, valid until the next call. Throws SealingError `exhausted`. */
+  /** Nonce for sequence number `next`. The buffer is reused by the next call. Throws SealingError `exhausted`. */
   current(): Uint8Array {
     if (this.next >= SEQUENCE_END) throw new SealingError('exhausted', 'the sequence numbers of this key are used up');
     for (let i = 0; i < 4; i++) this.#nonce[11 - i] = (this.#base[11 - i] as number) ^ ((this.next >>> (8 * i)) & 0xff);
@@ -73,7 +73,7 @@ export class SealingSequence {
     this.#nonces = new NonceSequence(secret.baseNonce, first);
   }
 
-  /** Sequence number of the next call. */
+  /** Sequence number that the next call uses. */
   get next(): number {
     return this.#nonces.next;
   }
@@ -104,7 +104,7 @@ export class OpeningSequence {
     this.#nonces = new NonceSequence(secret.baseNonce, first);
   }
 
-  /** Expected sequence number of the next call; unchanged after a failed call. */
+  /** Sequence number that the next call expects. A failed call leaves it unchanged. */
   get next(): number {
     return this.#nonces.next;
   }

@@ -1,9 +1,9 @@
-/** SHA-256 (FIPS 180-4) and identifiers derived from hashes. */
+/** SHA-256 (FIPS 180-4), and the provider and key ids that derive from it. */
 import { hash } from 'node:crypto';
 import { type KeyId, keyIdFromKeyHash, type ProviderId, providerIdFromKeyHash } from '../ids.js';
 
 export function sha256(bytes: Uint8Array): Uint8Array {
-  // A plain view: on a Buffer, `slice` would share memory where callers expect a copy.
+  // Not a Buffer: its `slice` shares memory, where callers of a Uint8Array expect a copy.
   return plainView(hash('sha256', bytes, 'buffer'));
 }
 
@@ -22,7 +22,7 @@ export function keyIdOf(x25519: Uint8Array): KeyId {
   return keyIdFromKeyHash(sha256(x25519));
 }
 
-/** View of the same memory as a plain Uint8Array instead of a Buffer. */
+/** Returns a Uint8Array view of a Buffer's memory. */
 export function plainView(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
 }

@@ -1,4 +1,4 @@
-/** Primitives of the end-to-end profile on `node:crypto`. */
+/** `E2eCrypto` on `node:crypto`: the primitives of the end-to-end mode. */
 import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { concatBytes } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from '../e2e/crypto.js';
@@ -11,7 +11,7 @@ import { generateSealingKeyPair, importRecipientKey, importX25519, type SealingK
 
 const OPTIONS = { authTagLength: TAG_BYTES };
 
-/** A provider's sealing key in the form that `openE2eRequest` takes. */
+/** Converts a provider's sealing key for `openE2eRequest`. */
 export function e2eKeyPair(pair: SealingKeyPair): X25519KeyPair {
   return { publicKey: pair.publicKey, agree: (peer) => agree(pair, peer, importX25519) };
 }

@@ -4,17 +4,19 @@ import { plainView } from './digest.js';
 
 export const HASH_BYTES = 32;
 
-/** Joins inputs, cleared after every use: each library call costs as much as hashing a hundred bytes. */
+/**
+ * Reused buffer in which `hmac` joins its inputs, because one hash call is faster than several updates. Cleared after every use.
+ */
 const joined = new Uint8Array(1024);
 const NOTHING = new Uint8Array(0);
 const COUNTERS = Array.from({ length: 256 }, (_, block) => Uint8Array.of(block));
 
-/** Section 2.2: pseudorandom key, 32 bytes, from the concatenated parts of `input`. */
+/** HKDF-Extract (section 2.2): 32-byte pseudorandom key from the concatenated parts of `input`. */
 export function hkdfExtract(salt: Uint8Array, ...input: readonly Uint8Array[]): Uint8Array {
   return plainView(hmac(salt, input));
 }
 
-/** Section 2.3: `length` bytes, at most 255 × 32, with the concatenated parts of `info`. Throws RangeError beyond. */
+/** HKDF-Expand (section 2.3) with the concatenated parts of `info`. Throws RangeError if `length` exceeds 255 × 32 bytes. */
 export function hkdfExpand(key: Uint8Array, length: number, ...info: readonly Uint8Array[]): Uint8Array {
   const blocks = Math.ceil(length / HASH_BYTES);
   if (!Number.isInteger(length) || length < 0 || blocks > 255) throw new RangeError(`HKDF cannot expand to ${length} bytes`);

@@ -1,4 +1,8 @@
-/** HPKE (RFC 9180), base mode: DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001, AES-256-GCM 0x0002. */
+/**
+ * HPKE (RFC 9180) in base mode, for requests and responses of plain mode. Section numbers refer to RFC 9180.
+ *
+ * Suite: DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001, AES-256-GCM 0x0002.
+ */
 import { concatBytes, utf8 } from '../bytes.js';
 import { type AeadSecret, KEY_BYTES, NONCE_BYTES, OpeningSequence, type SealedParts, SealingSequence } from './aead-sequence.js';
 import { HASH_BYTES, hkdfExpand, hkdfExtract } from './hkdf.js';
@@ -26,20 +30,20 @@ export interface SenderContext {
   readonly enc: Uint8Array;
   /** Ciphertext ‖ tag of the next message (section 5.2). */
   seal(aad: Uint8Array, plaintext: Uint8Array): Uint8Array;
-  /** The same in two parts. */
+  /** Like `seal`, with ciphertext and tag separate. */
   sealParts(aad: Uint8Array, plaintext: Uint8Array): SealedParts;
   /** Section 5.3. */
   exportSecret(context: Uint8Array, length: number): Uint8Array;
 }
 
 export interface RecipientContext {
-  /** Plaintext of the next message. Throws SealingError `open_failed` and keeps expecting the same message. */
+  /** Plaintext of the next message. Throws SealingError `open_failed`; the same message is then still expected. */
   open(aad: Uint8Array, ciphertext: Uint8Array): Uint8Array;
   /** Section 5.3. */
   exportSecret(context: Uint8Array, length: number): Uint8Array;
 }
 
-/** Output of Encap for one recipient. For one context only: reuse would break the secrecy of both contexts. */
+/** Output of Encap for one recipient. Use for one context only: with equal `info`, a second context would repeat key and nonces. */
 export interface Encapsulation {
   /** Encapsulated key, 32 bytes, for the recipient. */
   readonly enc: Uint8Array;
@@ -59,7 +63,7 @@ export function encapsulate(recipientPublicKey: Uint8Array, ephemeral = generate
   return { enc, sharedSecret: kemSecret(dh, enc, recipientPublicKey) };
 }
 
-/** Section 5.1.1, SetupBaseS, for the encapsulation's recipient. Never reuse an encapsulation. */
+/** Section 5.1.1, SetupBaseS. Never reuse an encapsulation. */
 export function setupSender(encapsulation: Encapsulation, info: Uint8Array): SenderContext {
   const schedule = keySchedule(encapsulation.sharedSecret, info);
   const sequence = new SealingSequence(schedule);

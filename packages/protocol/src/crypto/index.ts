@@ -1,4 +1,4 @@
-/** Sealing, signatures and digests on `node:crypto`. Nothing here runs in browsers; `@inference/verifier` does. */
+/** Sealing, signatures and digests on `node:crypto`. Browsers use `@inference/verifier` instead. */
 export { keyIdOf, providerIdOf, sha256, sha256Hex } from './digest.js';
 export { e2eKeyPair, nodeE2eCrypto } from './e2e-crypto.js';
 export { type Encapsulation, encapsulate, type RecipientContext, type SenderContext, setupRecipient, setupSender } from './hpke.js';

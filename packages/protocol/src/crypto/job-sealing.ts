@@ -1,7 +1,8 @@
 /**
- * Seals one job's request as numbered frames under an HPKE context, which is bound to the job context.
+ * Seals a request in plain mode: numbered frames under an HPKE context whose `info` is the job context.
  *
- * Number and final flag are authenticated: a missing, repeated, reordered or truncated frame is an error.
+ * The coordinator seals with `sealRequest`; the provider opens with `RequestOpener`. Sequence number and final flag of each frame
+ * are authenticated, so a missing, repeated, reordered or truncated frame is an error.
  */
 import { type JobContext, jobInfo } from '../job-context.js';
 import { encodeFrameParts, FRAME_HEADER_BYTES, type Frame, frameAad } from '../wire/frame.js';
@@ -17,7 +18,7 @@ import type { SealingKeyPair } from './x25519.js';
 export interface SealedRequest {
   /** HPKE encapsulated key, 32 bytes. */
   readonly enc: Uint8Array;
-  /** Each frame is sealed when it is taken. */
+  /** Each frame is sealed only when the caller takes it. */
   readonly frames: RequestFrames;
   /** Opens the provider's response frames. */
   readonly responses: ResponseOpener;
@@ -26,7 +27,7 @@ export interface SealedRequest {
 /**
  * Seals a request body; an empty body is one final frame. Never reuse an encapsulation.
  *
- * @param attachments Bytes that follow the body.
+ * @param attachments Bytes that follow the body: the fetched images.
  * @throws {SealingError} `too_large` above {@link MAX_VISION_REQUEST_BYTES}.
  */
 export function sealRequest(
@@ -50,7 +51,7 @@ export function sealRequest(
   return { enc: sender.enc, frames, responses: new ResponseOpener(context.job_id, responseSecret(sender)) };
 }
 
-/** Collects and opens the request frames of one job. A refused frame changes nothing: the same frame is still expected. */
+/** Opens and joins the request frames of one job. After a rejected frame, the same frame is still expected. */
 export class RequestOpener {
   readonly #context: JobContext;
   readonly #recipient: RecipientContext;
@@ -62,7 +63,7 @@ export class RequestOpener {
   #sealer: ResponseSealer | null = null;
 
   /**
-   * A wrong key or context fails at the first frame.
+   * A wrong key or context is detected only at the first frame.
    *
    * @param requestBytes Announced size of the plaintext.
    * @throws {SealingError} `too_large` above the maximum, `bad_key` on a malformed `enc`.
@@ -75,8 +76,9 @@ export class RequestOpener {
   }
 
   /**
-   * The whole body once the final frame came, else null. Throws SealingError `after_final`, `wrong_frame`, `out_of_order`,
-   * `too_large`, `size_mismatch` or `open_failed`.
+   * Returns the whole body with the final frame, null before.
+   *
+   * @throws {SealingError} `after_final`, `wrong_frame`, `out_of_order`, `too_large`, `size_mismatch` or `open_failed`.
    */
   accept(frame: Frame): Uint8Array | null {
     if (this.#isComplete) throw new SealingError('after_final', 'a request frame follows the final one');
@@ -98,12 +100,12 @@ export class RequestOpener {
     return frame.final ? this.#body : null;
   }
 
-  /** Zeroes opened plaintext of an incomplete body when the job ends early. Buffers returned by `accept` belong to the caller. */
+  /** Zeroes the plaintext of an incomplete body. Buffers returned by `accept` belong to the caller. */
   erase(): void {
     if (!this.#isComplete) this.#body?.fill(0);
   }
 
-  /** Sealer of this job's response, always the same instance. Throws SealingError `incomplete` before the body is complete. */
+  /** The only sealer of this job's response. Throws SealingError `incomplete` before the body is complete. */
   responseSealer(): ResponseSealer {
     if (!this.#isComplete) throw new SealingError('incomplete', 'the request is not complete');
     // A second sealer would restart at sequence number 0 under the same key.

@@ -1,7 +1,7 @@
-/** LRU cache of imported public keys. Importing costs as much as hashing several kilobytes, and jobs use the same few keys. */
+/** LRU cache of imported public keys. An import costs as much as hashing several kilobytes, and most jobs use the same few keys. */
 import type { KeyObject } from 'node:crypto';
 
-/** Returns a lookup that imports each key once. Failed imports are not cached. */
+/** Wraps `importKey` with a cache of `capacity` keys. Failed imports are not cached. */
 export function cachedImport(capacity: number, importKey: (raw: Uint8Array) => KeyObject): (raw: Uint8Array) => KeyObject {
   const keys = new Map<string, KeyObject>();
   return (raw) => {

@@ -1,4 +1,4 @@
-/** Ed25519 (RFC 8032) on raw keys, for the transparency log. */
+/** Ed25519 (RFC 8032) with raw keys on `node:crypto`: `LogCrypto` and key pairs for the transparency log. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import type { LogCrypto } from '../log/crypto.js';
 import type { SignEd25519 } from '../log/signed-note.js';
@@ -6,8 +6,8 @@ import { plainView, sha256 } from './digest.js';
 
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
-/** The private JWK format requires a public key, but the import ignores the value. */
-const UNREAD = Buffer.alloc(KEY_BYTES).toString('base64url');
+/** Placeholder: the private JWK format requires a public key, but the import ignores the value. */
+const PLACEHOLDER_KEY = Buffer.alloc(KEY_BYTES).toString('base64url');
 
 export const nodeLogCrypto: LogCrypto = {
   sha256,
@@ -16,7 +16,7 @@ export const nodeLogCrypto: LogCrypto = {
     try {
       return verify(null, message, importPublicKey(publicKey), signature);
     } catch {
-      // The import refuses bytes that are no point of the curve.
+      // The import throws if the bytes are not a point on the curve.
       return false;
     }
   },
@@ -32,7 +32,7 @@ export interface Ed25519KeyPair {
 export function ed25519KeyPairFrom(privateKey: Uint8Array): Ed25519KeyPair {
   if (privateKey.length !== KEY_BYTES) throw new RangeError('an Ed25519 private key has 32 bytes');
   const d = Buffer.from(privateKey).toString('base64url');
-  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x: UNREAD }, format: 'jwk' });
+  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x: PLACEHOLDER_KEY }, format: 'jwk' });
   const { x } = createPublicKey(key).export({ format: 'jwk' });
   return {
     publicKey: plainView(Buffer.from(x as string, 'base64url')),

@@ -1,7 +1,7 @@
 /**
- * Seals one job's response in plain mode, under a key exported from the request's HPKE context (RFC 9180 section 9.8).
+ * Seals a response in plain mode, under a key exported from the request's HPKE context (RFC 9180 section 9.8).
  *
- * `job-sealing.ts` creates both sides. Sequence number and final flag of each frame are authenticated.
+ * `job-sealing.ts` creates sealer and opener. Sequence number and final flag of each frame are authenticated.
  */
 import { utf8 } from '../bytes.js';
 import type { JobId } from '../ids.js';
@@ -16,7 +16,7 @@ const NONCE_LABEL = utf8('inference/response/v1 nonce');
 /** Maximum plaintext bytes of one response frame. */
 export const MAX_RESPONSE_CHUNK_BYTES = MAX_FRAME_PAYLOAD_BYTES - TAG_BYTES;
 
-/** Key and base nonce of a job's response, exported from the request's HPKE context. */
+/** Key and base nonce of a job's response. */
 export function responseSecret(context: { exportSecret(context: Uint8Array, length: number): Uint8Array }): AeadSecret {
   return { key: context.exportSecret(KEY_LABEL, KEY_BYTES), baseNonce: context.exportSecret(NONCE_LABEL, NONCE_BYTES) };
 }
@@ -33,7 +33,7 @@ export class ResponseSealer {
   }
 
   /**
-   * Encoded frame of the next bytes; the last frame is `final` and may be empty.
+   * Seals the next bytes and returns the encoded frame. The last frame is `final` and may be empty.
    *
    * @throws {SealingError} `too_large` above {@link MAX_RESPONSE_CHUNK_BYTES}, `after_final`, `exhausted`.
    */
@@ -47,7 +47,7 @@ export class ResponseSealer {
   }
 }
 
-/** The coordinator's side: opens the frames in order. A refused frame changes nothing: the same frame is still expected. */
+/** The coordinator's side: opens the frames in order. After a rejected frame, the same frame is still expected. */
 export class ResponseOpener {
   readonly #jobId: JobId;
   readonly #sequence: OpeningSequence;
@@ -58,7 +58,7 @@ export class ResponseOpener {
     this.#sequence = new OpeningSequence(secret);
   }
 
-  /** Whether the final frame was opened. A response without a final frame is truncated, regardless of the provider's claim. */
+  /** Whether the final frame was opened. Without one, the response is truncated. */
   get finished(): boolean {
     return this.#isFinished;
   }

@@ -1,20 +1,20 @@
-/** Reasons for refusing to seal or open. The list is closed: callers switch over the codes. */
+/** Errors of sealing and opening in plain mode. The list of codes is closed, so callers can switch over it. */
 export type SealingErrorCode =
-  /** A public or encapsulated key that is not 32 bytes or yields the all-zero shared secret. */
+  /** A public or encapsulated key is not 32 bytes, or yields an all-zero shared secret. */
   | 'bad_key'
-  /** The tag does not verify: another key, another context, or altered bytes; indistinguishable by design. */
+  /** The tag does not verify: wrong key, wrong context or altered bytes. AEAD does not reveal which. */
   | 'open_failed'
   /** A frame is missing, repeated or out of order. */
   | 'out_of_order'
   /** A frame of the other direction or of another job. */
   | 'wrong_frame'
-  /** More bytes than the cap, or than was announced. */
+  /** More bytes than the limit, or than announced. */
   | 'too_large'
-  /** The final frame came before all announced bytes did. */
+  /** The request has fewer bytes than announced. */
   | 'size_mismatch'
-  /** Something follows the final frame. */
+  /** A frame follows the final frame. */
   | 'after_final'
-  /** The answer cannot be sealed before the whole request was opened. */
+  /** The response cannot be sealed before the whole request was opened. */
   | 'incomplete'
   /** The key's sequence numbers are used up. */
   | 'exhausted';

@@ -1,4 +1,4 @@
-/** X25519 (RFC 7748) on raw 32-byte keys. Keys are imported as JWK (RFC 8037), in a sixth of the time of DER. */
+/** X25519 (RFC 7748) with raw 32-byte keys. Imports keys as JWK (RFC 8037), which takes a sixth of the time of DER. */
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomFillSync } from 'node:crypto';
 import { plainView } from './digest.js';
 import { cachedImport } from './key-cache.js';
@@ -13,15 +13,15 @@ export interface SealingKeyPair {
 }
 
 /** Placeholder: the private JWK format requires a public key, but the import ignores the value. */
-const UNREAD = base64Url(new Uint8Array(X25519_BYTES));
+const PLACEHOLDER_KEY = base64Url(new Uint8Array(X25519_BYTES));
 
-/** Random bytes of a new private key, overwritten by the next. */
+/** Reused buffer for the random bytes of a new private key, cleared after use. */
 const seed = new Uint8Array(X25519_BYTES);
 
 /**
- * Generates a key pair from 32 random bytes (RFC 7748 section 5), in half the time of Node's generator.
+ * Generates a key pair from 32 random bytes (RFC 7748 section 5). Takes half the time of Node's generator.
  *
- * Node 20's generator can deadlock: exporting holds a lock that a garbage-collected job requests on the same thread.
+ * In addition, Node 20's generator can deadlock: a key export holds a lock that garbage collection on the same thread requests.
  */
 export function generateSealingKeyPair(): SealingKeyPair {
   randomFillSync(seed);
@@ -33,8 +33,8 @@ export function generateSealingKeyPair(): SealingKeyPair {
 /** Key pair of a 32-byte private key. Throws SealingError `bad_key` on another length. */
 export function sealingKeyPairFrom(privateKey: Uint8Array): SealingKeyPair {
   if (privateKey.length !== X25519_BYTES) throw new SealingError('bad_key', 'an X25519 private key has 32 bytes');
-  // The library derives the public key from `d` alone.
-  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'X25519', d: base64Url(privateKey), x: UNREAD }, format: 'jwk' });
+  // OpenSSL derives the public key from `d`.
+  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'X25519', d: base64Url(privateKey), x: PLACEHOLDER_KEY }, format: 'jwk' });
   const { x } = createPublicKey(key).export({ format: 'jwk' });
   return { publicKey: plainView(Buffer.from(x as string, 'base64url')), privateKey: key };
 }

@@ -1,4 +1,4 @@
-/** JSON of sealed answers: head and proof parts, and the coordinator's abort frame. */
+/** JSON schemas and codecs of sealed answers (end-to-end mode): head part, proof part, and the coordinator's abort frame. */
 import Type, { type Static } from 'typebox';
 import { canonicalJsonBytes, type JsonValue } from '../canonical-json.js';
 import { Base64Schema, Sha256HexSchema } from '../ids.js';
@@ -10,7 +10,7 @@ import { parseCanonicalJson } from './json.js';
 import { MAX_E2E_ABORT_BYTES, MAX_E2E_CHECKPOINT_LENGTH, MAX_E2E_PROOF_BYTES } from './limits.js';
 import type { E2ePart } from './parts.js';
 
-/** Head part of an answer: status and headers of the plain-mode response, and the provider's view of the log. */
+/** Head part of an answer: HTTP status and headers, as in plain mode, and the provider's log checkpoint. */
 export const E2eAnswerHeadSchema = Type.Object({
   status: Type.Integer({ minimum: 200, maximum: 599 }),
   content_type: Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' }),
@@ -23,7 +23,7 @@ export const E2eAnswerHeadSchema = Type.Object({
 });
 export type E2eAnswerHead = Static<typeof E2eAnswerHeadSchema>;
 
-/** Proof part: the provider's signatures, which plain mode sends after the body. */
+/** Proof part: the provider's signatures over the answer, and the receipt. */
 export const E2eProofSchema = Type.Object({
   /** Lowercase hex SHA-256 of the joined body parts. */
   response_hash: Sha256HexSchema,
@@ -36,7 +36,7 @@ export type E2eProof = Static<typeof E2eProofSchema>;
 
 /** Payload of an abort frame: a statement of the coordinator, unauthenticated. */
 export const E2eAbortSchema = Type.Object({
-  /** HTTP status that the request would have had. */
+  /** HTTP status of the error in plain mode. */
   status: Type.Integer({ minimum: 400, maximum: 599 }),
   code: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
   message: Type.String({ maxLength: 512 }),
@@ -49,12 +49,12 @@ const abortValidator = lazyValidator(E2eAbortSchema);
 
 const KEEP_ALIVE = Object.freeze([0, 0, 0, 0]);
 
-/** Zero-length frame: shows that the connection lives. Allowed between frames. */
+/** Zero-length frame that keeps the connection alive. Allowed between frames. */
 export function e2eKeepAlive(): Uint8Array {
   return Uint8Array.from(KEEP_ALIVE);
 }
 
-/** Abort frame of the coordinator. Allowed between frames; nothing follows. Throws E2eError `malformed`, `too_large`. */
+/** Encodes an abort frame, with which the coordinator ends an answer. Throws E2eError `malformed`, `too_large`. */
 export function encodeE2eAbort(abort: E2eAbort): Uint8Array {
   if (!abortValidator().Check(abort)) throw new E2eError('malformed', 'the abort is not valid');
   const json = canonicalJsonBytes(abort);
@@ -62,7 +62,7 @@ export function encodeE2eAbort(abort: E2eAbort): Uint8Array {
   return encodeE2eFrame(E2E_ABORT, json);
 }
 
-/** Head part of canonical JSON. Throws E2eError `malformed`. */
+/** Encodes a head part as canonical JSON. Throws E2eError `malformed`. */
 export function encodeE2eAnswerHead(head: E2eAnswerHead): E2ePart {
   if (!headValidator().Check(head)) throw new E2eError('malformed', 'the head of the answer is not valid');
   return { kind: 'head', bytes: canonicalJsonBytes(head as JsonValue) };
@@ -82,7 +82,7 @@ export function parseE2eProof(bytes: Uint8Array): E2eProof {
   return proof;
 }
 
-/** Proof part of canonical JSON. Throws E2eError `malformed`, `too_large`. */
+/** Encodes a proof part as canonical JSON. Throws E2eError `malformed`, `too_large`. */
 export function encodeE2eProof(proof: E2eProof): E2ePart {
   if (!proofValidator().Check(proof)) throw new E2eError('malformed', 'the proof of the answer is not valid');
   const bytes = canonicalJsonBytes(proof);

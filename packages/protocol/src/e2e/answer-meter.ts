@@ -1,11 +1,11 @@
-/** Coordinator's view of sealed answers, which it relays without any key. */
+/** `E2eAnswerMeter` checks, hashes and measures a sealed answer while the coordinator relays it. The coordinator has no key. */
 import { toHex } from '../bytes.js';
 import type { E2eCrypto, Sha256Stream } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_ABORT, E2E_FINAL, E2eFrameWalker } from './frames.js';
 import { E2E_RESPONSE_NONCE_BYTES, E2E_TAG_BYTES } from './limits.js';
 
-/** Structure, hash and sizes of one sealed answer; the bytes are not retained. Push nothing after an error. */
+/** Checks the structure of one sealed answer, and computes its hash and sizes. Retains no bytes. Unusable after an error. */
 export class E2eAnswerMeter {
   readonly #walker: E2eFrameWalker;
   readonly #hash: Sha256Stream;
@@ -41,22 +41,22 @@ export class E2eAnswerMeter {
     return this.#nonceBytes === E2E_RESPONSE_NONCE_BYTES && this.#walker.isAtFrameBoundary;
   }
 
-  /** Plaintext bytes of the frames so far, padding included and the final frame excluded: bound of `response_bytes`. */
+  /** Plaintext bytes so far, with padding, without the final frame. Upper bound for the receipt's `response_bytes`. */
   get plaintextBytes(): number {
     return this.#plaintextBytes;
   }
 
-  /** Bytes before the final frame, keep-alives included. */
+  /** Bytes before the final frame, including keep-alives. */
   get contentBytes(): number {
     return this.#contentBytes;
   }
 
-  /** Lowercase hex SHA-256 of everything before the final frame; null before that. */
+  /** Lowercase hex SHA-256 of all bytes before the final frame, without keep-alives; null until that frame begins. */
   get sealedSha256(): string | null {
     return this.#sealedSha256;
   }
 
-  /** Throws E2eError `malformed` (also: an abort, which no provider sends), `too_large`, `after_final`. */
+  /** Throws E2eError `malformed` (also on an abort frame, which providers never send), `too_large`, `after_final`. */
   push(bytes: Uint8Array): void {
     const nonce = bytes.subarray(0, E2E_RESPONSE_NONCE_BYTES - this.#nonceBytes);
     if (nonce.length > 0) this.#hash.update(nonce);

@@ -1,9 +1,10 @@
 /**
- * Sealed answer: `response nonce (32 random bytes) ‖ frames`, under a key of one candidate (RFC 9458 section 4.4).
+ * Sealed answer of the end-to-end mode: `response nonce (32 random bytes) ‖ frames`. The provider seals, the client opens.
  *
- * The last frame carries the proof alone, because its receipt names the hash of all earlier bytes.
+ * The key derives from the answering candidate's HPKE context and the nonce (RFC 9458 section 4.4).
  *
- * Neither authenticated nor hashed: zero-length frames (keep-alive), and frames with flags 80 (abort by the coordinator).
+ * The final frame has only the proof, because the proof's receipt contains the hash of all earlier bytes. Zero-length frames
+ * (keep-alive) and frames with flags 0x80 (abort by the coordinator) are neither authenticated nor hashed.
  */
 import { concatBytes, toHex, utf8 } from '../bytes.js';
 import { type E2eAbort, type E2eProof, e2eKeepAlive, encodeE2eProof, parseE2eAbort } from './answer-json.js';
@@ -27,7 +28,7 @@ const NONCE_LABEL = utf8('nonce');
 const KEY_BYTES = 32;
 const EMPTY: Uint8Array = new Uint8Array(0);
 
-/** Provider's side. Order of calls: `start`, `seal` any number of times, `sealedSha256`, `finish`. */
+/** The provider's side. Order of calls: `start`, `seal` any number of times, `sealedSha256`, `finish`. */
 export class E2eAnswerSealer {
   readonly #responseNonce: Uint8Array;
   readonly #sealer: E2eFrameSealer;
@@ -42,12 +43,12 @@ export class E2eAnswerSealer {
     this.#hash = crypto.createSha256();
   }
 
-  /** Bytes of body and image parts so far: `response_bytes` of the receipt. */
+  /** Bytes of body and image parts so far, for the receipt's `response_bytes`. */
   get responseBytes(): number {
     return this.#responseBytes;
   }
 
-  /** First bytes of the answer: its nonce. Called once. */
+  /** Returns the response nonce, the first bytes of the answer. Call once. */
   start(): Uint8Array {
     this.#require('new');
     this.#state = 'open';
@@ -55,7 +56,7 @@ export class E2eAnswerSealer {
     return this.#responseNonce;
   }
 
-  /** Frames with these parts and padding. The first part of an answer is the head; a proof belongs to `finish`. */
+  /** Seals parts and padding into frames. The first part of an answer is the head; `finish` seals the proof. */
   seal(parts: readonly E2ePart[], padding: E2ePadding): Uint8Array {
     this.#require('open');
     for (const { kind, bytes } of parts) {
@@ -72,12 +73,11 @@ export class E2eAnswerSealer {
     return bytes;
   }
 
-  /** Zero-length frame. */
   keepAlive(): Uint8Array {
     return e2eKeepAlive();
   }
 
-  /** Lowercase hex SHA-256 of everything before the final frame, for the receipt. Ends the content. */
+  /** Lowercase hex SHA-256 of all bytes before the final frame, for the receipt. No `seal` is allowed after this call. */
   sealedSha256(): string {
     if (this.#state === 'open') {
       this.#sealedSha256 = toHex(this.#hash.digest());
@@ -87,7 +87,7 @@ export class E2eAnswerSealer {
     return this.#sealedSha256;
   }
 
-  /** The final frame. Throws E2eError `malformed`, `too_large`. */
+  /** Seals the proof into the final frame. Throws E2eError `malformed`, `too_large`. */
   finish(proof: E2eProof): Uint8Array {
     this.#require('hashed');
     const part = encodeE2eProof(proof);
@@ -100,15 +100,15 @@ export class E2eAnswerSealer {
   }
 }
 
-/** Result of one push. */
+/** Result of {@link E2eAnswerOpener.push}. */
 export interface E2eOpenedParts {
   /** Complete parts in order, without padding. The first of an answer is its head, the last its proof. */
   readonly parts: readonly E2ePart[];
-  /** The coordinator ended the answer. Nothing follows. */
+  /** The coordinator's abort, if it ended the answer early. */
   readonly abort: E2eAbort | null;
 }
 
-/** Client's side: opens one candidate's answer incrementally. Buffers at most one frame and one incomplete part. */
+/** The client's side: opens one candidate's answer incrementally. Buffers at most one frame and one incomplete part. */
 export class E2eAnswerOpener {
   readonly #crypto: E2eCrypto;
   readonly #context: HpkeContext;
@@ -161,19 +161,20 @@ export class E2eAnswerOpener {
     });
   }
 
-  /** Whether the final frame was opened: the answer is complete. */
+  /** Whether the final frame was opened, so that the answer is complete. */
   get isFinal(): boolean {
     return this.#sealedSha256 !== null;
   }
 
-  /** Lowercase hex SHA-256 of everything before the final frame; null before that. */
+  /** Lowercase hex SHA-256 of all bytes before the final frame, without keep-alives; null until that frame was opened. */
   get sealedSha256(): string | null {
     return this.#sealedSha256;
   }
 
   /**
-   * Parts completed by these bytes. Throws E2eError `malformed`, `too_large`, `open_failed`, `truncated`, `after_final`, and the
-   * same error on every later call.
+   * Opens the next bytes and returns the parts that they complete. After an error, every later call throws the same error.
+   *
+   * @throws {E2eError} `malformed`, `too_large`, `open_failed`, `truncated` or `after_final`.
    */
   push(bytes: Uint8Array): E2eOpenedParts {
     if (this.#failure !== null) throw this.#failure;
@@ -188,7 +189,7 @@ export class E2eAnswerOpener {
     return { parts, abort: this.#abort };
   }
 
-  /** Ends the bytes. Throws E2eError `truncated` without the final frame, `aborted` after an abort. */
+  /** Call after the last byte. Throws E2eError `truncated` if the final frame is missing, `aborted` after an abort. */
   end(): void {
     if (this.#failure !== null) throw this.#failure;
     if (this.#abort !== null) throw new E2eError('aborted', `the coordinator ended the answer: ${this.#abort.code}`);
@@ -225,7 +226,7 @@ export class E2eAnswerOpener {
     }
   }
 
-  /** Plaintext of the next frame. Throws E2eError `truncated` for a later frame of this answer, else `open_failed`. */
+  /** Opens the next frame. Throws E2eError `truncated` if this is a later frame of the answer, otherwise `open_failed`. */
   #open(sealed: Uint8Array, isFinal: boolean): Uint8Array {
     const opener = this.#opener as E2eFrameOpener;
     try {
@@ -253,7 +254,7 @@ function answerSecret(crypto: E2eCrypto, context: HpkeContext, enc: Uint8Array, 
   return deriveAnswerSecret(crypto, exportSecret(crypto, context, EXPORT_LABEL, 32), enc, responseNonce, KEY_BYTES);
 }
 
-/** RFC 9458 section 4.4: key and nonce of a response, from a secret of the request's HPKE context. */
+/** Key and base nonce of an answer, from a secret exported from the request's HPKE context (RFC 9458 section 4.4). */
 export function deriveAnswerSecret(
   crypto: E2eCrypto,
   secret: Uint8Array,

@@ -1,4 +1,8 @@
-/** Keyed commitments in an end-to-end receipt. With plain hashes, the coordinator could test guesses of the content. */
+/**
+ * Keyed hashes (HMAC) of request, response and images in an end-to-end receipt.
+ *
+ * Client and provider derive the key from the HPKE context. With plain hashes, the coordinator could test guesses of the content.
+ */
 import { toHex, utf8 } from '../bytes.js';
 import type { E2eCrypto } from './crypto.js';
 import { exportSecret, type HpkeContext } from './hpke.js';
@@ -18,7 +22,7 @@ export class E2eCommitments {
     this.#context = context;
   }
 
-  /** Exported at the first use, because the contexts of candidates that do not answer need no key. */
+  /** Derived at first use: candidates that do not answer never need the key. */
   get #key(): Uint8Array {
     this.#exported ??= exportSecret(this.#crypto, this.#context, EXPORT_LABEL, 32);
     return this.#exported;

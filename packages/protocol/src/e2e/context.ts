@@ -1,4 +1,8 @@
-/** Context of a sealed request: its terms in clear. Bound as HPKE `info`, so a changed context opens nothing. */
+/**
+ * Context of a sealed request: the clear-text terms that the coordinator needs for placement and billing.
+ *
+ * The context's hash is the HPKE `info`, so no key opens a request whose context was changed.
+ */
 import Type, { type Static } from 'typebox';
 import { canonicalJsonBytes } from '../canonical-json.js';
 import { type Endpoint, EndpointSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
@@ -10,37 +14,37 @@ import { E2eError } from './error.js';
 import { parseCanonicalJson } from './json.js';
 import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS, MAX_E2E_VISION_BODY_BYTES } from './limits.js';
 
-/** Last tree head of the transparency log that the client accepted. */
+/** Size and root of the newest transparency log checkpoint that the client accepted. */
 export const E2eLogHeadSchema = Type.Object(
   { size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), root: Sha256HexSchema },
   { additionalProperties: false },
 );
 export type E2eLogHead = Static<typeof E2eLogHeadSchema>;
 
-/** Closed to unknown members: a member that one party ignores would not be a common term. */
+/** Rejects unknown members: all parties must apply every term. */
 export const E2eContextSchema = Type.Object(
   {
     v: Type.Literal(1),
     endpoint: EndpointSchema,
     model: Type.String({ minLength: 1, maxLength: 256 }),
     stream: Type.Boolean(),
-    /** Maximum tokens that the job may generate, hidden tokens included. */
+    /** Maximum tokens that the job may generate, including hidden tokens. */
     max_tokens: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
-    /** Exact bytes of the body part. The coordinator checks the number against the ciphertext, the provider against the body. */
+    /** Length of the body part. The coordinator checks it against the ciphertext, the provider against the body. */
     body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_VISION_BODY_BYTES }),
-    /** Images in the prompt, for placement and reservation. Absent: none. The provider refuses a body with another number. */
+    /** Number of images in the prompt, for placement and reservation. Absent: none. The provider checks it against the body. */
     input_images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGES })),
-    /** Base64 characters of the images in the body; present with `input_images` only. */
+    /** Number of base64 characters of those images. Present only with `input_images`. */
     input_image_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_E2E_VISION_BODY_BYTES })),
-    /** Images that the request asks for; present on `/v1/images/generations` only. */
+    /** Number of images to generate. Present only for `/v1/images/generations`. */
     images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
-    /** Size of each image in the body. Determines the reserved price; absent: the largest size on offer. */
+    /** Size of each generated image, which determines the reserved price. Absent: the largest offered size is reserved. */
     image_size: Type.Optional(ImageSizeSchema),
     /** base64url of 32 random bytes; accepted once. */
     nonce: ClientNonceSchema,
     issued_at: MillisecondsSchema,
     expires_at: MillisecondsSchema,
-    /** Candidates, in the order of the wrapped keys. Each may answer. */
+    /** Candidates, in the order of the wrapped keys. Any of them may answer. */
     recipients: Type.Array(Type.Object({ provider_id: ProviderIdSchema, key_id: KeyIdSchema }, { additionalProperties: false }), {
       minItems: 1,
       maxItems: MAX_E2E_RECIPIENTS,
@@ -54,7 +58,7 @@ export type E2eContext = Static<typeof E2eContextSchema>;
 
 const validator = lazyValidator(E2eContextSchema);
 
-/** Canonical JSON of a context. Throws E2eError `bad_context`, `too_large`. */
+/** Encodes a context as canonical JSON. Throws E2eError `bad_context`, `too_large`. */
 export function encodeE2eContext(context: E2eContext): Uint8Array {
   requireValid(context);
   const bytes = canonicalJsonBytes(context);
@@ -62,7 +66,7 @@ export function encodeE2eContext(context: E2eContext): Uint8Array {
   return bytes;
 }
 
-/** Parses canonical JSON (RFC 8785) of a context. Throws E2eError `malformed`, `bad_context`, `too_large`. */
+/** Parses a context from canonical JSON (RFC 8785). Throws E2eError `malformed`, `bad_context`, `too_large`. */
 export function parseE2eContext(bytes: Uint8Array): E2eContext {
   if (bytes.length > MAX_E2E_CONTEXT_BYTES) throw new E2eError('too_large', `a context of ${bytes.length} bytes is over the cap`);
   const value = parseCanonicalJson(bytes, 'context');

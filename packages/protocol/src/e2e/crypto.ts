@@ -1,4 +1,4 @@
-/** Synchronous primitives of the end-to-end profile, passed in because browsers lack `node:crypto` (`nodeE2eCrypto`). */
+/** Interface of the cryptographic primitives of the end-to-end mode. Node uses `nodeE2eCrypto`; browsers have another implementation. */
 
 import type { VerifyP256 } from '../statements/signed-statement.js';
 
@@ -6,14 +6,14 @@ import type { VerifyP256 } from '../statements/signed-statement.js';
 export interface X25519KeyPair {
   /** 32 raw bytes. */
   readonly publicKey: Uint8Array;
-  /** Shared secret with a public key; null if not 32 bytes or of small order (RFC 9180 section 7.1.4). */
+  /** Shared secret with a public key; null if the key is not 32 bytes or has small order (RFC 9180 section 7.1.4). */
   agree(publicKey: Uint8Array): Uint8Array | null;
 }
 
 /** Incremental SHA-256. */
 export interface Sha256Stream {
   update(bytes: Uint8Array): void;
-  /** 32 bytes. Ends the stream. */
+  /** Ends the stream and returns 32 bytes. */
   digest(): Uint8Array;
 }
 
@@ -25,11 +25,10 @@ export interface E2eCrypto {
   hmacSha256(key: Uint8Array, ...parts: readonly Uint8Array[]): Uint8Array;
   /** AES-256-GCM (NIST SP 800-38D): ciphertext ‖ 16-byte tag. `key` has 32 bytes, `nonce` 12. */
   aesGcmSeal(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array;
-  /** Plaintext of ciphertext ‖ tag; null when the tag does not verify. */
+  /** Opens ciphertext ‖ tag. Returns null if the tag does not verify. */
   aesGcmOpen(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null;
   /** ECDSA P-256 with SHA-256 (FIPS 186-5), strict DER. */
   readonly verifyP256: VerifyP256;
-  /** A new ephemeral pair. */
   generateX25519(): X25519KeyPair;
   randomBytes(length: number): Uint8Array;
 }

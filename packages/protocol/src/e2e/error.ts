@@ -1,22 +1,22 @@
-/** Reasons for refusing to seal or open in the end-to-end profile. The list is closed: callers switch over the codes. */
+/** Errors of sealing and opening in the end-to-end mode. The list of codes is closed, so callers can switch over it. */
 export const E2E_ERROR_CODES = [
-  /** Bytes that the profile does not allow: magic, version, context, counts, part kinds, padding. */
+  /** The bytes violate the format: magic, version, context, counts, part kinds or padding. */
   'malformed',
-  /** A member of the context is missing, of another type, or contradicts the request. */
+  /** A member of the context is missing, has the wrong type, or contradicts the request. */
   'bad_context',
-  /** More bytes, recipients or parts than the profile allows. */
+  /** More bytes, recipients or parts than the format allows. */
   'too_large',
   /** The ciphertext is too long or too short for the announced `body_bytes`. */
   'size_mismatch',
-  /** A public or encapsulated key of another length, or of small order. */
+  /** A public or encapsulated key has the wrong length or small order. */
   'bad_key',
-  /** The recipient at this index has another key id. */
+  /** The recipient at the given index has a different key id. */
   'wrong_recipient',
-  /** The data key does not open the commitment: the recipients got different keys. */
+  /** The data key does not match the key commitment, so recipients may have got different keys. */
   'commitment_mismatch',
-  /** A tag does not verify: another key, context, candidate or answer, an earlier position, or altered bytes. */
+  /** A tag does not verify: wrong key, context, candidate or answer, a repeated frame, or altered bytes. */
   'open_failed',
-  /** The bytes end inside the final frame, or frames before an authentic frame are missing. */
+  /** The bytes end before the end of the final frame, or frames in between are missing. */
   'truncated',
   /** Bytes follow the final frame. */
   'after_final',
@@ -28,9 +28,9 @@ export const E2E_ERROR_CODES = [
 export type E2eErrorCode = (typeof E2E_ERROR_CODES)[number];
 
 /**
- * Refusal for each error (`docs/e2e-protocol.md`). Only `unsealing_failed` is a provider's refusal.
+ * Refusal code for each error (`docs/e2e-protocol.md`). `unsealing_failed` is a provider's refusal; the others are the client's.
  *
- * Structural errors of an answer are `coordinator_said`, because no key authenticates structure.
+ * Structural errors of an answer map to `coordinator_said`: no key authenticates structure, so the coordinator can cause them.
  */
 export const E2E_REFUSALS = {
   malformed: 'coordinator_said',
@@ -51,7 +51,7 @@ export class E2eError extends Error {
   constructor(
     readonly code: E2eErrorCode,
     message: string,
-    /** With `bad_context`: member of the context at fault, such as `max_tokens` or `recipients/0/key_id`; null: the whole context. */
+    /** For `bad_context`: the invalid member, such as `max_tokens` or `recipients/0/key_id`; null: the context as a whole. */
     readonly member: string | null = null,
   ) {
     super(message);

@@ -1,23 +1,24 @@
 /**
- * Frames of sealed requests and answers: `flags u8 ‖ u24be length ‖ ciphertext`, numbered from 0 by position.
+ * Frames of sealed requests and answers (end-to-end mode): `flags u8 ‖ u24be length ‖ ciphertext`.
  *
- * Number and final flag are authenticated: a missing, repeated, reordered or truncated frame is an error.
+ * A frame's sequence number is its position, from 0, not counting keep-alives. Number and final flag are authenticated, so a
+ * missing, repeated, reordered or truncated frame is an error.
  */
 import { concatBytes } from '../bytes.js';
 import type { E2eCrypto } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_FRAME_HEADER_BYTES, E2E_TAG_BYTES, MAX_E2E_ABORT_BYTES, MAX_E2E_FRAME_BYTES } from './limits.js';
 
-/** The last sealed frame. */
+/** Flag of the last sealed frame. */
 export const E2E_FINAL = 0x01;
-/** Abort in clear, by the coordinator. Answers only. */
+/** Flags of an abort frame: clear text, by the coordinator, in answers only. */
 export const E2E_ABORT = 0x80;
 
-/** Maximum later positions at which an unopened frame is tried, and maximum bytes decrypted for the attempts. */
+/** Limits of {@link E2eFrameOpener.opensLater}: positions to try, and bytes to decrypt in all tries together. */
 const MAX_LATER_FRAMES = 64;
 const MAX_LATER_BYTES = 8 * 1024 * 1024;
 
-/** The last 32-bit sequence number is never used. */
+/** The highest 32-bit sequence number is never used. */
 const SEQUENCE_END = 0xffff_ffff;
 
 /** AEAD key and base nonce of one direction. */
@@ -73,7 +74,7 @@ export class E2eFrameOpener {
     return plaintext;
   }
 
-  /** Whether the frame opens at a later position, so that earlier frames are missing. Tries a bounded number of positions. */
+  /** Whether the frame opens at a later position, which means that frames before it are missing. */
   opensLater(sealed: Uint8Array, isFinal: boolean): boolean {
     const count = Math.min(MAX_LATER_FRAMES, Math.floor(MAX_LATER_BYTES / Math.max(sealed.length - E2E_TAG_BYTES, 1)));
     for (let sequence = this.#next + 1; sequence <= Math.min(this.#next + count, SEQUENCE_END - 1); sequence++) {
@@ -88,14 +89,14 @@ export class E2eFrameOpener {
   }
 }
 
-/** Receives the structure of a byte stream. A payload may arrive in several pieces, also across pushes. */
+/** Callbacks of {@link E2eFrameWalker}. A payload may arrive in several pieces. */
 export interface E2eFrameVisitor {
   onHeader(flags: number, length: number, header: Uint8Array): void;
   onPayload(piece: Uint8Array): void;
   onEnd(): void;
 }
 
-/** Walks through frames without keys. Checks flags, lengths, and that nothing follows the final or abort frame. */
+/** Parses frames incrementally, without keys. Checks flags and lengths, and that no byte follows the final or abort frame. */
 export class E2eFrameWalker {
   readonly #visitor: E2eFrameVisitor;
   readonly #direction: 'request' | 'answer';

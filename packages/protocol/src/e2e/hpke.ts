@@ -1,7 +1,7 @@
 /**
  * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts` and `answer.ts`. Sections are those of RFC 9180.
  *
- * Same suite as `crypto/hpke.ts`, but over {@link E2eCrypto}, which browsers implement. A context seals one message: the data key.
+ * Same suite as `crypto/hpke.ts`, but on {@link E2eCrypto}, which browsers also implement. A context seals one message: the data key.
  */
 import { concatBytes, utf8 } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
@@ -45,7 +45,7 @@ export function setupBaseSender(crypto: E2eCrypto, recipientPublicKey: Uint8Arra
   return setupBaseSenders(crypto, [recipientPublicKey], info)[0] as HpkeSender;
 }
 
-/** SetupBaseS for several recipients of the same `info`; the hash of `info` is computed once. Throws E2eError `bad_key`. */
+/** SetupBaseS for several recipients with the same `info`, which is hashed only once. Throws E2eError `bad_key`. */
 export function setupBaseSenders(crypto: E2eCrypto, recipientPublicKeys: readonly Uint8Array[], info: Uint8Array): readonly HpkeSender[] {
   const context = scheduleContext(crypto, info);
   return recipientPublicKeys.map((publicKey) => {
@@ -65,7 +65,7 @@ export function sealFirst(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Arr
   return crypto.aesGcmSeal(context.key, context.baseNonce, aad, plaintext);
 }
 
-/** Section 5.2: opens the message of {@link sealFirst}. Null: the tag does not verify. */
+/** Section 5.2: opens the message of {@link sealFirst}; null if the tag does not verify. */
 export function openFirst(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null {
   return crypto.aesGcmOpen(context.key, context.baseNonce, aad, sealed);
 }
@@ -89,7 +89,7 @@ export function kemSecret(
   return labeledExpand(crypto, SHARED_SECRET, prk, concatBytes(enc, recipientPublicKey), HASH_BYTES);
 }
 
-/** Section 5.1, `key_schedule_context` in base mode: the same for all recipients of one info. */
+/** Section 5.1, `key_schedule_context` in base mode. Depends only on `info`. */
 function scheduleContext(crypto: E2eCrypto, info: Uint8Array): Uint8Array {
   return concatBytes(MODE_BASE, hkdfExtract(crypto, EMPTY, PSK_ID_HASH), hkdfExtract(crypto, EMPTY, INFO_HASH, info));
 }

@@ -1,4 +1,8 @@
-/** Keyset of `GET /v1/e2e/keyset`: sealing keys of providers. The same bytes for everybody, so nobody gets keys of their own. */
+/**
+ * Keyset, the response of `GET /v1/e2e/keyset`: the sealing keys of all providers that serve sealed requests.
+ *
+ * Every client gets the same bytes, so the coordinator cannot give one client special keys.
+ */
 import Type, { type Static } from 'typebox';
 import { fromBase64OrNull } from '../bytes.js';
 import { canonicalJsonBytes } from '../canonical-json.js';
@@ -15,21 +19,21 @@ export const E2eKeysetProviderSchema = Type.Object({
   key_id: KeyIdSchema,
   /** base64 of the 32-byte X25519 public key. */
   x25519: Base64Schema,
-  /** End of the key's validity, in milliseconds. */
+  /** Expiry of the key, in milliseconds. */
   not_after: MillisecondsSchema,
   models: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 64 }),
-  /** Concurrent jobs: the provider's weight in the choice of candidates. */
+  /** Number of concurrent jobs. Clients choose candidates at random with this weight. */
   weight: Type.Integer({ minimum: 1, maximum: 1024 }),
-  /** SHA-256 of the canonical JSON of the provider's attestation record, the response to `?provider_id=`. */
+  /** SHA-256 of the canonical JSON of the provider's attestation record. */
   record_sha256: Sha256HexSchema,
-  /** Leaf of the provider's first record in the transparency log. Absent: the coordinator keeps no log. */
+  /** Index of the provider's first leaf in the transparency log. Absent: the coordinator has no log. */
   log_index: Type.Optional(LogIndexSchema),
 });
 export type E2eKeysetProvider = Static<typeof E2eKeysetProviderSchema>;
 
-/** Proof that the keyset's leaf is in the log. */
+/** Proof that the transparency log contains the keyset. */
 export const E2eKeysetLogSchema = Type.Object({
-  /** Signed note (C2SP tlog-checkpoint), whole, with its cosignatures. */
+  /** Signed note (C2SP tlog-checkpoint) with its cosignatures. */
   checkpoint: Type.String({ minLength: 1, maxLength: 16_384 }),
   /** Index of the leaf `keyset{epoch, sha256}`. */
   leaf_index: LogIndexSchema,
@@ -40,22 +44,22 @@ export type E2eKeysetLog = Static<typeof E2eKeysetLogSchema>;
 
 export const E2eKeysetSchema = Type.Object({
   v: Type.Literal(1),
-  /** Grows with every published keyset. Numbers may be left out, and none is used twice. */
+  /** Increases with every published keyset. Numbers may be skipped, but are never reused. */
   epoch: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   issued_at: MillisecondsSchema,
   /** Sorted by `provider_id`. */
   providers: Type.Array(E2eKeysetProviderSchema, { maxItems: MAX_KEYSET_PROVIDERS }),
-  /** Absent: the coordinator keeps no log. */
+  /** Absent: the coordinator has no log. */
   log: Type.Optional(E2eKeysetLogSchema),
 });
 export type E2eKeyset = Static<typeof E2eKeysetSchema>;
 
-/** Bytes that the log's leaf hashes: canonical JSON of the keyset without `log`. */
+/** Bytes whose hash the log entry contains: canonical JSON of the keyset without `log`. */
 export function keysetLeafBytes({ v, epoch, issued_at, providers }: Omit<E2eKeyset, 'log'>): Uint8Array {
   return canonicalJsonBytes({ v, epoch, issued_at, providers });
 }
 
-/** Public key of a keyset entry; null if not 32 bytes, or if `key_id` is not the hash. */
+/** Public key of a keyset entry; null if it is not 32 bytes or does not match `key_id`. */
 export function keysetPublicKey(
   crypto: Pick<E2eCrypto, 'sha256'>,
   provider: Pick<E2eKeysetProvider, 'key_id' | 'x25519'>,

@@ -1,4 +1,8 @@
-/** Plaintext of sealed requests and answers: parts, `kind u8 ‖ u32be length ‖ bytes`. A frame may end inside a part. */
+/**
+ * Encoding of the plaintext of sealed requests and answers: a sequence of parts, `kind u8 ‖ u32be length ‖ bytes`.
+ *
+ * A part may span several frames. Padding parts hide the exact length.
+ */
 import { E2eError } from './error.js';
 import { E2E_STREAM_PADDING_BYTES } from './limits.js';
 
@@ -14,10 +18,10 @@ export interface E2ePart {
 
 export const E2E_PART_HEADER_BYTES = 5;
 
-/** `padme`: a whole request or answer, at most 12 % more. `stream`: to multiples of 512 bytes. */
+/** `padme`: for a whole request or answer, adds at most 12 %. `stream`: pads to multiples of 512 bytes. */
 export type E2ePadding = 'padme' | 'stream';
 
-/** Plaintext of the parts and one padding part, always last, possibly without bytes. */
+/** Encodes parts, followed by exactly one padding part, which may be empty. */
 export function encodeE2eParts(parts: readonly E2ePart[], padding: E2ePadding): Uint8Array {
   let content = E2E_PART_HEADER_BYTES;
   for (const { bytes } of parts) content += E2E_PART_HEADER_BYTES + bytes.length;
@@ -32,12 +36,12 @@ export function encodeE2eParts(parts: readonly E2ePart[], padding: E2ePadding): 
   return plaintext;
 }
 
-/** Padded length of `content` bytes, which include the padding part's own header. */
+/** Padded length of `content` bytes. `content` includes the header of the padding part. */
 export function paddedLength(content: number, padding: E2ePadding): number {
   return padding === 'padme' ? padmeLength(content) : Math.ceil(content / E2E_STREAM_PADDING_BYTES) * E2E_STREAM_PADDING_BYTES;
 }
 
-/** Padmé (Nikitin et al., PETS 2019, section 4): keeps the bits that a floating-point number of log log precision would. */
+/** Padmé (Nikitin et al., PETS 2019, section 4): rounds a length up so that only its O(log log n) leading bits vary. */
 export function padmeLength(length: number): number {
   if (length < 2) return length;
   const exponent = 31 - Math.clz32(length);
@@ -46,10 +50,10 @@ export function padmeLength(length: number): number {
   return Math.ceil(length / (mask + 1)) * (mask + 1);
 }
 
-/** Maximum bytes of each permitted part kind. Other kinds are refused. */
+/** Maximum bytes of each allowed part kind. Other kinds are rejected. */
 export type E2ePartLimits = { readonly [K in E2ePartKind]?: number };
 
-/** Splits plaintext into parts. Buffers at most one incomplete part. After an error, nothing more may be pushed. */
+/** Splits plaintext into parts incrementally. Buffers at most one incomplete part. Unusable after an error. */
 export class E2ePartReader {
   readonly #limits: E2ePartLimits;
   readonly #header = new Uint8Array(E2E_PART_HEADER_BYTES);
@@ -57,9 +61,9 @@ export class E2ePartReader {
   #kind: (typeof PART_KINDS)[number] = 'padding';
   #length = 0;
   #received = 0;
-  /** Received bytes of the current part. Grows by doubling: an announced length alone allocates nothing. */
+  /** Received bytes of the current part. Grows by doubling, so that an announced length alone allocates no memory. */
   #bytes: Uint8Array = EMPTY;
-  /** Bytes before the current part, headers included. */
+  /** Bytes before the current part, including headers. */
   #precedingBytes = 0;
   #paddingParts = 0;
 
@@ -67,7 +71,7 @@ export class E2ePartReader {
     this.#limits = limits;
   }
 
-  /** Whether every announced byte arrived. */
+  /** Whether the last part is complete. */
   get isBetweenParts(): boolean {
     return this.#headerBytes === 0;
   }
@@ -77,7 +81,7 @@ export class E2ePartReader {
     return this.isBetweenParts && this.#paddingParts === 1 && this.#kind === 'padding';
   }
 
-  /** Parts completed by these bytes, without padding. Throws E2eError `malformed`, `too_large`. */
+  /** Returns the parts that these bytes complete, without padding. Throws E2eError `malformed`, `too_large`. */
   push(plaintext: Uint8Array): E2ePart[] {
     const parts: E2ePart[] = [];
     let offset = 0;
@@ -99,7 +103,7 @@ export class E2ePartReader {
   #begin(): void {
     const kind = PART_KINDS[this.#header[0] as number];
     const length = readUint32(this.#header, 1);
-    // Padmé adds less than an eighth of the preceding bytes, a stream frame less than one multiple.
+    // Padmé adds less than an eighth of the preceding bytes; stream padding adds less than E2E_STREAM_PADDING_BYTES.
     const limit = kind === 'padding' ? E2E_STREAM_PADDING_BYTES + Math.floor(this.#precedingBytes / 8) : kind && this.#limits[kind];
     if (kind === undefined || limit === undefined) {
       throw new E2eError('malformed', `a part of kind ${this.#header[0]} is not allowed here`);
@@ -140,7 +144,7 @@ export class E2ePartReader {
   }
 }
 
-/** A loop, because a callback per byte of padding costs more than opening the frame. */
+/** Uses a loop: `every` with a callback per byte would cost more than decrypting the frame. */
 function isZero(bytes: Uint8Array): boolean {
   let bits = 0;
   for (let at = 0; at < bytes.length; at++) bits |= bytes[at] as number;

@@ -1,5 +1,5 @@
 /**
- * Structure of a sealed request, which coordinator and provider check without any key:
+ * Parser for the structure of a sealed request. Needs no key, so coordinator and provider both use it. Format:
  *
  *   "IE2E" 01 ‖ u16be length ‖ context (canonical JSON)
  *   u8 k ‖ k × (key_id 8 ‖ enc 32 ‖ wrapped data key 48)
@@ -28,7 +28,7 @@ const EMPTY: Uint8Array = new Uint8Array(0);
 /** Maximum bytes before the first frame. */
 export const MAX_E2E_HEADER_BYTES = FIXED_BYTES + MAX_E2E_CONTEXT_BYTES + 1 + MAX_E2E_RECIPIENTS * RECIPIENT_BYTES + COMMITMENT_BYTES;
 
-/** Part of a sealed request before its frames. */
+/** The bytes of a sealed request before its frames. */
 export interface E2eRequestHeader {
   readonly context: E2eContext;
   /** Canonical JSON. */
@@ -41,7 +41,7 @@ export interface E2eRequestHeader {
 }
 
 /**
- * Parses the header; null while bytes are missing. Throws E2eError `malformed`, `bad_context`, `too_large`.
+ * Parses the header; null if more bytes are needed. Throws E2eError `malformed`, `bad_context`, `too_large`.
  */
 export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | null {
   const start = Math.min(bytes.length, E2E_MAGIC.length);
@@ -70,7 +70,7 @@ export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | nul
   return { context, contextBytes, wrappedKeys, commitment: bytes.slice(commitmentAt, headerBytes), headerBytes };
 }
 
-/** Validates a sealed request incrementally. Buffers at most {@link MAX_E2E_HEADER_BYTES}. Push nothing after an error. */
+/** Validates a sealed request incrementally. Buffers at most {@link MAX_E2E_HEADER_BYTES}. Unusable after an error. */
 export class E2eRequestParser {
   readonly #walker: E2eFrameWalker;
   #start: Uint8Array = EMPTY;
@@ -109,7 +109,7 @@ export class E2eRequestParser {
     this.#walker.push(bytes.subarray(header.headerBytes - earlierBytes));
   }
 
-  /** Header of a complete request. Throws E2eError `truncated`, `size_mismatch`. */
+  /** Call after the last byte. Returns the header. Throws E2eError `truncated`, `size_mismatch`. */
   end(): E2eRequestHeader {
     if (this.#header === null || !this.#isFinal || !this.#walker.isAtFrameBoundary) {
       throw new E2eError('truncated', 'the sealed request ends before its final frame does');
@@ -131,14 +131,14 @@ export class E2eRequestParser {
   }
 }
 
-/** Validates a whole sealed request without any key, as {@link E2eRequestParser}. */
+/** Validates a complete sealed request with an {@link E2eRequestParser}. */
 export function parseE2eRequest(bytes: Uint8Array): E2eRequestHeader {
   const parser = new E2eRequestParser();
   parser.push(bytes);
   return parser.end();
 }
 
-/** Plaintext bytes of a request with such a body: an empty head, or the longest. */
+/** Plaintext length of a request with this body length, for the shortest and the longest head. */
 function plaintextBounds(bodyBytes: number): { min: number; max: number } {
   const content = 3 * E2E_PART_HEADER_BYTES + bodyBytes;
   return { min: paddedLength(content + 2, 'padme'), max: paddedLength(content + MAX_E2E_REQUEST_HEAD_BYTES, 'padme') };

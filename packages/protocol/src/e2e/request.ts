@@ -1,7 +1,7 @@
 /**
- * Sealing and opening of requests. One data key, wrapped for each candidate by HPKE, seals the body.
+ * Sealing and opening of requests in the end-to-end mode. The client seals head and body under a random data key.
  *
- * The commitment shows that all candidates got the same data key.
+ * HPKE wraps the data key for each candidate. The key commitment proves that all candidates get the same data key.
  */
 import Type, { type Static } from 'typebox';
 import { concatBytes, equalBytes, fromHex, toBase64Url, toHex, utf8 } from '../bytes.js';
@@ -31,12 +31,12 @@ const NONCE_LABEL = utf8('inference/e2e/v1 nonce');
 const COMMIT_LABEL = utf8('inference/e2e/v1 commit');
 const EMPTY = new Uint8Array(0);
 
-/** Head part of a request: the facts for the provider only. */
+/** Head part of a request: values that only the provider sees, not the coordinator. */
 export const E2eRequestHeadSchema = Type.Object(
   {
-    /** base64url of 32 bytes. Requests with the same secret share prefix-cache entries; absent: none are shared. */
+    /** base64url of 32 bytes. Requests with the same secret share prefix-cache entries. Absent: no sharing. */
     cache_secret: Type.Optional(ClientNonceSchema),
-    /** As `X-Inference-Nonce` in plain mode. */
+    /** Value of `X-Inference-Nonce`, repeated in the receipt. */
     client_nonce: Type.Optional(ClientNonceSchema),
   },
   { additionalProperties: false },
@@ -52,7 +52,7 @@ export interface E2eRecipient {
   readonly x25519: Uint8Array;
 }
 
-/** Terms that the client chooses; the rest of the context follows from the request. */
+/** Members of the context that the client chooses. `sealE2eRequest` computes the others. */
 export type E2eRequestTerms = Omit<E2eContext, 'v' | 'body_bytes' | 'recipients' | 'nonce'> & Partial<Pick<E2eContext, 'nonce'>>;
 
 export interface E2eRequestToSeal {
@@ -64,7 +64,7 @@ export interface E2eRequestToSeal {
   readonly body: Uint8Array;
 }
 
-/** Client's keys for one candidate's answer. */
+/** What the client needs to open an answer from one candidate. */
 export interface E2eCandidate {
   readonly enc: Uint8Array;
   readonly commitments: E2eCommitments;
@@ -77,7 +77,7 @@ export interface SealedE2eRequest {
   readonly context: E2eContext;
   /** Canonical JSON. */
   readonly contextBytes: Uint8Array;
-  /** Lowercase hex, as in the receipt. */
+  /** Lowercase hex SHA-256 of `contextBytes`, as in the receipt. */
   readonly contextSha256: string;
   /** Lowercase hex SHA-256 of `bytes`, as in the receipt. */
   readonly sealedRequestSha256: string;
@@ -88,7 +88,7 @@ export interface SealedE2eRequest {
 /**
  * Seals a request to each recipient.
  *
- * @throws {E2eError} `bad_context`, `too_large`, or `bad_key`, also for a key id that is not the key's hash.
+ * @throws {E2eError} `bad_context`, `too_large`, or `bad_key` (also if a key id does not match its key).
  */
 export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): SealedE2eRequest {
   const { recipients, head = {}, body } = request;
@@ -129,25 +129,25 @@ export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): Se
   return { bytes, context, contextBytes, contextSha256: toHex(contextHash), sealedRequestSha256, candidates };
 }
 
-/** Provider's view of an opened request. */
+/** A request that the provider opened. */
 export interface OpenedE2eRequest {
   readonly context: E2eContext;
   /** Lowercase hex, for the receipt. */
   readonly contextSha256: string;
   /** Lowercase hex SHA-256 of the whole sealed request, for the receipt. */
   readonly sealedRequestSha256: string;
-  /** Encapsulated key, 32 bytes; accepted once. */
+  /** Encapsulated key, 32 bytes. The caller must reject a repeated value. */
   readonly enc: Uint8Array;
   readonly head: E2eRequestHead;
   /** Exactly `context.body_bytes` bytes. */
   readonly body: Uint8Array;
   readonly commitments: E2eCommitments;
-  /** Sealer of the answer. A new instance has a new nonce, so that no key seals twice. */
+  /** Returns a new sealer for the answer. Each instance has a new response nonce, and therefore a new key. */
   answerSealer(): E2eAnswerSealer;
 }
 
 /**
- * Opens a sealed request as one recipient. Times, replay and agreement with the job's context are not checked here.
+ * Opens a sealed request as one recipient. The caller checks times, replay and the job's context.
  *
  * @throws {E2eError} Errors of {@link parseE2eRequest}, `wrong_recipient`, `bad_key`, `commitment_mismatch`, `open_failed`.
  */
@@ -211,7 +211,7 @@ function sealChunks(sealer: E2eFrameSealer, plaintext: Uint8Array): Uint8Array[]
   );
 }
 
-/** Opens frames whose structure {@link parseE2eRequest} has checked. */
+/** Opens frames that {@link parseE2eRequest} already validated. */
 function openChunks(opener: E2eFrameOpener, frames: Uint8Array): Uint8Array {
   const chunks: Uint8Array[] = [];
   let flags = 0;

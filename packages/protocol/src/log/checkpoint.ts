@@ -1,4 +1,8 @@
-/** Checkpoints of a transparency log (C2SP tlog-checkpoint). This log signs each checkpoint twice: plainly, and with the time. */
+/**
+ * Checkpoints of the transparency log (C2SP tlog-checkpoint): format and verification.
+ *
+ * The log signs each checkpoint twice: with plain Ed25519, and with a timestamped cosignature by the same key.
+ */
 import { fromBase64OrNull, toBase64 } from '../bytes.js';
 import { type LogCrypto, LogFormatError } from './crypto.js';
 import { HASH_BYTES } from './merkle-tree.js';
@@ -13,12 +17,12 @@ export interface Checkpoint {
   readonly root: Uint8Array;
 }
 
-/** The three signed lines. */
+/** The signed text: origin, size and root, one per line. */
 export function checkpointText({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${toBase64(root)}\n`;
 }
 
-/** Reads the signed text. Extension lines are allowed and ignored. Throws LogFormatError. */
+/** Parses the signed text. Ignores extension lines. Throws LogFormatError. */
 export function parseCheckpointText(text: string): Checkpoint {
   const lines = text.split('\n').slice(0, -1);
   const [origin = '', size = '', base64 = ''] = lines;
@@ -29,16 +33,16 @@ export function parseCheckpointText(text: string): Checkpoint {
 }
 
 export interface OpenedCheckpoint extends Checkpoint {
-  /** Time of the log's own cosignature in milliseconds, to the second. */
+  /** Time of the log's cosignature, in milliseconds, with a resolution of one second. */
   readonly signedAt: number;
   /** Cosignatures of configured witnesses. */
   readonly cosignatures: readonly { readonly name: string; readonly signedAt: number }[];
 }
 
 /**
- * Verifies a checkpoint by the log's key (`ed25519`), and collects cosignatures of known witnesses.
+ * Verifies a checkpoint with the log's key (type `ed25519`), and collects valid cosignatures of the given witnesses.
  *
- * @throws {LogFormatError} Another origin, or a missing or wrong signature of the log.
+ * @throws {LogFormatError} The origin differs, or a signature of the log is missing or invalid.
  */
 export function openCheckpoint(crypto: LogCrypto, note: string, logKey: NoteKey, witnesses: readonly NoteKey[]): OpenedCheckpoint {
   const signed = parseSignedNote(note);
@@ -54,7 +58,7 @@ export function openCheckpoint(crypto: LogCrypto, note: string, logKey: NoteKey,
   return { ...checkpoint, signedAt: 1000 * time.timeSeconds, cosignatures };
 }
 
-/** Key of the log's cosignature, which states the time: the same public key as a cosignature key. */
+/** The log's key as a cosignature key, for its timestamped signature. */
 export function timeKey({ name, publicKey }: NoteKey): NoteKey {
   return { name, publicKey, type: 'cosignature' };
 }

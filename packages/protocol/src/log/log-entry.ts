@@ -1,4 +1,4 @@
-/** Entries of the transparency log: canonical JSON (RFC 8785), one kind each. */
+/** Entries of the transparency log: one published keyset, provider, revocation or release each, as canonical JSON (RFC 8785). */
 import Type, { type Static } from 'typebox';
 import { fromUtf8, toHex } from '../bytes.js';
 import { canonicalJson, canonicalJsonBytes } from '../canonical-json.js';
@@ -64,7 +64,7 @@ export function encodeLogEntry(entry: LogEntry): Uint8Array {
   return canonicalJsonBytes(entry);
 }
 
-/** Reads the bytes of an entry. Throws LogFormatError for an unknown kind and for JSON that is not canonical. */
+/** Parses an entry. Throws LogFormatError on an unknown kind or non-canonical JSON. */
 export function parseLogEntry(bytes: Uint8Array): LogEntry {
   let value: unknown;
   let text: string;
@@ -79,12 +79,12 @@ export function parseLogEntry(bytes: Uint8Array): LogEntry {
   return value;
 }
 
-/** Entry of a keyset. `keysetBytes`: canonical JSON of the keyset without `log` (`keysetLeafBytes`). */
+/** Entry of a keyset. `keysetBytes`: result of `keysetLeafBytes`. */
 export function keysetLogEntry(sha256: Sha256, epoch: number, keysetBytes: Uint8Array): LogEntry {
   return { v: 1, kind: 'keyset', epoch, sha256: toHex(sha256(keysetBytes)) };
 }
 
-/** Entry of a provider's enclave key, 65 bytes in x963 form. */
+/** Entry of a provider. `x963`: the 65-byte enclave public key. */
 export function providerLogEntry(sha256: Sha256, x963: Uint8Array): LogEntry {
   const hash = sha256(x963);
   return { v: 1, kind: 'provider', provider_id: providerIdFromKeyHash(hash), public_key_sha256: toHex(hash) };

@@ -1,4 +1,9 @@
-/** A client's checks: new checkpoint, signed by log and witnesses; leaf in the tree; trees of other checkpoints agree. */
+/**
+ * `LogVerifier` verifies the transparency log for a client.
+ *
+ * Checkpoints must be fresh and signed by the log and enough witnesses. Entries must be in the tree. Each tree must extend the trees
+ * that the client, or another party, saw before.
+ */
 import Type, { type Static } from 'typebox';
 import { equalBytes, fromHex, toHex } from '../bytes.js';
 import { MillisecondsSchema, Sha256HexSchema } from '../ids.js';
@@ -17,13 +22,13 @@ import {
 import { type NoteKey, parseNoteKey } from './signed-note.js';
 import { subtreesFromTiles, type TileId } from './tiles.js';
 
-/** Newest checkpoint that a client has verified. JSON, to be stored between runs. */
+/** Newest checkpoint that a client verified, as JSON to store between runs. */
 export const StoredCheckpointSchema = Type.Object(
   {
     origin: Type.String({ minLength: 1, maxLength: 1024 }),
     size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
     root: Sha256HexSchema,
-    /** Time that the log signed, in milliseconds. */
+    /** Time in the log's cosignature, in milliseconds. */
     signed_at: MillisecondsSchema,
   },
   { additionalProperties: false },
@@ -33,22 +38,22 @@ export type StoredCheckpoint = Static<typeof StoredCheckpointSchema>;
 export interface LogPolicy {
   /** Verifier key of the log, type Ed25519. */
   readonly key: string;
-  /** Verifier keys of witnesses, type cosignature/v1. Empty: the log is unwitnessed. */
+  /** Verifier keys of witnesses, type cosignature/v1. Empty: no witnesses are required. */
   readonly witnesses: readonly string[];
   /** Minimum number of these witnesses with a fresh cosignature. */
   readonly minCosignatures: number;
-  /** Maximum age of the signed times of the log and of the counted witnesses, in milliseconds. */
+  /** Maximum age of the signatures of the log and of the required witnesses, in milliseconds. */
   readonly maxAgeMs: number;
 }
 
-/** `stale`: too old. `split_view`: a signature, proof or witness is missing, or the log showed another history before. */
+/** `stale`: too old. `split_view`: a signature, proof or cosignature is missing or wrong, or the log showed another history before. */
 export type LogRefusalCode = 'stale' | 'split_view';
 
 export type CheckpointVerdict =
   | {
       readonly ok: true;
       readonly checkpoint: OpenedCheckpoint;
-      /** To be stored in place of the previous checkpoint. */
+      /** Store in place of the previous checkpoint. */
       readonly stored: StoredCheckpoint;
     }
   | LogRefusal;
@@ -80,11 +85,11 @@ export class LogVerifier {
   readonly #key: NoteKey;
   readonly #witnesses: readonly NoteKey[];
   readonly #readTile: (tile: TileId) => Promise<Uint8Array>;
-  /** Subtrees of the tree read last: proofs in one tree share their tiles. */
+  /** Cached subtrees of the tree verified last, because proofs within one tree share tiles. */
   #subtrees: { readonly tree: LogTree; readonly read: ReadSubtree } | null = null;
 
   /**
-   * @param options `readTile` fetches `tilePath(tile)` below the log's prefix; proofs authenticate its bytes.
+   * @param options `readTile` fetches `tilePath(tile)` below the log's URL prefix. The proofs authenticate the bytes.
    * @throws {LogFormatError} A key is malformed.
    * @throws {RangeError} The quorum is larger than the number of witnesses.
    */
@@ -108,9 +113,9 @@ export class LogVerifier {
   }
 
   /**
-   * Verifies a checkpoint, and that the leaf is in its tree. Rejects only when `readTile` rejects.
+   * Verifies a checkpoint, and that its tree contains the leaf. Rejects only if `readTile` rejects.
    *
-   * @param stored The newest checkpoint verified before; null: none.
+   * @param stored Newest checkpoint of an earlier verification; null: none.
    * @param now Milliseconds since 1970.
    */
   async verify(leaf: LoggedLeaf, stored: StoredCheckpoint | null, now: number): Promise<CheckpointVerdict> {
@@ -124,7 +129,7 @@ export class LogVerifier {
     return isIncluded ? verdict : refused('split_view', 'the proof does not lead from the entry to the checkpoint');
   }
 
-  /** As {@link verify}, without a leaf. */
+  /** Like {@link verify}, without a leaf. */
   async verifyCheckpoint(note: string, stored: StoredCheckpoint | null, now: number): Promise<CheckpointVerdict> {
     let checkpoint: OpenedCheckpoint;
     try {
@@ -146,7 +151,7 @@ export class LogVerifier {
     return stored === null ? acceptCheckpoint(checkpoint, null) : await this.#compare(checkpoint, stored);
   }
 
-  /** Whether the tree has the entry at this index, by a proof computed from tiles. Rejects only when `readTile` rejects. */
+  /** Whether the tree has the entry at this index. Computes the proof from tiles. Rejects only if `readTile` rejects. */
   async includes(entry: Uint8Array, index: number, tree: LogTree): Promise<boolean> {
     const { sha256 } = this.#crypto;
     const { size, root } = tree;
@@ -158,9 +163,9 @@ export class LogVerifier {
   }
 
   /**
-   * Compares a checkpoint of any age with a verified tree. The log must have signed the checkpoint: anybody could invent a tree.
+   * Checks that a checkpoint of any age, signed by the log, is consistent with a verified tree.
    *
-   * Rejects only when `readTile` rejects.
+   * Rejects only if `readTile` rejects.
    */
   async compareCheckpoint(note: string, tree: LogTree): Promise<{ readonly ok: true } | LogRefusal> {
     let other: OpenedCheckpoint;
@@ -174,7 +179,7 @@ export class LogVerifier {
     return (await this.#isPrefix(older, newer)) ? { ok: true } : refused('split_view', 'the log showed another party another history');
   }
 
-  /** A log only grows, and its signed time grows with the size. */
+  /** Checks consistency with the stored checkpoint. A log only grows, so a later signed time never has a smaller size. */
   async #compare(checkpoint: OpenedCheckpoint, stored: StoredCheckpoint): Promise<CheckpointVerdict> {
     if (stored.origin !== checkpoint.origin) return refused('split_view', 'the stored checkpoint is of another log');
     if (checkpoint.size < stored.size && checkpoint.signedAt > stored.signed_at) {
@@ -195,7 +200,7 @@ export class LogVerifier {
     );
   }
 
-  /** Verifies with subtrees of a tree. Tiles that did not verify are read again by the next call. */
+  /** Runs `verify` with cached subtrees. After a failure, drops the cache, so that the next call reads the tiles again. */
   async #withSubtrees(tree: LogTree, verify: (read: ReadSubtree) => Promise<boolean>): Promise<boolean> {
     const current = this.#subtrees;
     const isSame = current !== null && current.tree.size === tree.size && equalBytes(current.tree.root, tree.root);
@@ -205,7 +210,7 @@ export class LogVerifier {
     try {
       isVerified = await verify(subtrees.read);
     } catch (error) {
-      // Tiles of another length prove nothing.
+      // A tile of the wrong length fails the verification.
       if (!(error instanceof LogFormatError)) throw error;
     } finally {
       if (!isVerified && this.#subtrees === subtrees) this.#subtrees = null;

@@ -1,4 +1,4 @@
-/** Merkle tree of RFC 6962 section 2.1. Proofs are verified as in RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
+/** Merkle tree of RFC 6962 section 2.1: hashes, proofs, and verification by RFC 9162 sections 2.1.3.2 and 2.1.4.2. */
 import { concatBytes, equalBytes } from '../bytes.js';
 import type { Sha256 } from './crypto.js';
 
@@ -17,15 +17,15 @@ export function nodeHash(sha256: Sha256, left: Uint8Array, right: Uint8Array): U
   return sha256(concatBytes(NODE_PREFIX, left, right));
 }
 
-/** Reads the hash of a complete subtree: the 2^level leaves from `index` * 2^level on. */
+/** Reads the hash of a complete subtree: 2^level leaves, starting at leaf `index` * 2^level. */
 export type ReadSubtree = (level: number, index: number) => Promise<Uint8Array>;
 
-/** Root of the tree of the first `size` leaves: MTH of RFC 6962 section 2.1. */
+/** Root hash of the first `size` leaves (MTH, RFC 6962 section 2.1). */
 export function treeRoot(sha256: Sha256, read: ReadSubtree, size: number): Promise<Uint8Array> {
   return rangeHash(sha256, read, 0, size);
 }
 
-/** PATH of RFC 6962 section 2.1.1: the leaf at `index` is in the tree of `size` leaves. Lowest hash first. */
+/** Inclusion proof of the leaf at `index` in the tree of `size` leaves, lowest hash first (PATH, RFC 6962 section 2.1.1). */
 export async function inclusionProof(sha256: Sha256, read: ReadSubtree, index: number, size: number): Promise<Uint8Array[]> {
   if (index < 0 || index >= size) throw new RangeError('the index lies outside the tree');
   const proof: Uint8Array[] = [];
@@ -43,7 +43,7 @@ export async function inclusionProof(sha256: Sha256, read: ReadSubtree, index: n
   return proof.reverse();
 }
 
-/** PROOF of RFC 6962 section 2.1.2: the tree of `newSize` leaves extends the tree of `oldSize` leaves. */
+/** Consistency proof between the trees of `oldSize` and `newSize` leaves (PROOF, RFC 6962 section 2.1.2). */
 export async function consistencyProof(sha256: Sha256, read: ReadSubtree, oldSize: number, newSize: number): Promise<Uint8Array[]> {
   if (oldSize < 0 || oldSize > newSize) throw new RangeError('the old size is larger than the new size');
   if (oldSize === 0 || oldSize === newSize) return [];
@@ -59,7 +59,7 @@ export async function consistencyProof(sha256: Sha256, read: ReadSubtree, oldSiz
       begin = middle;
     }
   }
-  // The verifier knows the old root, so a subtree that begins at 0 is left out.
+  // A subtree that begins at 0 is the old tree, whose root the verifier knows.
   if (begin !== 0) proof.push(await rangeHash(sha256, read, begin, end));
   return proof.reverse();
 }
@@ -122,7 +122,7 @@ export function verifyConsistency(sha256: Sha256, { oldSize, oldRoot, newSize, n
   return lastNode === 0 && equalBytes(oldHash, oldRoot) && equalBytes(newHash, newRoot);
 }
 
-/** Hash of the leaves from `begin` to before `end`. `begin` is a multiple of the size, rounded up to a power of two. */
+/** Hash of the leaves in [begin, end). `begin` is a multiple of the leaf count, rounded up to a power of two. */
 async function rangeHash(sha256: Sha256, read: ReadSubtree, begin: number, end: number): Promise<Uint8Array> {
   const count = end - begin;
   if (count === 0) return sha256(new Uint8Array());

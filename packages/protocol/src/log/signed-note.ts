@@ -1,11 +1,12 @@
 /**
- * Signed notes and verifier keys (C2SP signed-note), with plain Ed25519 signatures and timestamped cosignatures (C2SP
- * tlog-cosignature).
+ * Signed notes and verifier keys (C2SP signed-note), the signature format of checkpoints.
+ *
+ * Signatures are plain Ed25519, or timestamped cosignatures (C2SP tlog-cosignature).
  */
 import { concatBytes, fromBase64OrNull, fromHex, toBase64, toHex, utf8 } from '../bytes.js';
 import { type LogCrypto, LogFormatError, type Sha256 } from './crypto.js';
 
-/** Signature types with assigned numbers: plain Ed25519, and cosignature/v1. */
+/** Numbers that C2SP assigns to the signature types plain Ed25519 and cosignature/v1. */
 export const NOTE_SIGNATURE_TYPES = { ed25519: 0x01, cosignature: 0x04 } as const;
 export type NoteSignatureType = keyof typeof NOTE_SIGNATURE_TYPES;
 
@@ -50,7 +51,7 @@ export function formatNoteKey(sha256: Sha256, key: NoteKey): string {
   return `${key.name}+${noteKeyId(sha256, key)}+${toBase64(material)}`;
 }
 
-/** Reads a verifier key. Throws LogFormatError for another form, type or key id. */
+/** Parses a verifier key. Throws LogFormatError on a wrong format, type or key id. */
 export function parseNoteKey(sha256: Sha256, text: string): NoteKey {
   const [, name = '', keyId = '', base64 = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
   const material = fromBase64OrNull(base64);
@@ -61,7 +62,7 @@ export function parseNoteKey(sha256: Sha256, text: string): NoteKey {
   return key;
 }
 
-/** Reads a note without verifying signatures. Throws LogFormatError. */
+/** Parses a note. Does not verify signatures. Throws LogFormatError. */
 export function parseSignedNote(note: string): SignedNote {
   if (note.length > MAX_NOTE_LENGTH) throw new LogFormatError('the note is too long');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: notes must not contain these
@@ -71,7 +72,7 @@ export function parseSignedNote(note: string): SignedNote {
   return { text: note.slice(0, split + 1), signatures: parseSignatureLines(note.slice(split + 2)) };
 }
 
-/** Reads lines of signatures, each with its newline. Throws LogFormatError. */
+/** Parses signature lines, each with its newline. Throws LogFormatError. */
 export function parseSignatureLines(lines: string): NoteSignature[] {
   const texts = lines.split('\n');
   if (texts.pop() !== '' || texts.length === 0) throw new LogFormatError('the last signature line has no newline');
@@ -89,14 +90,14 @@ export function formatSignatureLine({ name, keyId, bytes }: NoteSignature): stri
   return `— ${name} ${toBase64(concatBytes(fromHex(keyId), bytes))}\n`;
 }
 
-/** The note of a text, which ends in a newline, and its signatures. */
+/** Formats a note. The text must end in a newline. */
 export function formatSignedNote({ text, signatures }: SignedNote): string {
   return `${text}\n${signatures.map(formatSignatureLine).join('')}`;
 }
 
 export type SignEd25519 = (message: Uint8Array) => Uint8Array;
 
-/** Signs a text. `timeSeconds` (since 1970) is part of a cosignature only. */
+/** Signs a text. Only cosignatures include `timeSeconds`, in Unix seconds. */
 export function signNote(sha256: Sha256, key: NoteKey, sign: SignEd25519, text: string, timeSeconds: number): NoteSignature {
   const { name } = key;
   const keyId = noteKeyId(sha256, key);
@@ -111,7 +112,7 @@ export interface VerifiedSignature {
   readonly timeSeconds: number;
 }
 
-/** Signature by the key; null if missing or if any does not verify. Signatures by other keys are ignored. */
+/** The latest signature by the key; null if there is none, or if one does not verify. Ignores signatures by other keys. */
 export function verifyNote(crypto: LogCrypto, note: SignedNote, key: NoteKey): VerifiedSignature | null {
   const keyId = noteKeyId(crypto.sha256, key);
   const own = note.signatures.filter((signature) => signature.name === key.name && signature.keyId === keyId);

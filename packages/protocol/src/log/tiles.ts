@@ -1,13 +1,13 @@
-/** Tiles of 256 hashes and bundles of entries, with their paths (C2SP tlog-tiles). */
+/** Tiles (256 neighbouring hashes of the Merkle tree) and entry bundles, with their paths (C2SP tlog-tiles). */
 import { concatBytes } from '../bytes.js';
 import { LogFormatError, type Sha256 } from './crypto.js';
 import { HASH_BYTES, nodeHash, type ReadSubtree } from './merkle-tree.js';
 
 /** Number of tree levels in one tile. */
 const TILE_HEIGHT = 8;
-/** Hashes of a full tile, and entries of a full bundle. */
+/** Number of hashes in a full tile, and of entries in a full bundle. */
 export const TILE_WIDTH = 256;
-/** Entries have a 16-bit length. */
+/** The length field of an entry has 16 bits. */
 export const MAX_ENTRY_BYTES = 65_535;
 /** Largest tile level of a tree with at most 2^53 leaves. */
 const MAX_TILE_LEVEL = 6;
@@ -15,7 +15,7 @@ const MAX_TILE_LEVEL = 6;
 export interface TileId {
   readonly level: number | 'entries';
   readonly index: number;
-  /** 1 to 256; less than 256 in a partial tile. */
+  /** Number of hashes, 1 to 256; less than 256 for a partial tile. */
   readonly width: number;
 }
 
@@ -28,7 +28,7 @@ export function tilePath({ level, index, width }: TileId): string {
   return `tile/${level}/${name}${width === TILE_WIDTH ? '' : `.p/${width}`}`;
 }
 
-/** Inverse of {@link tilePath}: null for every other text. */
+/** Inverse of {@link tilePath}; null if the text is not a tile path. */
 export function parseTilePath(path: string): TileId | null {
   const match = /^tile\/(entries|[0-6])\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
   const [, level, name, width] = match ?? [];
@@ -41,16 +41,16 @@ export function parseTilePath(path: string): TileId | null {
   return Number.isSafeInteger(id.index) && tilePath(id) === path && id.width > 0 ? id : null;
 }
 
-/** Width of the tile in a tree of `size` leaves; 0 or less outside the tree. */
+/** Width of a tile in a tree of `size` leaves; 0 or negative if the tile is outside the tree. */
 export function tileWidth(level: number | 'entries', index: number, size: number): number {
   const hashes = Math.floor(size / TILE_WIDTH ** (level === 'entries' ? 0 : level));
   return Math.min(TILE_WIDTH, hashes - TILE_WIDTH * index);
 }
 
 /**
- * Reads complete subtrees of a tree of `size` leaves. `readTile` is called once per tile.
+ * Returns a reader of complete subtrees in a tree of `size` leaves. Calls `readTile` once per tile.
  *
- * @throws {LogFormatError} A tile has another length.
+ * @throws {LogFormatError} From the reader: a tile has the wrong length.
  */
 export function subtreesFromTiles(sha256: Sha256, size: number, readTile: (tile: TileId) => Promise<Uint8Array>): ReadSubtree {
   const tiles = new Map<string, Promise<Uint8Array>>();
@@ -73,14 +73,14 @@ export function subtreesFromTiles(sha256: Sha256, size: number, readTile: (tile:
   };
 }
 
-/** Hashes of the next level up in a complete subtree. */
+/** Hashes of the next higher level of a complete subtree. */
 export function pairHashes(sha256: Sha256, hashes: readonly Uint8Array[]): Uint8Array[] {
   return Array.from({ length: hashes.length / 2 }, (_, at) =>
     nodeHash(sha256, hashes[2 * at] as Uint8Array, hashes[2 * at + 1] as Uint8Array),
   );
 }
 
-/** Each entry after its length as u16be. Throws RangeError for an entry of more than {@link MAX_ENTRY_BYTES}. */
+/** Encodes each entry with its length as u16be prefix. Throws RangeError if an entry exceeds {@link MAX_ENTRY_BYTES}. */
 export function encodeEntryBundle(entries: readonly Uint8Array[]): Uint8Array {
   return concatBytes(
     ...entries.flatMap((entry) => {
@@ -90,7 +90,7 @@ export function encodeEntryBundle(entries: readonly Uint8Array[]): Uint8Array {
   );
 }
 
-/** Entries of a bundle. Throws LogFormatError when the bytes end inside an entry. */
+/** Decodes a bundle. Throws LogFormatError if the bytes end inside an entry. */
 export function decodeEntryBundle(bytes: Uint8Array): Uint8Array[] {
   const entries: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; ) {

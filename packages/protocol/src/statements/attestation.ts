@@ -1,12 +1,16 @@
-/** Attestation: the enclave helper's signed description of its machine. Device management and Apple's chain are the evidence. */
+/**
+ * Attestation: a description of the machine, signed by its enclave key.
+ *
+ * The statement alone is only a claim. Device management and Apple's certificate chain are the evidence.
+ */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
 import { statementOpener } from './signed-statement.js';
 
-/** State of the machine's protections at the time of signing. */
+/** Security settings of the machine at the time of signing. */
 export const PostureSchema = Type.Object({
-  /** The key lives in a Secure Enclave. A simulated helper says false. */
+  /** Whether a Secure Enclave holds the key; false for the simulated helper. */
   secure_enclave: Type.Boolean(),
   sip_enabled: Type.Boolean(),
   secure_boot_enabled: Type.Boolean(),
@@ -20,7 +24,7 @@ export const AttestationSchema = Type.Object({
   v: Type.Literal(1),
   /** base64 of the 65-byte x963 P-256 public key. */
   se_public_key: Base64Schema,
-  /** Storage of the key: wrapped by the enclave in a file, in a keychain group, or in software (simulated). */
+  /** Storage of the key: a file wrapped by the enclave, a keychain group, or software (simulated). */
   key_protection: Type.Union([Type.Literal('file'), Type.Literal('keychain_group'), Type.Literal('software')]),
   chip_name: Label,
   hardware_model: Label,

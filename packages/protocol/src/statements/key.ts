@@ -1,4 +1,4 @@
-/** Key statement: binds a short-lived X25519 sealing key to an enclave key and its attestation. */
+/** Key statement: binds a short-lived X25519 sealing key to the attestation, signed by the enclave key. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { statementOpener } from './signed-statement.js';

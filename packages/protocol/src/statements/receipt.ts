@@ -1,4 +1,4 @@
-/** Receipt: request, output and usage of a job, signed by the enclave. Sent with the response; the basis of billing. */
+/** Receipt: hashes of request and response, and usage of a job, signed by the enclave key. Sent with the response; basis of billing. */
 import Type, { type Static } from 'typebox';
 import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema, OverridesSchema } from '../job-context.js';
@@ -9,7 +9,7 @@ const Tokens = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 export const UsageSchema = Type.Object({
   prompt_tokens: Tokens,
-  /** All generated tokens, hidden tokens included. */
+  /** All generated tokens, including hidden tokens. */
   completion_tokens: Tokens,
   total_tokens: Tokens,
   /** Prompt tokens served from the prefix cache. */
@@ -24,17 +24,17 @@ export const FinishReasonSchema = Type.Union([
   Type.Literal('length'),
   Type.Literal('tool_calls'),
   /**
-   * The coordinator cancelled a stream after its client disconnected. The signed response ends there; clients never see this
-   * reason.
+   * The coordinator cancelled a stream after the client disconnected. The signed response ends at that point. Clients never see
+   * this reason.
    */
   Type.Literal('cancelled'),
 ]);
 export type FinishReason = Static<typeof FinishReasonSchema>;
 
-/** A decimal number as text, because numbers with fractions are written differently by different languages: `0.7`. */
+/** Decimal number as text, such as `0.7`, because languages format fractions differently. */
 const DecimalSchema = Type.String({ pattern: '^-?(0|[1-9][0-9]{0,19})(\\.[0-9]{1,20})?$', maxLength: 42 });
 
-/** Sampling parameters. Absent members were not applied; without a seed, sampling was random. */
+/** Sampling parameters. Absent members were not applied. Without a seed, sampling was random. */
 export const SamplingSchema = Type.Object({
   temperature: DecimalSchema,
   top_p: Type.Optional(DecimalSchema),
@@ -47,13 +47,13 @@ export const SamplingSchema = Type.Object({
 });
 export type ReceiptSampling = Static<typeof SamplingSchema>;
 
-/** Version 2 receipts name the software and files that computed the response: claims of the agent, signed. */
+/** Members of version 2: the software and model files that computed the response. The agent claims them; nothing proves them. */
 const computedBy = {
-  /** Name and build of the engine, and its compute device. Present in every version 2 receipt. */
+  /** Name and build of the engine, and its compute device. Required in version 2. */
   engine: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 ._+()/:-]{0,127}$', maxLength: 128 }),
-  /** SHA-256 of the weights; for several files, of their hexadecimal hashes, one per line. Absent: not computed yet. */
+  /** SHA-256 of the weights file; for several files, of their hex hashes, one per line. Absent: not computed yet. */
   weights_sha256: Sha256HexSchema,
-  /** SHA-256 of the chat template's UTF-8. Left out: none was applied. */
+  /** SHA-256 of the chat template's UTF-8. Absent: no template was applied. */
   template_sha256: Sha256HexSchema,
   sampling: SamplingSchema,
 } as const;
@@ -69,13 +69,13 @@ export const ReceiptSchema = Type.Object({
   /** SHA-256 of the client's body as received. */
   request_sha256: Sha256HexSchema,
   overrides: OverridesSchema,
-  /** SHA-256 of the signed response bytes B. */
+  /** SHA-256 of the signed response bytes (response hash). */
   response_sha256: Sha256HexSchema,
-  /** SHA-256 of each image's bytes, in order, whether the response embeds or links the images. */
+  /** SHA-256 of each generated image, in order. Present for embedded and for linked images. */
   image_sha256: Type.Optional(Type.Array(Sha256HexSchema, { minItems: 1, maxItems: MAX_IMAGES })),
   client_nonce: Type.Optional(ClientNonceSchema),
   usage: UsageSchema,
-  /** Tokens of think sections removed from the response. */
+  /** Tokens of think sections that were removed from the response. */
   hidden_tokens: Tokens,
   finish_reason: FinishReasonSchema,
   started_at: MillisecondsSchema,
@@ -87,10 +87,10 @@ export const ReceiptSchema = Type.Object({
 });
 export type Receipt = Static<typeof ReceiptSchema>;
 
-/** Origin of a response, as stated in a version 2 receipt. */
+/** Software and model files that computed a response, from a version 2 receipt. */
 export type ComputedBy = Required<Pick<Receipt, 'engine'>> & Pick<Receipt, 'weights_sha256' | 'template_sha256' | 'sampling'>;
 
-/** Problem with members that do not fit the receipt's version, or null. */
+/** Describes a member that does not fit the receipt's version; null if all fit. */
 export function receiptVersionProblem(receipt: Pick<Receipt, 'v' | keyof ComputedBy>): string | null {
   if (receipt.v === 2) return receipt.engine === undefined ? '/engine is missing in version 2' : null;
   const extra = Object.keys(computedBy).find((member) => Object.hasOwn(receipt, member));

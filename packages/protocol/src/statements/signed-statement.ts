@@ -1,7 +1,8 @@
 /**
- * Statements signed by an enclave. The payload travels as exact bytes, so nothing is serialized again for the verification.
+ * Signed statements: JSON payloads signed by an enclave key, such as attestations and receipts.
  *
- * Each kind signs under its own prefix, so a signature for one purpose never verifies for another.
+ * The exact payload bytes are transmitted, so verifiers need not serialize again. Each kind has its own signing prefix, so a
+ * signature for one kind never verifies for another.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { concatBytes, fromBase64, fromUtf8, utf8 } from '../bytes.js';
@@ -22,10 +23,10 @@ export type SignedStatement = Static<typeof SignedStatementSchema>;
 /** Verifies an ECDSA P-256 SHA-256 signature in strict DER by a 65-byte x963 public key. Never throws. */
 export type VerifyP256 = (publicKey: Uint8Array, message: Uint8Array, signatureDer: Uint8Array) => boolean;
 
-/** {@link VerifyP256} off this thread. Never rejects. */
+/** {@link VerifyP256} on another thread. Never rejects. */
 export type VerifyP256Async = (...input: Parameters<VerifyP256>) => Promise<boolean>;
 
-/** Why a statement was refused. */
+/** Reasons why a statement is rejected. */
 export const STATEMENT_PROBLEMS = ['bad_encoding', 'bad_signature', 'not_canonical', 'bad_schema', 'unknown_critical'] as const;
 export type StatementProblem = (typeof STATEMENT_PROBLEMS)[number];
 
@@ -40,15 +41,15 @@ export class StatementError extends Error {
   }
 }
 
-/** Check beyond the schema: returns the problem, or null. */
+/** Additional check beyond the schema. Returns a description of the problem, or null. */
 type StatementCheck<Value> = (value: Value) => string | null;
 
-/** The bytes an enclave signs: `"inference/<kind>/v1" 0x00 ‖ payload`. */
+/** The signed bytes: `"inference/<kind>/v1" 0x00 ‖ payload`. */
 export function statementBytes(kind: StatementKind, payload: Uint8Array): Uint8Array {
   return concatBytes(utf8(`inference/${kind}/v1\0`), payload);
 }
 
-/** A verified statement: value and exact signed bytes. */
+/** A verified statement. `payload`: the exact bytes of the payload. */
 export interface OpenedStatement<T> {
   readonly value: T;
   readonly payload: Uint8Array;
@@ -56,9 +57,9 @@ export interface OpenedStatement<T> {
 }
 
 /**
- * Returns a verifier of one kind: canonical base64, signature, canonical JSON (no duplicate members), then the schema.
+ * Returns a verifier for one kind of statement. Checks base64, signature, canonical JSON (no duplicate members) and schema.
  *
- * Unknown members are tolerated unless listed in `crit` (RFC 7515 section 4.1.11). The verifier throws {@link StatementError}.
+ * Ignores unknown members, unless the statement lists them in `crit` (RFC 7515 section 4.1.11). Throws {@link StatementError}.
  */
 export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
   const read = payloadReader(kind, schema, check);
@@ -69,7 +70,7 @@ export function statementOpener<Schema extends TSchema>(kind: StatementKind, sch
   };
 }
 
-/** {@link statementOpener} for a verifier off this thread. Rejects with {@link StatementError}. */
+/** Like {@link statementOpener}, for signature verification on another thread. Rejects with {@link StatementError}. */
 export function asyncStatementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
   const read = payloadReader(kind, schema, check);
   return async (statement: SignedStatement, publicKey: Uint8Array, verify: VerifyP256Async): Promise<OpenedStatement<Static<Schema>>> => {
@@ -87,7 +88,7 @@ function requireVerified(kind: StatementKind, verified: boolean): void {
   if (!verified) throw new StatementError(kind, 'bad_signature', 'the signature does not verify');
 }
 
-/** Parses the payload of a statement with a verified signature. */
+/** Returns a parser for payloads whose signature was verified. */
 function payloadReader<Schema extends TSchema>(
   kind: StatementKind,
   schema: Schema,
@@ -137,7 +138,7 @@ function parseCanonical(kind: StatementKind, payload: Uint8Array): unknown {
     const value = JSON.parse(text) as JsonValue;
     if (canonicalJson(value) === text) return value;
   } catch {
-    // Falls through: invalid JSON is not canonical JSON either.
+    // Invalid JSON fails like non-canonical JSON.
   }
   throw new StatementError(kind, 'not_canonical', 'the payload is not canonical JSON');
 }

@@ -1,16 +1,20 @@
-/** Public attestation feed: claims about each provider, with the evidence for recomputing the claims. Further members may follow. */
+/**
+ * Public attestation feed: claims about each provider, with the evidence from which anybody can recompute the claims.
+ *
+ * Readers must ignore unknown members.
+ */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
 import { NoncePreimageSchema } from './nonce-preimage.js';
 import { PART_STATES, TRUST_PARTS, TRUST_REASONS } from './trust-parts.js';
 
-/** Last answered challenge: nonce and session as sent by the coordinator, and the signed response. */
+/** Last answered challenge: the coordinator's nonce and session, and the signed response. */
 const ChallengeTranscriptSchema = Type.Object({
   nonce: Base64Schema,
   session_id: Type.String({ maxLength: 64 }),
   statement: SignedStatementSchema,
-  /** By the coordinator's clock, in milliseconds. */
+  /** Coordinator's time, in milliseconds. */
   answered_at: MillisecondsSchema,
 });
 export type ChallengeTranscript = Static<typeof ChallengeTranscriptSchema>;
@@ -34,7 +38,7 @@ const AttestationRecordSchema = Type.Object({
   memory_gb: Type.Integer({ minimum: 0 }),
   gpu_cores: Type.Integer({ minimum: 0 }),
   models: Type.Array(Type.String()),
-  /** Models with reported weight hashes: claims of the provider; `receipt` when its enclave signed the hash in a response. */
+  /** Weight hashes that the provider claims. `source`: `receipt` if the enclave signed the hash in a receipt. */
   weights: Type.Optional(
     Type.Array(
       Type.Object({ model: Type.String(), sha256: Sha256HexSchema, source: Type.Union([Type.Literal('receipt'), Type.Literal('offer')]) }),
@@ -43,7 +47,7 @@ const AttestationRecordSchema = Type.Object({
   secure_enclave: Type.Boolean({
     description: "The machine's own claim, signed by its key. `enclave_evidence` says what supports it.",
   }),
-  /** Absent in feeds of older coordinators. */
+  /** Older coordinators omit this member. */
   enclave_evidence: Type.Optional(EnclaveEvidenceSchema),
   sip_enabled: Type.Boolean(),
   secure_boot_enabled: Type.Boolean(),
@@ -52,7 +56,7 @@ const AttestationRecordSchema = Type.Object({
   mdm_verified: Type.Boolean({ description: "The coordinator's word: device management reported the protections as on." }),
   acme_verified: Type.Boolean(),
   mda_verified: Type.Boolean(),
-  /** Present when `mda_verified` is true, as are the members below up to the preimage. */
+  /** Present if `mda_verified` is true, like the following `mda_` members up to the preimage. */
   mda_cert_chain_b64: Type.Optional(chain),
   mda_serial: Type.Optional(Type.String()),
   mda_udid: Type.Optional(Type.String()),
@@ -62,11 +66,11 @@ const AttestationRecordSchema = Type.Object({
   mda_nonce_preimage: Type.Optional(NoncePreimageSchema),
   /** Whether the certificates are bound to this enclave key: `bound`, or the reason why not. */
   mda_binding: Type.Union([Type.Literal('bound'), Type.Literal('stale'), Type.Literal('none')]),
-  /** Present when `acme_verified` is true. */
+  /** Present if `acme_verified` is true. */
   acme_attestation: Type.Optional(Type.Object({ cert_chain_b64: chain, token: Type.String({ minLength: 1, maxLength: 1024 }) })),
-  /** The result of the newest challenge. */
+  /** Whether the newest challenge was answered in time. */
   attested: Type.Boolean(),
-  /** Simulated enclave, admitted by a setting of this coordinator. */
+  /** Whether the enclave is simulated. Coordinators admit such providers only with an explicit setting. */
   simulated: Type.Boolean(),
   key_protection: Type.Union([Type.Literal('file'), Type.Literal('keychain_group'), Type.Literal('software')]),
   attestation_statement: SignedStatementSchema,
@@ -86,11 +90,11 @@ export type AttestationRecord = Static<typeof AttestationRecordSchema>;
 /** Trust anchor of certificate chains. */
 const PublishedAnchorSchema = Type.Object({
   common_name: Type.String(),
-  /** base64 of the DER of the name. */
+  /** base64 of the DER-encoded subject name. */
   name: Base64Schema,
   /** base64 of the 97-byte uncompressed P-384 point. */
   public_key: Base64Schema,
-  /** Not Apple's anchor: certificates under this anchor prove nothing outside a simulation. */
+  /** True if this is not Apple's anchor. Certificates under such an anchor prove nothing outside a simulation. */
   simulated: Type.Boolean(),
 });
 export type PublishedAnchor = Static<typeof PublishedAnchorSchema>;

@@ -1,6 +1,10 @@
-/** Reasons for refusing a device certificate chain, in order. All verifiers stop at the first match, so results agree. */
+/**
+ * Reasons for rejecting a device certificate chain, in the order of the checks.
+ *
+ * All verifiers report the first match in this order, so their results agree.
+ */
 
-/** Machine facts in a leaf certificate, each in its own extension. */
+/** Facts about the machine in a leaf certificate. Each has its own extension. */
 export const DEVICE_FIELDS = [
   'serial',
   'udid',
@@ -16,14 +20,14 @@ export const DEVICE_FIELDS = [
 export type DeviceField = (typeof DEVICE_FIELDS)[number];
 
 const SHAPE = [
-  /** Not exactly one leaf and one issuer. The anchor is never sent. */
+  /** The chain is not exactly one leaf and one issuer. The anchor is never part of it. */
   'chain_count',
   'chain_too_large',
   'base64_not_canonical',
-  /** Not DER: an indefinite or needlessly long length, a number with needless bytes, a value cut short, … */
+  /** Not DER, for example an indefinite length, a non-minimal length or integer, or a truncated value. */
   'der_malformed',
   'der_trailing_bytes',
-  /** DER, but no X.509 version 3 certificate. */
+  /** DER, but not an X.509 version 3 certificate. */
   'certificate_malformed',
 ] as const;
 
@@ -35,9 +39,9 @@ const PATH = [
   'issuer_key_usage',
   'issuer_path_length',
   'names_not_chained',
-  /** Anything but ECDSA with SHA-384. */
+  /** Not ECDSA with SHA-384. */
   'signature_algorithm',
-  /** Anything but a point of P-384. */
+  /** Not a P-384 public key. */
   'leaf_key_unsupported',
   'issuer_key_unsupported',
   'leaf_signature',
@@ -62,18 +66,18 @@ const FACTS = [
   'serial_mismatch',
   'udid_mismatch',
   'board_mismatch',
-  /** The device identifier names another chip than the machine claims. */
+  /** The device identifier names a different chip than the machine claims. */
   'chip_mismatch',
   'sip_disabled',
   'secure_boot_reduced',
   'kexts_allowed',
-  /** The freshness code differs from the code for this enclave key's nonce. */
+  /** The freshness code does not match the nonce for this enclave key. */
   'freshness_mismatch',
   'too_old',
 ] as const;
 
 const MISSING = DEVICE_FIELDS.map((field) => `${field}_missing` as const);
-/** Extensions in another than the only valid form. */
+/** The extension is present, but its value has the wrong format. */
 const MALFORMED = DEVICE_FIELDS.map((field) => `${field}_malformed` as const);
 
 export const CHAIN_REJECTIONS = [...SHAPE, ...PATH, ...EXTENSIONS, ...MISSING, ...MALFORMED, ...FACTS] as const;

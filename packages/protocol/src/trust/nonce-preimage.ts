@@ -1,4 +1,8 @@
-/** Preimage of a managed-device attestation nonce: `SHA-256("inference/mda/v1" 0x00 ‖ key ‖ u64be(epoch) ‖ random)`. */
+/**
+ * Preimage of the nonce in an Apple device attestation. The nonce binds the certificate to an enclave key.
+ *
+ * Nonce: `SHA-256("inference/mda/v1" 0x00 ‖ key ‖ u64be(epoch) ‖ random)`.
+ */
 import Type, { type Static } from 'typebox';
 import { Base64Schema } from '../ids.js';
 

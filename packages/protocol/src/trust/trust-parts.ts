@@ -1,4 +1,4 @@
-/** Components of a provider's trust level, and reasons why a component fails. The provider and the public see both. */
+/** Components of a provider's trust level, and reasons why a component fails. Both are published. */
 
 /** Components required for `self_signed`. */
 export const SELF_SIGNED_PARTS = ['attestation', 'enclave', 'posture', 'challenge', 'sealing_key'] as const;
@@ -9,7 +9,11 @@ export type TrustPartName = (typeof TRUST_PARTS)[number];
 
 const HARDWARE_PART_NAMES: ReadonlySet<string> = new Set(HARDWARE_PARTS);
 
-/** Parts that need action: all that are not ok. Of missing hardware parts, only the first, because the others wait. Keeps the order. */
+/**
+ * Parts that need action: all parts that are not `ok`, in the same order.
+ *
+ * Of missing hardware parts, only the first is included, because the later ones depend on it.
+ */
 export function actionableParts<Part extends { readonly name: string; readonly state: string }>(parts: readonly Part[]): Part[] {
   const firstMissing = parts.find(({ name, state }) => state === 'missing' && HARDWARE_PART_NAMES.has(name));
   return parts.filter(
@@ -28,12 +32,12 @@ export const TRUST_REASONS = [
   'sip_disabled',
   'secure_boot_disabled',
   'challenge_unanswered',
-  /** The newest challenge was missed; the part holds until too many are. */
+  /** The newest challenge was missed. The part stays `ok` until too many challenges are missed. */
   'challenge_missed',
   'challenge_stale',
   'sealing_key_missing',
   'sealing_key_expired',
-  /** Evidence collected for another enclave key is void. */
+  /** The evidence was collected for another enclave key. */
   'evidence_of_another_key',
   'not_enrolled',
   'security_info_missing',
@@ -48,7 +52,7 @@ export const TRUST_REASONS = [
   'chain_missing',
   'chain_refused',
   'chain_stale',
-  /** A simulated enclave requires a simulated chain, a real enclave a real chain. */
+  /** A simulated enclave has a real chain, or a real enclave a simulated chain. */
   'chain_of_another_world',
   'binding_missing',
   'binding_of_another_nonce',

@@ -1,12 +1,16 @@
-/** Availability: a provider that leaves or is away stays connected without jobs. Peers of version 1 ignore the messages. */
+/**
+ * Availability messages: a provider reports that it takes no jobs, and stays connected.
+ *
+ * Coordinators with protocol version 1 ignore these messages.
+ */
 import Type, { type Static } from 'typebox';
 
-/** `leaving`: finishes running jobs. `away`: no jobs, models unloaded. */
+/** `leaving`: finishes running jobs, takes no new ones. `away`: no jobs, models unloaded. */
 export const AVAILABILITY_STATES = ['serving', 'leaving', 'away'] as const;
 export type AvailabilityState = (typeof AVAILABILITY_STATES)[number];
 
 const AWAY_REASONS = [
-  /** By the owner's command. */
+  /** The owner paused the machine. */
   'paused',
   'outside_schedule',
   /** The machine is in use, and the owner permits jobs only while idle. */
@@ -20,10 +24,10 @@ const AWAY_REASONS = [
 ] as const;
 export type AwayReason = (typeof AWAY_REASONS)[number];
 
-/** Also part of `register`. */
+/** Also a member of `register`. */
 export const ReportedAvailabilitySchema = Type.Object({
   state: Type.Enum([...AVAILABILITY_STATES]),
-  /** One of {@link AWAY_REASONS}; newer agents may add reasons. Present while not serving. */
+  /** One of {@link AWAY_REASONS}; newer agents may add reasons. Present unless `serving`. */
   reason: Type.Optional(Type.String({ pattern: '^[a-z0-9_]{1,64}$' })),
   /** Expected return to serving, in milliseconds; absent: unknown. */
   until: Type.Optional(Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 })),

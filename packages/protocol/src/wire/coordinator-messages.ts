@@ -20,72 +20,73 @@ const WelcomeSchema = Type.Object({
   /** base64 of 32 random bytes. */
   nonce: Base64Schema,
   server_time: MillisecondsSchema,
-  /** Accepted receipt versions. Default: 1. */
+  /** Receipt versions that the coordinator accepts. Default: only 1. */
   receipts: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
   /**
-   * Interval of the provider's pings; after two without an answer, the provider reconnects. Absent: no other coordinator takes
-   * over.
+   * Interval at which the provider sends pings. After two pings without an answer, the provider reconnects. Absent outside a
+   * cluster, where no other coordinator could take over.
    */
   heartbeat_ms: Type.Optional(Type.Integer({ minimum: 500, maximum: 60_000 })),
   /** Versions of remote control that the coordinator relays. Absent: none. */
   remote_control_versions: Type.Optional(VersionsSchema),
 });
 
-/** Registration complete, with the current `trust_level`. A `trust` message with details follows. */
+/** Registration is complete. A `trust` message with details follows. */
 const RegisteredSchema = Type.Object({
   type: Type.Literal('registered'),
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
-  /** Bearer token for `GET /v1/providers/me`, valid and secret for this session. */
+  /** Bearer token for `GET /v1/providers/me`, valid during this session. */
   token: Type.Optional(Type.String({ minLength: 16, maxLength: 256, pattern: '^[A-Za-z0-9._~-]+$' })),
 });
 
 const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
 
-/** Place of the provider among the candidates of a sealed request. */
+/** Marks a job as a sealed request of the end-to-end mode. */
 const E2eJobSchema = Type.Object({
   v: Type.Literal(1),
-  /** Index in the context's `recipients`. */
+  /** Index of the provider in the context's `recipients`. */
   recipient: Type.Integer({ minimum: 0, maximum: MAX_E2E_RECIPIENTS - 1 }),
 });
 
-/** An image that the coordinator fetched. */
+/** An image that the coordinator fetched from a URL in the request. */
 const FetchedImageSchema = Type.Object({
   media_type: InputImageTypeSchema,
   bytes: Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGE_BYTES }),
 });
 
-/** Starts a job; request frames with the sealed body follow. */
+/** Starts a job. Request frames with the sealed body follow. */
 export const JobSchema = Type.Object({
   type: Type.Literal('job'),
   context: JobContextSchema,
-  /** HPKE encapsulated key in base64; in end-to-end mode, the encapsulated key of this provider's wrapped key. */
+  /** HPKE encapsulated key in base64. In end-to-end mode, the one of this provider's wrapped key. */
   enc: Base64Schema,
-  /** Size of the plaintext: body and fetched images (end-to-end: the sealed request), so that a receiver can refuse early. */
+  /** Plaintext size of body and fetched images, so that the provider can refuse early. End-to-end: size of the sealed request. */
   request_bytes: Type.Integer({ minimum: 0, maximum: MAX_VISION_REQUEST_BYTES }),
-  /** Plaintext response bytes allowed before the next `credit`; end-to-end, bytes of the sealed answer. */
+  /** Plaintext response bytes that the provider may send before the next `credit`. End-to-end: bytes of the sealed answer. */
   credit: Type.Integer({ minimum: 1 }),
   /**
-   * Present: the client sealed the request, and frames carry its ciphertext and the sealed answer without a second seal.
+   * Present in end-to-end mode. The frames then carry the client's ciphertext and the sealed answer, without a second seal.
    *
    * Sent only to providers that registered `e2e_versions`.
    */
   e2e: Type.Optional(E2eJobSchema),
   /**
-   * Images after the body in the plaintext, one per distinct URL of the body, in order of first appearance.
+   * Images that follow the body in the plaintext: one per distinct URL in the body, in order of first appearance.
    *
    * `overrides.fetched_images` of the context has their hashes.
    */
   fetched_images: Type.Optional(Type.Array(FetchedImageSchema, { minItems: 1, maxItems: MAX_INPUT_IMAGES })),
 });
 
-/** Grants as many further bytes as the client has received. */
+/** Allows the provider to send more bytes, as many as the client received. */
 const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
 
 /**
- * Cancels the job. A stream with output ends here: written output, final frame, `job_completed` with reason `cancelled`.
+ * Cancels a job. A stream with output then ends regularly: the output so far, a final frame, and `job_completed` with finish reason
+ * `cancelled`. Any other job ends with `job_failed`, code `cancelled`.
  *
- * Any other job ends with `job_failed`, code `cancelled`. Credit for the written output precedes this message.
+ * The coordinator first sends credit for the output so far.
  */
 const CancelSchema = Type.Object({ type: Type.Literal('cancel'), job_id: JobIdSchema });
 

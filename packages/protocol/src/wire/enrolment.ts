@@ -1,11 +1,15 @@
-/** Messages for the device enrolment of a Mac. The enrolment profile is bound to the enclave key of the requesting session. */
+/**
+ * Messages with which an agent requests enrolment of its Mac in device management.
+ *
+ * The enrolment profile is bound to the enclave key of the session.
+ */
 import Type, { type Static } from 'typebox';
 import { MillisecondsSchema } from '../ids.js';
 
 /** Provider → coordinator: request to enrol this Mac. */
 export const EnrolmentRequestSchema = Type.Object({ type: Type.Literal('enrolment_request') });
 
-/** Coordinator → provider: address of the profile, which works once. The owner opens the address on this Mac before expiry. */
+/** Coordinator → provider: single-use URL of the enrolment profile. The owner must open it on this Mac before `expires_at`. */
 export const EnrolmentSchema = Type.Object({
   type: Type.Literal('enrolment'),
   url: Type.String({ minLength: 1, maxLength: 2048, pattern: '^https?://[\\x21-\\x7e]+$' }),
@@ -17,10 +21,10 @@ const EnrolmentRefusalSchema = Type.Enum([
   'not_offered',
   /** The provider belongs to no account yet. */
   'not_linked',
-  /** The provider asked too soon after the last request, or the coordinator failed. */
+  /** The last request was too recent, or the coordinator failed. */
   'try_later',
 ]);
 export type EnrolmentRefusal = Static<typeof EnrolmentRefusalSchema>;
 
-/** Coordinator → provider: no enrolment. */
+/** Coordinator → provider: the request was refused. */
 export const EnrolmentRefusedSchema = Type.Object({ type: Type.Literal('enrolment_refused'), reason: EnrolmentRefusalSchema });

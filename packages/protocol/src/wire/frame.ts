@@ -1,13 +1,13 @@
 /**
- * Binary data frames: a header of 24 bytes, then the sealed payload.
+ * Binary WebSocket frames that carry sealed request and response bytes: a header of 24 bytes, then the payload.
  *
  *   offset 0  type    u8   1 = request (coordinator to provider), 2 = response (provider to coordinator)
  *   offset 1  flags   u8   bit 0 = final; every other bit is zero
  *   offset 2  zero    u16  reserved
- * offset 4  seq     u32  big endian, from 0, per direction of a job
+ *   offset 4  seq     u32  big endian, from 0, per direction of a job
  *   offset 8  job     16 bytes of the job's UUID
  *
- * Number and flags are authenticated with the payload (see {@link frameAad}); the key binds the job.
+ * In plain mode, the AEAD authenticates sequence number and flags ({@link frameAad}), and the key is unique to the job.
  */
 import { fromHex, toHex } from '../bytes.js';
 import type { JobId } from '../ids.js';
@@ -20,7 +20,7 @@ export interface Frame {
   readonly final: boolean;
   readonly seq: number;
   readonly jobId: JobId;
-  /** Sealed bytes. A decoded frame shares memory with its message. */
+  /** Sealed bytes. The payload of a decoded frame shares memory with the received message. */
   readonly payload: Uint8Array;
 }
 
@@ -36,12 +36,12 @@ export class FrameError extends Error {
   }
 }
 
-/** Bytes of a frame. Throws {@link FrameError} when the payload is over the cap. */
+/** Encodes a frame. Throws {@link FrameError} if the payload is too large. */
 export function encodeFrame(frame: Frame): Uint8Array {
   return encodeFrameParts(frame, frame.payload);
 }
 
-/** {@link encodeFrame} with the payload in parts, which saves joining ciphertext and tag. */
+/** Like {@link encodeFrame}, with the payload in parts, which avoids a copy to join ciphertext and tag. */
 export function encodeFrameParts(head: Omit<Frame, 'payload'>, ...payload: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of payload) length += part.length;

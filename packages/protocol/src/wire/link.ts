@@ -1,7 +1,7 @@
 /**
- * Messages that link a provider to the account of the owner. The session has already proved the provider's key.
+ * Messages that link a provider to its owner's account.
  *
- * Earnings from before the link are credited to the account.
+ * The session has already proved the provider's enclave key. Earnings from before the link are credited to the account.
  */
 import Type, { type Static } from 'typebox';
 
@@ -16,9 +16,9 @@ export const LinkedSchema = Type.Object({
   account_name: Type.String({ maxLength: 256 }),
 });
 
-/** Why a token is refused. Providers accept other codes too, because newer coordinators may add some. */
+/** Reasons for refusing a token. Providers accept unknown codes, because newer coordinators may add some. */
 const LINK_REFUSALS = [
-  /** Unknown or revoked token. Also sent unprompted when the owner unlinks a connected machine. */
+  /** The token is unknown or revoked. Also sent when the owner unlinks a connected machine. */
   'token_revoked',
   /** The token belongs to another machine. */
   'other_machine',

@@ -1,4 +1,4 @@
-/** Model offers and hardware facts that a provider reports. */
+/** Models and hardware that a provider reports to the coordinator. */
 import Type, { type Static } from 'typebox';
 import { Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
@@ -19,7 +19,7 @@ export const ImageOfferSchema = Type.Object({
 });
 export type ImageOffer = Static<typeof ImageOfferSchema>;
 
-/** Encodings of images in prompts. */
+/** Media types of input images. */
 export const InputImageTypeSchema = Type.Union([
   Type.Literal('image/png'),
   Type.Literal('image/jpeg'),
@@ -28,11 +28,11 @@ export const InputImageTypeSchema = Type.Union([
 ]);
 export type InputImageType = Static<typeof InputImageTypeSchema>;
 
-/** Image input of a text model. A provider with this member also takes `fetched_images` of a job. */
+/** Image input of a text model. Providers that send this member also accept `fetched_images` in a job. */
 export const VisionOfferSchema = Type.Object({
   /** Maximum images per request. */
   max_images: Type.Integer({ minimum: 1, maximum: 64 }),
-  /** Maximum prompt tokens of one image, its begin and end tokens included. */
+  /** Maximum prompt tokens of one image, including its begin and end tokens. */
   max_image_tokens: Type.Integer({ minimum: 1, maximum: MAX_IMAGE_TOKENS }),
 });
 export type VisionOffer = Static<typeof VisionOfferSchema>;
@@ -44,31 +44,31 @@ export const ModelOfferSchema = Type.Object({
   display_name: labelSchema(256),
   /** For example `8bit`. */
   quantization: labelSchema(32),
-  /** Maximum tokens of prompt plus answer; for image models, prompt tokens that the text encoder reads. */
+  /** Maximum tokens of prompt and answer together. For image models: maximum prompt tokens of the text encoder. */
   context_length: Type.Integer({ minimum: 1 }),
   /** Load state. `on_demand`: loaded when a job arrives. Default: `ready`. */
   state: Type.Optional(Type.Union([Type.Literal('ready'), Type.Literal('loading'), Type.Literal('on_demand')])),
   /** Expected load time in milliseconds while not `ready`. */
   load_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
-  /** SHA-256 of the model file, hexadecimal, as reported by the provider. */
+  /** Hexadecimal SHA-256 of the model file, as the provider claims. */
   file_sha256: Type.Optional(Sha256HexSchema),
-  /** Whether the chat template has think sections; absent: unknown. With false, hidden tokens are a violation. */
+  /** Whether the chat template has think sections; absent: unknown. If false, hidden tokens in a receipt are a violation. */
   thinks: Type.Optional(Type.Boolean()),
   /** Required when `model_type` is `image`; image models without this member get no jobs. */
   image: Type.Optional(ImageOfferSchema),
-  /** Text models only. Absent: the model reads no images, and gets no requests with images. */
+  /** Only for text models. Absent: the model does not accept images. */
   vision: Type.Optional(VisionOfferSchema),
 });
 export type ModelOffer = Static<typeof ModelOfferSchema>;
 
-/** Self-reported hardware beyond the attestation statement, for statistics and placement. */
+/** Hardware claims beyond the attestation statement, for statistics and placement. */
 export const HardwareSchema = Type.Object({
   chip_family: labelSchema(64),
   cpu_cores: Type.Integer({ minimum: 1, maximum: 4096 }),
   gpu_cores: Type.Integer({ minimum: 0, maximum: 4096 }),
-  /** Memory bandwidth in GB/s; 0 when not known. */
+  /** Memory bandwidth in GB/s; 0: unknown. */
   bandwidth_gbs: Type.Number({ minimum: 0, maximum: 100_000 }),
-  /** Performance and efficiency cores within `cpu_cores`; absent when unknown. */
+  /** Split of `cpu_cores` into performance and efficiency cores; absent: unknown. */
   performance_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
   efficiency_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
   /** For example `macOS`, `26.1` and `25B78`. */

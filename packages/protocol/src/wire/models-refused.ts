@@ -1,15 +1,15 @@
-/** Message with the model offers that a coordinator rejects. Sent on every change, also with an empty list. */
+/** Message `models_refused`: model offers that the coordinator rejects. Sent on every change, even if the list is empty. */
 import Type, { type Static } from 'typebox';
 
-/** Why an offer is rejected. Providers accept other codes too, because newer coordinators may add some. */
+/** Reasons for rejecting an offer. Providers accept unknown codes, because newer coordinators may add some. */
 const MODEL_REFUSALS = [
-  /** Only catalogued models are served, and this model is not catalogued. */
+  /** The coordinator accepts only models of its catalogue, and this model is not among them. */
   'not_catalogued',
-  /** The catalogue lists file hashes for this model, and the provider has not reported a hash yet. */
+  /** The catalogue requires a file hash for this model, and the provider has not reported one yet. */
   'hash_missing',
-  /** The provider's file matches no catalogued hash. */
+  /** The reported file hash matches none in the catalogue. */
   'hash_differs',
-  /** The catalogue lists the model with another type, such as embedding instead of text. */
+  /** The catalogue has a different type for the model, such as embedding instead of text. */
   'other_type',
 ] as const;
 export type ModelRefusal = (typeof MODEL_REFUSALS)[number];

@@ -1,4 +1,4 @@
-/** Parses control messages. An unknown `type` is no error: receivers ignore and count such messages. */
+/** Parses and validates control messages (JSON text frames). An unknown `type` is not an error: receivers ignore such messages. */
 import type { Static, TSchema } from 'typebox';
 import { lazyValidator } from '../lazy-validator.js';
 import { type CoordinatorMessage, CoordinatorMessageSchemas } from './coordinator-messages.js';

@@ -25,19 +25,19 @@ const RegisterSchema = Type.Object({
   key: SignedStatementSchema,
   hardware: HardwareSchema,
   models: Type.Array(ModelOfferSchema, { maxItems: 64 }),
-  /** Concurrent jobs. */
+  /** Maximum concurrent jobs. */
   slots: Type.Integer({ minimum: 1, maximum: 1024 }),
-  /** Receipt version signed in this session. Default: 1. */
+  /** Version of the receipts that the provider signs in this session. Default: 1. */
   receipt_version: Type.Optional(Type.Union([Type.Literal(1), Type.Literal(2)])),
-  /** Supported versions of the end-to-end profile. Absent: none. */
+  /** Supported versions of the end-to-end mode. Absent: none. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
-  /** Serves jobs of a model that the body names in `models` instead of `model`. Default: false. */
+  /** Whether the agent accepts jobs for a fallback model, which the body names in `models`. Default: false. */
   fallback_models: Type.Optional(Type.Boolean()),
-  /** Serves requests for several choices (`n`). Default: false. */
+  /** Whether the agent accepts requests for several choices (`n`). Default: false. */
   choices: Type.Optional(Type.Boolean()),
-  /** Default: serving. Part of registration, so that a provider that connects while paused gets no job. */
+  /** Default: serving. Included here, so that a provider that connects while paused never gets a job. */
   availability: Type.Optional(ReportedAvailabilitySchema),
-  /** Commands of the owner from the console. Absent: none. */
+  /** Support for remote control from the console. Absent: none. */
   remote_control: Type.Optional(RemoteControlSchema),
 });
 
@@ -46,10 +46,10 @@ const ChallengeAnswerMessageSchema = Type.Object({
   challenge: SignedStatementSchema,
 });
 
-/** New sealing key. Jobs sealed to the previous key still open during a grace period. */
+/** New sealing key. For a grace period, the provider still accepts jobs sealed to the previous key. */
 const KeyUpdateSchema = Type.Object({ type: Type.Literal('key_update'), key: SignedStatementSchema });
 
-/** The whole list of models served from now on. */
+/** Replaces the list of served models. */
 const ModelsSchema = Type.Object({ type: Type.Literal('models'), models: Type.Array(ModelOfferSchema, { maxItems: 64 }) });
 
 /** Current load; sent on changes and as a heartbeat. */
@@ -61,28 +61,28 @@ const LoadSchema = Type.Object({
   /** Latest measured prompt processing rate, tokens per second. */
   prefill_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000_000 })),
   /**
-   * Machine condition, where the agent can read one: placement avoids stressed machines. Absent members keep their last reported
-   * value.
+   * Condition of the machine, because placement avoids stressed machines. Members are absent if unreadable; the last reported value
+   * then stays.
    */
   thermal: Type.Optional(Type.Union([Type.Literal('nominal'), Type.Literal('fair'), Type.Literal('serious'), Type.Literal('critical')])),
   memory_pressure: Type.Optional(Type.Union([Type.Literal('normal'), Type.Literal('warning'), Type.Literal('critical')])),
-  /** `low_battery`: battery below the level for work. */
+  /** `low_battery`: too low to accept jobs. */
   power: Type.Optional(Type.Union([Type.Literal('mains'), Type.Literal('battery'), Type.Literal('low_battery')])),
 });
 
-/** No new jobs; running jobs finish. */
+/** The provider takes no new jobs, and finishes the running ones. */
 const DrainingSchema = Type.Object({ type: Type.Literal('draining') });
 
-/** The body was opened and checked, and the job has been given to the engine. */
+/** The provider opened and checked the body, and passed the job to the engine. */
 const JobAcceptedSchema = Type.Object({ type: Type.Literal('job_accepted'), job_id: JobIdSchema });
 
-/** The engine has worked since the last such message, without output. Shows that a long prompt is in progress. */
+/** Heartbeat during a long prompt: the engine made progress since the last message, but has no output yet. */
 const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'), job_id: JobIdSchema });
 
 const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
 
 /**
- * Sent after the final frame: statements signed by the enclave. End-to-end, `response_sha256` is the receipt's
+ * Response signature and receipt, sent after the final frame. In end-to-end mode, `response_sha256` equals the receipt's
  * `sealed_response_sha256`.
  */
 export const JobCompletedSchema = Type.Object({

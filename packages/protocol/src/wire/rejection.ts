@@ -1,4 +1,8 @@
-/** Reasons why a coordinator ends a session: a code, and for statements also the exact reason. Both reach the owner. */
+/**
+ * Message `rejected`, with which a coordinator ends a session: a code, and the exact reason if a signed statement was rejected.
+ *
+ * The agent shows both to the owner.
+ */
 import Type, { type Static } from 'typebox';
 import { STATEMENT_PROBLEMS } from '../statements/signed-statement.js';
 
@@ -25,13 +29,13 @@ const PROBLEMS = (['attestation', 'challenge', 'key'] as const).flatMap((kind) =
 
 const REJECTION_REASONS = [
   ...PROBLEMS,
-  /** Not JSON, or no own key. */
+  /** The payload is not JSON, or has no public key. */
   'attestation_unreadable',
   'attestation_from_future',
   'attestation_too_old',
-  /** Claims that a software key is in an enclave. */
+  /** The attestation claims that a software key is in an enclave. */
   'attestation_contradiction',
-  /** Contains a name with characters that are unsafe in headers or pages. */
+  /** A name has characters that are unsafe in headers or pages. */
   'attestation_unsafe_text',
   'no_secure_enclave',
   'sip_disabled',
@@ -40,7 +44,7 @@ const REJECTION_REASONS = [
   'challenge_replayed',
   'challenge_unknown',
   'challenge_clock',
-  /** Contradicts the attestation about the enclave. */
+  /** Challenge response and attestation disagree about the enclave. */
   'challenge_contradiction',
   'challenge_unanswered',
   'key_size',

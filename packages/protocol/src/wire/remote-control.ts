@@ -1,6 +1,8 @@
 /**
- * Remote control: an owner changes settings of a linked machine from the console. The coordinator sends one action at a time. The
- * machine validates each action, applies or refuses it, and answers with its resulting settings. The machine's own settings win.
+ * Remote control: the owner of a linked machine changes its settings from the console.
+ *
+ * The coordinator sends one action at a time. The machine applies or refuses the action, and answers with its current settings. A
+ * setting made on the machine takes precedence over the console.
  */
 import Type, { type Static } from 'typebox';
 import { MillisecondsSchema } from '../ids.js';
@@ -9,9 +11,9 @@ import { ModelOfferSchema } from './model-offer.js';
 /** Versions of remote control in this build, newest first. */
 export const REMOTE_CONTROL_VERSIONS: readonly number[] = [1];
 
-/** Longest schedule as text of an owner. */
+/** Maximum length of a schedule as the owner writes it. */
 const MAX_SCHEDULE_LENGTH = 2048;
-/** Space for 64 windows with all their days. */
+/** Maximum length of a normalized schedule: enough for 64 windows with all days. */
 const MAX_WINDOWS_LENGTH = 4096;
 /** Maximum models that {@link MachineSettingsSchema} lists. */
 export const MAX_SETTINGS_MODELS = 64;
@@ -27,12 +29,12 @@ export const RemoteControlSchema = Type.Object({ versions: VersionsSchema, allow
 
 /** Actions on a machine's settings. Machines refuse any other action. */
 export const OwnerActionSchema = Type.Union([
-  /** `until`: null for a pause until `resume`. */
+  /** `until`: end of the pause; null: until `resume`. */
   Type.Object({ kind: Type.Literal('pause'), until: nullable(MillisecondsSchema) }, CLOSED),
   Type.Object({ kind: Type.Literal('resume') }, CLOSED),
   /** `schedule` as in `inference-provider schedule set`; empty: always. */
   Type.Object({ kind: Type.Literal('set_schedule'), schedule: Type.String({ maxLength: MAX_SCHEDULE_LENGTH }) }, CLOSED),
-  /** A model that is on the machine's disk. */
+  /** Starts or stops serving a model that is on the machine's disk. */
   Type.Object({ kind: Type.Literal('set_model'), model: ModelOfferSchema.properties.id, served: Type.Boolean() }, CLOSED),
 ]);
 export type OwnerAction = Static<typeof OwnerActionSchema>;
@@ -40,16 +42,19 @@ export type OwnerAction = Static<typeof OwnerActionSchema>;
 /** Coordinator → provider. Sent only to machines that registered `remote_control`. */
 export const OwnerCommandSchema = Type.Object({
   type: Type.Literal('owner_command'),
-  /** A repeated id changes nothing, and gets the first outcome with current settings. Exceptions: `expired`, `too_many_commands`. */
+  /**
+   * Idempotency key: a repeated command is not applied again, and gets the first outcome with the current settings. Refusals
+   * `expired` and `too_many_commands` are not remembered.
+   */
   command_id: CommandIdSchema,
-  /** By the coordinator's clock. Later, the machine refuses the command. */
+  /** Coordinator's time after which the machine refuses the command. */
   expires_at: MillisecondsSchema,
   /** A newer coordinator may send other kinds, which the machine refuses. {@link OwnerActionSchema} validates the rest. */
   action: Type.Object({ kind: Code }),
 });
 export type OwnerCommand = Static<typeof OwnerCommandSchema>;
 
-/** Why a machine refuses a command. A newer machine may know more. */
+/** Reasons for refusing a command. Newer agents may add reasons. */
 export const OWNER_COMMAND_REFUSALS = [
   /** The owner turned remote control off on the machine. */
   'remote_control_off',
@@ -58,24 +63,24 @@ export const OWNER_COMMAND_REFUSALS = [
   'expired',
   /** More commands than the machine accepts per minute. */
   'too_many_commands',
-  /** Another kind of action, or members that break its schema. */
+  /** The kind of action is unknown, or its members are invalid. */
   'not_supported',
-  /** The owner paused the machine on the machine, and can change the pause only there. */
+  /** The pause was set on the machine itself, and can be changed only there. */
   'paused_on_machine',
-  /** In the past, or more than 30 days ahead. */
+  /** The time is in the past, or more than 30 days ahead. */
   'time_invalid',
   'schedule_invalid',
   /** The settings file on the machine contains an error. */
   'settings_invalid',
-  /** The disk does not accept the change. */
+  /** The change could not be written to disk. */
   'not_stored',
   /** No such model is on the machine's disk. */
   'model_unknown',
   /** The model does not fit into the memory, or its file cannot be read. */
   'model_not_servable',
-  /** A machine serves at least one model. */
+  /** The machine would serve no model. */
   'last_model',
-  /** The models are set on the command line of the agent. */
+  /** The agent's command line sets the models. */
   'models_fixed',
 ] as const;
 export type OwnerCommandRefusal = (typeof OWNER_COMMAND_REFUSALS)[number];
@@ -106,7 +111,7 @@ export const MachineSettingsSchema = Type.Object({
     }),
     { maxItems: MAX_SETTINGS_MODELS },
   ),
-  /** The models are set on the command line of the agent. */
+  /** Whether the agent's command line sets the models, so that the console cannot change them. */
   models_fixed: Type.Boolean(),
 });
 export type MachineSettings = Static<typeof MachineSettingsSchema>;
@@ -118,7 +123,7 @@ export const MachineSettingsMessageSchema = Type.Object({ type: Type.Literal('ma
 export const OwnerCommandResultSchema = Type.Object({
   type: Type.Literal('owner_command_result'),
   command_id: CommandIdSchema,
-  /** One of {@link OWNER_COMMAND_REFUSALS}; null: done. */
+  /** One of {@link OWNER_COMMAND_REFUSALS}; null: the command was applied. */
   refusal: nullable(Code),
   settings: MachineSettingsSchema,
 });

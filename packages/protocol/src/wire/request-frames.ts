@@ -1,16 +1,16 @@
-/** `RequestFrames`: the encoded frames of one request, made when they are sent, so that a large request is not in memory twice. */
+/** `RequestFrames` encodes the frames of one request on demand, so that a large request is not in memory twice. */
 import { concatBytes } from '../bytes.js';
 import { REQUEST_CHUNK_BYTES } from './limits.js';
 
 interface ChunkedFramesOptions {
-  /** Parts of the content, in order. They must not change before the last frame is taken. */
+  /** Content, in order. The bytes must not change before the last frame is taken. */
   readonly content: readonly Uint8Array[];
-  /** Bytes of a frame besides its content. */
+  /** Bytes that `encode` adds to each chunk. */
   readonly overheadBytes: number;
   readonly encode: (chunk: Uint8Array, seq: number, final: boolean) => Uint8Array;
 }
 
-/** Frames in sending order. Each is taken once, also by iterating. */
+/** Frames in sending order. `take` and iteration both consume them. */
 export class RequestFrames implements Iterable<Uint8Array> {
   readonly #make: () => Uint8Array;
   #count: number;
@@ -22,7 +22,7 @@ export class RequestFrames implements Iterable<Uint8Array> {
     this.#make = make;
   }
 
-  /** Frames with up to `REQUEST_CHUNK_BYTES` of the content each. Empty content is one final frame. */
+  /** Splits content into frames of up to `REQUEST_CHUNK_BYTES`. Empty content becomes one final frame. */
   static chunked({ content, overheadBytes, encode }: ChunkedFramesOptions): RequestFrames {
     const contentBytes = content.reduce((sum, { length }) => sum + length, 0);
     const count = Math.max(1, Math.ceil(contentBytes / REQUEST_CHUNK_BYTES));
@@ -34,19 +34,19 @@ export class RequestFrames implements Iterable<Uint8Array> {
     });
   }
 
-  /** Frames that are encoded already. */
+  /** Wraps frames that are already encoded. */
   static encoded(frames: readonly Uint8Array[]): RequestFrames {
     const bytes = frames.reduce((sum, { length }) => sum + length, 0);
     const left = frames.values();
     return new RequestFrames(frames.length, bytes, () => left.next().value as Uint8Array);
   }
 
-  /** Number of frames that are left. */
+  /** Number of remaining frames. */
   get count(): number {
     return this.#count;
   }
 
-  /** Encoded bytes of these frames. */
+  /** Encoded size of the remaining frames. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -65,7 +65,7 @@ export class RequestFrames implements Iterable<Uint8Array> {
   }
 }
 
-/** Function that returns the next chunk. A chunk within one part shares its memory. */
+/** Returns a function that returns the next chunk. A chunk within one part is a view, not a copy. */
 function chunkReader(parts: readonly Uint8Array[]): () => Uint8Array {
   let index = 0;
   let offset = 0;

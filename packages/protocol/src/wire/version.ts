@@ -1,15 +1,15 @@
-/** Version negotiation. The provider lists its versions in the first message; the coordinator picks the newest common version. */
+/** Version negotiation. The provider lists its versions in `hello`; the coordinator chooses the newest common version. */
 
-/** First version in which providers announce leaving or away and refuse jobs with `away`. */
+/** First version in which providers send `availability` messages and refuse jobs with `away`. */
 export const AVAILABILITY_VERSION = 2;
 
 /** Protocol versions of this build, newest first. */
 export const PROTOCOL_VERSIONS: readonly number[] = [AVAILABILITY_VERSION, 1];
 
-/** Receipt versions of this build, newest first. Each side lists its own; a silent side knows version 1 only. */
+/** Receipt versions of this build, newest first. */
 export const RECEIPT_VERSIONS: readonly (1 | 2)[] = [2, 1];
 
-/** Newest receipt version in all lists. */
+/** Newest receipt version in all lists. A missing list means version 1 only. */
 export function commonReceiptVersion(...known: readonly (readonly number[] | undefined)[]): 1 | 2 {
   return RECEIPT_VERSIONS.find((version) => known.every((versions = [1]) => versions.includes(version))) ?? 1;
 }

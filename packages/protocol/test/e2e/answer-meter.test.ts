@@ -1,4 +1,4 @@
-/** The coordinator's meter of a sealed answer, for every split of its bytes. */
+/** `E2eAnswerMeter`, for every division of the answer's bytes into chunks. */
 import { expect, test } from 'vitest';
 import { e2eKeyPair, generateSealingKeyPair, keyIdOf, nodeE2eCrypto } from '../../src/crypto/index.js';
 import {

@@ -41,7 +41,7 @@ function mutationsOf(bytes: Uint8Array): fc.Arbitrary<Uint8Array> {
 
 const inputsFrom = (bytes: Uint8Array) => fc.oneof(fc.uint8Array({ maxLength: 200 }), mutationsOf(bytes));
 
-/** Result, or code of the refusal. Any other error fails the test. */
+/** Result, or error code. Errors other than E2eError fail the test. */
 function outcomeOf(act: () => unknown): unknown {
   try {
     return act();
@@ -64,7 +64,7 @@ describe('arbitrary bytes', () => {
         expect(pieces).toEqual(whole);
         if (typeof whole === 'string') return;
         const opened = outcomeOf(() => openAs(recipients, bytes, 0));
-        // Bytes of the other candidate's wrapped key may differ; everything that this candidate reads may not.
+        // Changes to the other candidate's wrapped key are not detected, because this candidate does not read it.
         if (typeof opened !== 'string') expect((opened as { body: Uint8Array }).body).toEqual(body);
       }),
       options,
@@ -95,7 +95,7 @@ describe('arbitrary bytes', () => {
           for (let at = 0; at < bytes.length; at += size) meter.push(bytes.subarray(at, at + size));
           return meter.end();
         });
-        // Inserted keep-alives, which nobody hashes, are the only accepted change.
+        // Inserted keep-alives, which are not hashed, are the only accepted change.
         if (opened === undefined) expect(opener.sealedSha256).toBe(meter.sealedSha256);
         if (opened === undefined) expect((bytes.length - answer.length) % 4).toBe(0);
       }),

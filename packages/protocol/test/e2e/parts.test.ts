@@ -6,7 +6,7 @@ import { refuses } from './samples.js';
 
 const limits = { head: 100, body: 1_000_000, image: 1000, proof: 100 };
 
-/** Header of a part with numbers that no writer would produce. */
+/** Part header with arbitrary values. */
 function rawPart(kind: number, length: number, ...bytes: readonly Uint8Array[]): Uint8Array {
   return concatBytes(Uint8Array.of(kind, length >>> 24, length >>> 16, length >>> 8, length), ...bytes);
 }

@@ -1,4 +1,4 @@
-/** Recipients, contexts and whole sealed exchanges for tests of the end-to-end profile. */
+/** Sample recipients, contexts and complete exchanges for tests of the end-to-end mode. */
 
 import { expect } from 'vitest';
 import { concatBytes, utf8 } from '../../src/bytes.js';
@@ -75,7 +75,7 @@ export function sealAnswer(sealer: E2eAnswerSealer, bodies: readonly Uint8Array[
   return { pieces: [...pieces, sealer.finish(proof)], sealedSha256 };
 }
 
-/** All parts of an answer that arrives in such pieces. */
+/** Parts of an answer, pushed in pieces. */
 export function openAll(opener: E2eAnswerOpener, pieces: readonly Uint8Array[]): E2ePart[] {
   const parts = pieces.flatMap((piece) => opener.push(piece).parts);
   opener.end();

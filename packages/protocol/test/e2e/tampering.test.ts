@@ -1,4 +1,4 @@
-/** Every alteration of a sealed request or answer is refused, with a stable code. */
+/** Every change to a sealed request or answer is rejected with a stable error code. */
 
 import { describe, expect, test } from 'vitest';
 import { concatBytes, equalBytes, fromHex, toHex, utf8 } from '../../src/bytes.js';
@@ -24,7 +24,7 @@ const sealed = sealTo(recipients);
 const header = parseE2eRequest(sealed.bytes);
 const candidate = (index: number, of: SealedE2eRequest = sealed): E2eCandidate => of.candidates[index] as E2eCandidate;
 
-/** Code of the refusal, or null. */
+/** Error code, or null. */
 function codeOf(act: () => unknown): E2eErrorCode | null {
   try {
     act();
@@ -35,7 +35,7 @@ function codeOf(act: () => unknown): E2eErrorCode | null {
   }
 }
 
-/** The same request with other context bytes. */
+/** The request with changed context bytes. */
 function withContext(context: JsonValue): Uint8Array {
   const bytes = canonicalJsonBytes(context);
   return concatBytes(
@@ -46,7 +46,7 @@ function withContext(context: JsonValue): Uint8Array {
   );
 }
 
-/** Frames of sealed bytes, with their headers. */
+/** Splits sealed bytes into frames, including headers. */
 function framesOf(bytes: Uint8Array): Uint8Array[] {
   const frames: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += (frames.at(-1) as Uint8Array).length) {
@@ -60,7 +60,7 @@ describe('a sealed request', () => {
   test('is refused with any bit changed', () => {
     for (let byte = 0; byte < sealed.bytes.length; byte++) {
       const altered = withFlippedBit(sealed.bytes, byte, random.below(8));
-      // Another candidate's wrapped key does not concern this one, but the commitments and frames do.
+      // This candidate does not read another candidate's wrapped key, but does read commitment and frames.
       const others = header.headerBytes - 32 - 2 * 88;
       const index = byte >= others && byte < others + 88 ? 1 : byte >= others + 88 && byte < others + 176 ? 2 : 0;
       expect(
@@ -178,7 +178,7 @@ describe('a sealed request', () => {
   });
 
   test('with two data keys opens for one candidate only, for either commitment', () => {
-    // A forger knows the context and the recipients; nothing else is secret before sealing.
+    // An attacker knows the context and the recipients.
     const contextHash = sha256(sealed.contextBytes);
     const info = concatBytes(utf8('inference/e2e/v1\0'), contextHash);
     const keys = [random.bytes(32), random.bytes(32), random.bytes(32)] as const;

@@ -10,7 +10,7 @@ import { answerHead, body, joined, openAll, openAs, proof, recipientsOf, sealAns
 import * as second from './second-implementation.js';
 import { buildVectors } from './vectors.js';
 
-/** Bytes in hexadecimal, or length and hash of long ones. */
+/** Hexadecimal bytes; for long values, length and hash. */
 type Printed = string | { readonly length: number; readonly sha256: string };
 
 interface Vectors {

@@ -29,7 +29,7 @@ import { formatNoteKey, formatSignedNote, signNote } from '../../src/log/signed-
 import { withFlippedBit } from '../seeded-random.js';
 import { proof } from './samples.js';
 
-/** 32 bytes named by a text, so that the keys need no list. */
+/** 32 bytes derived from a text. */
 const secretOf = (name: string): Uint8Array => sha256(utf8(`inference e2e vectors: ${name}`));
 
 interface Exchange {
@@ -102,14 +102,14 @@ const PLAIN: Exchange = {
   ],
 };
 
-/** Bytes above this length are given by their SHA-256 and length only. */
+/** Longer values are represented by SHA-256 and length. */
 const MAX_PRINTED_BYTES = 4096;
 
 function printed(bytes: Uint8Array): object | string {
   return bytes.length <= MAX_PRINTED_BYTES ? toHex(bytes) : { length: bytes.length, sha256: sha256Hex(bytes) };
 }
 
-/** Crypto whose random values are given, in the order in which the profile draws them. */
+/** Crypto with fixed random values, in the order in which the implementation draws them. */
 function fixedCrypto(random: readonly Uint8Array[], ephemerals: readonly Uint8Array[]): E2eCrypto {
   const values = [...random];
   const pairs = [...ephemerals];

@@ -1,4 +1,4 @@
-/** A log in memory for tests, with its key, witnesses and tiles. */
+/** In-memory transparency log for tests, with key, witnesses and tiles. */
 import { ed25519KeyPairFrom, sha256 } from '../../src/crypto/index.js';
 import {
   checkpointText,
@@ -34,7 +34,7 @@ export class TestSigner {
     return formatNoteKey(sha256, this.key);
   }
 
-  /** Signatures of a text; a log adds its signed time. */
+  /** Signatures of a text. For the log, includes its cosignature. */
   sign(text: string, timeMs: number): NoteSignature[] {
     const keys = this.key.type === 'ed25519' ? [this.key, timeKey(this.key)] : [this.key];
     return keys.map((key) => signNote(sha256, key, this.#sign, text, Math.floor(timeMs / 1000)));

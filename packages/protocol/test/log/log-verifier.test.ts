@@ -40,7 +40,7 @@ function verifierOf(source: TestLog, policy: Partial<LogPolicy> = {}, readTile =
 async function storedAt(size: number, timeMs: number): Promise<StoredCheckpoint> {
   const verdict = await verifierOf(log).verifyCheckpoint(log.checkpoint(size, timeMs), null, timeMs);
   if (!verdict.ok) throw new Error(verdict.reason);
-  // As after a restart of the client.
+  // Simulates a restart of the client.
   return JSON.parse(JSON.stringify(verdict.stored)) as StoredCheckpoint;
 }
 

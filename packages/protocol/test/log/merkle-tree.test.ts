@@ -22,7 +22,7 @@ import {
 } from '../../src/index.js';
 import { naiveConsistency, naivePath, naiveRoot } from './naive-merkle-tree.js';
 
-/** Leaves and roots of the tests of certificate-transparency (merkle_tree_test.cc). */
+/** Leaves and roots from the tests of certificate-transparency (merkle_tree_test.cc). */
 const CT_LEAVES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'].map(fromHex);
 const CT_ROOTS = [
   'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
@@ -35,7 +35,7 @@ const CT_ROOTS = [
   'ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c',
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ];
-/** Inclusion proofs of the same tests: index, size, hashes. */
+/** Inclusion proofs from the same tests: index, size, hashes. */
 const CT_PATHS: readonly (readonly [number, number, readonly string[]])[] = [
   [0, 1, []],
   [
@@ -186,7 +186,7 @@ describe('tiles', () => {
   });
 });
 
-/** Subtrees over hashes in place of entries. */
+/** Subtrees of a tree whose leaf hashes are given. */
 function subtreesOfHashes(hashes: readonly Uint8Array[]): ReadSubtree {
   const read: ReadSubtree = async (level, index) => {
     if (level === 0) return hashes[index] as Uint8Array;

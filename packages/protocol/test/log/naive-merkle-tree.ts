@@ -1,4 +1,4 @@
-/** Merkle trees straight from the recursive definitions of RFC 6962 section 2.1, as the reference of other implementations. */
+/** Reference implementation of Merkle trees: the recursive definitions of RFC 6962 section 2.1. */
 import { createHash } from 'node:crypto';
 
 function hash(...parts: readonly Uint8Array[]): Uint8Array {

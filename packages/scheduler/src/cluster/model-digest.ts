@@ -1,18 +1,22 @@
-/** Digest of one model, which coordinators publish to peers: counts and a few throughput classes instead of every provider. */
+/**
+ * `ModelDigest` summarizes one coordinator's providers of one model: slot counts, queue length and a few throughput classes.
+ *
+ * Coordinators of a cluster publish digests to each other, and `chooseOwner` compares them. Includes the encoding and validation.
+ */
 import { type CostModel, costOf, type Work } from '../cost/job-cost.js';
 import { isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';
 import type { ProviderPool } from '../pool/provider-pool.js';
 
-/** Available providers of similar cost, under their current load. */
+/** Available providers of similar cost. All values include the load of the running jobs. */
 export interface ThroughputClass {
-  /** The providers would first load the model; `waitMs` includes the load. */
+  /** The providers must load the model first; `waitMs` includes the load time. */
   readonly isCold: boolean;
   readonly freeSlots: number;
   /** Free slots and slots in use. */
   readonly totalSlots: number;
   /** Free slots of providers with trust level `hardware`. */
   readonly trustedFreeSlots: number;
-  /** Rates of one more job beside the running jobs, in tokens per second. */
+  /** Rates that one additional job would get, in tokens per second. */
   readonly prefillTps: number;
   readonly decodeTps: number;
   /** Time before the prompt is computed, in milliseconds. */
@@ -22,7 +26,7 @@ export interface ThroughputClass {
 }
 
 export interface ModelDigest {
-  /** Providers that take jobs, now or soon. */
+  /** Providers that take jobs now, or after a temporary state such as full slots. */
   readonly serving: number;
   /** Slots of serving providers that have the model in memory or are loading it. */
   readonly totalSlots: number;
@@ -40,7 +44,7 @@ export interface ModelDigest {
   readonly maxContextTokens: number | null;
   /** As `<width>x<height>`; empty for text and embedding models. */
   readonly imageSizes: readonly string[];
-  /** Loaded classes, then cold classes; the cheapest first. */
+  /** Loaded classes first, then cold classes; each group by ascending cost. */
   readonly classes: readonly ThroughputClass[];
 }
 
@@ -60,7 +64,7 @@ export const EMPTY_DIGEST: ModelDigest = {
   classes: [],
 };
 
-/** Facts of a model that its pool does not contain. */
+/** Facts for a digest that the provider pool does not contain. */
 export interface DigestContext {
   readonly queueLength: number;
   readonly meanServiceMs: number | null;
@@ -92,9 +96,9 @@ export const MAX_IMAGE_SIZES = 64;
 const VERSION = 1;
 const MAX_COLD_CLASSES = 4;
 const MAX_LOADED_CLASSES = MAX_CLASSES - MAX_COLD_CLASSES;
-/** Maximum ratio of costs in the first class; each further class is wider by this factor. */
+/** Maximum ratio of the highest to the lowest cost in the first class. The ratio grows by this factor with each further class. */
 const CLASS_WIDTH = 1.05;
-/** Request by which groups are ordered. */
+/** Request whose cost orders and classifies the groups. */
 const TYPICAL_WORK: Work = { promptTokens: 500, completionTokens: 400 };
 const MAX_COUNT = 100_000_000;
 const MAX_TIME_MS = 1_000_000_000;
@@ -104,7 +108,7 @@ const IMAGE_SIZE = /^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$/;
 const MEMBERS = 13;
 const CLASS_MEMBERS = 8;
 
-/** Digest of a refreshed pool. */
+/** Summarizes a pool. Call `refresh` on the pool first. */
 export function digestOf<S>(pool: ProviderPool<S>, { queueLength, meanServiceMs, imageSizes }: DigestContext): ModelDigest {
   const loaded: PricedGroup[] = [];
   const cold: PricedGroup[] = [];
@@ -134,7 +138,7 @@ export function classCostMs(one: ThroughputClass, work: Work): number {
   return costOf(costModelOfClass(one), work);
 }
 
-/** Compact JSON: arrays without member names. */
+/** Encodes as JSON arrays without member names, to keep digests short. */
 export function encodeDigest(digest: ModelDigest): string {
   const { serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength } = digest;
   const counts = [serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength];
@@ -151,7 +155,7 @@ export function encodeDigest(digest: ModelDigest): string {
   return JSON.stringify([VERSION, ...counts, digest.meanServiceMs, digest.maxContextTokens, digest.imageSizes, classes]);
 }
 
-/** Decodes a peer's digest; every member is validated. */
+/** Decodes and validates a peer's digest. */
 export function decodeDigest(text: string): DecodedDigest {
   if (text.length > MAX_DIGEST_CHARS) return rejectDigest('too_long');
   let value: unknown;
@@ -202,7 +206,7 @@ interface PricedGroup {
   readonly trustedFreeSlots: number;
 }
 
-/** Cost of a group. Unproven providers appear dearer by `unprovenFactor`, as in placement. */
+/** Computes a group's slots and cost. The cost of unproven providers is multiplied by `unprovenFactor`, as in placement. */
 function pricedGroup<S>(group: OpenGroup<S>, unprovenFactor: number): PricedGroup {
   const factor = isUnprovenGroup(group) ? unprovenFactor : 1;
   const { waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs } = group.costModel;
@@ -234,7 +238,7 @@ function classesOf(groups: PricedGroup[], isCold: boolean, max: number): Through
   return classes;
 }
 
-/** Class of several groups: mean cost, weighted by free slots. */
+/** Merges groups into one class. Rates, wait and penalty are means weighted by free slots. */
 function mergeGroups(groups: readonly PricedGroup[], isCold: boolean): ThroughputClass {
   const freeSlots = sumOf(groups, (one) => one.freeSlots);
   const mean = (value: (costModel: CostModel) => number): number =>

@@ -1,4 +1,8 @@
-/** `chooseOwner` chooses the coordinator to ask for a slot. Digests may be stale, so the asked owner decides. */
+/**
+ * `chooseOwner` chooses which coordinator of a cluster to ask for a slot on one of its providers.
+ *
+ * An owner is the coordinator that holds a provider's connection. Digests may be stale, so the asked owner may still decline.
+ */
 import type { TrustLevel } from '@inference/protocol';
 import type { Work } from '../cost/job-cost.js';
 import { comparedWork, nearTieMs, type SortCriterion, withCachedPrefix } from '../placement/schedule.js';
@@ -8,17 +12,17 @@ import type { OwnerId, OwnerState } from './owner-digests.js';
 
 export interface OwnerRequest {
   readonly work: Work;
-  /** Input and output tokens; 0: unknown. */
+  /** Required context length, input and output, in tokens; 0: unknown. */
   readonly contextTokens: number;
   /** As `<width>x<height>`; null: no image. */
   readonly imageSize: string | null;
   /** Minimum trust level. Null: any. */
   readonly trustFloor: TrustLevel | null;
-  /** Owners not to ask again. The request may still queue there. */
+  /** Owners that already declined a slot. The request may still queue there. */
   readonly excludedOwners: ReadonlySet<OwnerId>;
-  /** Number of each owner's providers that failed this job. */
+  /** Number of providers that failed this job, by owner. */
   readonly excludedProviders: ReadonlyMap<OwnerId, number>;
-  /** The client's criterion. Left out or null: estimated completion. */
+  /** Sort criterion of the client's routing preferences. Absent or null: estimated completion time. */
   readonly sort?: SortCriterion | null;
   /** Owner of a provider that probably has a cached prefix of the prompt. */
   readonly prefix: OwnerPrefix | null;
@@ -34,27 +38,27 @@ export type OwnerChoice =
   | {
       readonly kind: 'ask';
       readonly owner: OwnerId;
-      /** Class of the owner's digest from which the slot is expected. */
+      /** Index of the throughput class, in the owner's digest, that should provide the slot. */
       readonly classIndex: number;
-      /** The owner must not start a load for this request. */
+      /** The owner must not load the model for this request. */
       readonly loadedOnly: boolean;
-      /** Expected wait in all queues together, in milliseconds; null: unknown. */
+      /** Estimated queue wait across all owners, in milliseconds; null: unknown. */
       readonly expectedWaitMs: number | null;
       readonly why: 'prefix' | 'local' | 'cheapest' | 'near_tie';
     }
-  /** No free slot. `owners`: peers to queue at, besides the own queue. */
+  /** No owner has a free slot. `owners`: peers to queue at, in addition to the local queue. */
   | { readonly kind: 'queue'; readonly owners: readonly OwnerId[]; readonly expectedWaitMs: number | null }
   /** Waiting would not help. */
   | { readonly kind: 'none'; readonly reason: NoOwnerReason };
 
 export type NoOwnerReason = 'none_routable' | 'context_too_long' | 'no_such_image_size' | 'below_trust_floor' | 'all_failed';
 
-/** Silence after which a peer counts as dead, in milliseconds. */
+/** Time without a message after which a peer is considered dead, in milliseconds. */
 export const PEER_SILENCE_MS = 3000;
-/** Peers that a request queues at, besides the own queue. */
+/** Peers that a request queues at, in addition to the local queue. */
 export const MAX_QUEUE_OWNERS = 2;
 
-/** `now` in milliseconds; `random` gives numbers in [0, 1). */
+/** `digests`: digests of one model, including the digest of `self`. `now` in milliseconds; `random` returns numbers in [0, 1). */
 export function chooseOwner(
   digests: ReadonlyMap<OwnerId, OwnerState>,
   request: OwnerRequest,
@@ -63,11 +67,11 @@ export function chooseOwner(
   random: () => number,
   constants: SchedulerConstants = DEFAULT_CONSTANTS,
 ): OwnerChoice {
-  const serving: Serving[] = [];
+  const serving: ServingOwner[] = [];
   let refusal: NoOwnerReason = 'none_routable';
   for (const [owner, state] of digests) {
     if (owner !== self && now - state.heardAt > PEER_SILENCE_MS) continue;
-    const reason = unsuitable(owner, state.digest, request);
+    const reason = unsuitableReason(owner, state.digest, request);
     if (reason === null) serving.push({ owner, state });
     else if (refusal === 'none_routable') refusal = reason;
   }
@@ -95,7 +99,7 @@ export function chooseOwner(
   return ask(drawn, near.length === 1 ? 'cheapest' : 'near_tie');
 }
 
-interface Serving {
+interface ServingOwner {
   readonly owner: OwnerId;
   readonly state: OwnerState;
 }
@@ -104,13 +108,13 @@ interface Candidate {
   readonly owner: OwnerId;
   readonly classIndex: number;
   readonly throughput: ThroughputClass;
-  /** Own placements since the digest are subtracted. */
+  /** Free slots of the class, less the slots requested since the digest. */
   readonly freeSlots: number;
   readonly costMs: number;
 }
 
-/** Why waiting for the owner would not help, or null. */
-function unsuitable(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
+/** Reason why the owner cannot serve the request even after a wait; null: it can. */
+function unsuitableReason(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
   if (digest.serving === 0) return 'none_routable';
   if ((digest.maxContextTokens ?? 0) < request.contextTokens) return 'context_too_long';
   if (request.imageSize !== null && !digest.imageSizes.includes(request.imageSize)) return 'no_such_image_size';
@@ -119,9 +123,9 @@ function unsuitable(owner: OwnerId, digest: ModelDigest, request: OwnerRequest):
   return (request.excludedProviders.get(owner) ?? 0) >= digest.serving ? 'all_failed' : null;
 }
 
-/** Classes with a free slot for the request. */
+/** Throughput classes with a free slot for the request. */
 function candidatesOf(
-  serving: readonly Serving[],
+  serving: readonly ServingOwner[],
   request: OwnerRequest,
   expectedWaitMs: number | null,
   constants: SchedulerConstants,
@@ -142,7 +146,7 @@ function candidatesOf(
   return candidates;
 }
 
-/** Whether a request may load the model, by the rule of placement within one coordinator. */
+/** Whether the request may make a provider load the model. Same rule as `mayLoad` in `schedule.ts`. */
 function mayLoad(
   { serving, cold, loading }: ModelDigest,
   { waitMs }: ThroughputClass,
@@ -153,7 +157,7 @@ function mayLoad(
   return (expectedWaitMs ?? Number.POSITIVE_INFINITY) >= waitMs;
 }
 
-/** The cheapest class of the owner with a cached prefix; null if too expensive despite the prefix. */
+/** The cheapest loaded class of the owner with the cached prefix; null if its cost exceeds `limitMs` even with the prefix. */
 function warmCandidate(
   candidates: readonly Candidate[],
   request: OwnerRequest,
@@ -175,9 +179,9 @@ function warmCandidate(
   return warm;
 }
 
-/** Draws peers in proportion to their slots, so that requests of all coordinators spread over all slots. */
-function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, self: OwnerId, random: () => number): OwnerId[] {
-  const slotsOf = ({ state }: Serving): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
+/** Draws peers at random, weighted by slots, so that queued requests of all coordinators spread evenly. */
+function queueOwners(serving: readonly ServingOwner[], { trustFloor }: OwnerRequest, self: OwnerId, random: () => number): OwnerId[] {
+  const slotsOf = ({ state }: ServingOwner): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
   const peers = serving.filter(({ owner }) => owner !== self);
   const drawn: OwnerId[] = [];
   while (drawn.length < MAX_QUEUE_OWNERS && peers.length > 0) {
@@ -187,7 +191,7 @@ function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, 
   return drawn;
 }
 
-/** Index of an item, drawn in proportion to the weights; the last index if all weights are 0. */
+/** Index of a random item, weighted by `weightOf`; the last index if all weights are 0. */
 function drawIndex<T>(items: readonly T[], weightOf: (item: T) => number, random: () => number): number {
   let total = 0;
   for (const item of items) total += weightOf(item);
@@ -199,8 +203,8 @@ function drawIndex<T>(items: readonly T[], weightOf: (item: T) => number, random
   return items.length - 1;
 }
 
-/** Expected wait of a new request in all queues together, in milliseconds; null: unknown. */
-function expectedWait(serving: readonly Serving[]): number | null {
+/** Estimated queue wait of a new request across all owners, in milliseconds; null: unknown. */
+function expectedWait(serving: readonly ServingOwner[]): number | null {
   let [waiting, slots, weightedMs, measuredSlots] = [0, 0, 0, 0];
   for (const { state } of serving) {
     const { queueLength, totalSlots, meanServiceMs } = state.digest;

@@ -1,25 +1,29 @@
-/** `OwnerDigests` stores each coordinator's latest digest per model, with own placements that no digest counts yet. */
+/**
+ * `OwnerDigests` stores the latest digest of each model from each coordinator, as input for `chooseOwner`.
+ *
+ * The store also counts slots requested since each digest, so that concurrent requests do not choose the same free slot.
+ */
 import { decodeDigest, EMPTY_DIGEST, type ModelDigest } from './model-digest.js';
 
-/** Id of an owning coordinator. */
+/** Id of an owning coordinator, which holds providers' connections and alone places jobs on them. */
 export type OwnerId = string;
 
-/** Input of `chooseOwner` for one coordinator. */
+/** One coordinator's digest of a model, with the slots requested since. */
 export interface OwnerState {
   readonly digest: ModelDigest;
-  /** Slots per class that this coordinator took or requested since the digest. */
+  /** Slots that the local coordinator requested or received since the digest, by class index. */
   readonly taken: readonly number[];
-  /** Time of the coordinator's last message, in milliseconds; infinite for the own digest. */
+  /** Time of the coordinator's last message, in milliseconds; Infinity for the local digest. */
   readonly heardAt: number;
 }
 
 class StoredState implements OwnerState {
   readonly #owner: Owner;
-  /** Encoded until first read, because most published digests are never read. */
+  /** Decoded at the first read, because most published digests are never read. */
   #digest: ModelDigest | string;
   sequence: number;
   taken: number[] = [];
-  /** Requested slots without a reply yet. */
+  /** Slot requests without a reply. */
   readonly pending = new Set<PendingRequest>();
 
   constructor(owner: Owner, digest: ModelDigest | string, sequence: number) {
@@ -80,13 +84,13 @@ export class OwnerDigests {
     return true;
   }
 
-  /** Records a sign of life of an owner. `now` in milliseconds. */
+  /** Records that an owner sent a message. `now` in milliseconds. */
   heard(owner: OwnerId, now: number): void {
     const known = this.#owners.get(owner);
     if (known !== undefined) known.heardAt = now;
   }
 
-  /** Forgets an owner, or its digest of one model. */
+  /** Removes an owner, or only its digest of one model. */
   remove(owner: OwnerId, model: string | null = null): void {
     const known = this.#owners.get(owner);
     if (known === undefined) return;
@@ -105,9 +109,9 @@ export class OwnerDigests {
   }
 
   /**
-   * Subtracts a requested slot until the next digest after the reply.
+   * Marks a requested slot as taken until the first digest after the reply.
    *
-   * @returns Function to call on the reply, before its digest is stored.
+   * @returns Function to call on the reply, before the reply's digest is stored.
    */
   ask(owner: OwnerId, model: string, classIndex: number): () => void {
     const known = this.#models.get(model)?.get(owner);

@@ -1,4 +1,4 @@
-/** `OwnerPrefixes` maps prompt-prefix hashes, published by owning coordinators, to the owner whose provider cached the prefix. */
+/** `OwnerPrefixes` caches which coordinator's provider last served each prompt prefix. Coordinators publish the hashes. */
 import { BoundedMap } from '../bounded-map.js';
 import { PREFIX_LIFETIME_MS, type PromptPrefix } from '../placement/prefix-affinity.js';
 import type { OwnerPrefix } from './owner-choice.js';
@@ -18,13 +18,13 @@ export class OwnerPrefixes {
     return this.#prefixes.size;
   }
 
-  /** Records prefixes of a prompt that a provider of the owner answered. `now` in milliseconds. */
+  /** Records the prefixes of a prompt that one of the owner's providers answered. `now` in milliseconds. */
   record(hashes: Iterable<number>, owner: OwnerId, now: number): void {
     const published = { owner, at: now };
     for (const hash of hashes) this.#prefixes.set(hash, published);
   }
 
-  /** Latest owner of the longest known prefix. `promptPrefixes`: the shortest first. */
+  /** Latest owner of the longest known prefix. `promptPrefixes` start with the shortest. */
   find(promptPrefixes: readonly PromptPrefix[], now: number): OwnerPrefix | null {
     for (let index = promptPrefixes.length - 1; index >= 0; index--) {
       const { hash, tokens } = promptPrefixes[index] as PromptPrefix;

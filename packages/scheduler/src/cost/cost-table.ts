@@ -1,4 +1,4 @@
-/** `CostTable` stores cost coefficients of groups in typed arrays, because every placement reads all coefficients. */
+/** `CostTable` stores the cost coefficients of provider groups in typed arrays: every placement scans all rows. */
 import { type CostModel, costCoefficients, type Work } from './job-cost.js';
 
 const INITIAL_ROWS = 16;
@@ -8,7 +8,6 @@ export class CostTable {
   #promptMs = new Float64Array(INITIAL_ROWS);
   #completionMs = new Float64Array(INITIAL_ROWS);
 
-  /** Writes the row of a group. */
   set(row: number, costModel: CostModel): void {
     if (row >= this.#fixedMs.length) this.#grow();
     const { fixedMs, promptMs, completionMs } = costCoefficients(costModel);
@@ -17,7 +16,7 @@ export class CostTable {
     this.#completionMs[row] = completionMs;
   }
 
-  /** Visits every row below `rows` whose cost is at most `limit()`, in milliseconds. */
+  /** Visits the first `rows` rows with a cost of at most `limit()` milliseconds. `visit` may lower the limit. */
   forEachUpTo(rows: number, work: Work, limit: () => number, visit: (row: number, costMs: number) => void): void {
     const { promptTokens, completionTokens } = work;
     const [fixed, prompt, completion] = [this.#fixedMs, this.#promptMs, this.#completionMs];

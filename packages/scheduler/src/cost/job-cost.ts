@@ -1,14 +1,18 @@
-/** Cost of a request on a provider. Rates are rounded to steps, so that many providers share one estimate. */
+/**
+ * Cost of a request on a provider: weighted expected latency plus penalties, in milliseconds. Placement prefers low costs.
+ *
+ * Rates and load times are rounded to logarithmic steps, so that similar providers form one group with one estimate.
+ */
 
 import type { ProviderFacts } from '../eligibility.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
 import { type ModelLoad, READY_LOAD, remainingLoadMs } from './model-load.js';
 
-/** Rates of one provider with one model for a job without concurrent jobs, in tokens per second. */
+/** Rates of one provider and model without concurrent jobs, in tokens per second. */
 export interface ThroughputEstimate {
   readonly prefillTps: number;
   readonly decodeTps: number;
-  /** Jobs measured; 0: estimated from the hardware. */
+  /** Number of measured jobs; 0: estimated from the hardware. */
   readonly samples: number;
 }
 
@@ -18,23 +22,23 @@ export interface Work {
   readonly completionTokens: number;
 }
 
-/** All inputs of an estimate: equal traits, equal estimates. */
+/** Everything that determines a provider's cost. Providers with equal traits share a group. */
 export interface Traits {
   readonly prefillTps: number;
   readonly decodeTps: number;
   readonly activeJobs: number;
   readonly failures: number;
-  /** Hot, on battery or short of memory: the provider may slow down. */
+  /** The machine is hot, on battery or short of memory, so it may slow down. */
   readonly isStrained: boolean;
   readonly hasHardwareTrust: boolean;
   readonly isMeasured: boolean;
-  /** No answer is verified yet: rates are estimated from the claimed hardware. */
+  /** No verified answer was measured: rates are estimated from the claimed hardware. */
   readonly isUntried: boolean;
   /** Time until the model is in memory, in milliseconds. */
   readonly loadMs: number;
-  /** A job would have to start the load. */
+  /** The next job would make the provider load the model. */
   readonly isCold: boolean;
-  /** Idle for long. */
+  /** Idle for at least `overdueMs`. */
   readonly isOverdue: boolean;
 }
 
@@ -42,24 +46,23 @@ export interface Traits {
 export interface LatencyEstimate {
   readonly firstTokenMs: number;
   readonly completionMs: number;
-  /** Compared between providers. */
+  /** The value that placement compares; see {@link costOf}. */
   readonly costMs: number;
 }
 
-/** Rates within one step count as equal. */
+/** Ratio between neighbouring rate steps. */
 const RATE_STEP = 1.25;
 export const MAX_STEPS = 63;
 const MIN_TPS = 0.1;
 const FAILURE_STEPS = DEFAULT_CONSTANTS.failurePenaltiesMs.length;
 const MAX_ACTIVE = 255;
-/** Load times within one step count as equal. */
+/** Ratio between neighbouring load time steps. */
 const LOAD_STEP = 1.5;
 const MIN_LOAD_MS = 250;
 const MAX_LOAD_STEPS = 31;
-/** Jobs before the rates count as measured. */
 const MIN_MEASURED_SAMPLES = 3;
 
-/** Whether enough verified answers, or a certificate chain, prove the provider. */
+/** Whether the provider has a certificate chain or enough measured answers. */
 export function isProven({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: ThroughputEstimate }): boolean {
   return facts.trustLevel === 'hardware' || isMeasured(speed);
 }
@@ -68,22 +71,21 @@ export function isMeasured({ samples }: ThroughputEstimate): boolean {
   return samples >= MIN_MEASURED_SAMPLES;
 }
 
-/** Whether no answer was measured. */
 export function isUntried({ samples }: ThroughputEstimate): boolean {
   return samples === 0;
 }
 
-/** Exclusive upper limit of {@link throughputKey}. */
+/** Number of possible values of {@link throughputKey}. */
 const MAX_RATES = (MAX_STEPS + 1) ** 2 * 3;
 
-/** Part of {@link traitsKey} for the rates. */
+/** The rates' part of {@link traitsKey}. */
 export function throughputKey(speed: ThroughputEstimate): number {
   return (
     (rateStep(speed.prefillTps) * (MAX_STEPS + 1) + rateStep(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1)
   );
 }
 
-/** Inputs of {@link Traits} beside facts and rates. */
+/** State of a pool member that affects its {@link Traits}, apart from facts and rates. */
 interface MemberState {
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
@@ -91,7 +93,7 @@ interface MemberState {
 
 const READY_STATE: MemberState = { load: READY_LOAD, isOverdue: false };
 
-/** Number that is equal for equal traits only. `now` in milliseconds. */
+/** Encodes the result of {@link traitsOf} as one number, the key of a provider group. `rates`: from {@link throughputKey}. */
 export function traitsKey(facts: ProviderFacts, rates: number, { load, isOverdue }: MemberState, now: number): number {
   const active = Math.min(facts.usedSlots, MAX_ACTIVE);
   const failures = Math.min(facts.recentFailures, FAILURE_STEPS - 1);
@@ -117,7 +119,7 @@ export function traitsOf(facts: ProviderFacts, speed: ThroughputEstimate, { load
   };
 }
 
-/** Coefficients of an estimate, in milliseconds and milliseconds per token. */
+/** Linear model of a request's latency. */
 export interface CostModel {
   /** Time to the first token of an empty prompt. */
   readonly waitMs: number;
@@ -137,7 +139,7 @@ export function costModelOf(traits: Traits, constants: SchedulerConstants = DEFA
   };
 }
 
-/** Coefficients of {@link costOf}. Time to the first token counts twice, because the client sees nothing before. */
+/** Coefficients of {@link costOf}. Time to the first token has double weight, because the client sees nothing before. */
 export function costCoefficients({ waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs }: CostModel): {
   fixedMs: number;
   promptMs: number;
@@ -161,7 +163,7 @@ export function estimateOf(costModel: CostModel, work: Work): LatencyEstimate {
   };
 }
 
-/** Rate of a job alone, from a rate measured beside `others` jobs. */
+/** Converts a rate measured with `others` concurrent jobs into the rate without concurrent jobs. */
 export function unsharedRate(measuredTps: number, others: number, { batchSlowdown }: SchedulerConstants = DEFAULT_CONSTANTS): number {
   return measuredTps * (1 + batchSlowdown * others);
 }

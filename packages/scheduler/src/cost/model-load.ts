@@ -1,19 +1,19 @@
-/** Load state of a model on a provider, by its reports and by placed jobs, which start loads. */
+/** Whether a provider has a model in memory, derived from its offers and from placed jobs, which make it load the model. */
 import type { ModelOffer } from '@inference/protocol';
 
 export type ModelLoad =
-  /** In memory since `since`, in milliseconds; 0: since the first report. */
+  /** In memory since `since`, in milliseconds; 0: since the first offer. */
   | { readonly kind: 'ready'; readonly since: number }
   | { readonly kind: 'loading'; readonly readyAt: number; readonly loadMs: number }
-  /** Not in memory; a job starts the load. */
+  /** Not in memory; the next job makes the provider load the model. */
   | { readonly kind: 'cold'; readonly loadMs: number };
 
 export const READY_LOAD: ModelLoad = { kind: 'ready', since: 0 };
 
-/** Load time of providers that report none, in milliseconds. */
+/** Assumed load time if the provider reports none, in milliseconds. */
 const DEFAULT_LOAD_MS = 15_000;
 
-/** Load state after a new offer. `before` undefined: the model was not offered before. */
+/** Load state after a new offer. `before` is undefined if the provider did not offer the model before. */
 export function loadFromOffer(
   before: ModelLoad | undefined,
   { state = 'ready', load_ms: loadMs = DEFAULT_LOAD_MS }: ModelOffer,
@@ -28,7 +28,7 @@ export function loadFromOffer(
       if (before?.kind === 'loading' && before.loadMs === loadMs) return before;
       return { kind: 'loading', readyAt: now + loadMs, loadMs };
     case 'on_demand':
-      // The report may be older than the job that started the load.
+      // The provider may have sent this offer before the job that started the load arrived.
       if (before?.kind === 'loading' && now < before.readyAt) return before;
       return { kind: 'cold', loadMs };
   }
@@ -51,7 +51,7 @@ export function remainingLoadMs(load: ModelLoad, now: number): number {
   }
 }
 
-/** Whether an answer that began at `startedAt` measures throughput without the load time. */
+/** Whether the model was in memory at `startedAt`, so that the answer's timing excludes the load. */
 export function wasReady(load: ModelLoad, startedAt: number): boolean {
   return load.kind === 'ready' && load.since <= startedAt;
 }

@@ -1,13 +1,13 @@
-/** `ThroughputHistogram` counts measured rates of a model's providers by step, for quantiles without sorting. */
+/** `ThroughputHistogram` counts a model's providers by rate step, to compute quantiles of the rates without sorting. */
 import { MAX_STEPS, rateOfStep, rateStep, type ThroughputEstimate } from './job-cost.js';
 
-/** Steps occupied by one provider. */
+/** Rate steps at which one provider is counted. */
 export interface CountedThroughput {
   readonly prefillStep: number;
   readonly decodeStep: number;
 }
 
-/** Quantile of the measured rates that limits untried providers. */
+/** The pool caps the estimated rates of untried providers at this quantile of the measured rates. */
 const QUANTILE = 0.9;
 
 export class ThroughputHistogram {

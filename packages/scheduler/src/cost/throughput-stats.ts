@@ -1,33 +1,35 @@
 /**
- * `ThroughputStats` estimates each provider's rates per model: by verified answers, newer ones weighted more; before, by memory
- * bandwidth.
+ * `ThroughputStats` estimates the prefill and decode rates of each provider and model.
+ *
+ * Estimates are moving averages of verified answers. Before the first answer, they derive from the memory bandwidth.
  */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../bounded-map.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
 import { type ThroughputEstimate, unsharedRate } from './job-cost.js';
 
-/** A verified answer. Times in milliseconds. */
+/** Measurements of a verified answer. Times in milliseconds. */
 export interface AnswerSample {
   readonly promptTokens: number;
-  /** Prompt tokens reported as cached, which were not computed. */
+  /** Prompt tokens that the provider reported as cached and did not compute. */
   readonly cachedTokens?: number;
-  /** Hidden tokens included. */
+  /** Includes tokens that the client does not see. */
   readonly completionTokens: number;
+  /** The response was streamed and has no hidden tokens, so `firstContentMs` ends at the first generated token. */
   readonly streamed: boolean;
-  /** Only the prompt was computed, as for embeddings. */
+  /** Only the prompt was computed, as in embeddings. */
   readonly promptOnly?: boolean;
   /** From sending the job to its first content. */
   readonly firstContentMs: number;
   /** From sending the job to its end. */
   readonly elapsedMs: number;
-  /** Other jobs of the provider at the same time. */
+  /** Concurrent jobs of the provider. */
   readonly otherJobs: number;
 }
 
-/** Weight of the newest answer, once several are averaged. */
+/** Minimum weight of a new answer in the moving average. */
 const NEWEST_WEIGHT = 0.2;
-/** Shorter prompts measure the network rather than the provider. */
+/** For shorter prompts, network latency dominates the measured time. */
 const MIN_PROMPT_TOKENS = 64;
 const MIN_COMPLETION_TOKENS = 8;
 /** Model size assumed by the estimate, in gigabytes read per token. */
@@ -52,7 +54,7 @@ export class ThroughputStats {
     return this.#speeds.get(keyOf(providerId, model)) ?? estimateFromHardware(hardware);
   }
 
-  /** Adds an answer and returns the new rates; null: too short to measure. */
+  /** Adds an answer and returns the updated estimate; null if the answer is too short to measure. */
   record(providerId: ProviderId, model: string, hardware: Hardware, sample: AnswerSample): ThroughputEstimate | null {
     const key = keyOf(providerId, model);
     const known = this.#speeds.get(key) ?? estimateFromHardware(hardware);
@@ -75,7 +77,7 @@ function keyOf(providerId: ProviderId, model: string): string {
   return `${providerId} ${model}`;
 }
 
-/** Estimated rates of an unmeasured provider. */
+/** Rates of a provider without measured answers. */
 export function estimateFromHardware({ bandwidth_gbs }: Hardware): ThroughputEstimate {
   const bandwidth = bandwidth_gbs === 0 ? DEFAULT_BANDWIDTH_GBS : Math.min(bandwidth_gbs, MAX_BANDWIDTH_GBS);
   const decodeTps = bandwidth / ASSUMED_MODEL_GB;
@@ -89,7 +91,7 @@ function prefillRate(sample: AnswerSample, constants: SchedulerConstants): numbe
   return promptMs === null ? null : unsharedRate((1000 * computed) / Math.max(1, promptMs), sample.otherJobs, constants);
 }
 
-/** Decode rate of a sample, or null. Without streaming, the prompt time is estimated. */
+/** Decode rate of a sample; null if too short. Without streaming, the prompt's share of the time is estimated. */
 function decodeRate(sample: AnswerSample, known: ThroughputEstimate, constants: SchedulerConstants): number | null {
   const { completionTokens, streamed, firstContentMs, elapsedMs, otherJobs } = sample;
   if (completionTokens < MIN_COMPLETION_TOKENS) return null;

@@ -1,4 +1,4 @@
-/** `CheapestGroups` keeps the `max` groups of lowest cost, cheapest first. */
+/** `CheapestGroups` collects the `max` provider groups of lowest cost, cheapest first. */
 import type { OpenGroup } from '../pool/provider-groups.js';
 
 export class CheapestGroups<S> {
@@ -14,7 +14,7 @@ export class CheapestGroups<S> {
     return this.#costs[0] ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Groups of this cost or more are not added, in milliseconds. */
+  /** `add` ignores groups of this cost or more, in milliseconds. */
   get limitMs(): number {
     return this.#costs[this.#max - 1] ?? Number.POSITIVE_INFINITY;
   }

@@ -1,9 +1,9 @@
-/** `providersToRetain` selects the idle providers that stay connected during a shutdown, for retries of running jobs. */
+/** `providersToRetain` selects idle providers to keep connected while the coordinator shuts down, for retries of running jobs. */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { ineligibleReason } from '../eligibility.js';
 import type { PoolMember } from '../pool/provider-groups.js';
 
-/** Running jobs of one kind that may need another placement. */
+/** Running jobs with equal requirements, each of which may need a retry. */
 export interface DrainDemand {
   readonly model: string;
   readonly providerSerial: string | null;
@@ -12,10 +12,10 @@ export interface DrainDemand {
   readonly jobs: number;
 }
 
-/** As many as a job has attempts, so that every retry finds another provider. */
+/** Equals the maximum attempts of a job, so that every retry finds a different provider. */
 const MIN_PROVIDERS = 3;
 
-/** Idle providers of a model, with a slot for each job if there are enough. `now` in milliseconds. */
+/** Selects from a model's providers until every job has a slot or no idle provider is left. `now` in milliseconds. */
 export function providersToRetain<S>(
   { providerSerial, providerId = null, trustFloor, jobs }: DrainDemand,
   members: Iterable<PoolMember<S>>,

@@ -3,7 +3,7 @@ import type { ProviderId } from '@inference/protocol';
 import { unavailableReason } from '../eligibility.js';
 import type { OpenGroup, PoolMember } from '../pool/provider-groups.js';
 
-/** Random draws before members are visited in order. */
+/** Random attempts before the draw scans members in order. */
 const MAX_RANDOM_DRAWS = 8;
 
 export interface Drawn<S> {
@@ -12,7 +12,7 @@ export interface Drawn<S> {
 }
 
 export class MemberDraw<S> {
-  /** Members that became unavailable after their facts were stored. */
+  /** Members whose stored facts no longer hold, for example because trust expired. */
   readonly expired: PoolMember<S>[] = [];
   readonly #taken = new Set<PoolMember<S>>();
 
@@ -22,7 +22,7 @@ export class MemberDraw<S> {
     private readonly random: () => number,
   ) {}
 
-  /** An available member of the groups, at random; null: none is left. */
+  /** A random available member of the groups; null: none is left. */
   from(groups: readonly OpenGroup<S>[]): Drawn<S> | null {
     let total = 0;
     for (const { members } of groups) total += members.length;
@@ -39,7 +39,7 @@ export class MemberDraw<S> {
     return null;
   }
 
-  /** Marks a member as drawn. False: drawn before, excluded or expired. */
+  /** Marks a member as drawn. Returns false if it was drawn before, is excluded or has expired. */
   take(member: PoolMember<S>): boolean {
     if (this.#taken.has(member) || this.exclude.has(member.facts.providerId)) return false;
     this.#taken.add(member);

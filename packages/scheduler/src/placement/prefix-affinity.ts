@@ -1,50 +1,50 @@
 /**
- * `PrefixAffinity` maps prompt-prefix hashes to providers that served them, and tracks each provider's hit rate: reported over
- * expected cached tokens.
+ * `PrefixAffinity` caches which providers served each prompt prefix and probably still have its KV cache.
+ *
+ * Each provider has an observed hit rate: cached tokens in its receipts, divided by the expected cached tokens.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../bounded-map.js';
 import type { PrefixCandidate } from './schedule.js';
 
-/** Leading blocks of a prompt. */
+/** One prefix of a prompt, in whole blocks. */
 export interface PromptPrefix {
-  /** Keyed by a secret of the coordinators, account and model. Never logged or stored; sent to coordinators only. */
+  /** Hash keyed by a secret of the coordinators, the account and the model. Never logged or stored; sent only to coordinators. */
   readonly hash: number;
-  /** Estimated length. */
   readonly tokens: number;
 }
 
 /** Job counts of a provider, from which cache evictions are estimated. */
 export interface ProviderJobs {
-  /** Placements on the current connection, which began at `since`, in milliseconds. */
+  /** Number of jobs placed over the current connection, which began at `since`, in milliseconds. */
   readonly placements: number;
   readonly since: number;
-  /** Each slot is assumed to cache one prompt. */
+  /** Each slot caches one prompt, by assumption. */
   readonly slots: number;
 }
 
 interface PrefixEntry {
   readonly providerId: ProviderId;
   readonly at: number;
-  /** The provider's placements at that time. */
+  /** The value of {@link ProviderJobs.placements} at `at`. */
   readonly placements: number;
 }
 
-/** Cached prefixes, over all models. */
+/** Limit over all models. */
 const MAX_PREFIXES = 200_000;
-/** The newest providers per prefix. */
 const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
-/** Time for which a prefix counts as cached, in milliseconds. */
+/** Time for which a prefix is considered cached, in milliseconds. */
 export const PREFIX_LIFETIME_MS = 15 * 60_000;
-/** Number of last prefixes in an extract. The previous turn of a conversation probably ends at one of these prefixes. */
+/** Longest prefixes in an extract. The previous turn of a conversation probably ends at one of them. */
 const LAST_PREFIXES = 5;
-/** Hit rate before any observation, and the minimum, from which a provider can recover. */
+/** Hit rate before any observation. */
 const INITIAL_HIT_RATE = 0.5;
+/** Above 0, so that a provider still gets jobs that can raise its rate again. */
 const MIN_HIT_RATE = 0.05;
 const NEWEST_WEIGHT = 0.3;
 
-/** Prefixes to store: the whole prompt, and the first of each doubling, for prompts that diverge early. */
+/** Selects the prefixes to store: the whole prompt, and the first after each doubling of length, for prompts that diverge early. */
 export function storedPrefixes(promptPrefixes: readonly PromptPrefix[]): readonly PromptPrefix[] {
   return promptPrefixes.filter((prefix, index) => {
     const before = promptPrefixes[index - 1];
@@ -52,7 +52,7 @@ export function storedPrefixes(promptPrefixes: readonly PromptPrefix[]): readonl
   });
 }
 
-/** At most `max` prefixes for another coordinator: the last prefixes, preceded by the longest stored prefixes. */
+/** Selects at most `max` prefixes to send to another coordinator: the longest, then {@link storedPrefixes} of the others. */
 export function extractPrefixes(promptPrefixes: readonly PromptPrefix[], max: number): readonly PromptPrefix[] {
   if (promptPrefixes.length <= max) return promptPrefixes;
   const last = promptPrefixes.slice(-Math.min(LAST_PREFIXES, max));
@@ -68,12 +68,12 @@ export class PrefixAffinity {
   readonly #prefixes = new BoundedMap<number, readonly PrefixEntry[]>(MAX_PREFIXES);
   readonly #hitRates = new BoundedMap<ProviderId, number>(MAX_PROVIDERS);
 
-  /** Cached prefixes. */
+  /** Number of prefixes. */
   get size(): number {
     return this.#prefixes.size;
   }
 
-  /** Providers that probably cached a prefix of a prompt. `promptPrefixes`: the shortest first. `now` in milliseconds. */
+  /** Providers that probably cached a prefix of the prompt. `promptPrefixes` start with the shortest. `now` in milliseconds. */
   candidates(
     promptPrefixes: readonly PromptPrefix[],
     now: number,
@@ -107,12 +107,12 @@ export class PrefixAffinity {
     return this.#hitRates.get(providerId) ?? INITIAL_HIT_RATE;
   }
 
-  /** Tokens expected in the provider's cache. */
+  /** Prompt tokens that the provider should have cached before this job. */
   #expected(promptPrefixes: readonly PromptPrefix[], providerId: ProviderId, jobs: ProviderJobs, now: number): number {
     for (let index = promptPrefixes.length - 1; index >= 0; index--) {
       const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
       const entry = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
-      // The recorded job counts among the placements since.
+      // `placements` already includes the job being recorded.
       if (entry !== undefined) return survivalProbability(entry, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
     }
     return 0;
@@ -131,9 +131,9 @@ export class PrefixAffinity {
   }
 }
 
-/** Probability that a prefix is still cached: 1 until a job came for every slot, then decreasing. */
+/** Probability that a prefix is still cached: 1 until each slot may have got a newer job, then decreasing. */
 function survivalProbability({ at, placements }: PrefixEntry, jobs: ProviderJobs, now: number): number {
-  // A newer connection may belong to a restarted program with an empty cache.
+  // After a reconnect, the agent may have restarted with an empty cache.
   if (now - at >= PREFIX_LIFETIME_MS || at < jobs.since) return 0;
   const since = jobs.placements - placements;
   return since < jobs.slots ? 1 : (jobs.slots / (since + 1)) ** 2;

@@ -1,4 +1,8 @@
-/** Places probation jobs: a share of all jobs, and every job that only restricted providers can take. */
+/**
+ * `withProbe` places jobs on restricted providers: those on probation or cooling down after failures.
+ *
+ * Providers on probation get a share of all jobs, and every job that no unrestricted provider can take.
+ */
 
 import { costModelOf, estimateOf, traitsOf } from '../cost/job-cost.js';
 import { type IneligibleReason, ineligibleReason, selectsProviders } from '../eligibility.js';
@@ -10,14 +14,14 @@ import type { Choice, PlacementRequest, SchedulingDecision } from './schedule.js
 interface ProbeRules<S> {
   readonly now: number;
   readonly random: () => number;
-  /** Whether the provider is on probation after a false answer, and may get only jobs verified before delivery. */
+  /** Whether the provider is on probation after a false answer. Such a provider gets only jobs that are verified before delivery. */
   readonly isDistrusted: (member: PoolMember<S>) => boolean;
 }
 
-/** Share of the jobs that may probe a provider on probation while others can serve. */
+/** Share of jobs that go to a provider on probation although an unrestricted provider can serve them. */
 const PROBING_SHARE = 0.25;
 
-/** Adds a provider on probation to a decision. Without a placement, a cooling provider serves if waiting would not help. */
+/** May put a provider on probation first in a decision. If nothing was placed, uses a restricted provider as the last resort. */
 export function withProbe<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest & { readonly revocable?: boolean },
@@ -28,7 +32,7 @@ export function withProbe<S>(
   const { now, random } = rules;
   const { trials, cooling } = restrictedMembers(snapshot, request, now);
   if (decision.kind === 'placed') {
-    // Retries, sorted requests and requests for selected providers are no probes.
+    // Retries, sorted requests and requests that select providers never probe.
     if (request.exclude.size > 0 || selectsProviders(request) || (request.sort ?? null) !== null || trials.length === 0) return decision;
     const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
     if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
@@ -40,7 +44,7 @@ export function withProbe<S>(
   return { kind: 'placed', ordered: [choice], bestMs: choice.estimate.costMs, expired: decision.expired };
 }
 
-/** Idle providers that only their restriction excludes. */
+/** Idle providers whose only reason against the request is their restriction. */
 function restrictedMembers<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,
@@ -57,7 +61,7 @@ function restrictedMembers<S>(
   return { trials, cooling };
 }
 
-/** Whether waiting helps: a provider without a restriction, or a restricted provider after its job, may soon take the request. */
+/** Whether waiting helps: an unrestricted provider, or a busy restricted one, may soon be free. */
 function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): boolean {
   for (const { facts } of candidates(snapshot, request, BUSY)) {
     const reason = ineligibleReason(facts, request, now);

@@ -1,4 +1,4 @@
-/** Providers that a request selects by id, serial number, candidates or filter, and the reasons against the others. */
+/** Resolves a request's provider selection: id, serial number, candidates or filter. */
 import type { ProviderId } from '@inference/protocol';
 import {
   type IneligibleReason,
@@ -11,7 +11,7 @@ import {
 import type { PoolMember } from '../pool/provider-groups.js';
 import type { PoolView } from '../pool/provider-pool.js';
 
-/** Members selected by provider id, serial number, candidates or filter; none if the request selects no providers. */
+/** Members that the request selects; empty if the request selects no providers. */
 export function selectedMembers<S>(
   snapshot: Pick<PoolView<S>, 'member' | 'members' | 'membersBySerial'>,
   selection: ProviderSelection,
@@ -22,7 +22,7 @@ export function selectedMembers<S>(
   return [...(named ?? snapshot.members())].filter(({ facts, traits }) => passesFilter(filter, facts, traits));
 }
 
-/** Null: the request names no providers. */
+/** Members that the request names by id, serial number or candidates; null: it names none. */
 function namedMembers<S>(
   snapshot: Pick<PoolView<S>, 'member' | 'membersBySerial'>,
   { providerSerial, providerId = null, candidates = null }: ProviderSelection,
@@ -35,7 +35,7 @@ function namedMembers<S>(
   });
 }
 
-/** Why each provider may not serve the request now. Eligible providers are left out. */
+/** Reasons of all members that may not serve the request at `now`. */
 export function ineligibleReasons<S>(
   members: Iterable<PoolMember<S>>,
   constraints: PlacementConstraints,

@@ -1,4 +1,8 @@
-/** `schedule` chooses providers for a request: the cheapest, near ties at random, sometimes an unmeasured or overdue one. */
+/**
+ * `schedule` chooses providers for a request: the cheapest by estimated cost, at random among near ties.
+ *
+ * A share of requests goes to unmeasured or long-idle providers instead, to measure their throughput.
+ */
 import type { ProviderId } from '@inference/protocol';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from '../cost/job-cost.js';
 import { ineligibleReason, isTransient, meetsTrustFloor, type PlacementConstraints, selectsProviders } from '../eligibility.js';
@@ -13,18 +17,18 @@ export interface PlacementRequest extends PlacementConstraints {
   readonly work: Work;
   /** Providers that probably have a cached prefix of the prompt. */
   readonly prefixCandidates?: readonly PrefixCandidate[];
-  /** Expected wait for a provider that has the model, in milliseconds; null: unknown. */
+  /** Estimated queue wait for a provider with the model in memory, in milliseconds; null: unknown. */
   readonly expectedWaitMs?: number | null;
-  /** Only providers with the model in memory or in loading. */
+  /** Only providers that have the model in memory or are loading it. */
   readonly loadedOnly?: boolean;
-  /** The client's criterion. Left out or null: estimated completion. */
+  /** Sort criterion of the client's routing preferences. Absent or null: estimated completion time. */
   readonly sort?: SortCriterion | null;
 }
 
 /** `throughput`: fastest decode first. `latency`: earliest first token first. */
 export type SortCriterion = 'throughput' | 'latency';
 
-/** Work without the cached tokens; at least one token of a non-empty prompt remains, as in engines. */
+/** Work without the cached tokens. One token of a non-empty prompt always remains, because engines recompute at least one. */
 export function withCachedPrefix(work: Work, cachedTokens: number): Work {
   return { ...work, promptTokens: Math.min(work.promptTokens, Math.max(1, work.promptTokens - cachedTokens)) };
 }
@@ -32,7 +36,7 @@ export function withCachedPrefix(work: Work, cachedTokens: number): Work {
 /** Large enough to make any waiting time negligible. */
 const LONG_COMPLETION_TOKENS = 1_000_000;
 
-/** Work by which providers are compared: a very long completion for `throughput`, the prompt alone for `latency`. */
+/** Work for which costs are compared: a very long completion for `throughput`, only the prompt for `latency`. */
 export function comparedWork({ work, sort = null }: Pick<PlacementRequest, 'work' | 'sort'>): Work {
   switch (sort) {
     case null:
@@ -56,27 +60,27 @@ export interface Choice<S> {
   readonly member: PoolMember<S>;
   readonly estimate: LatencyEstimate;
   /**
-   * `measuring`: speed unknown. `overdue`: idle for long. `warm`: prompt prefix cached. `probing`: on probation. `alternate`: not
-   * the first choice.
+   * `measuring`: not measured yet. `overdue`: idle for long. `warm`: prompt prefix cached. `probing`: on probation. `alternate`:
+   * follows the first choice, for example for retries.
    */
   readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
 }
 
 export type NoPlacementReason =
   | 'no_such_serial'
-  /** Selected providers serve the model, but read fewer images than the request holds. */
+  /** The selected providers serve the model, but accept fewer images than the request has. */
   | 'no_vision'
   | 'all_failed'
   | 'below_trust_floor'
   | 'none_routable';
 
 export type SchedulingDecision<S> = {
-  /** Members with expired facts, which the caller refreshes. */
+  /** Members whose facts expired; the caller refreshes them. */
   readonly expired: readonly PoolMember<S>[];
 } & (
   | {
       readonly kind: 'placed';
-      /** Best first; at most `MAX_CHOICES`, after a probe if any. */
+      /** Best first; at most `MAX_CHOICES`, preceded by a probe if any. */
       readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
       /** Cost of the cheapest group, in milliseconds. */
       readonly bestMs: number;
@@ -90,12 +94,12 @@ export type SchedulingDecision<S> = {
 /** Maximum choices per decision. */
 const MAX_CHOICES = 4;
 
-/** Maximum cost that counts as equal to the best, in milliseconds. */
+/** Maximum cost that is treated as equal to the best cost, in milliseconds. */
 export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: SchedulerConstants): number {
   return bestMs * nearTieFactor + more;
 }
 
-/** `now` in milliseconds; `random` gives numbers in [0, 1). */
+/** `now` in milliseconds; `random` returns numbers in [0, 1). */
 export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   if (selectsProviders(request)) return scheduleSelected(snapshot, request, now, random);
   const { work } = request;
@@ -118,7 +122,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
     },
   );
   const { bestMs } = cheapest;
-  // A sorted request gets the best provider, without load balancing.
+  // Requests with a sort criterion get the best provider, without load balancing.
   const nearMs = isSorted ? bestMs : nearTieMs(bestMs, constants);
   const near: OpenGroup<S>[] = [];
   costs.forEachUpTo(
@@ -141,7 +145,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   const cached = cheapestPrefixCandidate(snapshot, request, now);
   if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
   const lottery = choices.length === 0 && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
-  // A job that failed once goes to proven providers only.
+  // After a failed attempt, a job goes only to proven providers if there are any.
   const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
   const mayBeTried = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
   if (lottery < constants.measuringShare) {
@@ -169,7 +173,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   return { ...notPlaced(snapshot, request), expired: draw.expired };
 }
 
-/** Maximum cost of an unproven provider: a fraction of the cheapest proven provider's. Infinity: no proven provider can serve. */
+/** Maximum cost of an unproven provider: a fraction of the cheapest proven cost; Infinity if no proven provider can serve. */
 function unprovenLimitMs<S>(
   { open, costs, constants, hasUnproven }: PoolView<S>,
   request: PlacementRequest,
@@ -194,7 +198,7 @@ interface PrefixChoice<S> extends Drawn<S> {
   readonly costMs: number;
 }
 
-/** The cheapest provider with a cached prefix, or null. A busy provider keeps its last free slot for other accounts. */
+/** The cheapest provider with a cached prefix, or null. The last free slot of a busy provider stays free for other accounts. */
 function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): PrefixChoice<S> | null {
   const { affinityWeight } = snapshot.constants;
   const compared = comparedWork(request);
@@ -212,7 +216,7 @@ function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementReq
   return best;
 }
 
-/** Whether a request may load the model. Beside loaded providers, loads stay few and must beat waiting. */
+/** Whether a request may make a provider load the model. If other providers have it, loads are limited and must beat waiting. */
 function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: PoolView<S>, request: PlacementRequest): boolean {
   if (request.loadedOnly === true) return false;
   if (slots === 0 || request.exclude.size > 0) return true;
@@ -220,7 +224,7 @@ function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants
   return (request.expectedWaitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
 }
 
-/** Schedules among the selected providers, in a pool of their own. */
+/** Schedules in a temporary pool that contains only the selected providers. */
 function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   const selected = selectedMembers(snapshot, request);
   if (selected.length === 0)
@@ -232,7 +236,7 @@ function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, n
   return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null, filter: null }, now, random);
 }
 
-/** Whether the request would select a provider if it held no images. A candidate that is not connected may read them. */
+/** Whether only the request's images rule out every provider. False if a candidate is not connected: it might accept images. */
 function lacksOnlyVision<S>(snapshot: PoolView<S>, request: PlacementRequest): boolean {
   const { filter = null, candidates = null, providerId = null } = request;
   if (filter === null || filter.images === 0) return false;
@@ -248,7 +252,7 @@ function notPlaced<S>(
 ): { kind: 'busy' } | { kind: 'none'; reason: NoPlacementReason } {
   let isBelowTrustFloor = false;
   for (const group of snapshot.open) {
-    // An unloaded provider that may not load counts as busy.
+    // The provider could load the model, but the limit on loads forbids it now.
     if (group.traits.isCold && loadedOnly !== true && isEligible(group, { exclude, trustFloor })) return { kind: 'busy' };
     if (trustFloor === 'hardware' && !group.traits.hasHardwareTrust) isBelowTrustFloor = true;
   }
@@ -261,13 +265,12 @@ function notPlaced<S>(
   return { kind: 'none', reason: isBelowTrustFloor ? 'below_trust_floor' : 'none_routable' };
 }
 
-/** Groups with the fewest running jobs: rates are measured best without concurrent jobs. */
+/** Groups with the fewest running jobs, because concurrent jobs distort the measured rates. */
 function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[] {
   const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
   return groups.filter(({ traits }) => traits.activeJobs === fewest);
 }
 
-/** Whether some member of the group may get the request. */
 function isEligible<S>(
   { traits, members }: OpenGroup<S>,
   { trustFloor, exclude, idleOnly }: Pick<PlacementConstraints, 'exclude' | 'trustFloor' | 'idleOnly'>,
@@ -276,7 +279,7 @@ function isEligible<S>(
   return (trustFloor !== 'hardware' || traits.hasHardwareTrust) && !allExcluded(members, exclude);
 }
 
-/** Whether all members have failed the job. Takes time in proportion to the failures, not to the members. */
+/** Whether all members failed the job earlier. Runs in O(exclude), not O(members). */
 function allExcluded<S>(members: readonly PoolMember<S>[], exclude: ReadonlySet<ProviderId>): boolean {
   return members.length <= exclude.size && members.every(({ facts }) => exclude.has(facts.providerId));
 }

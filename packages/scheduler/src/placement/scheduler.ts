@@ -1,4 +1,4 @@
-/** `Scheduler` chooses a provider from a model's pool, and repeats the choice after refreshing expired members. */
+/** `Scheduler` chooses providers for a request from the model's pool. If stored facts expired, it refreshes them and repeats. */
 import { type ProviderFacts, selectsProviders } from '../eligibility.js';
 import type { IndexedProvider, ModelIndex } from '../pool/model-index.js';
 import type { PoolMember } from '../pool/provider-groups.js';
@@ -6,21 +6,20 @@ import type { ProviderPool } from '../pool/provider-pool.js';
 import { withProbe } from './probe-policy.js';
 import { type PlacementRequest, type SchedulingDecision, schedule } from './schedule.js';
 
-/** A request for a slot. */
 export interface SchedulingRequest extends PlacementRequest {
-  /** The answer is delivered only after verification. */
+  /** The answer is verified before delivery, so a false one can be discarded. */
   readonly revocable?: boolean;
 }
 
 interface SchedulerDependencies<S extends IndexedProvider> {
   readonly models: ModelIndex<S>;
-  /** Milliseconds. May be set back at any moment. */
+  /** Milliseconds. The system clock may be set back at any time. */
   readonly now: () => number;
   /** Numbers in [0, 1). */
   readonly random: () => number;
-  /** Facts of a subject at `now`; null: the subject no longer represents its provider. */
+  /** Facts of a session at `now`; null: the session ended or was replaced. */
   readonly facts: (subject: S, now: number) => ProviderFacts | null;
-  /** On probation after a false answer. */
+  /** Whether the provider is on probation after a false answer. */
   readonly isDistrusted: (facts: ProviderFacts) => boolean;
 }
 
@@ -32,7 +31,7 @@ interface ScheduledPlacement<S> {
   readonly now: number;
 }
 
-/** Maximum rounds of refreshing expired members. A second round is needed only if the clock is set during a choice. */
+/** Maximum rounds of refreshing expired members. More than one is needed only if the clock changes during a choice. */
 export const MAX_ROUNDS = 3;
 
 export class Scheduler<S extends IndexedProvider> {
@@ -56,7 +55,7 @@ export class Scheduler<S extends IndexedProvider> {
         const rules = { now, random, isDistrusted: ({ facts }: PoolMember<S>) => isDistrusted(facts) };
         return { decision: withProbe(pool, demand, scheduled, rules), pool, now };
       }
-      // Facts expire slightly before their refresh timers run.
+      // Facts can expire before the timer that refreshes them fires.
       for (const { subject } of scheduled.expired) this.#refresh(subject, now);
     }
   }

@@ -1,4 +1,4 @@
-/** `IdleQueue` is a linked list of idle entries, the longest idle first. Adding and removing take constant time. */
+/** `IdleQueue` is a doubly linked list of idle pool entries, longest idle first. Adding and removing take constant time. */
 
 export interface IdleNode {
   /** Start of idleness, in milliseconds. Valid while `isQueued`. */
@@ -9,18 +9,17 @@ export interface IdleNode {
 }
 
 export class IdleQueue<T extends IdleNode> {
-  /** The longest idle. */
   #first: T | null = null;
   #last: T | null = null;
 
-  /** A copy of the entries idle since `latest` or before, in milliseconds. */
+  /** Entries that became idle at `latest` or earlier, in milliseconds. The array is a copy. */
   idleSince(latest: number): T[] {
     const found: T[] = [];
     for (let node = this.#first; node !== null && node.idleSince <= latest; node = node.next) found.push(node);
     return found;
   }
 
-  /** After a clock set back to `now`, limits all times to `now`. */
+  /** Limits all times to `now`, after the clock was set back. */
   clampTo(now: number): void {
     for (let node = this.#last; node !== null && node.idleSince > now; node = node.previous) node.idleSince = now;
   }

@@ -1,4 +1,4 @@
-/** `ModelIndex` keeps one provider pool per model, updated as providers join, change, load models and leave. */
+/** `ModelIndex` maps each model to the pool of providers that offer it. The coordinator updates it on every session change. */
 import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from '../cost/model-load.js';
 import type { AnswerSample, ThroughputStats } from '../cost/throughput-stats.js';
@@ -6,9 +6,9 @@ import { offerTraits, type ProviderFacts } from '../eligibility.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
 import { ProviderPool } from './provider-pool.js';
 
-/** Members of a provider session that the index reads. */
+/** What the index reads of a provider session. */
 export interface IndexedProvider {
-  /** A new list after each change. */
+  /** Replaced by a new array on each change; the index compares identity. */
   readonly models: readonly ModelOffer[];
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
 }
@@ -23,7 +23,7 @@ export class ModelIndex<S extends IndexedProvider> {
   readonly #constants: SchedulerConstants;
   readonly #pools = new Map<string, ProviderPool<S>>();
   readonly #listed = new Map<S, Listing>();
-  /** Providers by model, for models offered as embedding or image models. */
+  /** Sessions that offer a model as an embedding or image model, by model. */
   readonly #special: Readonly<Record<Exclude<ModelType, 'text'>, Map<string, Set<S>>>> = { embedding: new Map(), image: new Map() };
 
   constructor(speeds: ThroughputStats, constants: SchedulerConstants = DEFAULT_CONSTANTS) {
@@ -31,7 +31,7 @@ export class ModelIndex<S extends IndexedProvider> {
     this.#constants = constants;
   }
 
-  /** Updates a session in the pools of its models. `now` in milliseconds. */
+  /** Adds or updates a session in the pools of its models. `now` in milliseconds. */
   update(session: S, facts: ProviderFacts, now: number): void {
     const { loads } = this.#listing(session, now);
     for (const offer of session.models) this.#put(session, facts, offer, loads, now);
@@ -50,13 +50,13 @@ export class ModelIndex<S extends IndexedProvider> {
     this.#listed.delete(session);
   }
 
-  /** Removes a stale session from all pools, also from pools that its listing does not name. */
+  /** Removes a stale session from every pool, including pools of models that it no longer lists. */
   purge(session: S): void {
     this.remove(session);
     for (const model of [...this.#pools.keys()]) this.#unlist(session, model);
   }
 
-  /** Records the throughput of a verified answer. */
+  /** Updates throughput estimates from a verified answer, unless the model was still loading. */
   recordAnswer(session: S, model: string, sample: AnswerSample, now: number): void {
     const { identity, hardware } = session.registration;
     const loads = this.#listed.get(session)?.loads;
@@ -75,7 +75,7 @@ export class ModelIndex<S extends IndexedProvider> {
     return pool;
   }
 
-  /** Whether any listed provider offers the model as this type. */
+  /** Whether any provider offers the model as this type. */
   isOfType(model: string, type: ModelType): boolean {
     if (type !== 'text') return this.#special[type].has(model);
     let others = 0;

@@ -1,4 +1,8 @@
-/** Bounds of reported decode rates, by measured rates of the model's providers. The factor is generous: machines differ. */
+/**
+ * Upper bound of plausible decode rates, derived from measured rates of the model's providers.
+ *
+ * Settlement uses the bound to detect inflated usage. `MAX_RATE_FACTOR` is generous, because machines differ.
+ */
 import type { Hardware } from '@inference/protocol';
 import type { ThroughputEstimate } from '../cost/job-cost.js';
 import { estimateFromHardware } from '../cost/throughput-stats.js';
@@ -9,16 +13,16 @@ export interface MeasuredRate {
   readonly hardware: Hardware;
 }
 
-/** Maximum ratio to a measured rate, for machines of equal memory bandwidth. */
+/** Maximum ratio of a plausible rate to a measured rate on a machine of equal memory bandwidth. */
 const MAX_RATE_FACTOR = 16;
-/** Minimum answers of a reference rate. */
+/** Minimum measured answers before a rate serves as a reference. */
 export const MIN_RATE_SAMPLES = 16;
-/** Rates possible on every machine, in tokens per second. */
+/** Rates up to this value are plausible on any machine, in tokens per second. */
 export const ALWAYS_PLAUSIBLE_TPS = 256;
-/** Memory bandwidth of machines that report none, in GB/s. */
+/** Assumed memory bandwidth of machines that report none, in GB/s. */
 const DEFAULT_BANDWIDTH_GBS = 100;
 
-/** Whether a provider can compute at this rate. With few own samples, its hardware estimate is a reference too. */
+/** Whether the provider's machine can reach this rate. A provider with few samples is also compared with its hardware estimate. */
 export function isPlausibleRate(
   tokensPerSecond: number,
   { speed: own, hardware }: MeasuredRate,
@@ -36,7 +40,7 @@ export function isPlausibleRate(
   return !hasReference;
 }
 
-/** Maxima of the reference rates. */
+/** Highest reference rates of a model's providers. */
 export interface FastestRates {
   /** Decode rate in tokens per second, and per GB/s of memory bandwidth; both 0 without a reference. */
   readonly decodeTps: number;

@@ -1,19 +1,22 @@
-/** `ProviderGroups` groups available members by traits, the others by reason. Joining and leaving take constant time. */
+/**
+ * `ProviderGroups` groups a model's providers: available ones by traits (open groups), others by reason (closed groups).
+ *
+ * Adding and removing a member take constant time.
+ */
 import { CostTable } from '../cost/cost-table.js';
 import { type CostModel, costModelOf, type ThroughputEstimate, type Traits, traitsKey, traitsOf } from '../cost/job-cost.js';
 import type { ModelLoad } from '../cost/model-load.js';
 import { isTransient, type OfferTraits, type ProviderFacts, type UnavailableReason, unavailableReason } from '../eligibility.js';
 import type { SchedulerConstants } from '../scheduler-constants.js';
 
-/** A provider that serves the model. */
+/** A provider that offers the pool's model. */
 export interface PoolMember<S> {
   readonly subject: S;
   readonly facts: ProviderFacts;
   /** Measured, or estimated from the claimed hardware. */
   readonly speed: ThroughputEstimate;
-  /** Maximum input and output tokens. */
+  /** Context length, in tokens. */
   readonly contextTokens: number;
-  /** Label of the provider's offer; empty: unknown. */
   readonly traits: OfferTraits;
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
@@ -35,9 +38,9 @@ export interface ClosedGroup<S> {
   readonly members: readonly PoolMember<S>[];
 }
 
-/** A member with its position in a group, changed only by {@link ProviderGroups}. */
+/** A member with its position in a group. Only {@link ProviderGroups} changes `group` and `position`. */
 export interface GroupedMember<S> extends PoolMember<S> {
-  /** Speed used for placement, and its key. */
+  /** `speed`, capped for providers without a verified answer, and its {@link throughputKey}. */
   readonly placementSpeed: ThroughputEstimate;
   readonly speedKey: number;
   group: Group<S> | null;
@@ -64,7 +67,7 @@ export class ProviderGroups<S> {
   readonly #open: Open<S>[] = [];
   readonly #openByKey = new Map<number, Open<S>>();
   readonly #closed = new Map<number, Closed<S>>();
-  /** Costs of the open groups, row by row. */
+  /** Row `i` has the costs of `open[i]`. */
   readonly costs = new CostTable();
   #unmeasured = 0;
   #unproven = 0;
@@ -94,7 +97,7 @@ export class ProviderGroups<S> {
     return this.#overdue > 0;
   }
 
-  /** Moves a member into the group of its facts, and returns the group. */
+  /** Moves a member into the group that matches its current facts, and returns the group. */
   place(member: GroupedMember<S>, now: number): OpenGroup<S> | ClosedGroup<S> {
     const reason = unavailableReason(member.facts, now);
     const group = reason === null ? this.#openGroup(member, now) : this.#closedGroup(reason, member.facts.trustLevel === 'hardware');
@@ -106,7 +109,7 @@ export class ProviderGroups<S> {
     return group;
   }
 
-  /** Removes a member from its group; the group's last member takes the position. */
+  /** Removes a member from its group. The group's last member moves to its position. */
   leave(member: GroupedMember<S>): void {
     const { group } = member;
     if (group === null) return;
@@ -181,22 +184,22 @@ const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'no_free_slot',
 ];
 
-/** Whether the group's providers wait to be measured. */
+/** Whether the group's providers should get jobs that measure their rates. */
 export function isUnmeasuredGroup<S>({ traits }: OpenGroup<S>): boolean {
   return !traits.isMeasured && traits.failures === 0 && !traits.isCold;
 }
 
-/** Whether neither a verified answer nor a certificate chain proves the group's providers. */
+/** Whether the group's providers have neither a verified answer nor a certificate chain. */
 export function isUnprovenGroup<S>({ traits }: OpenGroup<S>): boolean {
   return traits.isUntried && !traits.hasHardwareTrust;
 }
 
-/** Whether the group's providers were idle for long while eligible for work. */
+/** Whether the group's providers were available but got no job for `overdueMs`. */
 export function isOverdueGroup<S>({ traits }: OpenGroup<S>): boolean {
   return traits.isOverdue && traits.failures === 0 && !traits.isCold;
 }
 
-/** Whether the group's members take jobs, now or soon. */
+/** Whether the group's members take jobs now, or after a transient reason passes. */
 export function isServing<S>(group: OpenGroup<S> | ClosedGroup<S>): boolean {
   return group.open || isTransient(group.reason);
 }

@@ -1,4 +1,8 @@
-/** `ProviderPool` holds the providers of one model in groups of equal cost, so that placement visits groups, not members. */
+/**
+ * `ProviderPool` holds all providers of one model, grouped by equal cost.
+ *
+ * Placement scans groups instead of providers. `refresh` advances model loads and marks long-idle providers as overdue.
+ */
 import type { ProviderId } from '@inference/protocol';
 import type { CostTable } from '../cost/cost-table.js';
 import { isUntried, type ThroughputEstimate, throughputKey } from '../cost/job-cost.js';
@@ -9,24 +13,25 @@ import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constan
 import { type IdleNode, IdleQueue } from './idle-queue.js';
 import { type ClosedGroup, type GroupedMember, isServing, type OpenGroup, type PoolMember, ProviderGroups } from './provider-groups.js';
 
-/** Input of a placement. */
+/** Readonly view of a pool, the input of a placement. */
 export interface PoolView<S> {
   readonly open: readonly OpenGroup<S>[];
-  /** Costs of `open`, row by row. */
+  /** Row `i` has the costs of `open[i]`. */
   readonly costs: CostTable;
   readonly constants: SchedulerConstants;
-  /** Whether any open group waits to be measured. */
+  /** Whether any open group is unmeasured; see {@link isUnmeasuredGroup}. */
   readonly hasUnmeasured: boolean;
   /** Whether any open group is unproven; see {@link isUnprovenGroup}. */
   readonly hasUnproven: boolean;
-  /** Whether unproven providers had less than their share of the model's latest jobs. */
+  /** Whether unproven providers got less than `unprovenShare` of the model's latest jobs. */
   readonly mayTryUnproven: boolean;
-  /** Whether any open group was idle for long. */
+  /** Whether any open group is overdue; see {@link isOverdueGroup}. */
   readonly hasOverdue: boolean;
-  /** Slots of available members that have the model in memory or are loading it. */
+  /** Slots of serving members that have the model in memory or are loading it. */
   readonly slots: number;
-  /** Available members that are loading the model, and members that have it in memory. */
+  /** Number of serving members that are loading the model. */
   readonly loading: number;
+  /** Number of serving members that have the model in memory. */
   readonly ready: number;
   readonly closed: Iterable<ClosedGroup<S>>;
   member(providerId: ProviderId): PoolMember<S> | undefined;
@@ -40,13 +45,13 @@ interface Entry<S> extends GroupedMember<S>, IdleNode {
   speed: ThroughputEstimate;
   placementSpeed: ThroughputEstimate;
   speedKey: number;
-  /** Null: no answer verified yet. */
+  /** The entry's place in the histogram of measured speeds; null: no verified answer yet. */
   countedSpeed: CountedThroughput | null;
   contextTokens: number;
   traits: OfferTraits;
   load: ModelLoad;
   isOverdue: boolean;
-  /** Counted among the available members. */
+  /** Included in the pool's counts of serving members. */
   isCounted: boolean;
 }
 
@@ -55,22 +60,22 @@ export class ProviderPool<S> implements PoolView<S> {
   readonly #serials = new Map<string, Entry<S>[]>();
   readonly #groups: ProviderGroups<S>;
   readonly constants: SchedulerConstants;
-  /** Open members that are not overdue, the longest idle first. */
+  /** Members of open groups that are not overdue. */
   readonly #idle = new IdleQueue<Entry<S>>();
   readonly #loading = new Set<Entry<S>>();
-  /** The model's latest jobs, and the number of jobs on unproven providers. */
+  /** Exponentially decayed counts of the model's jobs, and of its jobs on unproven providers. */
   #latestJobs = 0;
   #latestUnprovenJobs = 0;
   readonly #measuredSpeeds = new ThroughputHistogram();
   readonly #untriedEntries = new Set<Entry<S>>();
-  /** Upper limit for providers without a verified answer; null: no provider is measured. */
+  /** Cap on the speed of providers without a verified answer; null: no provider is measured. */
   #speedCap: Pick<ThroughputEstimate, 'prefillTps' | 'decodeTps'> | null = null;
   #serving = 0;
   #slots = 0;
   #hardwareSlots = 0;
   #ready = 0;
   #refreshedAt = 0;
-  /** Null: not computed yet. */
+  /** Cached `maxContextTokens`; null: not computed. */
   #longest: { readonly tokens: number | null } | null = null;
 
   constructor(constants: SchedulerConstants = DEFAULT_CONSTANTS) {
@@ -110,17 +115,17 @@ export class ProviderPool<S> implements PoolView<S> {
     return this.#entries.size;
   }
 
-  /** Members that take jobs, now or soon. */
+  /** Number of members that take jobs now, or after a transient reason passes. */
   get serving(): number {
     return this.#serving;
   }
 
-  /** Slots of members that have the model in memory or are loading it. */
+  /** Slots of serving members that have the model in memory or are loading it. */
   get slots(): number {
     return this.#slots;
   }
 
-  /** Part of `slots` on members with trust level `hardware`. */
+  /** The `slots` of members with trust level `hardware`. */
   get hardwareSlots(): number {
     return this.#hardwareSlots;
   }
@@ -133,7 +138,7 @@ export class ProviderPool<S> implements PoolView<S> {
     return this.#ready;
   }
 
-  /** Members that take jobs and would have to load the model. */
+  /** Number of serving members that must load the model first. */
   get cold(): number {
     return this.#serving - this.#ready - this.#loading.size;
   }
@@ -199,16 +204,16 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#latestUnprovenJobs = this.#latestUnprovenJobs * RECENT_JOBS_DECAY + (isUnprovenMember(entry) ? 1 : 0);
   }
 
-  /** Advances time: loads progress, and idle members become overdue. `now` in milliseconds. */
+  /** Advances the pool to `now`, in milliseconds: updates remaining load times and marks long-idle members as overdue. */
   refresh(now: number): void {
-    // After a clock set back, refreshing continues from the new time.
+    // If the clock was set back, refresh at once and continue from the new time.
     const wasSetBack = now < this.#refreshedAt;
     if (!wasSetBack && now - this.#refreshedAt < REFRESH_MS) return;
     this.#refreshedAt = now;
     if (wasSetBack) this.#idle.clampTo(now);
     this.#updateSpeedCap(now);
     for (const entry of [...this.#loading]) this.#reassign(entry, now);
-    // Copied first: a busy member moves to the end of the queue and must not be visited again.
+    // `idleSince` copies, because #reassign puts a busy member back at the end of the queue.
     for (const entry of this.#idle.idleSince(now - this.constants.overdueMs)) {
       this.#idle.remove(entry);
       // A provider in a long job is not idle.
@@ -245,7 +250,7 @@ export class ProviderPool<S> implements PoolView<S> {
     else this.#loading.add(entry);
   }
 
-  /** Undoes the counting of an entry; called before a counted value changes. */
+  /** Subtracts an entry from the counts. Call before any counted value of the entry changes. */
   #uncount(entry: Entry<S>): void {
     if (!entry.isCounted) return;
     this.#serving--;
@@ -298,7 +303,7 @@ export class ProviderPool<S> implements PoolView<S> {
     else this.#serials.set(entry.facts.serialNumber, rest);
   }
 
-  /** Counts a tried member's speed in the quantile, which limits untried members. */
+  /** Updates the histogram of measured speeds, whose quantile caps the speed of untried members. */
   #countSpeed(entry: Entry<S>): void {
     this.#uncountSpeed(entry);
     if (isUntried(entry.speed)) this.#untriedEntries.add(entry);
@@ -312,7 +317,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#untriedEntries.delete(entry);
   }
 
-  /** Limits an untried provider to the 90th percentile of measured speeds, for placement. */
+  /** Caps the placement speed of an untried provider at the 90th percentile of measured speeds. */
   #setPlacementSpeed(entry: Entry<S>): void {
     const { speed } = entry;
     const cap = this.#speedCap;
@@ -341,7 +346,7 @@ const NO_TRAITS: OfferTraits = { quantization: '', maxImages: 0 };
 /** Minimum time between refreshes, in milliseconds. */
 const REFRESH_MS = 250;
 
-/** Decay per job; covers about the latest hundred jobs. */
+/** Decay per job, so that the counts cover about the latest hundred jobs. */
 const RECENT_JOBS_DECAY = 0.99;
 
 function isUnprovenMember<S>({ facts, speed }: Pick<PoolMember<S>, 'facts' | 'speed'>): boolean {

@@ -1,4 +1,4 @@
-/** Digests of a pool: what peers learn from them, their bounded size, and the rejection of everything else. */
+/** Model digests: content, maximum size, and rejection of invalid encodings. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -44,7 +44,7 @@ const anyContext: fc.Arbitrary<DigestContext> = fc.record({
 
 const VALID = digestOf(poolOf([provider('a'), provider('b', { trustLevel: 'hardware' })]), TEXT);
 
-/** The encoded digest with other members. */
+/** Encoded digest with changed members. */
 function changed(change: (members: unknown[], classes: unknown[][]) => void, digest: ModelDigest = VALID): string {
   const members = JSON.parse(encodeDigest(digest)) as unknown[];
   // The encoding ends with the classes, each an array.
@@ -106,7 +106,7 @@ describe('a digest', () => {
         if (firstCold >= 0) expect(classes.slice(firstCold).every(({ isCold }) => isCold)).toBe(true);
         for (const [index, one] of classes.entries()) {
           const next = classes[index + 1];
-          // Rates are rounded to three digits, so neighbours may differ by as much.
+          // Rates are rounded to three digits, so the order of similar classes may change.
           if (next?.isCold === one.isCold) expect(classCostMs(one, WORK)).toBeLessThanOrEqual(classCostMs(next, WORK) * 1.02);
         }
       }),

@@ -1,4 +1,4 @@
-/** The choice of a coordinator to ask: cheapest class, near ties, own placements, loads, and where to queue. */
+/** `chooseOwner`: cheapest class, near ties, local placements, model loads, and where to queue. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { classCostMs, type ModelDigest, type ThroughputClass } from '../../src/cluster/model-digest.js';
@@ -52,7 +52,7 @@ function choose(states: Readonly<Record<OwnerId, OwnerState>>, request: Partial<
 
 const slower = (factor: number): ThroughputClass => classOf({ prefillTps: 1000 / factor, decodeTps: 50 / factor });
 
-/** How often each owner is asked in 1000 choices. */
+/** Number of times that each owner is chosen in 1000 choices. */
 function asked(states: Readonly<Record<OwnerId, OwnerState>>, request: Partial<OwnerRequest> = {}): Record<string, number> {
   const counts: Record<string, number> = {};
   const [random, digests] = [chance(7), new Map(Object.entries(states))];
@@ -79,7 +79,7 @@ describe('a choice between owners with free slots', () => {
   it('is the own coordinator within 50 ms of the cheapest, however short the request', () => {
     const short = { work: { promptTokens: 1, completionTokens: 1 } };
     const peer = stateOf([classOf()]);
-    // The wait for the first token counts twice.
+    // The time to the first token has double weight.
     expect(choose({ self: stateOf([classOf({ waitMs: 24 })]), peer }, short)).toMatchObject({ owner: 'self', why: 'local' });
     expect(choose({ self: stateOf([classOf({ waitMs: 40 })]), peer }, short)).toMatchObject({ owner: 'peer', why: 'cheapest' });
   });

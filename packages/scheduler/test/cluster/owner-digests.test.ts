@@ -1,4 +1,4 @@
-/** The latest digests of all coordinators, with own placements subtracted until a digest contains them. */
+/** `OwnerDigests`: the latest digests of all coordinators, and slots that are taken since. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf, EMPTY_DIGEST, encodeDigest } from '../../src/cluster/model-digest.js';
@@ -66,7 +66,7 @@ describe('own placements', () => {
     const digests = known();
     const answered = digests.ask('peer', 'm', 2);
     expect(takenOf(digests)).toEqual([0, 0, 1]);
-    // Published before the owner placed the job, as far as this coordinator knows.
+    // This coordinator cannot know whether the digest already includes the job.
     digests.update('peer', 'm', DIGEST, 2, 1100);
     expect(takenOf(digests)).toEqual([0, 0, 1]);
     answered();

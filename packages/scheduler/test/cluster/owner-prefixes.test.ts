@@ -1,4 +1,4 @@
-/** Cached prefixes of coordinators: the longest and newest, bounded in number and age, and what is sent of a chain. */
+/** `OwnerPrefixes`: longest and newest match, limits of number and age, and which prefixes are published. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { OwnerPrefixes } from '../../src/cluster/owner-prefixes.js';

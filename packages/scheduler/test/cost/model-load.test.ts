@@ -1,4 +1,4 @@
-/** Models that are not in memory: cost of a load, start of a load, and when waiting is better. */
+/** Models that are not in memory: cost of a load, when a load starts, and when waiting is better. */
 import type { Hardware, ModelOffer } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from '../../src/cost/model-load.js';

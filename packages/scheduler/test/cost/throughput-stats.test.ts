@@ -50,7 +50,7 @@ describe('the throughput of a provider', () => {
     const book = new ThroughputStats();
     const vectors = { ...sample, completionTokens: 0, streamed: false, promptOnly: true, firstContentMs: 2000, elapsedMs: 2000 };
     expect(book.record(provider, model, hardware, vectors)).toEqual({ prefillTps: 500, decodeTps: 15, samples: 1 });
-    // Counting tokens computes nothing.
+    // Token counting runs no model.
     expect(book.record(provider, model, hardware, { ...vectors, promptOnly: false })).toBeNull();
   });
 

@@ -1,4 +1,4 @@
-/** Prefix affinity: which prefixes are remembered, their weight, and their limits. */
+/** `PrefixAffinity`: which prefixes are stored, their weight, and their limits. */
 import { describe, expect, it } from 'vitest';
 import { PrefixAffinity, type PromptPrefix, type ProviderJobs } from '../../src/placement/prefix-affinity.js';
 import { type PlacementRequest, schedule } from '../../src/placement/schedule.js';

@@ -6,7 +6,7 @@ import { comparedWork, type PlacementRequest, schedule } from '../../src/placeme
 import { ProviderPool } from '../../src/pool/provider-pool.js';
 import { anyone, chance, id, NOW, provider } from '../providers.js';
 
-/** Three measured providers: the second decodes fastest, the third reads prompts fastest. */
+/** Three measured providers: the second has the fastest decode, the third the fastest prefill. */
 function pool(): ProviderPool<string> {
   const pool = new ProviderPool<string>();
   const speeds = [

@@ -12,7 +12,7 @@ const namesOf = (decision: SchedulingDecision<string>): string[] =>
 const place = (providers: TestProvider[], request: PlacementRequest = anyone, seed = 1): SchedulingDecision<string> =>
   schedule(poolOf(providers), request, NOW, chance(seed));
 
-/** How often each provider comes first. */
+/** Number of times that each provider is the first choice. */
 function firsts(providers: TestProvider[], rounds: number, request = anyone): Map<string, number> {
   const counts = new Map(providers.map(({ facts }) => [facts.providerId as string, 0]));
   const [pool, random] = [poolOf(providers), chance(7)];
@@ -53,7 +53,7 @@ describe('a choice', () => {
           costMs: costOf(costModelOf(traitsOf(facts, speed)), request.work),
           isUntried: speed.samples === 0 && facts.trustLevel !== 'hardware',
         }));
-        // An untried provider must be better than the tried ones by a factor.
+        // An unproven provider must be cheaper than proven providers by a factor.
         const bestTried = Math.min(...costs.map(({ costMs, isUntried }) => (isUntried ? Number.POSITIVE_INFINITY : costMs)));
         const counted = costs.filter(({ costMs, isUntried }) => !isUntried || costMs <= bestTried / DEFAULT_CONSTANTS.unprovenFactor);
         const best = Math.min(...counted.map(({ costMs }) => costMs));

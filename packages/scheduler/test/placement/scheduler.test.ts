@@ -1,4 +1,4 @@
-/** A placement choice ends whatever the clock does: an endless choice would block the whole coordinator. */
+/** A placement terminates even if the clock changes. An endless loop would block the whole coordinator. */
 import type { ModelOffer } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { ThroughputStats } from '../../src/cost/throughput-stats.js';
@@ -15,7 +15,7 @@ type Subject = ReturnType<typeof subjectOf>;
 
 const WITH_KEY = { keyNotAfter: Number.POSITIVE_INFINITY };
 
-/** A clock that returns these readings in a cycle, and throws when a choice does not end. */
+/** Clock that cycles through these readings, and throws if a placement does not terminate. */
 function clockOf(...readings: readonly [number, ...number[]]): () => number {
   let reads = 0;
   return () => {
@@ -57,7 +57,7 @@ describe('a choice among expired members', () => {
   it('ends when the clock is set back between two readings', () => {
     const { placement, pools, looks } = placementOf(['a', 'b'], clockOf(NOW + 2, NOW - 3), (facts) => facts);
     const { decision, now } = placement.choose('m', anyone);
-    // By the earlier reading, no facts have expired.
+    // At the earlier reading, no facts have expired.
     expect([decision.kind, now, looks()]).toEqual(['none', NOW - 3, 2]);
     expect(pools.pool('m')?.size).toBe(2);
   });
@@ -78,7 +78,7 @@ describe('a choice among expired members', () => {
     const { facts } = provider('a', { ...WITH_KEY, trustValidUntil: NOW + 1 });
     const subject = subjectOf('a');
     models.update(subject, facts, NOW);
-    // The facts are valid at the recorded time, whatever the clock reads.
+    // The facts are valid at the time of the decision, whatever the clock reads afterwards.
     models.update = () => {};
     let looks = 0;
     const look = (): ProviderFacts => {

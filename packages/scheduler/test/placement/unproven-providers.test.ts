@@ -1,4 +1,4 @@
-/** Providers without a verified answer: a bounded share of the jobs, whatever speed they claim, while others have room. */
+/** Providers without a verified answer get a limited share of the jobs, whatever speed they claim, while others have free slots. */
 import { describe, expect, it } from 'vitest';
 import { schedule } from '../../src/placement/schedule.js';
 import { ProviderPool } from '../../src/pool/provider-pool.js';
@@ -6,7 +6,7 @@ import { anyone, provider as anyProvider, chance, NOW, type TestProvider } from 
 
 const JOBS = 2000;
 
-/** The providers that get the jobs, each job ending before the next. */
+/** Providers that get the jobs. Each job ends before the next starts. */
 function placements(providers: readonly TestProvider[], request = anyone): Map<string, number> {
   const pool = new ProviderPool<string>();
   for (const { facts, speed } of providers) pool.put(facts.providerId, facts, speed, 8192, NOW);

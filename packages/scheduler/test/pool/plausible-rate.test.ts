@@ -25,7 +25,7 @@ test('nothing is impossible before any measurement', () => {
 test('a provider with more memory bandwidth may be faster than the measured ones', () => {
   expect(isPlausibleRate(2000, unmeasured(800), [measured(20)])).toBe(true);
   expect(isPlausibleRate(2000, unmeasured(100), [measured(20)])).toBe(false);
-  // A provider that reports no bandwidth counts as a common one.
+  // A provider that reports no bandwidth is assumed to have a common one.
   expect(isPlausibleRate(2000, unmeasured(0), [measured(20)])).toBe(false);
 });
 
