@@ -1,6 +1,7 @@
 /**
- * `HedgedRequest`: up to two concurrent attempts; the first with content wins. Answer decisions of `next` with `start` or
- * `abandon`.
+ * `HedgedRequest` runs up to two concurrent attempts of a job. The first attempt with content wins.
+ *
+ * `AttemptRunner` reads decisions from `next` and reacts with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -14,7 +15,7 @@ export interface EndedAttempt {
 }
 
 type HedgingDecision =
-  /** No content in time, repeated. `silent`: the only attempt, without any activity. `isLate`: a second attempt may start. */
+  /** No content in time; reported repeatedly. `silent`: the only attempt, if it shows no activity. `isLate`: a second attempt may start. */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
@@ -33,7 +34,7 @@ export class HedgedRequest implements AttemptGroup {
   #deliveringAttempt: Attempt | null = null;
   #winner: Attempt | null = null;
   #isHedged = false;
-  /** Reported once every overtaken attempt has ended. */
+  /** Reported after every overtaken attempt has ended. */
   #decided: (HedgingDecision & { readonly kind: 'decided' }) | null = null;
   readonly #nextCheck = new Deadline(() => this.#check());
   #commitTimer: NodeJS.Timeout | null = null;
@@ -46,7 +47,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#timings = timings;
   }
 
-  /** Starts an attempt. A throw also stops the other attempt. Once an attempt has won, only releases the slot. */
+  /** Starts an attempt, and stops the other one if that throws. After an attempt has won, only releases the slot. */
   start(plan: AttemptPlan): void {
     if (this.#winner !== null || this.#decided !== null) {
       plan.slot.release();
@@ -70,7 +71,6 @@ export class HedgedRequest implements AttemptGroup {
     this.#scheduleCheck();
   }
 
-  /** The next decision. */
   async next(): Promise<HedgingDecision> {
     for (;;) {
       const decision = this.#decisions.shift();
@@ -91,7 +91,7 @@ export class HedgedRequest implements AttemptGroup {
     for (const attempt of [...this.#running]) attempt.stop();
   }
 
-  /** The client disconnected; see {@link Attempt.recall}. */
+  /** Handles a disconnect of the client; see {@link Attempt.recall}. */
   recall(): void {
     for (const attempt of [...this.#running]) attempt.recall();
   }
@@ -104,7 +104,7 @@ export class HedgedRequest implements AttemptGroup {
     if (this.#deliveringAttempt === null) this.#bindDelivery(attempt);
   }
 
-  /** A stream's headers name one provider. Sent `commitMs` after the first acceptance, or after the second attempt's start if later. */
+  /** Starts the timer that sends a stream's headers `commitMs` after the first acceptance. A second attempt restarts it. */
   accepted(): void {
     if (this.#winner === null && this.#commitTimer === null) this.#commitIn(this.#timings.commitMs);
   }
@@ -139,7 +139,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#onDecision = null;
   }
 
-  /** Makes the delivery name the attempt's provider. */
+  /** Makes the response headers name the attempt's provider. */
   #bindDelivery(attempt: Attempt): void {
     if (this.#deliveringAttempt !== null) this.#delivery.withdraw();
     this.#deliveringAttempt = attempt;
@@ -159,7 +159,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#commitTimer = setTimeout(() => this.#commit(), ms);
   }
 
-  /** Headers name one provider and so end the hedging: the most recently active attempt wins. */
+  /** Sends the headers without content. They name one provider, so the most recently active attempt wins. */
   #commit(): void {
     this.#commitTimer = null;
     const [first, second] = this.#running.filter(({ isAccepted }) => isAccepted);
