@@ -93,7 +93,7 @@ export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: str
   return verdict.ok ? verdict.facts.notBefore : null;
 }
 
-/** Converts reported protections to evidence. A missing value counts as off, except for the seal of the system volume. */
+/** Converts reported protections to evidence. A missing value means off, except for the seal of the system volume. */
 function securityEvidence(info: SecurityInfo, receivedAt: number): SecurityInfoEvidence {
   return {
     receivedAt,

@@ -1,4 +1,4 @@
-/** `enrolmentProfile` builds the configuration profile that enrols a Mac. It grants only queries of device and security information. */
+/** `enrolmentProfile` builds the configuration profile that enrols a Mac. Grants only queries of device and security information. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type EncodablePlist, encodePlist } from './plist/plist.js';
 

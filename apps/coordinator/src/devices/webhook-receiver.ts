@@ -55,7 +55,7 @@ interface WebhookReceiverOptions {
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
 /** Maximum number of stored digests outside a cluster. */
 const MAX_REMEMBERED = 50_000;
-/** Number of nonces to try. They change weekly, and a certificate may be up to 30 days old. */
+/** Number of nonces to try. Nonces change weekly, and a certificate may be up to 30 days old. */
 const MAX_NONCES_TRIED = 6;
 
 export class WebhookReceiver {

@@ -75,7 +75,7 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
-  /** Placements that running jobs may still need if their provider fails, grouped by constraints. Decides which providers a shutdown retains. */
+  /** Placements that running jobs may still need if their provider fails, by constraints. A shutdown retains providers for these. */
   drainDemands(): Iterable<DrainDemand> {
     const demands = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();
     for (const running of this.#jobs) {

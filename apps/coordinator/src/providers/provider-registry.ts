@@ -244,7 +244,7 @@ export class ProviderRegistry {
 /** Rejections that only a faulty or malicious agent causes. */
 const BROKEN_PROTOCOL: ReadonlySet<RejectionCode> = new Set(['bad_message', 'out_of_turn', 'too_large', 'misbehaved']);
 
-/** Fault of a provider whose session ended during jobs. One fault, however many jobs. Null: no fault. `detail`: a code. */
+/** Fault of a provider whose session ended during jobs. Counted once, however many jobs ran. Null: no fault. `detail`: a code. */
 function faultOf(end: SessionEnd, draining: boolean): { readonly fault: Fault; readonly detail: string } | null {
   if (end.by === 'provider') return draining ? null : { fault: 'lost', detail: 'connection_lost' };
   if (BROKEN_PROTOCOL.has(end.code)) return { fault: 'misbehaved', detail: end.code };

@@ -125,7 +125,7 @@ export function totalFleet(parts: readonly FleetSums[]): Fleet {
   };
 }
 
-/** Key of an owner. All machines without an account count as one owner, because they cost nothing to create. */
+/** Key of an owner. All machines without an account share one key, because such machines cost nothing. */
 export function ownerHash(accountId: string | null): string {
   return createHash('sha256')
     .update(`inference/fleet-owner/v1\0${accountId ?? ''}`)

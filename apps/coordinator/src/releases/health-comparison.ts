@@ -43,7 +43,7 @@ interface ComparisonContext {
   readonly fleetSize: number;
   /** Owners whose machines are counted individually, by `ownerKey`. */
   readonly provenOwners: ReadonlySet<string>;
-  /** Key shared by all machines without an account. They are not evidence of an independent owner. */
+  /** Key shared by all machines without an account, which are no evidence of an independent owner. */
   readonly noAccount: string;
   readonly now: number;
 }
@@ -203,7 +203,7 @@ function verdictOf(
   { chosenBad, badKeys }: BadMachines,
   { minBad, majorityP, stopP, concernP, hasOthers, noAccount }: Rules,
 ): RolloutComparison['verdict'] {
-  // One or two owners could make their own machines look bad.
+  // Up to two owners could make their own machines look bad.
   const provenBad = badKeys.filter((key) => key.startsWith(MACHINE_KEY)).length;
   const isIndependent = badKeys.filter((key) => key !== noAccount).length >= MIN_OWNERS || provenBad >= minBad;
   if (measure === 'slower' || measure === 'failed_requests') {

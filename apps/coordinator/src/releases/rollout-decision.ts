@@ -70,7 +70,7 @@ export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: Rol
     // A small fleet may have fewer machines in the stage than the policy requires.
     const minMachines = Math.min(rules.minMachines, Math.ceil((fleet.machines * rules.percent) / 100));
     if (settledMachines >= minMachines) return { kind: 'advance' };
-    // Machines that are missing for long no longer reserve capacity. They were sold or switched off, and must not block the rollout.
+    // Machines missing for long, for example sold ones, no longer reserve capacity and must not block the rollout.
     const missing = machines.filter((machine) => reservesCapacity(machine, now) && isMissing(machine, now)).length;
     // When overdue, few updated machines are enough, because owners may disable updates. Many missing machines still block.
     if (isOverdue && missing * 2 <= settledMachines) return { kind: 'advance' };
@@ -88,7 +88,7 @@ const SUBJECTS: Readonly<Record<Exclude<RolloutMeasure, 'failed_requests' | 'slo
   restricted: 'were restricted or quarantined',
 };
 
-/** Share of the machines from which an owner counts as the network itself. */
+/** From this share of the machines on, an owner is treated as the network itself. */
 const LARGE_OWNER_SHARE = 0.5;
 
 /**

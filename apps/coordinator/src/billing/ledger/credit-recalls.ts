@@ -1,10 +1,10 @@
-/** `CreditRecalls` makes other coordinators return unused leased money of an account. It marks their lease rows and waits. */
+/** `CreditRecalls` makes other coordinators return unused leased money of an account: marks their lease rows and waits. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasRecalls, recallLeases } from '../../database/ledger/credit-leases.js';
 import type { Database } from '../../database/tables.js';
 import { LedgerError } from './ledger-error.js';
 
-/** Notifications between coordinators about recalls, over NATS. They only make the answer faster. */
+/** Notifications between coordinators about recalls, over NATS. Only for speed: recalls also work without notifications. */
 export interface RecallHints {
   publish(account: string): void;
   on(listener: (accounts: ReadonlySet<string>) => void): void;

@@ -7,7 +7,7 @@ type LedgerFault =
   | 'job_taken'
   /** The id was already used with other values. */
   | 'conflict'
-  /** The database did not accept the step in time. It may still have been applied, so the caller should repeat it. */
+  /** The database did not accept the step in time. The step may still have been applied, so the caller should repeat it. */
   | 'unavailable'
   | 'closed';
 

@@ -1,7 +1,7 @@
 /**
  * `Deposits` credits paid orders to accounts, exactly once, although payment events may be repeated or out of order.
  *
- * Refunds and disputes suspend the account for review. They never reduce a balance.
+ * Refunds and disputes suspend the account for review, but never reduce a balance.
  */
 import { randomUUID } from 'node:crypto';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';

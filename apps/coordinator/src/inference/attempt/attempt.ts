@@ -1,4 +1,4 @@
-/** `Attempt` runs a job once on one provider. It sends the sealed request, applies the timeouts and ends with exactly one outcome. */
+/** `Attempt` runs a job once on one provider: sends the sealed request, applies the timeouts, and ends with exactly one outcome. */
 import {
   type Frame,
   INITIAL_CREDIT_BYTES,

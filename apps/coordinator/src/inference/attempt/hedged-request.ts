@@ -159,7 +159,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#commitTimer = setTimeout(() => this.#commit(), ms);
   }
 
-  /** Sends the headers without content. They name one provider, so the most recently active attempt wins. */
+  /** Sends the headers without content. Headers name one provider, so the most recently active attempt wins. */
   #commit(): void {
     this.#commitTimer = null;
     const [first, second] = this.#running.filter(({ isAccepted }) => isAccepted);

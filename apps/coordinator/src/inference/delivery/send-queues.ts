@@ -33,7 +33,7 @@ export class SendQueues {
   }
 }
 
-/** One kernel table. Readings never overlap, and all waiting callers share the next one. */
+/** A kernel table. Readings never overlap, and all waiting callers share the next reading. */
 class Table {
   readonly #text: () => Promise<string>;
   #next: Promise<Rows | null> | null = null;

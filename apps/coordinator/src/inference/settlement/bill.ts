@@ -67,7 +67,7 @@ export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'
 
 /** Terms for the reservation of a job. */
 export interface BillTerms {
-  /** One reservation per model that may answer. Empty: the job is free. */
+  /** Reservations for the models that may answer, one per model. Empty: the job is free. */
   readonly reservations: readonly Reservation[];
   /** Nonce of a free sealed request. Null: a free job needs no ledger step. */
   readonly freeNonce: SealedNonce | null;
@@ -239,7 +239,7 @@ function budgetState({ budget, spent, reserved, resetsAt }: Extract<ReserveOutco
   return `Of this API key's budget of ${usd(budget.amount)} per ${budget.period}, ${usd(spent)} is spent${running}. The budget resets at ${resets}.`;
 }
 
-/** One reservation that covers all of these, which belong to the same job with different models. Null: there are none. */
+/** Combines the reservations of a job for different models into a single one that covers all. Null: the job has none. */
 function dearestReservation(reservations: readonly Reservation[]): Reservation | null {
   const [only, ...others] = reservations;
   if (only === undefined) return null;

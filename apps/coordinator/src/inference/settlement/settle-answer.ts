@@ -52,7 +52,7 @@ export async function settleAnswer(
     images: receipt.usage.images ?? 0,
     ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
   };
-  // Verification covered the whole response. These bounds apply to the part that a disconnected client pays.
+  // Verification checked the usage of the whole response. A disconnected client pays for a part, which is bounded here.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: requestedImages(job),
     maxPromptTokens: promptBound,

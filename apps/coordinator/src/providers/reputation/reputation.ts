@@ -113,7 +113,7 @@ export function afterAnswer(before: Reputation, now: number): Reputation {
   const { weight } = decayWeights(before, now);
   const state = stateAt(before, now);
   if (state === 'quarantined') return before;
-  // One verified answer ends the restriction. The remaining weight leaves little room for further failures.
+  // A single verified answer ends the restriction. The remaining weight leaves little room for further failures.
   if (state !== 'well') return { ...before, restriction: null, weight: ANSWER_DECAY, late: 0, at: now };
   return { ...before, weight: weight * ANSWER_DECAY, late: 0, at: now };
 }

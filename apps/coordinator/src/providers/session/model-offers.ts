@@ -1,7 +1,7 @@
 /**
  * `SessionOffers`: model offers of one session, accepted or rejected by the catalogue. Part of `ProviderSession`.
  *
- * Offers are evaluated on arrival and when the catalogue changes. The provider is told its rejected offers when they change.
+ * Offers are evaluated on arrival and when the catalogue changes. Changes of the rejected offers are reported to the provider.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 

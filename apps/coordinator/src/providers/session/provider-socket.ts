@@ -116,7 +116,7 @@ export class ProviderSocket {
     this.#sendBounded(JSON.stringify(message));
   }
 
-  /** Whether a request without images could exceed the maximum of unsent bytes. One request with images may exceed it. */
+  /** Whether a request without images could exceed the maximum of unsent bytes. A single request with images may exceed the maximum. */
   get isBacklogged(): boolean {
     return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
   }
@@ -267,7 +267,7 @@ export class ProviderSocket {
     this.#events.backlogChanged();
   }
 
-  /** WebSocket headers and pings are part of the unsent bytes, but never count as progress. */
+  /** WebSocket headers and pings are among the unsent bytes, but sending these is no progress. */
   #countSentBytes(): void {
     this.#sentBytes = Math.max(this.#sentBytes, this.#written - this.#socket.bufferedAmount);
   }

@@ -12,7 +12,7 @@ interface SlotFigures {
   readonly figures: HealthFigures;
 }
 
-/** One point per slot that starts in [from, to), including empty slots. Times in milliseconds since 1970. */
+/** Points of all slots that start in [from, to), including empty slots. Times in milliseconds since 1970. */
 export function healthPoints(
   rows: readonly SlotFigures[],
   { from, to, slotMs }: { readonly from: number; readonly to: number; readonly slotMs: number },

@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../../time-units.js';
 import { type HealthFigures, mergeFigures, NO_FIGURES } from './health-figures.js';
 import type { JobCounts } from './job-counts.js';
 
-/** One reading of this coordinator's gauges. */
+/** A reading of this coordinator's gauges. */
 export type HealthReading = Pick<HealthFigures, 'sums' | 'providers' | 'ledger'>;
 
 interface HealthRecorderOptions {

@@ -1,4 +1,4 @@
-/** Bearer token with which a provider reads its own status over HTTP. One per session; the coordinator stores only its hash. */
+/** Bearer token of a session, with which the provider reads its own status over HTTP. The coordinator stores only its hash. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 
