@@ -239,7 +239,7 @@ export class ImageStore {
       // Partial files of an earlier process are of no use.
       if (name.endsWith('.part')) await rm(join(directory, name), { force: true });
       else if (seconds !== undefined)
-        this.#note(name, { bytes: (await stat(join(directory, name))).size, expiresAt: 1000 * Number(seconds), accountId: null });
+        this.#register(name, { bytes: (await stat(join(directory, name))).size, expiresAt: 1000 * Number(seconds), accountId: null });
     }
     await this.sweep();
   }
@@ -255,10 +255,10 @@ export class ImageStore {
       await rm(`${path}.part`, { force: true });
       throw error;
     }
-    this.#note(name, { bytes: encrypted.length, expiresAt: token.expiresAt, accountId });
+    this.#register(name, { bytes: encrypted.length, expiresAt: token.expiresAt, accountId });
   }
 
-  #note(name: string, stored: Stored): void {
+  #register(name: string, stored: Stored): void {
     this.#stored.set(name, stored);
     this.#bytes += stored.bytes;
     if (stored.accountId !== null) add(this.#bytesByAccount, stored.accountId, stored.bytes);

@@ -53,7 +53,7 @@ export class JobRunner {
   async run(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan = NO_TRACE): Promise<JobOutcome> {
     this.#running.add();
     try {
-      const outcome = await this.#runPaid(job, delivery, clientSignal, span);
+      const outcome = await this.#runReserved(job, delivery, clientSignal, span);
       if (outcome.kind === 'failed') delivery.fail(outcome.error);
       return outcome;
     } finally {
@@ -105,7 +105,7 @@ export class JobRunner {
   }
 
   /** Runs a job under a reservation of its cost. The reservation ends before the client receives the end of the answer. */
-  async #runPaid(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
+  async #runReserved(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { models, placements, onRequest, billing, timings, now } = this.#options;
     const { jobs, refusal: unusable } = this.#usableModels(job);
     const [first] = jobs;
@@ -226,8 +226,8 @@ export class JobRunner {
     if (unreadable !== null) return failed(NO_ATTEMPTS, unreadable, 'no_vision');
     const { routing } = job.params;
     const priced = { model, price: billing.price(model), isForImages: job.images !== null };
-    const tooDear = routing === undefined ? null : maxPriceProblem(priced, routing);
-    return tooDear === null ? null : failed(NO_ATTEMPTS, tooDear, 'max_price');
+    const overpriced = routing === undefined ? null : maxPriceProblem(priced, routing);
+    return overpriced === null ? null : failed(NO_ATTEMPTS, overpriced, 'max_price');
   }
 
   #slotRequest(job: JobRequest, named: NamedProvider, routing: JobRouting | null): RunningJob['slotRequest'] {

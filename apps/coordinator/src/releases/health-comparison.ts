@@ -105,17 +105,21 @@ interface Rules {
 
 function compareMeasures(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
   return MEASURES.map((measure) => {
-    const byOwner = judge(measure, machines, rules);
+    const byOwner = evaluate(measure, machines, rules);
     const isWorse = byOwner.verdict === 'worse' || isWorseWithoutAnyTwo(measure, machines, rules);
     return { measure, cohort, ...byOwner, verdict: isWorse ? 'worse' : byOwner.verdict };
   });
 }
 
-function judge(measure: RolloutMeasure, machines: readonly ComparedMachine[], rules: Rules): Figures & Pick<RolloutComparison, 'verdict'> {
+function evaluate(
+  measure: RolloutMeasure,
+  machines: readonly ComparedMachine[],
+  rules: Rules,
+): Figures & Pick<RolloutComparison, 'verdict'> {
   const updated = machines.filter(({ part }) => part === 'updated');
   const others = machines.filter(({ part }) => part === 'control');
-  const { chosenBad, badKeys, ...figures } = figuresOf(measure, updated, others, rules);
-  return { ...figures, verdict: verdictOf(measure, figures, { chosenBad, badKeys }, rules) };
+  const { volunteerBadCount, badKeys, ...figures } = figuresOf(measure, updated, others, rules);
+  return { ...figures, verdict: verdictOf(measure, figures, { volunteerBadCount, badKeys }, rules) };
 }
 
 /**
@@ -125,7 +129,7 @@ function judge(measure: RolloutMeasure, machines: readonly ComparedMachine[], ru
  */
 function isWorseWithoutAnyTwo(measure: RolloutMeasure, machines: readonly ComparedMachine[], rules: Rules): boolean {
   const singly = { ...rules, keyOf: machineKey };
-  const isWorse = (some: readonly ComparedMachine[]): boolean => judge(measure, some, singly).verdict === 'worse';
+  const isWorse = (some: readonly ComparedMachine[]): boolean => evaluate(measure, some, singly).verdict === 'worse';
   const { provenOwners, noAccount, now } = rules;
   const known = machines.filter(({ owner }) => owner !== noAccount || provenOwners.has(owner));
   if (!isWorse(known)) return false;
@@ -157,7 +161,7 @@ interface BadMachines {
   /** Keys of bad machines among the updated ones. */
   readonly badKeys: readonly string[];
   /** Number of these keys that only contain machines whose owner chose the version. */
-  readonly chosenBad: number;
+  readonly volunteerBadCount: number;
 }
 
 function figuresOf(
@@ -173,14 +177,20 @@ function figuresOf(
     case 'trust_lost':
     case 'restricted': {
       const [a, b] = [proportionOf(measure, updated, rules), proportionOf(measure, others, rules)];
-      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b), chosenBad: a.chosenBad, badKeys: a.badKeys };
+      return {
+        updated: shareFigures(a),
+        others: shareFigures(b),
+        p: fisherExact(a, b),
+        volunteerBadCount: a.volunteerBadCount,
+        badKeys: a.badKeys,
+      };
     }
     case 'failed_requests': {
       const [a, b] = [limitWeights(requestsOf(rated, rules)), limitWeights(requestsOf(others, rules))];
       const [updatedFigures, otherFigures] = [requestFigures(a), requestFigures(b)];
       const limit = (otherFigures.value ?? 0) + MIN_FAILURE_DIFFERENCE;
       const badKeys = a.flatMap(({ key, bad, count }) => (bad / count >= limit ? [key] : []));
-      return { updated: updatedFigures, others: otherFigures, p: higherRate(a, b), chosenBad: 0, badKeys };
+      return { updated: updatedFigures, others: otherFigures, p: higherRate(a, b), volunteerBadCount: 0, badKeys };
     }
     case 'slower': {
       const ratedSpeeds = speedsOf(rated, rules);
@@ -190,7 +200,7 @@ function figuresOf(
       const limit = Math.log((otherFigures.value ?? 1) * MAX_SPEED_RATIO);
       const badKeys = ratedSpeeds.flatMap(({ key, log }) => (log <= limit ? [key] : []));
       const p = lowerMean(a, b, MIN_LOG_SPEED_DEVIATION);
-      return { updated: updatedFigures, others: otherFigures, p, chosenBad: 0, badKeys };
+      return { updated: updatedFigures, others: otherFigures, p, volunteerBadCount: 0, badKeys };
     }
     default:
       return measure satisfies never;
@@ -200,7 +210,7 @@ function figuresOf(
 function verdictOf(
   measure: RolloutMeasure,
   { updated, others, p }: Figures,
-  { chosenBad, badKeys }: BadMachines,
+  { volunteerBadCount, badKeys }: BadMachines,
   { minBad, majorityP, stopP, concernP, hasOthers, noAccount }: Rules,
 ): RolloutComparison['verdict'] {
   // Up to two owners could make their own machines look bad.
@@ -220,7 +230,7 @@ function verdictOf(
   const difference = updated.value - othersShare;
   if (difference < MIN_SHARE_DIFFERENCE) return 'good';
   // An owner who chose the version could also make the machine look bad. At least one other bad machine is required.
-  const isEnough = isIndependent && updated.bad >= minBad && (!hasOthers || chosenBad < updated.bad);
+  const isEnough = isIndependent && updated.bad >= minBad && (!hasOthers || volunteerBadCount < updated.bad);
   if (p < stopP) return isEnough ? 'worse' : 'concern';
   const isMajority = isEnough && updated.value >= MAJORITY_SHARE && othersShare <= updated.value / 2;
   if (isMajority && (p < majorityP || others.count < updated.count)) return 'worse';
@@ -242,8 +252,8 @@ function proportionOf(
     if (isBad) bad.set(key, machine.isVolunteer && bad.get(key) !== false);
     else good++;
   }
-  const chosenBad = [...bad.values()].filter(Boolean).length;
-  return { bad: bad.size, count: good + bad.size, chosenBad, badKeys: [...bad.keys()] };
+  const volunteerBadCount = [...bad.values()].filter(Boolean).length;
+  return { bad: bad.size, count: good + bad.size, volunteerBadCount, badKeys: [...bad.keys()] };
 }
 
 /** Null: not counted. A machine that has not updated yet counts only if it is missing or its trial failed. */

@@ -71,7 +71,7 @@ export function openDevices(context: StartContext, { database, metrics, address 
     management,
     anchor,
     enrol: enrolmentHandler(management),
-    onProviderEvent: providerFollower(management),
+    onProviderEvent: evidenceLoader(management),
     notifyProviders: (providers) =>
       evidence.onChange((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), evidence.forKey(key))),
   };
@@ -95,7 +95,7 @@ function openDigests({ onWriteError, disposal }: StartContext, database: Databas
 }
 
 /** Returns a listener that loads the device evidence of providers that register. */
-function providerFollower({ evidence }: DeviceManagement): (event: ProviderEvent) => void {
+function evidenceLoader({ evidence }: DeviceManagement): (event: ProviderEvent) => void {
   // Sessions that have joined. A session refused in its last step leaves without having joined.
   const followed = new Set<string>();
   return (event) => {

@@ -122,7 +122,7 @@ class SqlLedger implements Ledger {
     this.#onError = onError;
     this.#now = now;
     this.#retryMs = retryMs;
-    const lane = (): GroupCommit<Step, StepOutcome> =>
+    const newGroupCommit = (): GroupCommit<Step, StepOutcome> =>
       new GroupCommit({
         run: (steps) => this.#run(steps),
         flush: () => syncToDisk(database),
@@ -142,8 +142,8 @@ class SqlLedger implements Ledger {
             transact: (work) => this.#transact(work),
             onError,
           });
-    this.#batches = lane();
-    this.#reservations = separateReservations && dialectOf(database) === 'postgres' ? lane() : this.#batches;
+    this.#batches = newGroupCommit();
+    this.#reservations = separateReservations && dialectOf(database) === 'postgres' ? newGroupCommit() : this.#batches;
   }
 
   async begin(): Promise<void> {
@@ -330,8 +330,8 @@ class SqlLedger implements Ledger {
   async #submit<S extends Step>(step: S): Promise<StepOutcomes[S['type']]> {
     checkStep(step);
     // `applyStep` returns the outcome of the step's own type; `GroupCommit` only knows the union.
-    const lane = step.type === 'reserve' || step.type === 'take_nonce' ? this.#reservations : this.#batches;
-    return (await lane.submit(step)) as StepOutcomes[S['type']];
+    const batches = step.type === 'reserve' || step.type === 'take_nonce' ? this.#reservations : this.#batches;
+    return (await batches.submit(step)) as StepOutcomes[S['type']];
   }
 
   async #run(steps: readonly Step[]): Promise<readonly StepResult<StepOutcome>[]> {

@@ -145,11 +145,11 @@ export class AttemptRunner {
           this.#recordEnded(decision, running);
           break;
         case 'overdue': {
-          const besides = excluding(running.slotRequest, decision.running);
-          if (decision.silent !== null && this.canRetry(running) && this.#options.placements.hasIdleProvider(besides)) {
+          const requestElsewhere = excluding(running.slotRequest, decision.running);
+          if (decision.silent !== null && this.canRetry(running) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
             hedged.abandon(decision.silent);
           } else if (decision.isLate) {
-            const second = await this.#planHedge(besides, running);
+            const second = await this.#planHedge(requestElsewhere, running);
             if (second !== null) hedged.start(second);
           }
           break;
@@ -161,9 +161,9 @@ export class AttemptRunner {
   }
 
   /** Plan of a hedged attempt on an idle provider; null if none may start now. */
-  async #planHedge(besides: SlotRequest, running: RunningJob): Promise<AttemptPlan | null> {
-    if (namesProvider(besides) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
-    const placed = await this.#options.placements.placeOnIdleProvider(besides);
+  async #planHedge(requestElsewhere: SlotRequest, running: RunningJob): Promise<AttemptPlan | null> {
+    if (namesProvider(requestElsewhere) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
+    const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
     if (placed === null) return null;
     this.#hedgeBudget.spend();
     const plan = this.#plan(placed, running, 'hedge');
@@ -261,14 +261,14 @@ export class AttemptRunner {
    *
    * The coordinator cannot read the reason of a sealed refusal. Null: the refusal is final.
    */
-  async #secondCandidate(running: RunningJob): Promise<Placed | null> {
+  async #reserveConfirmation(running: RunningJob): Promise<Placed | null> {
     const { sealedRefusal, slotRequest, attemptRecords } = running;
     if (sealedRefusal !== null || !this.canRetry(running) || this.#options.random() >= CONFIRMED_SHARE) return null;
     const exclude = new Set([...slotRequest.exclude, ...attemptRecords.map(({ providerId }) => providerId)]);
     return this.#options.placements.placeOnIdleProvider({ ...slotRequest, exclude });
   }
 
-  #askSecond(second: Placed, provider: ProviderConnection, running: RunningJob, summary: AttemptSummary): Step {
+  #retryToConfirm(second: Placed, provider: ProviderConnection, running: RunningJob, summary: AttemptSummary): Step {
     running.delivery.withdraw();
     running.sealedRefusal = provider;
     running.reserved = second;
@@ -291,8 +291,8 @@ export class AttemptRunner {
     if (outcome.kind === 'completed') {
       const settled = await settleAnswer(outcome, plan, running, this.#options.onImageStoreError);
       if (settled.kind === 'refused') {
-        const second = await this.#secondCandidate(running);
-        if (second !== null) return this.#askSecond(second, provider, running, summary);
+        const second = await this.#reserveConfirmation(running);
+        if (second !== null) return this.#retryToConfirm(second, provider, running, summary);
         return { done: await this.#deliverRefusal(settled.signed, running, summary) };
       }
       if (settled.kind !== 'rejected') return { done: settled };

@@ -111,14 +111,14 @@ export class HedgedRequest implements AttemptGroup {
 
   write(attempt: Attempt, bytes: Uint8Array, receivedAt: number): boolean {
     if (bytes.length === 0) return true;
-    if (this.#winner === null) this.#award(attempt);
+    if (this.#winner === null) this.#declareWinner(attempt);
     return this.#winner === attempt ? this.#delivery.push(bytes, receivedAt) : true;
   }
 
   #ended(attempt: Attempt, outcome: AttemptOutcome): void {
     const ended = { plan: attempt.plan, outcome, elapsedMs: attempt.elapsedMs };
     this.#running = this.#running.filter((other) => other !== attempt);
-    if (outcome.kind === 'completed' && this.#winner === null && this.#decided === null) this.#award(attempt);
+    if (outcome.kind === 'completed' && this.#winner === null && this.#decided === null) this.#declareWinner(attempt);
     const isDecisive = this.#decided === null && outcome.kind !== 'overtaken' && (this.#winner === attempt || this.#running.length === 0);
     if (isDecisive) {
       this.#decided = { kind: 'decided', ...ended };
@@ -147,7 +147,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#delivery.begin(slot.provider, (bytes) => attempt.drained(bytes), route);
   }
 
-  #award(attempt: Attempt): void {
+  #declareWinner(attempt: Attempt): void {
     this.#winner = attempt;
     this.#clearTimers();
     if (this.#deliveringAttempt !== attempt) this.#bindDelivery(attempt);
@@ -166,7 +166,7 @@ export class HedgedRequest implements AttemptGroup {
     if (first === undefined) return;
     const attempt = second !== undefined && second.silentMs < first.silentMs ? second : first;
     if (!attempt.plan.context.stream) return;
-    this.#award(attempt);
+    this.#declareWinner(attempt);
     this.#delivery.commit();
   }
 

@@ -47,15 +47,15 @@ export class StallBudget {
   }
 
   received(bytes: number): void {
-    this.#giveBack(bytes * this.#byteMs);
+    this.#refill(bytes * this.#byteMs);
   }
 
   /** Refills the budget from the reserve: the provider reports work without output, such as thinking or a plain response. */
   reportedProgress(): void {
-    this.#giveBack(this.#maxMs);
+    this.#refill(this.#maxMs);
   }
 
-  #giveBack(ms: number): void {
+  #refill(ms: number): void {
     if (this.isExhausted) return;
     const returnedMs = Math.min(ms, this.#maxMs - this.#leftMs, this.#reserveMs);
     this.#leftMs += returnedMs;

@@ -166,7 +166,7 @@ export class ImageDelivery implements Delivery {
       const { urls } = work;
       return answer.data.every((image, index) => 'url' in image && image.url === urls[index]) ? images : null;
     }
-    return heldImages(answer, maxBytesOf(work.pixels));
+    return imagesInBody(answer, maxBytesOf(work.pixels));
   }
 }
 
@@ -179,7 +179,7 @@ function readBody(body: Uint8Array): ImagesAnswer | null {
   }
 }
 
-function heldImages({ data }: ImagesAnswer, maxBytes: number): readonly Uint8Array[] | null {
+function imagesInBody({ data }: ImagesAnswer, maxBytes: number): readonly Uint8Array[] | null {
   const images: Uint8Array[] = [];
   for (const image of data) {
     if (!('b64_json' in image)) return null;

@@ -33,8 +33,8 @@ export class FairQueue<T extends Queued> {
   /** Number of items served before a new item of this account; null: before an item at the end. `counts` selects the items to count. */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
-    const line = accountId === null ? undefined : this.flows.get(accountId);
-    const own = accountId === null ? Number.POSITIVE_INFINITY : lengthOf(line?.waiting ?? []);
+    const flow = accountId === null ? undefined : this.flows.get(accountId);
+    const own = accountId === null ? Number.POSITIVE_INFINITY : lengthOf(flow?.waiting ?? []);
     let ahead = 0;
     for (const { waiting } of this.flows.values()) ahead += Math.min(lengthOf(waiting), own + 1);
     return ahead;
@@ -61,8 +61,8 @@ export class FairQueue<T extends Queued> {
       displaced = longest.waiting.at(-1) as T;
       this.remove(displaced);
     }
-    const line = this.flows.get(item.accountId);
-    if (line !== undefined) line.waiting.push(item);
+    const flow = this.flows.get(item.accountId);
+    if (flow !== undefined) flow.waiting.push(item);
     else {
       const due = Math.max(this.#time, this.#recentDue.get(item.accountId) ?? 0);
       this.#recentDue.delete(item.accountId);
@@ -74,33 +74,33 @@ export class FairQueue<T extends Queued> {
 
   /** Removes an item without charging its account. */
   remove(item: T): void {
-    const line = this.flows.get(item.accountId);
-    const place = line?.waiting.indexOf(item) ?? -1;
-    if (line === undefined || place === -1) return;
-    line.waiting.splice(place, 1);
+    const flow = this.flows.get(item.accountId);
+    const place = flow?.waiting.indexOf(item) ?? -1;
+    if (flow === undefined || place === -1) return;
+    flow.waiting.splice(place, 1);
     this.#size--;
-    if (line.waiting.length > 0) return;
+    if (flow.waiting.length > 0) return;
     this.flows.delete(item.accountId);
-    if (line.due > this.#time) this.#recentDue.set(item.accountId, line.due);
+    if (flow.due > this.#time) this.#recentDue.set(item.accountId, flow.due);
   }
 
   /** Removes a served item, and delays its account's next item by the cost. */
   served(item: T): void {
-    const line = this.flows.get(item.accountId);
-    if (line === undefined || !line.waiting.includes(item)) return;
+    const flow = this.flows.get(item.accountId);
+    if (flow === undefined || !flow.waiting.includes(item)) return;
     this.#time = Math.max(this.#time, this.#firstDue());
-    line.due = Math.max(line.due, this.#time) + item.cost;
+    flow.due = Math.max(flow.due, this.#time) + item.cost;
     this.remove(item);
     for (const [accountId, due] of this.#recentDue) if (due <= this.#time) this.#recentDue.delete(accountId);
   }
 
   /** All items in the order of service. Changes during the iteration do not affect it. */
   *inOrder(): Generator<T> {
-    const lines = [...this.flows.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
+    const remaining = [...this.flows.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
     const start = this.#time;
     for (;;) {
-      let first: (typeof lines)[number] | null = null;
-      for (const line of lines) if (line.next < line.waiting.length && (first === null || line.due < first.due)) first = line;
+      let first: (typeof remaining)[number] | null = null;
+      for (const flow of remaining) if (flow.next < flow.waiting.length && (first === null || flow.due < first.due)) first = flow;
       const item = first?.waiting[first.next];
       if (first === null || item === undefined) return;
       yield item;
@@ -115,7 +115,7 @@ export class FairQueue<T extends Queued> {
 
   #longest(): Flow<T> | null {
     let longest: Flow<T> | null = null;
-    for (const line of this.flows.values()) if (longest === null || line.waiting.length > longest.waiting.length) longest = line;
+    for (const flow of this.flows.values()) if (longest === null || flow.waiting.length > longest.waiting.length) longest = flow;
     return longest;
   }
 

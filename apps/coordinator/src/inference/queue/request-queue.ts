@@ -187,9 +187,9 @@ export class RequestQueue implements Placements {
     this.#refuseWaiting(() => true);
   }
 
-  #refuseWaiting(whom: (waiter: Waiter) => boolean): void {
+  #refuseWaiting(isRefused: (waiter: Waiter) => boolean): void {
     for (const queue of [...this.#queues.values()]) {
-      for (const waiter of [...queue.inOrder()]) if (whom(waiter)) waiter.settle(refused('aborted'));
+      for (const waiter of [...queue.inOrder()]) if (isRefused(waiter)) waiter.settle(refused('aborted'));
     }
   }
 

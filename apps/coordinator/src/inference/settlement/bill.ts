@@ -85,7 +85,7 @@ export class Bill {
   #finish: () => void = () => {};
 
   constructor({ reservations, freeNonce }: BillTerms, dependencies: BillDependencies) {
-    this.#reservation = dearestReservation(reservations);
+    this.#reservation = coveringReservation(reservations);
     this.#freeNonce = freeNonce;
     this.#prices = new Map(reservations.map(({ model, price }) => [model, price]));
     this.#deps = dependencies;
@@ -135,7 +135,7 @@ export class Bill {
     const price = this.#prices.get(model);
     const served = price === undefined || model === reservation.model ? {} : { served: { model, price } };
     const settlement: Settlement = { jobId: reservation.jobId, ...usage, ...served, at: this.#deps.now() };
-    const settled = this.#settleInTheEnd(settlement);
+    const settled = this.#settleWithRetries(settlement);
     const outcome = await within(settled, this.#deps.timings.ledgerMs);
     return outcome === 'late' ? { kind: 'pending' } : outcome;
   }
@@ -160,7 +160,7 @@ export class Bill {
     }
   }
 
-  async #settleInTheEnd(settlement: Settlement): Promise<Charge> {
+  async #settleWithRetries(settlement: Settlement): Promise<Charge> {
     const { ledger, timings, now, onProblem, stopping } = this.#deps;
     const giveUpAt = now() + timings.settleGiveUpMs;
     try {
@@ -240,15 +240,15 @@ function budgetState({ budget, spent, reserved, resetsAt }: Extract<ReserveOutco
 }
 
 /** Combines the reservations of a job for different models into a single one that covers all. Null: the job has none. */
-function dearestReservation(reservations: readonly Reservation[]): Reservation | null {
+function coveringReservation(reservations: readonly Reservation[]): Reservation | null {
   const [only, ...others] = reservations;
   if (only === undefined) return null;
   if (others.length === 0) return only;
   const maxCost = ({ price, maxPromptTokens: promptTokens, maxCompletionTokens: completionTokens, images = 0 }: Reservation): number =>
     costOf(price, { promptTokens, completionTokens, images });
-  const dearest = others.reduce((best, other) => (maxCost(other) > maxCost(best) ? other : best), only);
+  const mostExpensive = others.reduce((best, other) => (maxCost(other) > maxCost(best) ? other : best), only);
   return {
-    ...dearest,
+    ...mostExpensive,
     maxPromptTokens: Math.max(...reservations.map(({ maxPromptTokens }) => maxPromptTokens)),
     maxCompletionTokens: Math.max(...reservations.map(({ maxCompletionTokens }) => maxCompletionTokens)),
   };

@@ -56,32 +56,32 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
         socket,
         () => {
           claim.release();
-          socket.off('data', count);
-          webSocket.off('message', took);
-          boundUnfinished(webSocket, socket, (giveUp) => unfinished.open({ holder }, giveUp));
+          socket.off('data', onData);
+          webSocket.off('message', onMessage);
+          boundUnfinished(webSocket, socket, (onEvicted) => unfinished.open({ holder }, onEvicted));
         },
         holder,
       );
       let unread = 0;
       // Stops reading, because the closing handshake would otherwise read and buffer all further input.
-      const refuseRest = (message: string): void => {
+      const rejectFurtherInput = (message: string): void => {
         socket.removeAllListeners('data');
         socket.resume();
         session.reject('too_large', message);
       };
-      const count = (chunk: Buffer): void => {
+      const onData = (chunk: Buffer): void => {
         // Also called for the chunk that completes the registration, which is counted elsewhere.
         if (!claim.isOpen) return;
         unread += chunk.length;
-        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) refuseRest('a message before registration is too large');
-        else if (!claim.grow(chunk.length)) refuseRest('too much of what was sent before registration waits to be read');
+        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) rejectFurtherInput('a message before registration is too large');
+        else if (!claim.grow(chunk.length)) rejectFurtherInput('too much of what was sent before registration waits to be read');
       };
-      const took = (): void => {
+      const onMessage = (): void => {
         claim.shrink(unread);
         unread = 0;
       };
-      socket.on('data', count);
-      webSocket.on('message', took);
+      socket.on('data', onData);
+      webSocket.on('message', onMessage);
     });
   };
   server.on('upgrade', upgrade);
@@ -92,11 +92,11 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
 }
 
 /** Terminates a connection if the memory budget has no room for its incomplete message. `open` claims memory for one message. */
-function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: () => void) => Claim | null): void {
+function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (onEvicted: () => void) => Claim | null): void {
   let claim: Claim | null = null;
   let unread = 0;
   let lastChunkBytes = 0;
-  const count = (chunk: Buffer): void => {
+  const onData = (chunk: Buffer): void => {
     lastChunkBytes = chunk.length;
     unread += chunk.length;
     if (unread <= UNCOUNTED_BYTES) return;
@@ -104,13 +104,13 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: ()
     const more = unread - (claim?.bytes ?? 0);
     if (claim === null || (more > 0 && !claim.grow(more))) webSocket.terminate();
   };
-  const took = (data: Buffer): void => {
+  const onMessage = (data: Buffer): void => {
     // Only the chunk that contains the end of this message may remain. Frame headers of fragments are therefore never added up.
     unread = Math.min(Math.max(0, unread - frameBytes(data.length)), lastChunkBytes);
     release();
   };
   // Control frames may arrive between the fragments of an incomplete message.
-  const tookControl = (data: Buffer): void => {
+  const onControlFrame = (data: Buffer): void => {
     unread = Math.max(0, unread - frameBytes(data.length));
   };
   const release = (): void => {
@@ -118,12 +118,12 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: ()
     claim = null;
   };
   // Runs before the library's listener, which emits the messages of a chunk while it reads the chunk.
-  socket.prependListener('data', count);
-  webSocket.on('message', took);
-  webSocket.on('ping', tookControl);
-  webSocket.on('pong', tookControl);
+  socket.prependListener('data', onData);
+  webSocket.on('message', onMessage);
+  webSocket.on('ping', onControlFrame);
+  webSocket.on('pong', onControlFrame);
   socket.once('close', () => {
-    socket.off('data', count);
+    socket.off('data', onData);
     release();
   });
 }

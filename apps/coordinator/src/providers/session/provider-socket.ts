@@ -148,7 +148,7 @@ export class ProviderSocket {
     if (job === undefined) return;
     this.#unsent.delete(jobId);
     this.#unsentJobBytes -= job.frames.bytes;
-    this.#noteBacklog();
+    this.#reportBacklog();
   }
 
   /** Number of consecutive calls without send progress. Counted in calls, because a suspended process sends nothing. */
@@ -246,7 +246,7 @@ export class ProviderSocket {
       if (this.#ended || this.#socket.bufferedAmount >= SEND_WINDOW_BYTES) break;
       this.#sendFramesOf(jobId, job);
     }
-    this.#noteBacklog();
+    this.#reportBacklog();
   }
 
   #sendFramesOf(jobId: JobId, job: UnsentJob): void {
@@ -261,7 +261,7 @@ export class ProviderSocket {
     if (job.frames.count === 0) this.#unsent.delete(jobId);
   }
 
-  #noteBacklog(): void {
+  #reportBacklog(): void {
     if (this.#ended || this.isBacklogged === this.#wasBacklogged) return;
     this.#wasBacklogged = !this.#wasBacklogged;
     this.#events.backlogChanged();

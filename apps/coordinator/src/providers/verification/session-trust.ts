@@ -89,8 +89,8 @@ export class SessionTrust {
     const attestation = this.#attestation;
     if (attestation === null) return;
     const { anchor, now } = this.#options;
-    const examination = { publicKeySha256: this.#publicKeySha256, attestation, anchor, now: now() };
-    this.#device = evidence === null ? null : verifyDeviceEvidence(evidence, examination);
+    const context = { publicKeySha256: this.#publicKeySha256, attestation, anchor, now: now() };
+    this.#device = evidence === null ? null : verifyDeviceEvidence(evidence, context);
     this.#verdict = null;
   }
 

@@ -17,14 +17,14 @@ interface DeviceVerificationContext {
 }
 
 /** Takes a few milliseconds of processor time. */
-export function verifyDeviceEvidence(evidence: DeviceEvidence, examination: DeviceVerificationContext): DeviceFindings {
-  const claims = claimsOf(evidence, examination);
+export function verifyDeviceEvidence(evidence: DeviceEvidence, context: DeviceVerificationContext): DeviceFindings {
+  const claims = claimsOf(evidence, context);
   const { chain, acme } = evidence;
-  const bound = chain !== null && isOfKey(chain.preimage.se_public_key, examination.publicKeySha256);
+  const bound = chain !== null && isOfKey(chain.preimage.se_public_key, context.publicKeySha256);
   return {
     ...evidence,
-    chain: chain && findingOf(chain.certificates, bound ? deviceNonce(chain.preimage) : null, claims, examination),
-    acme: acme && findingOf(acme.certificates, acmeFreshness(acme.token), claims, examination),
+    chain: chain && findingOf(chain.certificates, bound ? deviceNonce(chain.preimage) : null, claims, context),
+    acme: acme && findingOf(acme.certificates, acmeFreshness(acme.token), claims, context),
     evidence,
   };
 }
