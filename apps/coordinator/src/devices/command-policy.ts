@@ -16,7 +16,7 @@ export interface ScheduleRules {
   /** Number of consecutive failures after which a device pauses for {@link giveUpMs}. */
   readonly giveUpAfter: number;
   readonly giveUpMs: number;
-  /** Minimum pause between two commands of the same kind, even if another report contradicts the last answer. */
+  /** Minimum pause between two commands of the same kind, even if the last answer may be outdated. */
   readonly minPauseMs: number;
 }
 
@@ -67,7 +67,7 @@ export interface DeviceNeeds {
   readonly history: readonly PastCommand[];
   /** When the current certificate was issued; null: none. Only attestations have certificates. */
   readonly certifiedAt: number | null;
-  /** When another report first contradicted the newest answer; null: never. */
+  /** When the device last reconnected, so that older answers may be outdated; null: never. */
   readonly contradictedSince: number | null;
 }
 

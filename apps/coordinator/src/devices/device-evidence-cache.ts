@@ -26,7 +26,7 @@ export interface WatchedDevice {
   /** Newest first. */
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
-  /** When another report first contradicted the newest report; null: never. */
+  /** When the device last reconnected, so that older reports may be outdated; null: never. */
   readonly contradictedSince: number | null;
 }
 
@@ -75,7 +75,7 @@ export class DeviceEvidenceCache {
     if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
   }
 
-  /** Records that the newest report was contradicted, so that the device is queried again soon. */
+  /** Records that the newest report may be outdated, so that the device is queried again soon. */
   markContradicted(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;

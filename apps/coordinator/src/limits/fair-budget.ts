@@ -73,8 +73,9 @@ export class Claim {
  *
  * If a claim does not fit, the oldest unfinished claim of the largest holder is evicted, if that holder is larger than the claimant.
  *
- * Otherwise, with `evictsOwn`, the oldest claim of the claimant's holder is evicted. Without it, the oldest of that holder's largest
- * member.
+ * Otherwise, with `evictsOwn`, the oldest claim of the claimant's own holder is evicted.
+ *
+ * Without `evictsOwn`, the oldest claim of that holder's largest member is evicted, if that member is larger than the claimant's.
  */
 export class FairBudget {
   readonly #options: Required<FairBudgetOptions>;

@@ -1,5 +1,5 @@
 /**
- * Compares updated machines with the others: over all machines, and within each chip family and model. Pure.
+ * Compares updated machines with the others: over all machines, and within each cohort (a chip family, or a model). Pure.
  *
  * Decides per measure whether the updated machines are worse, from p-values of statistical tests.
  */
@@ -41,7 +41,7 @@ const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricte
 interface ComparisonContext {
   /** Number of connected machines. */
   readonly fleetSize: number;
-  /** Owners whose machines are counted individually, by `ownerKey`. */
+  /** Owners whose machines are counted individually, because they are trusted or own most of the network. Keys: `ownerKey`. */
   readonly provenOwners: ReadonlySet<string>;
   /** Key shared by all machines without an account, which are no evidence of an independent owner. */
   readonly noAccount: string;
@@ -72,7 +72,7 @@ export function compareHealth(
 
 type Cohort = NonNullable<RolloutComparison['cohort']>;
 
-/** Cohorts (machines of a chip family, or with a model) that contain an updated machine. */
+/** Cohorts with at least one updated machine. */
 function cohortsOf(machines: readonly ComparedMachine[]): { readonly cohort: Cohort; readonly members: ComparedMachine[] }[] {
   const found = new Map<string, { cohort: Cohort; members: ComparedMachine[]; hasUpdated: boolean }>();
   const add = (cohort: Cohort, machine: ComparedMachine): void => {

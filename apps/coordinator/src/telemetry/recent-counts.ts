@@ -1,4 +1,4 @@
-/** `RecentCounts`: counts by code over the last minutes. Unlike Prometheus counters, they show the present state without a database. */
+/** `RecentCounts`: counts by code over the last minutes. Prometheus counters only grow, so they cannot show the present state alone. */
 import { MINUTE_MS } from '../time-units.js';
 
 /** Maximum distinct codes per minute. */

@@ -30,7 +30,7 @@ export class HedgedRequest implements AttemptGroup {
   readonly #body: Uint8Array;
   readonly #timings: JobTimings;
   #running: Attempt[] = [];
-  /** The attempt of the provider named by the delivery. */
+  /** Attempt whose provider the response headers name. */
   #deliveringAttempt: Attempt | null = null;
   #winner: Attempt | null = null;
   #isHedged = false;

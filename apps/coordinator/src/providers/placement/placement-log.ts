@@ -1,5 +1,5 @@
 /**
- * `PlacementLog` records why placement chose or passed over a provider, for its owner and operators.
+ * `PlacementLog` records why placement chose or passed over a provider. Shown to the provider's owner and to operators.
  *
  * Each decision is recorded for the chosen provider and two others in rotation, so that its cost does not grow with the network.
  */

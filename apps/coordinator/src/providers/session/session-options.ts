@@ -28,7 +28,7 @@ export type SessionEnd =
   | { readonly by: 'coordinator'; readonly code: RejectionCode; readonly reason: RejectionReason | null; readonly message: string }
   | { readonly by: 'provider' };
 
-/** Counts of messages for operators. None of them ends a session by itself. */
+/** Counts of unusual messages, for operators. A single one does not end the session. */
 export interface SessionCounters {
   unknownMessages: number;
   /** Messages and frames for unknown jobs. A few are normal after a cancel. */
