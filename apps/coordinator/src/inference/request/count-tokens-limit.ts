@@ -32,7 +32,7 @@ export interface AdmittedCount {
 
 type CountTokensAdmission = AdmittedCount | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
-/** Claude Code counts some 15 prompts at once. */
+/** Above the number of prompts that Claude Code counts at once, some 15. */
 const MAX_REQUESTS_AT_ONCE = 32;
 const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
 const MAX_ACCOUNTS = 20_000;

@@ -113,7 +113,7 @@ export class Bill {
         return UNAVAILABLE;
       }
     } catch (error) {
-      // The ledger may or may not have made the reservation. The release, or later the sweeper, removes it.
+      // The ledger may or may not have made the reservation. The release, or later the reservation sweeper, removes it.
       onProblem({ type: 'reserve_failed', jobId: reservation.jobId, error });
       void this.#release(reservation.jobId);
       return UNAVAILABLE;

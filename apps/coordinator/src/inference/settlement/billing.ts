@@ -1,4 +1,4 @@
-/** `Billing` creates the bill of each job. Also lists jobs with an open bill, whose reservations the sweeper must not release. */
+/** `Billing` creates the bill of each job, and lists jobs with an open bill, whose reservations the sweeper must not release. */
 import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import type { Endpoint, JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';

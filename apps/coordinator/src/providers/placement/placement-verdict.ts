@@ -17,7 +17,12 @@ import {
 
 /** Why a provider was chosen. `named`: the client named it. */
 type ChosenReason = Exclude<Choice<unknown>['why'], 'alternate'> | 'named';
-/** Why an eligible provider was not chosen. */
+/**
+ * Why an eligible provider was not chosen: it is slower, or as fast as the best (`near_tie`), or another was preferred (`…_other`).
+ *
+ * A provider is preferred to measure its unknown speed (`measuring`), after a long idle time (`overdue`), because it caches the prompt's
+ * prefix (`warm`), or to test it on probation (`probing`).
+ */
 export type NotChosenReason = 'slower' | 'near_tie' | 'measuring_other' | 'overdue_other' | 'warm_other' | 'probing_other';
 export type NotEligibleReason = Exclude<IneligibleReason, UnavailableReason | 'other_serial'>;
 

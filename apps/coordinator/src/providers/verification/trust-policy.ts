@@ -18,11 +18,12 @@ export interface TrustLimits {
   readonly maxManagementAgeMs: number;
 }
 
-/** Maximum age of an attestation on arrival, in milliseconds. Challenges later report the current posture. */
+/** Maximum age of an attestation on arrival, in milliseconds. Challenges later report the current posture (state of the protections). */
 export const MAX_ATTESTATION_AGE_MS = 24 * 60 * 60_000;
 /** Maximum age of an answer from device management, in milliseconds. The coordinator asks again well before. */
 export const MAX_MANAGEMENT_AGE_MS = 24 * 60 * 60_000;
 
+/** One requirement of trust, such as an answered challenge or a valid certificate chain, and whether the evidence meets it. */
 export interface TrustPart {
   readonly name: TrustPartName;
   readonly state: PartState;
