@@ -1,19 +1,22 @@
-/** `sendAlertMails`: sends alerts about balances and budgets. An alert may have several recipients, such as owners of an organisation. */
+/**
+ * `sendAlertMails` sends e-mails about low balances and budgets. An alert may have several recipients, such as the owners of an
+ * organisation.
+ */
 
-/** After this many refused mails in a row, the mail service counts as down. Other mails wait for the next run. */
+/** Number of consecutive refused e-mails after which the mail service is considered down. The rest waits for the next run. */
 const MAX_REFUSED_IN_A_ROW = 5;
 
 interface AlertMails<Alert> {
-  /** One entry per mail. Entries of the same alert are neighbours. */
+  /** One entry per e-mail. Entries of the same alert are adjacent. */
   readonly due: readonly Alert[];
-  /** Common id of all entries of an alert. */
+  /** Id that all entries of an alert share. */
   idOf(alert: Alert): string;
   send(alert: Alert): Promise<void>;
-  /** Called once per alert after its last mail, if the mail service accepted at least one. */
+  /** Called once per alert after its last e-mail, if the mail service accepted at least one. */
   mailed(alert: Alert): Promise<void>;
 }
 
-/** Sends all mails, then throws the first error if there was one. Alerts without an accepted mail remain due in the next run. */
+/** Sends all e-mails, then throws the first error, if any. An alert without an accepted e-mail is due again in the next run. */
 export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMails<Alert>): Promise<void> {
   const errors: unknown[] = [];
   const accepted = new Set<string>();
@@ -37,7 +40,7 @@ export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMa
   if (errors.length > 0) throw errors[0];
 }
 
-/** Address of a console page with the organisation selected. Null: the personal account, which the console selects by default. */
+/** URL of a console page for an organisation. Null: the personal account, which the console selects by default. */
 export function accountPage(page: string, organisationId: string | null): string {
   return organisationId === null ? page : `${page}?account_id=${encodeURIComponent(organisationId)}`;
 }

@@ -1,4 +1,4 @@
-/** `sendLowBalanceAlerts`: e-mails accounts whose balance has fallen below their threshold. */
+/** `sendLowBalanceAlerts` e-mails accounts whose balance has fallen below their threshold. */
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
@@ -11,7 +11,7 @@ const MAX_MAILS = 200;
 export interface LowBalanceAlertsOptions {
   readonly alerts: LowBalanceRepository;
   readonly mailer: Mailer;
-  /** Console page on which credits are added. */
+  /** URL of the console page on which credits are added. */
   readonly balancePage: string;
 }
 

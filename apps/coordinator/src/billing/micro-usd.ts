@@ -1,8 +1,8 @@
-/** `MicroUsd`: money in whole micro-USD (10⁻⁶ US dollar), branded so that no plain number is accepted as money. */
+/** `MicroUsd`: money in whole micro-USD (10⁻⁶ US dollar). A branded type, so that no plain number is accepted as money. */
 
 export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
 
-/** Maximum amount of a step: ten million dollars, so that sums of balances stay exact integers. */
+/** Maximum amount of a ledger step, ten million dollars. Keeps sums of balances exact integers. */
 export const MAX_PER_STEP = 10_000_000_000_000;
 
 /** Brands a number as money. Throws RangeError unless the number is a safe integer. */
@@ -11,13 +11,13 @@ export function microUsd(value: number): MicroUsd {
   return (value === 0 ? 0 : value) as MicroUsd;
 }
 
-/** Dollars with six decimal places, exactly: `-0.000001`, `12.340000`. */
+/** Dollars with exactly six decimal places: `-0.000001`, `12.340000`. */
 export function formatUsd(amount: MicroUsd): string {
   const digits = Math.abs(amount).toString().padStart(7, '0');
   return `${amount < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
-/** Dollars with at least two decimal places, without further trailing zeros. */
+/** Dollars with at least two decimal places, and no further trailing zeros. */
 export function shortUsd(amount: number): string {
   return formatUsd(microUsd(amount)).replace(/(\.\d\d\d*?)0+$/, '$1');
 }

@@ -1,6 +1,7 @@
 /**
- * Verifies an ACME `device-attest-01` answer: attestation object, certificate chain, freshness. Only this proof sets
- * `acme_verified`.
+ * Verifies a Mac's answer to an ACME `device-attest-01` challenge, as the ACME server reports it to this coordinator.
+ *
+ * Only a verified answer sets `acme_verified` in the attestation record.
  */
 import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';
@@ -11,24 +12,24 @@ import { type ChainFacts, verifyDeviceChain } from '../providers/verification/ch
 import { jsonReader } from './json-reader.js';
 import { isSignedBy, MAX_EVENT_AGE_MS, type WebhookRefusal } from './webhook.js';
 
-/** Maximum attestation object, in base64url digits. Real objects have about 2500. */
+/** Maximum base64url characters of an attestation object. Real ones have about 2500. */
 const MAX_OBJECT_TEXT = 32_768;
-/** A token has at least 128 bits of entropy (RFC 8555 section 8.1): 22 base64url digits. */
+/** A challenge token has at least 128 bits of entropy (RFC 8555 section 8.1), which is 22 base64url characters. */
 const TOKEN = /^[A-Za-z0-9_-]{22,256}$/;
 
 export type AcmeRejection = 'acme_token_invalid' | 'acme_object_malformed' | 'acme_format_unknown' | ChainRejection;
 type AcmeVerdict = { readonly ok: true; readonly facts: ChainFacts } | { readonly ok: false; readonly code: AcmeRejection };
 
 interface AcmeAnswer {
-  /** Challenge token, as issued by the ACME server. */
+  /** Challenge token issued by the ACME server. */
   readonly token: string;
-  /** `attObj` of the device's answer. */
+  /** Member `attObj` of the device's answer. */
   readonly attestationObject: string;
-  /** `ClientIdentifier` in the profile: the serial number. */
+  /** `ClientIdentifier` in the enrolment profile, which is the serial number. */
   readonly serialNumber: string;
 }
 
-/** Verifies one answer. Never throws on peer input. `now`: milliseconds. */
+/** Verifies an answer. `now` in milliseconds. Never throws, whatever the peer sent. */
 export function verifyAcmeAnswer(answer: AcmeAnswer, anchor: TrustAnchor, now: number): AcmeVerdict {
   const freshness = TOKEN.test(answer.token) ? acmeFreshness(answer.token) : null;
   if (freshness === null) return { ok: false, code: 'acme_token_invalid' };
@@ -40,18 +41,18 @@ export function verifyAcmeAnswer(answer: AcmeAnswer, anchor: TrustAnchor, now: n
   return verifyDeviceChain(object.chain, { claims, freshness }, anchor, now);
 }
 
-/** Unverified certificates of an attestation object (base64 of DER, leaf first). Null if none can be parsed. */
+/** Certificates in an attestation object (base64 of DER, leaf first), not verified. Null if none can be parsed. */
 export function certificatesIn(attestationObject: string): readonly string[] | null {
   const object = decodeObject(attestationObject);
   return object?.format === 'apple' ? object.chain : null;
 }
 
-/** Format and chain of an attestation object; chain null unless a list of byte strings. Null for malformed text. */
+/** Format and certificates of an attestation object. `chain` is null if it is not a list of byte strings. Null if malformed. */
 function decodeObject(text: string): { readonly format: string; readonly chain: readonly string[] | null } | null {
   if (text.length > MAX_OBJECT_TEXT) return null;
   let root: unknown;
   try {
-    // Strict: shortest encodings, definite lengths, no tags, no key twice, nothing after the end (RFC 8949 section 4.2.1).
+    // Strict: deterministic encoding, no tags, no duplicate keys, no trailing bytes (RFC 8949 section 4.2.1).
     root = decode(fromBase64Url(text), {
       strict: true,
       useMaps: true,
@@ -77,11 +78,11 @@ function decodeObject(text: string): { readonly format: string; readonly chain: 
 }
 
 export const AcmeResultSchema = Type.Object({
-  /** Token of the enrolment, from the address of the ACME directory in the profile. */
+  /** Token of the enrolment, from the URL of the ACME directory in the profile. */
   enrolment: Type.String({ minLength: 1, maxLength: 256 }),
-  /** Token of the challenge (RFC 8555 section 8.1). */
+  /** Challenge token (RFC 8555 section 8.1). */
   token: Type.String({ maxLength: 256 }),
-  /** `attObj` of the device's answer. */
+  /** Member `attObj` of the device's answer. */
   att_obj: Type.String({ maxLength: 65_536 }),
   created_at: Type.String({ maxLength: 64 }),
 });
@@ -91,7 +92,7 @@ type OpenedAcmeResult =
   | { readonly ok: true; readonly result: { readonly enrolmentToken: string; readonly token: string; readonly attestationObject: string } }
   | { readonly ok: false; readonly code: WebhookRefusal };
 
-/** Checks signature, form and age. Never throws. */
+/** Checks the signature, structure and age of a report. Never throws. */
 export function openAcmeResult(input: {
   readonly body: Uint8Array;
   readonly signature: string | undefined;

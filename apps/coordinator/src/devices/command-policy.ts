@@ -1,22 +1,22 @@
-/** `decide`: whether a device needs a command now, or the end of the wait, each with the reason. Used by `CommandWorker`. */
+/** `decide` determines whether a device gets a device-management command now, or when it may get the next. Used by `CommandWorker`. */
 import type { CommandKind } from './commands.js';
 
 export interface ScheduleRules {
-  /** Interval of protection queries. All times here are in milliseconds. */
+  /** Interval of queries for the state of protections. All times in milliseconds. */
   readonly securityIntervalMs: number;
-  /** Maximum time from a command to a valid answer. */
+  /** Maximum time from a command to its answer. */
   readonly commandLifetimeMs: number;
-  /** Age at which a certificate is renewed. Apple limits the frequency of new attestations to about this interval. */
+  /** Age at which the attestation certificate is renewed. Apple issues new ones only about this often. */
   readonly attestationRenewMs: number;
-  /** Pause after an attestation from the device's cache, with an old nonce. */
+  /** Pause after the device returned a cached attestation, which contains an old nonce. */
   readonly staleRetryMs: number;
-  /** Pause after the first failure; doubles with each consecutive failure. */
+  /** Pause after the first failure. Doubles with each consecutive failure. */
   readonly firstRetryMs: number;
   readonly maxRetryMs: number;
-  /** Consecutive failures after which a device pauses for {@link giveUpMs}. */
+  /** Number of consecutive failures after which a device pauses for {@link giveUpMs}. */
   readonly giveUpAfter: number;
   readonly giveUpMs: number;
-  /** Minimum pause between two commands of one kind, even if another report contradicts the last answer. */
+  /** Minimum pause between two commands of the same kind, even if the last answer may be outdated. */
   readonly minPauseMs: number;
 }
 
@@ -36,7 +36,7 @@ export const SCHEDULE_RULES: ScheduleRules = {
   minPauseMs: MINUTE,
 };
 
-/** Outcome of a command. Only `taken` is a success. */
+/** Outcome of a command. `taken`: the answer was accepted. All others are failures. */
 export type CommandOutcome =
   | 'taken'
   /** No answer arrived in time. */
@@ -45,14 +45,14 @@ export type CommandOutcome =
   | 'not_sent'
   /** The device answered with an error. */
   | 'device_error'
-  /** The attestation has the freshness code of another nonce, so the device sent a cached attestation. */
+  /** The device returned a cached attestation, which contains another nonce. */
   | 'stale_attestation'
-  /** The device sent no attestation. */
+  /** The answer contains no attestation. */
   | 'no_attestation'
   /** The answer was rejected. */
   | 'refused';
 
-/** A past command. `outcome` null: no answer yet. */
+/** A command sent earlier. `outcome` is null if there is no answer yet. */
 export interface PastCommand {
   readonly uuid: string;
   readonly sentAt: number;
@@ -65,9 +65,9 @@ export interface DeviceNeeds {
   readonly kind: CommandKind;
   /** Commands of this kind to this device, newest first. */
   readonly history: readonly PastCommand[];
-  /** Issue time of the current certificate; null: none. Only attestations have certificates. */
+  /** When the current certificate was issued; null: none. Only attestations have certificates. */
   readonly certifiedAt: number | null;
-  /** Time since which another report contradicts the newest answer; null: none does. */
+  /** When the device last reconnected, so that older answers may be outdated; null: never. */
   readonly contradictedSince: number | null;
 }
 
@@ -83,7 +83,7 @@ type WaitReason =
   | 'just_asked'
   | 'stale_attestation'
   | 'failed_before'
-  /** Too many consecutive failures; {@link lastFailure} names the kind. */
+  /** Too many consecutive failures. {@link lastFailure} returns the last one. */
   | 'given_up';
 
 /** Decides for one device and kind of command. `now`: milliseconds since 1970. */
@@ -104,7 +104,7 @@ interface Due {
   readonly wait: WaitReason;
 }
 
-/** Time of the next command after the last command ended, ignoring the minimum pause. */
+/** When the next command is due after the last one has ended, without the minimum pause. */
 function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
   const failures = failuresInARow(needs.history);
@@ -117,7 +117,7 @@ function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): D
     case 'device_information': {
       if (needs.certifiedAt === null)
         return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
-      // A device may repeat its cached certificate for a while after the week; a daily query is enough.
+      // A device may return its cached certificate for a while after a week, so a daily query is enough.
       const renewal = Math.max(needs.certifiedAt + rules.attestationRenewMs, endedAt + rules.staleRetryMs);
       return { at: renewal + (addJitter(rules.staleRetryMs, last.uuid) - rules.staleRetryMs), send: 'renew', wait: 'certificate_young' };
     }
@@ -133,20 +133,20 @@ function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules
   return { at: endedAt + addJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
-/** Failed commands since the last success. An expired command counts as failed. */
+/** Number of failed commands since the last success. An expired command is a failure. */
 export function failuresInARow(history: readonly PastCommand[]): number {
   const success = history.findIndex((command) => command.outcome === 'taken');
   return success === -1 ? history.length : success;
 }
 
-/** Failure of the newest command, or null. `unanswered` also for an expired command without outcome. */
+/** Outcome of the newest command if it failed, otherwise null. `unanswered` also for an expired command. */
 export function lastFailure(history: readonly PastCommand[]): string | null {
   const last = history[0];
   if (last === undefined || last.outcome === 'taken') return null;
   return last.outcome ?? 'unanswered';
 }
 
-/** Adds up to a fifth to a pause, to spread devices. Derived from the last command, so that decisions repeat. */
+/** Adds up to a fifth to a pause, to spread the devices. Derived from the last command's id, so that decisions are reproducible. */
 function addJitter(pauseMs: number, uuid: string): number {
   let hash = 0;
   for (let i = 0; i < uuid.length; i++) hash = Math.imul(hash ^ uuid.charCodeAt(i), 0x9e3779b1);

@@ -1,4 +1,8 @@
-/** `CommandWorker` sends the commands of {@link decide}, each stored before dispatch; one is pending per kind and device. */
+/**
+ * `CommandWorker` sends device-management commands when {@link decide} says so. At most one of each kind is pending per device.
+ *
+ * Each command is stored before it is sent.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
 import { endCommand, recordCommand } from '../database/devices/device-command-repository.js';
@@ -18,17 +22,17 @@ interface CommandWorkerOptions {
   readonly client: Pick<ManagementClient, 'enqueue'>;
   readonly rules: ScheduleRules;
   readonly now: () => number;
-  /** Receives failures other than those of a device. */
+  /** Receives failures that are not caused by a device. */
   readonly onError: (error: unknown) => void;
-  /** Interval between two checks of all devices, in milliseconds. */
+  /** Interval between checks of all devices, in milliseconds. */
   readonly tickMs: number;
-  /** A device that moves between coordinators is briefly watched by both. */
+  /** Whether other coordinators exist. A device that moves between coordinators is then briefly watched by two. */
   readonly hasPeers: boolean;
 }
 
-/** Commands under way to the management server at once. */
+/** Maximum commands that are being sent to the management server at the same time. */
 const MAX_AT_ONCE = 8;
-/** Interval after which cached evidence is reread and verified again. */
+/** Interval after which cached evidence is reloaded and verified again, in milliseconds. */
 const REREAD_MS = 10 * 60_000;
 
 export class CommandWorker {
@@ -43,7 +47,7 @@ export class CommandWorker {
     this.#timer.unref();
   }
 
-  /** Checks every watched device once. */
+  /** Checks each watched device once. */
   tick(): void {
     const { evidence, now } = this.#options;
     for (const device of evidence.watched()) {
@@ -52,7 +56,7 @@ export class CommandWorker {
     }
   }
 
-  /** Starts the due commands of a device. */
+  /** Sends the commands that are due for a device. */
   consider(device: WatchedDevice): void {
     const { enrolment } = device;
     if (enrolment?.state !== 'active' || enrolment.deviceId === null || this.#stop.signal.aborted) return;
@@ -70,7 +74,7 @@ export class CommandWorker {
     }
   }
 
-  /** Current decision for a device and kind. */
+  /** Current decision for a device and kind of command. */
   decision(device: WatchedDevice, kind: CommandKind): Decision {
     return decide(
       {
@@ -84,14 +88,14 @@ export class CommandWorker {
     );
   }
 
-  /** Ends the loop and aborts running requests. */
+  /** Stops the timer and aborts requests. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#stop.abort();
     await Promise.all(this.#sending.values());
   }
 
-  /** Sends unless another coordinator sends, or has sent since the last read. */
+  /** Sends a command, unless another coordinator is sending it or has sent it since the last read. */
   async #sendAlone(seKeySha256: string, kind: CommandKind, name: string, send: () => Promise<void>): Promise<void> {
     const { database, evidence } = this.#options;
     await runExclusively(database, `device command ${name}`, async () => {

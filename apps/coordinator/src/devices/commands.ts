@@ -1,7 +1,11 @@
-/** Property lists of the two commands: protections, and identity with a fresh attestation. Neither changes a device. */
+/**
+ * Encodes the two device-management commands: a query for protections, and one for identity with a fresh attestation.
+ *
+ * Neither changes anything on the device.
+ */
 import { encodePlist } from './plist/plist.js';
 
-/** Maximum nonce that devices accept, in bytes. */
+/** Maximum size of a nonce that devices accept, in bytes. */
 const MAX_NONCE_BYTES = 32;
 
 export const COMMAND_KINDS = ['security_info', 'device_information'] as const;
@@ -11,16 +15,16 @@ export type DeviceCommand =
   | { readonly kind: 'security_info'; readonly uuid: string }
   | { readonly kind: 'device_information'; readonly uuid: string /** Raw, at most 32 bytes. */; readonly nonce: Uint8Array };
 
-/** `RequestType` of each kind in the management protocol. */
+/** `RequestType` of each kind in Apple's MDM protocol. */
 export const REQUEST_TYPES: Readonly<Record<CommandKind, string>> = {
   security_info: 'SecurityInfo',
   device_information: 'DeviceInformation',
 };
 
-/** Queried together, because each must match the certificate in the same answer. */
+/** Queried together, because each value must match the certificate in the same answer. */
 const IDENTITY_QUERIES = ['SerialNumber', 'ProvisioningUDID', 'SoftwareUpdateDeviceID', 'DevicePropertiesAttestation'] as const;
 
-/** XML property list of a command. Throws RangeError for a nonce that devices would refuse. */
+/** Command as an XML property list. Throws RangeError for a nonce that devices would reject. */
 export function encodeCommand(command: DeviceCommand): string {
   const RequestType = REQUEST_TYPES[command.kind];
   switch (command.kind) {

@@ -1,5 +1,7 @@
 /**
- * `DeviceEnrolmentService` issues enrolment profiles to authenticated providers. A profile is served once, with a new token, stored hashed.
+ * `DeviceEnrolmentService` issues enrolment profiles to authenticated providers.
+ *
+ * Each profile can be downloaded once and contains a new token. Only hashes of tokens are stored.
  */
 import { randomUUID } from 'node:crypto';
 import { type ProviderId, toBase64 } from '@inference/protocol';
@@ -10,23 +12,23 @@ import { ENROLMENT_PARAMETER, enrolmentProfile, hashToken, newToken, type Profil
 interface DeviceEnrolmentServiceOptions {
   readonly database: Database;
   readonly profile: ProfileSettings;
-  /** Base address of profile downloads; the token is appended. */
+  /** Base URL of profile downloads. The download token is appended. */
   readonly downloadUrl: () => string;
   readonly now: () => number;
-  /** Signs a profile; absent where no certificate is configured. */
+  /** Signs a profile; absent if no certificate is configured. */
   readonly sign?: (profile: Uint8Array) => Uint8Array;
 }
 
-/** Identity that the session proved. */
+/** Identity that the provider's session has verified. */
 interface Applicant {
   readonly providerId: ProviderId;
-  /** 65-byte x963 point. */
+  /** Uncompressed P-256 point (x963), 65 bytes. */
   readonly publicKey: Uint8Array;
   readonly publicKeySha256: string;
   readonly serialNumber: string;
 }
 
-/** Time to accept an offer and enrol the device, in milliseconds. */
+/** Time in which the owner must install the profile, in milliseconds. */
 const OFFER_MS = 30 * 60_000;
 
 export class DeviceEnrolmentService {
@@ -36,7 +38,7 @@ export class DeviceEnrolmentService {
     this.#options = options;
   }
 
-  /** Creates an offer and replaces unused offers of the applicant. */
+  /** Creates an enrolment offer. Replaces unused offers of the same provider. */
   async offer(applicant: Applicant): Promise<{ readonly url: string; readonly expiresAt: number }> {
     const { database, downloadUrl, now } = this.#options;
     const download = newToken();
@@ -48,7 +50,7 @@ export class DeviceEnrolmentService {
       sePublicKey: toBase64(applicant.publicKey),
       serialNumber: applicant.serialNumber,
       downloadHash: hashToken(download),
-      // Hash of a random, unissued token. The real token is created with the profile.
+      // Placeholder: hash of a token that nobody gets. The real token is created when the profile is downloaded.
       tokenHash: hashToken(newToken()),
       now: now(),
       expiresAt,
@@ -56,7 +58,7 @@ export class DeviceEnrolmentService {
     return { url: `${downloadUrl()}/${download}`, expiresAt };
   }
 
-  /** Profile for a download token, once. Null if unknown, served before, or expired. */
+  /** Returns the profile for a download token, once. Null: unknown, already downloaded, or expired. */
   async download(download: string): Promise<Uint8Array | null> {
     const { database, profile, now, sign } = this.#options;
     const token = newToken();

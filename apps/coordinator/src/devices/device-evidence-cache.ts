@@ -1,4 +1,4 @@
-/** `DeviceEvidenceCache`: evidence of connected providers, so that trust needs no query. Each read verifies the stored bytes again. */
+/** `DeviceEvidenceCache` holds the device evidence of connected providers, so that trust decisions need no database query. */
 
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
@@ -12,7 +12,7 @@ interface DeviceEvidenceCacheOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Receives read errors; the cached evidence stays. */
+  /** Receives read errors. The cached evidence then stays. */
   readonly onReadError: (error: unknown) => void;
 }
 
@@ -21,12 +21,12 @@ export interface WatchedDevice {
   readonly seKeySha256: string;
   readonly enrolment: Enrolment | null;
   readonly evidence: DeviceEvidence;
-  /** Issue time of the current certificate, in milliseconds; null when none verifies. */
+  /** When the current certificate was issued, in milliseconds; null if none is valid. */
   readonly certifiedAt: number | null;
   /** Newest first. */
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
-  /** Time since which another report contradicts the newest report; null: no contradiction. */
+  /** When the device last reconnected, so that older reports may be outdated; null: never. */
   readonly contradictedSince: number | null;
 }
 
@@ -34,7 +34,7 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   contradictedSince: number | null;
-  /** Serialises the reads of a key, so an old read never replaces a newer read. */
+  /** Runs the reads of a key one after the other, so that an older result never replaces a newer one. */
   reading: Promise<void>;
 }
 
@@ -47,12 +47,12 @@ export class DeviceEvidenceCache {
     this.#options = options;
   }
 
-  /** The evidence for an enclave key, or null while none has been read. */
+  /** Evidence for an enclave key; null if none has been read. */
   forKey(seKeySha256: string): DeviceEvidence | null {
     return this.#entries.get(seKeySha256)?.device?.evidence ?? null;
   }
 
-  /** A watched device, as of its last read. */
+  /** A watched device, as of the last read. */
   device(seKeySha256: string): WatchedDevice | null {
     return this.#entries.get(seKeySha256)?.device ?? null;
   }
@@ -62,7 +62,7 @@ export class DeviceEvidenceCache {
     for (const { device } of this.#entries.values()) if (device !== null) yield device;
   }
 
-  /** Starts caching a key's evidence. Resolves after the first read. Each call needs an {@link unwatch}. */
+  /** Starts caching the evidence of a key. Resolves after the first read. Each call needs a matching {@link unwatch}. */
   watch(seKeySha256: string): Promise<void> {
     const entry = this.#entries.get(seKeySha256) ?? { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve() };
     entry.watchers++;
@@ -75,7 +75,7 @@ export class DeviceEvidenceCache {
     if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
   }
 
-  /** Marks the newest report as contradicted, so the device is queried again soon. */
+  /** Records that the newest report may be outdated, so that the device is queried again soon. */
   markContradicted(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
@@ -83,7 +83,7 @@ export class DeviceEvidenceCache {
     if (entry.device !== null) entry.device = { ...entry.device, contradictedSince: entry.contradictedSince };
   }
 
-  /** Rereads a watched key and notifies the listeners. Never rejects. */
+  /** Reloads the evidence of a watched key and notifies listeners. Never rejects. */
   refresh(seKeySha256: string): Promise<void> {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return Promise.resolve();
@@ -91,7 +91,7 @@ export class DeviceEvidenceCache {
     return entry.reading;
   }
 
-  /** Calls `listener` with every key whose evidence was read. Returns the function that unsubscribes. */
+  /** Calls `listener` with each key whose evidence was read. Returns a function that unsubscribes. */
   onChange(listener: (seKeySha256: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,4 +1,4 @@
-/** Parses stored evidence and verifies device information at every read, because stored verdicts would outlive their reasons. */
+/** Reads stored device evidence, and verifies device information. Done at every read, because a stored result could become wrong. */
 
 import type { ChainRejection } from '@inference/protocol';
 import { fromBase64, type NoncePreimage, NoncePreimageSchema, toBase64 } from '@inference/protocol';
@@ -30,21 +30,21 @@ const SecurityPayload = Type.Object({ report: Type.String() });
 const AcmePayload = Type.Object({ token: Type.String(), att_obj: Type.String() });
 const readers = { attestation: jsonReader(AttestationPayload), security: jsonReader(SecurityPayload), acme: jsonReader(AcmePayload) };
 
-/** Stored payloads of evidence records. */
+/** Encodes the payloads of stored evidence. */
 export const payloads = {
   attestation: (report: Uint8Array, preimage: NoncePreimage): string => JSON.stringify({ report: toBase64(report), preimage }),
   security: (report: Uint8Array): string => JSON.stringify({ report: toBase64(report) }),
   acme: (value: Static<typeof AcmePayload>): string => JSON.stringify(value),
 };
 
-/** Enrolment that evidence must belong to. */
+/** Enrolment to which evidence must belong. */
 interface CurrentEnrolment {
   readonly id: string;
-  /** Time since which the device accepts commands; null before. */
+  /** Since when the device accepts commands; null: not yet. */
   readonly enrolledAt: number | null;
 }
 
-/** Reads the records of the current enrolment; older enrolments are ignored. Chains are not verified yet. */
+/** Reads the records of the current enrolment, and ignores those of earlier ones. Does not verify certificate chains. */
 export function readEvidence(
   publicKeySha256: string,
   records: readonly EvidenceRecord[],
@@ -69,7 +69,7 @@ export function readEvidence(
   };
 }
 
-/** Verifies device information: three identifiers equal the certificate's, and the preimage's nonce proves freshness. */
+/** Verifies device information: the certificate must contain the same three identifiers, and the nonce of the preimage. */
 export function verifyAttestation(
   info: DeviceInformation,
   preimage: NoncePreimage,
@@ -85,7 +85,7 @@ export function verifyAttestation(
   return verifyDeviceChain(attestation.map(toBase64), { claims, freshness }, rules.anchor, rules.now);
 }
 
-/** Issue time of the certificate in the records; null unless the certificate verifies. */
+/** When the certificate in the records was issued; null unless it is valid. */
 export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: string, rules: EvidenceRules): number | null {
   const found = attestationIn(records.find((record) => record.kind === 'attestation' && record.enrolmentId === enrolmentId));
   if (found === null) return null;
@@ -93,7 +93,7 @@ export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: str
   return verdict.ok ? verdict.facts.notBefore : null;
 }
 
-/** Protections as evidence. A missing report counts as off; only the seal of the system volume may stay unreported. */
+/** Converts reported protections to evidence. A missing value means off, except for the seal of the system volume. */
 function securityEvidence(info: SecurityInfo, receivedAt: number): SecurityInfoEvidence {
   return {
     receivedAt,

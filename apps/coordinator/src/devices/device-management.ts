@@ -1,6 +1,7 @@
 /**
- * `startDeviceManagement` assembles device management: evidence cache, enrolment service, webhook receiver and command worker. The
- * wiring creates and closes the parts.
+ * `startDeviceManagement` creates the parts of device management: evidence cache, enrolment service, webhook receiver and command worker.
+ *
+ * Called by `wiring/devices.ts`.
  */
 
 import type { Database } from '../database/tables.js';
@@ -17,25 +18,25 @@ import { WebhookReceiver } from './webhook-receiver.js';
 interface DeviceManagementOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
-  /** Null: no device management; stored evidence is still read. */
+  /** Null: no devices are managed. Stored evidence is still read. */
   readonly settings: DeviceManagementSettings | null;
-  /** Base URL of the profiles that this coordinator serves. */
+  /** Base URL at which this coordinator serves profiles. */
   readonly downloadUrl: () => string;
-  /** Digests of accepted webhook events, shared by the coordinators of a cluster. Null: this coordinator has no peers. */
+  /** Digests of accepted webhook events, shared by the coordinators of a cluster; null outside a cluster. */
   readonly sharedDigests: WebhookDigestRepository | null;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
-  /** Called with each key whose stored evidence has changed, for other coordinators. */
+  /** Called with each key whose stored evidence has changed, to notify other coordinators. */
   readonly onEvidence?: (seKeySha256: string) => void;
   readonly sign?: (profile: Uint8Array) => Uint8Array;
-  /** Overridden by tests. */
+  /** Only for tests. */
   readonly rules?: Partial<ScheduleRules>;
   readonly tickMs?: number;
 }
 
 export interface DeviceManagement {
   readonly evidence: DeviceEvidenceCache;
-  /** Null where no devices are managed. */
+  /** Null if no devices are managed. */
   readonly managed: {
     readonly settings: DeviceManagementSettings;
     readonly receiver: WebhookReceiver;

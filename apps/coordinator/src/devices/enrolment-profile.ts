@@ -1,15 +1,15 @@
-/** `enrolmentProfile`: configuration profile with its token. Rights: queries of device and security information only. */
+/** `enrolmentProfile` builds the configuration profile that enrols a Mac. Grants only queries of device and security information. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type EncodablePlist, encodePlist } from './plist/plist.js';
 
-/** Source of the identity that signs the Mac's reports. */
+/** Source of the certificate with which the Mac signs its messages to the management server. */
 export type DeviceIdentitySource =
-  /** `{enrolment}` in the address stands for the enrolment's token. */
+  /** `{enrolment}` in the URL is replaced by the token of the enrolment. */
   | { readonly kind: 'acme'; readonly directoryUrl: string }
   | { readonly kind: 'scep'; readonly url: string; readonly challenge: string | null };
 
 export interface ProfileSettings {
-  /** Addresses of the management server for devices. */
+  /** URLs of the management server for devices. */
   readonly serverUrl: string;
   readonly checkInUrl: string;
   /** Topic of the push certificate, `com.apple.mgmt.…`. */
@@ -25,11 +25,11 @@ interface ProfileSubject {
   readonly providerId: string;
   /** Serial number reported by the provider. */
   readonly serialNumber: string;
-  /** Three new UUIDs: of the profile, of the identity and of the management payload. */
+  /** Three new UUIDs, for the profile, the identity payload and the management payload. */
   readonly uuids: readonly [string, string, string];
 }
 
-/** Query device information (16) and security information (1024): all rights that the two commands need. */
+/** Rights to query device information (16) and security information (1024), which the two commands need. */
 export const ACCESS_RIGHTS = 16 | 1024;
 
 /** The profile as an XML property list. */
@@ -109,14 +109,14 @@ function withToken(url: string, { parameter, token }: ProfileSubject): string {
   return address.href;
 }
 
-/** Query parameter of the management addresses in a profile. Management servers forward the parameter with every device message. */
+/** Query parameter with the token, in the management URLs of a profile. The management server forwards it with every message. */
 export const ENROLMENT_PARAMETER = 'enrolment';
 
 export function newToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Hexadecimal SHA-256. */
+/** SHA-256 in hexadecimal. */
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }

@@ -1,4 +1,4 @@
-/** `jsonReader` returns a parser for one schema. The parser returns null for any other text, and for bytes that are not UTF-8. */
+/** `jsonReader` returns a parser for a schema. The parser returns null for input that does not match or is not valid UTF-8. */
 import { fromUtf8 } from '@inference/protocol';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';

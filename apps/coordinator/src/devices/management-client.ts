@@ -1,7 +1,7 @@
 /**
- * `ManagementClient`: HTTP client of a NanoMDM server, used by `CommandWorker`. A push makes a device fetch queued commands.
+ * `ManagementClient`: HTTP client of a NanoMDM server. Queues commands, and sends pushes that make a device fetch them.
  *
- * Every call has a deadline and a bounded response. Only unreachable or overloaded servers are asked again.
+ * Every call has a timeout and a maximum response size. Calls are retried only if the server is unreachable or overloaded.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
@@ -9,15 +9,15 @@ import { type DeviceCommand, encodeCommand, REQUEST_TYPES } from './commands.js'
 import { jsonReader } from './json-reader.js';
 
 type ManagementFailure =
-  /** Timeout or no connection. */
+  /** Timeout, or no connection. */
   | 'management_unreachable'
-  /** Status 401 or 403: the key is wrong. */
+  /** Status 401 or 403: the API key is wrong. */
   | 'management_unauthorized'
-  /** Status 404, or the server refused the command for the device. */
+  /** Status 404, or the server rejected the command for this device. */
   | 'management_unknown_device'
   /** Status 429 or 5xx at the last attempt. */
   | 'management_unavailable'
-  /** Any other status, or a body that is too long or malformed. */
+  /** Another status, or a response that is too large or malformed. */
   | 'management_bad_answer';
 
 export class ManagementError extends Error {
@@ -28,10 +28,10 @@ export class ManagementError extends Error {
 }
 
 export interface ManagementClientOptions {
-  /** Base address of the API, such as `https://mdm.example`. */
+  /** Base URL of the API, such as `https://mdm.example`. */
   readonly url: string;
   readonly apiKey: string;
-  /** Deadline of one attempt, in milliseconds. Default 10 s. */
+  /** Timeout of one attempt, in milliseconds. Default 10 s. */
   readonly timeoutMs?: number;
   /** Default 3. */
   readonly maxAttempts?: number;
@@ -58,7 +58,7 @@ const AnswerSchema = Type.Object({
 type Answer = Static<typeof AnswerSchema>;
 const readAnswer = jsonReader(AnswerSchema);
 
-/** Maximum response body, in bytes. */
+/** Maximum size of a response body, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DEFAULTS = { timeoutMs: 10_000, maxAttempts: 3, firstPauseMs: 500 };
 
@@ -71,7 +71,7 @@ export class ManagementClient {
     this.#authorization = `Basic ${Buffer.from(`nanomdm:${options.apiKey}`, 'utf8').toString('base64')}`;
   }
 
-  /** Queues a command for a device and pushes. `pushed`: whether the push was sent. Throws {@link ManagementError}. */
+  /** Queues a command for a device and sends a push. `pushed`: whether the push was sent. Throws {@link ManagementError}. */
   async enqueue(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
     const body = encodeCommand(command);
     const answer = await this.#call(`/v1/enqueue/${encodeURIComponent(deviceId)}`, { method: 'PUT', body }, signal);
@@ -84,7 +84,7 @@ export class ManagementClient {
     return { pushed: wasPushed(answer, deviceId) };
   }
 
-  /** Sends a push without a new command. Throws {@link ManagementError}. */
+  /** Sends a push without a command. Throws {@link ManagementError}. */
   async push(deviceId: string, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
     const answer = await this.#call(`/v1/push/${encodeURIComponent(deviceId)}`, { method: 'PUT' }, signal);
     return { pushed: wasPushed(answer, deviceId) };
@@ -126,7 +126,7 @@ export class ManagementClient {
   }
 }
 
-/** NanoMDM answers 200, or 207 for partial success with details in the body. */
+/** NanoMDM responds with 200, or with 207 for partial success. */
 function failureOf(status: number): ManagementFailure | null {
   if (status === 200 || status === 207) return null;
   if (status === 401 || status === 403) return 'management_unauthorized';
@@ -142,7 +142,7 @@ function wasPushed(answer: Answer, deviceId: string): boolean {
   return answer.push_error === undefined && answer.status[deviceId]?.push_result !== undefined;
 }
 
-/** Body of a response. Throws ManagementError `management_bad_answer` above {@link MAX_ANSWER_BYTES}. */
+/** Reads a response body. Throws ManagementError `management_bad_answer` above {@link MAX_ANSWER_BYTES}. */
 async function boundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;

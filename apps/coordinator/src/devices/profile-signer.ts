@@ -1,4 +1,4 @@
-/** Signs enrolment profiles as CMS SignedData (RFC 5652), with RSA or P-256, so that macOS shows "Verified". */
+/** Signs enrolment profiles as CMS SignedData (RFC 5652) with an RSA or P-256 key, so that macOS shows them as verified. */
 import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { concatBytes } from '@inference/protocol';
 import { membersOf, readDer } from '../providers/verification/chain/der.js';
@@ -16,7 +16,9 @@ const OID = {
 
 export type ProfileSigner = (profile: Uint8Array) => Uint8Array;
 
-/** Creates a signer from PEM: certificate, issuers and key. Throws an Error on a mismatch or another type. */
+/**
+ * Creates a signer from PEM texts: the certificate followed by its issuers, and the key. Throws if they do not match or have another type.
+ */
 export function profileSigner(certificatesPem: string, keyPem: string, now: () => number): ProfileSigner {
   const blocks = certificatesPem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   const certificates = blocks.map((block) => new X509Certificate(block));
@@ -43,7 +45,7 @@ function signedData(profile: Uint8Array, { ders, key, algorithm, now }: Signing)
     sequence(hex(OID.signingTime), set(utcTime(now))),
     sequence(hex(OID.messageDigest), set(octets(createHash('sha256').update(profile).digest()))),
   );
-  // RFC 5652 section 5.4: signed as a SET, sent under an implicit tag.
+  // RFC 5652 section 5.4: the attributes are signed as a SET, but sent with an implicit tag.
   const signature = sign('sha256', element(0x31, attributes), key);
   const signer = sequence(
     hex('020101'),
@@ -69,7 +71,7 @@ function algorithmOf(key: KeyObject): Uint8Array {
   throw new Error('the key is neither RSA nor ECDSA');
 }
 
-/** Copied from the certificate (RFC 5280 section 4.1: version, serial number, algorithm, issuer, …). */
+/** Copied from the certificate. Order of its members in RFC 5280 section 4.1: version, serial number, algorithm, issuer. */
 function issuerAndSerialNumber(der: Uint8Array): Uint8Array {
   const [signed] = membersOf(readDer(der));
   const [, serialNumber, , issuer] = signed === undefined ? [] : membersOf(signed);
@@ -77,13 +79,13 @@ function issuerAndSerialNumber(der: Uint8Array): Uint8Array {
   return sequence(issuer.bytes, serialNumber.bytes);
 }
 
-/** UTCTime, as RFC 5652 section 11.3 asks for until 2049. */
+/** UTCTime, which RFC 5652 section 11.3 requires for years before 2050. */
 function utcTime(milliseconds: number): Uint8Array {
   const digits = new Date(milliseconds).toISOString().replace(/[-:T]/g, '').slice(2, 14);
   return element(0x17, Buffer.from(`${digits}Z`, 'ascii'));
 }
 
-/** Members of a DER SET, ordered by encoding (X.690 section 11.6). */
+/** Members of a DER SET, sorted by encoding (X.690 section 11.6). */
 function setMembers(...members: readonly Uint8Array[]): Uint8Array {
   return concatBytes(...members.map((member) => Buffer.from(member)).sort(Buffer.compare));
 }

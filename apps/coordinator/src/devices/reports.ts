@@ -1,10 +1,7 @@
-/**
- * Parses device answers from property lists into closed types. Every relevant member must be well-formed; other members are
- * dropped.
- */
+/** Parses messages of managed devices from property lists into typed values. Relevant members must be well-formed; others are dropped. */
 import { type PlistDict, type PlistRefusal, type PlistValue, parsePlist } from './plist/plist.js';
 
-/** Protections of a Mac, as reported over device management. Null: not reported. */
+/** Protections of a Mac, as reported to device management. Null: not reported. */
 export interface SecurityInfo {
   readonly systemIntegrityProtection: boolean | null;
   readonly secureBootLevel: 'off' | 'medium' | 'full' | 'not supported' | null;
@@ -12,24 +9,24 @@ export interface SecurityInfo {
   readonly authenticatedRootVolume: boolean | null;
 }
 
-/** Identity that a device reports, with its attestation chain. */
+/** Identity that a device reports, with its attestation certificates. */
 export interface DeviceInformation {
   readonly serialNumber: string | null;
-  /** Provisioning UDID (`0000CCCC-…`), not the UDID of device management. */
+  /** Provisioning UDID (`0000CCCC-…`), which differs from the UDID in device management. */
   readonly provisioningUdid: string | null;
   readonly softwareUpdateDeviceId: string | null;
-  /** DER certificates, leaf first; null when the device sent none. */
+  /** DER certificates, leaf first; null if the device sent none. */
   readonly attestation: readonly Uint8Array[] | null;
 }
 
 export type ReportContent =
   | { readonly kind: 'security_info'; readonly info: SecurityInfo }
   | { readonly kind: 'device_information'; readonly info: DeviceInformation }
-  /** The report answers no query, or an unknown query. */
+  /** The message answers no query, or an unknown one. */
   | { readonly kind: 'other' };
 
 export interface DeviceReport {
-  /** UDID of device management; null where the enrolment has another kind of id. */
+  /** UDID in device management; null for enrolments with another kind of id. */
   readonly udid: string | null;
   readonly commandUuid: string | null;
   readonly status: ReportStatus;
@@ -49,7 +46,7 @@ export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: 
 
 const SECURE_BOOT_LEVELS = ['off', 'medium', 'full', 'not supported'] as const;
 const MAX_TEXT = 128;
-/** A chain is a leaf and an issuer. Longer chains are accepted here, so that the verifier reports the fault. */
+/** A valid chain has two certificates. Longer ones are accepted here, so that the verifier reports the fault. */
 const MAX_CERTIFICATES = 8;
 
 class Malformed extends Error {}
@@ -63,7 +60,7 @@ export function readReport(rawPlist: Uint8Array): Read<DeviceReport> {
   });
 }
 
-/** Reads a check-in message (Authenticate, TokenUpdate, CheckOut, …). Never throws. */
+/** Parses a check-in message (Authenticate, TokenUpdate, CheckOut, …). Never throws. */
 export function readCheckIn(rawPlist: Uint8Array): Read<DeviceCheckIn> {
   return read(rawPlist, (message) => {
     const messageType = readText(message, 'MessageType');
@@ -128,7 +125,7 @@ function dictionary(value: PlistValue): PlistDict {
   throw new Malformed();
 }
 
-/** Printable ASCII text. Records with these identifiers are shown to people. */
+/** Printable ASCII only, because these identifiers are shown to people. */
 function readText(dict: PlistDict, key: string): string | null {
   const value = dict.get(key);
   if (value === undefined) return null;

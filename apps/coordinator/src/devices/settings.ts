@@ -1,26 +1,26 @@
-/** `readDeviceManagement`: settings from the environment. None without MDM_URL; else all are required. */
+/** Reads the settings of device management from the environment. Without MDM_URL no devices are managed. */
 import { checked, type Environment, integer, text } from '../config/environment.js';
 import { StartupError } from '../config/startup-error.js';
 import type { DeviceIdentitySource, ProfileSettings } from './enrolment-profile.js';
 
 export interface DeviceManagementSettings {
-  /** Management server: API address and key. */
+  /** API URL and API key of the management server. */
   readonly url: string;
   readonly apiKey: string;
-  /** HMAC secret of the webhook. */
+  /** HMAC secret of the management server's webhook. */
   readonly webhookSecret: string;
   /** HMAC secret of the ACME server's reports. */
   readonly acmeHookSecret: string;
   readonly profile: ProfileSettings;
-  /** PEM files that sign profiles; null: unsigned profiles. */
+  /** PEM files for signing profiles; null: profiles are not signed. */
   readonly signing: { readonly certificateFile: string; readonly keyFile: string } | null;
-  /** Address of this coordinator for devices; null: its listen address. */
+  /** URL of this coordinator for devices; null: its listen address. */
   readonly publicUrl: string | null;
-  /** Interval between two queries of a device's protections, in milliseconds. */
+  /** Interval between queries of a device's protections, in milliseconds. */
   readonly securityIntervalMs: number;
 }
 
-/** Reads the environment. Throws {@link StartupError} naming the first bad value. Null when no devices are managed. */
+/** Reads the environment. Throws {@link StartupError} for the first invalid value. Null if no devices are managed. */
 export function readDeviceManagement(env: Environment): DeviceManagementSettings | null {
   const url = address(env, 'MDM_URL');
   if (url === null) return null;
@@ -71,7 +71,7 @@ function readSigning(env: Environment): DeviceManagementSettings['signing'] {
   };
 }
 
-/** An http or https address without a trailing slash. May contain `{enrolment}`. */
+/** An http or https URL without a trailing slash. May contain `{enrolment}`. */
 function address(env: Environment, name: string): string | null {
   const value = text(env, name);
   if (value === null) return null;
@@ -82,7 +82,7 @@ function address(env: Environment, name: string): string | null {
   return value.replace(/\/+$/, '');
 }
 
-/** An HMAC-SHA256 key needs 128 bits that cannot be guessed; a short text has fewer. */
+/** HMAC-SHA256 secrets need 128 bits of entropy, which shorter texts cannot have. */
 function secret(env: Environment, name: string): string | null {
   return checked(env, name, (value) => value.length >= 16, 'have at least 16 characters');
 }

@@ -1,4 +1,4 @@
-/** `WebhookReceiver` handles reports of MDM and ACME servers: binds devices by token, matches answers, stores evidence. */
+/** `WebhookReceiver` handles reports of the MDM and ACME servers: links devices to enrolments by token, and stores their evidence. */
 import { createHash } from 'node:crypto';
 import { fromBase64, type NoncePreimage } from '@inference/protocol';
 import { endCommand, matchCommand } from '../database/devices/device-command-repository.js';
@@ -24,7 +24,7 @@ import { MAX_EVENT_AGE_MS, type WebhookEvent } from './webhook.js';
 
 export type WebhookOutcome =
   | { readonly kind: 'taken'; readonly what: 'check_in' | 'check_out' | 'security_info' | 'attestation' | 'acme' | 'device_error' }
-  /** Authentic, but the evidence did not verify. */
+  /** The report is authentic, but its evidence is not valid. */
   | { readonly kind: 'rejected'; readonly code: AttestationRejection | AcmeRejection | 'stale_attestation' }
   | { readonly kind: 'ignored'; readonly reason: IgnoredReason }
   | { readonly kind: 'refused'; readonly code: WebhookRejection };
@@ -47,41 +47,41 @@ interface WebhookReceiverOptions {
   readonly now: () => number;
   /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
-  /** Digests of the events accepted by any coordinator of the cluster. Null outside a cluster. */
+  /** Digests of events that any coordinator of the cluster has accepted; null outside a cluster. */
   readonly sharedDigests: Pick<WebhookDigestRepository, 'add'> | null;
 }
 
-/** Time for which a digest is stored: twice the maximum age of an event, because the sender's clock may be ahead. */
+/** How long a digest is stored: twice the maximum age of an event, because the sender's clock may be ahead. */
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
-/** Maximum number of remembered event digests. */
+/** Maximum number of stored digests outside a cluster. */
 const MAX_REMEMBERED = 50_000;
-/** Nonces change weekly, and the 30 days of a certificate lie in at most six weeks. */
+/** Number of nonces to try. Nonces change weekly, and a certificate may be up to 30 days old. */
 const MAX_NONCES_TRIED = 6;
 
 export class WebhookReceiver {
   readonly #options: WebhookReceiverOptions;
-  /** Digests of accepted events, with the time from which the event is too old to be accepted. Unused in a cluster. */
+  /** Digests of accepted events, each with the time until which it is stored. Not used in a cluster. */
   readonly #seen = new Map<string, number>();
-  /** Number of events by outcome, for the operator. */
+  /** Number of events by outcome, for operators. */
   readonly counts = new Map<string, number>();
 
   constructor(options: WebhookReceiverOptions) {
     this.#options = options;
   }
 
-  /** Handles an event whose signature and form were checked. */
+  /** Handles an event whose signature and structure were checked. */
   async take(event: WebhookEvent): Promise<WebhookOutcome> {
     const outcome = await this.#take(event);
     this.count(labelOf(outcome));
     return outcome;
   }
 
-  /** Counts a message rejected before parsing. */
+  /** Counts a message that was rejected before parsing. */
   count(label: string): void {
     this.counts.set(label, (this.counts.get(label) ?? 0) + 1);
   }
 
-  /** Handles an answer to an ACME challenge, for the enrolment whose token is in the ACME directory's address. */
+  /** Handles an answer to an ACME challenge. The enrolment is identified by the token in the URL of the ACME directory. */
   async takeAcme(result: {
     readonly enrolmentToken: string;
     readonly token: string;
@@ -127,7 +127,7 @@ export class WebhookReceiver {
     const { database, now, onChange } = this.#options;
     const { report } = event;
     if (report.status === 'Idle' || report.commandUuid === null) return { kind: 'ignored', reason: 'device_idle' };
-    // The command stays in the server's queue and is answered later.
+    // The management server keeps the command queued, and the device answers later.
     if (report.status === 'NotNow') return { kind: 'ignored', reason: 'device_busy' };
     const enrolment = await enrolmentOfDevice(database, event.deviceId);
     if (enrolment === null) return { kind: 'ignored', reason: 'unknown_device' };
@@ -143,7 +143,7 @@ export class WebhookReceiver {
     return outcome;
   }
 
-  /** Stores the evidence of an answer, and records the outcome for sender and command. */
+  /** Stores the evidence of an answer. Returns the outcome for the sender and for the command. */
   async #store(
     enrolment: Enrolment,
     kind: 'security_info' | 'device_information',
@@ -175,15 +175,15 @@ export class WebhookReceiver {
     const { database, anchor, now } = this.#options;
     if (info.attestation === null) return [{ kind: 'rejected', code: 'no_attestation' }, 'no_attestation'];
     const preimages = await this.#preimages(enrolment);
-    // A certificate with last week's nonce is bound to the key as well.
+    // A certificate with the nonce of an earlier week also binds the device to the key.
     for (const preimage of preimages) {
       const verdict = verifyAttestation(info, preimage, { anchor, now: now() });
       if (!verdict.ok && verdict.code === 'freshness_mismatch') continue;
-      // A valid chain is proof, and a rejected chain counts against the device, so both replace the stored chain.
+      // Both results replace the stored chain: a valid chain is proof, and a rejected one must count against the device.
       await this.#storeChain(enrolment, rawPlist, preimage);
       return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
     }
-    // A cached attestation proves nothing about the key, and invalidates no earlier proof.
+    // A cached attestation proves nothing about the key, but does not invalidate an earlier proof either.
     const [newest] = preimages;
     const records = await evidenceOfKey(database, enrolment.seKeySha256);
     const isProved = certifiedAt(records, enrolment.id, { anchor, now: now() }) !== null;
@@ -197,7 +197,7 @@ export class WebhookReceiver {
     await storeEvidence(database, enrolment.seKeySha256, { kind: 'attestation', enrolmentId: enrolment.id, payload, receivedAt: now() });
   }
 
-  /** Preimages of all valid nonces of the key, newest first. */
+  /** Preimages of all nonces that may still be valid, newest first. */
   async #preimages(enrolment: Enrolment): Promise<NoncePreimage[]> {
     const { database, now } = this.#options;
     const oldest = weeklyEpoch(now()) - MAX_NONCES_TRIED;
@@ -221,7 +221,7 @@ export class WebhookReceiver {
     return { kind: 'taken', what: 'acme' };
   }
 
-  /** Records the digest of an event. True: the digest was recorded before. */
+  /** Records the digest of an event. Returns whether it was already recorded. */
   async #isReplay(digest: string): Promise<boolean> {
     const { sharedDigests } = this.#options;
     return sharedDigests === null ? this.#wasSeen(digest) : !(await sharedDigests.add(digest, EVENT_LIFETIME_MS));
@@ -240,7 +240,7 @@ export class WebhookReceiver {
   }
 }
 
-/** Hexadecimal SHA-256 of a body, which identifies replays. */
+/** SHA-256 of a body in hexadecimal, for the detection of replays. */
 export function digestOf(body: Uint8Array): string {
   return createHash('sha256').update(body).digest('hex');
 }

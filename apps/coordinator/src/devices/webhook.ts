@@ -1,13 +1,17 @@
-/** `openWebhook` validates a management server's webhook: signature, JSON, schema, property list, and one device in envelope and list. */
+/**
+ * `openWebhook` validates webhook requests of a management server (NanoMDM or MicroMDM): signature, age, schema and property list.
+ *
+ * The envelope and the device's own message must name the same device.
+ */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { fromBase64OrNull } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { jsonReader } from './json-reader.js';
 import { type DeviceReport, type ReportRefusal, readCheckIn, readReport } from './reports.js';
 
-/** Maximum webhook body, in bytes: a property list of maximum size in base64, plus the envelope. */
+/** Maximum size of a webhook body, in bytes: a property list of maximum size in base64, plus the envelope. */
 export const MAX_WEBHOOK_BYTES = 512 * 1024;
-/** Maximum age of an event, and maximum lead over this clock, in milliseconds. */
+/** Maximum age of an event in milliseconds. Also the maximum by which its time may be in the future. */
 export const MAX_EVENT_AGE_MS = 10 * 60_000;
 
 export type WebhookRefusal =
@@ -20,11 +24,11 @@ export type WebhookRefusal =
   | ReportRefusal;
 
 interface Origin {
-  /** Id of the device at the management server, which commands are sent to. */
+  /** Id of the device at the management server, used to send commands. */
   readonly deviceId: string;
-  /** Query parameters of the address in the device's enrolment profile. */
+  /** Query parameters of the management URL in the device's profile. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** SHA-256 of the body: the same event never counts twice. */
+  /** SHA-256 of the body, for the detection of replays. */
   readonly digest: string;
   readonly createdAt: number;
 }
@@ -35,18 +39,18 @@ export type WebhookEvent =
   | (Origin & {
       readonly kind: 'report';
       readonly report: DeviceReport;
-      /** Device message, as received. */
+      /** Message of the device, as received. */
       readonly rawPlist: Uint8Array;
     })
   | (Origin & { readonly kind: 'check_in'; readonly topic: CheckInTopic })
-  /** Any other topic; ignored. */
+  /** Any other topic. Ignored. */
   | { readonly kind: 'other'; readonly topic: string };
 
 type ReadWebhook = { readonly ok: true; readonly event: WebhookEvent } | { readonly ok: false; readonly code: WebhookRefusal };
 
 const Text = Type.String({ minLength: 1, maxLength: 256 });
 const Common = {
-  /** NanoMDM's own id of the enrolment. MicroMDM sends none. */
+  /** NanoMDM's id of the enrolment. MicroMDM sends none. */
   ids: Type.Optional(Type.Object({ id: Text, type: Text })),
   udid: Type.Optional(Text),
   enrollment_id: Type.Optional(Text),
@@ -66,14 +70,14 @@ type Event = Static<typeof EventSchema>;
 type Part = NonNullable<Event['checkin_event']>;
 const readEvent = jsonReader(EventSchema);
 
-/** Whether `signature` (header `X-Hmac-Signature`) is the base64 HMAC-SHA256 of these bytes. Constant-time comparison. */
+/** Whether `signature` (header `X-Hmac-Signature`) is the base64 HMAC-SHA256 of the body. Constant-time comparison. */
 export function isSignedBy(secret: string, body: Uint8Array, signature: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest();
   const received = fromBase64OrNull(signature);
   return received?.length === expected.length && timingSafeEqual(received, expected);
 }
 
-/** Checks the signature and the age, and reads the event. Never throws. `digest` is the hexadecimal SHA-256 of the body. */
+/** Checks signature and age, and parses the event. `digest`: SHA-256 of the body in hexadecimal. Never throws. */
 export function openWebhook(input: {
   readonly body: Uint8Array;
   readonly signature: string | undefined;

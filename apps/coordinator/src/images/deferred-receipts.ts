@@ -1,15 +1,17 @@
 /**
- * `DeferredReceipts`: receipts with image URLs, in memory until the URLs expire. A restart loses them; clients have copies.
+ * `DeferredReceipts` stores the receipts of jobs with image URLs in memory until the URLs expire, and then in the database.
  *
- * A URL contains the key of its image, so a stored receipt would decrypt the image on the same disk.
+ * An image URL contains the key of its image. A receipt on disk would thus decrypt the image on the same disk.
+ *
+ * A restart loses the receipts in memory. Clients have their own copies.
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { ofAccount, type ReceiptRepository, type StoredReceipt } from '../database/providers/receipt-repository.js';
 
-/** Maximum deferred receipts; beyond, the oldest are dropped. */
+/** Maximum receipts in memory. Above it, the oldest are dropped. */
 const MAX_DEFERRED = 20_000;
-/** Interval of the search for expired URLs, in milliseconds. */
+/** Interval of checks for expired URLs, in milliseconds. */
 const FLUSH_INTERVAL_MS = 15_000;
 
 export class DeferredReceipts {
@@ -25,24 +27,24 @@ export class DeferredReceipts {
     this.#timer.unref();
   }
 
-  /** Stores a receipt in memory alone until a time in milliseconds. */
+  /** Stores a receipt in memory until a time in milliseconds. */
   add(receipt: StoredReceipt, until: number): void {
     this.#deferred.set(receipt.jobId, { receipt, until });
   }
 
-  /** The receipt of a job, deferred or stored. Null: unknown, or of another account. */
+  /** The receipt of a job, in memory or in the database. Null: unknown, or of another account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const held = this.#deferred.get(jobId)?.receipt;
     if (held !== undefined) return ofAccount(held, accountId);
     return this.#repository.find(jobId, accountId);
   }
 
-  /** The receipt of a job before it is in the database, at this coordinator only. */
+  /** The receipt of a job if this coordinator has not written it to the database yet. */
   findUnwritten(jobId: string, accountId: string): StoredReceipt | null {
     return ofAccount(this.#deferred.get(jobId)?.receipt, accountId) ?? this.#repository.findQueued(jobId, accountId);
   }
 
-  /** Writes the receipts with expired URLs. */
+  /** Writes the receipts whose URLs have expired to the database. */
   flushExpired(): void {
     const now = this.#now();
     for (const [jobId, { receipt, until }] of this.#deferred) {

@@ -1,4 +1,4 @@
-/** `ImageStore`: encrypted images on disk, in bounded space, until they expire. The key of an image derives from its URL alone. */
+/** `ImageStore`: encrypted images on disk until they expire, in bounded space. The decryption key is only in the image's URL. */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Semaphore } from '../semaphore.js';
@@ -14,13 +14,13 @@ import {
 
 interface ImageStoreOptions {
   readonly directory: string;
-  /** Maximum of stored bytes plus bytes received from providers for unfinished images. */
+  /** Maximum of stored bytes plus bytes received for unfinished images. */
   readonly maxBytes: number;
-  /** Maximum share of one account, and of one provider's unfinished images, in percent. Default 100. */
+  /** Maximum share of one account, and of the unfinished images of one provider, in percent. Default 100. */
   readonly sharePercent?: number;
-  /** Validity of an image URL from the request on, in milliseconds. */
+  /** Lifetime of an image URL, counted from the request, in milliseconds. */
   readonly lifetimeMs: number;
-  /** HMAC key of the tokens in image URLs; 32 bytes, stable across restarts. */
+  /** HMAC key of the tokens in image URLs: 32 bytes that must not change over restarts. */
   readonly macKey: Uint8Array;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
@@ -39,31 +39,31 @@ export type FoundImage =
   /** The image never existed, or was lost. */
   | { readonly kind: 'unknown' };
 
-/** File names and disk space for one job. Only received bytes count, so a silent provider blocks no other. Requires `close`. */
+/** File names and disk space for the images of one job. Only received bytes occupy space. Callers must call `close`. */
 export interface ImageAllocation {
   /** Last path segments of the image URLs, one per image. */
   readonly fileNames: readonly string[];
   readonly expiresAt: number;
-  /** Reserves space for bytes received from a provider. False: no space; the job cannot be completed. */
+  /** Reserves space for bytes received from a provider. False: no space is left, so the job cannot complete. */
   holdBytes(bytes: number, providerId: string): boolean;
-  /** Releases reserved bytes, when the provider's attempt is over. */
+  /** Releases the reserved bytes when an attempt has ended. */
   releaseBytes(): void;
-  /** Stores the images, one per file name. On failure, rejects and stores none. */
+  /** Stores the images, one per file name. Rejects without storing any if one fails. */
   store(images: readonly Uint8Array[]): Promise<void>;
   /** Deletes the stored images. */
   deleteStored(): Promise<void>;
-  /** Frees unused space. */
+  /** Releases unused space. */
   close(): void;
 }
 
 interface Stored {
   readonly bytes: number;
   readonly expiresAt: number;
-  /** Null: stored before this process started. */
+  /** Null: stored by an earlier process. */
   readonly accountId: string | null;
 }
 
-/** Interval of the deletion of expired images, in milliseconds. */
+/** Interval at which expired images are deleted, in milliseconds. */
 const SWEEP_MS = 15_000;
 const STORED_FILE_NAME = /^(\d{1,12})-([0-9a-f]{64})$/;
 
@@ -71,16 +71,16 @@ export class ImageStore {
   readonly #options: ImageStoreOptions;
   readonly #stored = new Map<string, Stored>();
   readonly #reads = new Semaphore(8);
-  /** Bounds the memory of images from peers; more than reads, because a peer may be slow. */
+  /** Limits the memory for images from peers. Higher than for reads, because a peer may be slow. */
   readonly #fetches = new Semaphore(32);
   readonly #sweeper: NodeJS.Timeout;
   #bytes = 0;
   /** Bytes received from providers for unfinished images. */
   #heldBytes = 0;
   readonly #heldByProvider = new Map<string, number>();
-  /** Per account: stored bytes plus the maximum that running jobs can add. */
+  /** Per account: stored bytes, plus the maximum that running jobs can add. */
   readonly #bytesByAccount = new Map<string, number>();
-  /** Fetches the encrypted file of an image that another coordinator has stored; null: none has. */
+  /** Fetches the encrypted file of an image from another coordinator; null: none has it. */
   fetchFromPeers: ((name: string) => Promise<Uint8Array | null>) | null = null;
 
   private constructor(options: ImageStoreOptions) {
@@ -101,7 +101,7 @@ export class ImageStore {
     }
   }
 
-  /** Stored images and bytes, and bytes of unfinished images. */
+  /** Number and bytes of stored images, and bytes of unfinished ones. */
   get usage(): { readonly images: number; readonly bytes: number; readonly heldBytes: number } {
     return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
   }
@@ -110,7 +110,7 @@ export class ImageStore {
     return this.#options.maxBytes;
   }
 
-  /** Null without space, or above the account's share. An account without stored images may always have one job. */
+  /** Null if there is no space, or the account would exceed its share. An account without stored images may always have one job. */
   allocate(count: number, fileType: ImageFileType, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, macKey, lifetimeMs, now } = this.#options;
     const reserved = count * (maxBytesEach + ENCRYPTION_OVERHEAD_BYTES);
@@ -134,7 +134,7 @@ export class ImageStore {
       if (held !== null && held.providerId !== providerId) releaseBytes();
       held ??= { providerId, bytes: 0 };
       const heldOfProvider = this.#heldByProvider.get(providerId) ?? 0;
-      // A provider may always finish one job.
+      // A provider may always complete one job.
       if (heldOfProvider > held.bytes && heldOfProvider + bytes > this.#share) return false;
       held.bytes += bytes;
       this.#heldBytes += bytes;
@@ -177,7 +177,7 @@ export class ImageStore {
     if (token.expiresAt <= this.#options.now()) return { kind: 'gone' };
     const name = storedFileName(token);
     if (this.#stored.has(name)) {
-      // A missing file was deleted meanwhile, because the image expired.
+      // If the file is missing, the image has expired meanwhile.
       return this.#reads.run(async () => this.#decrypt(await this.#readFile(name), token, 'gone'));
     }
     const { fetchFromPeers } = this;
@@ -185,7 +185,7 @@ export class ImageStore {
     return this.#fetches.run(async () => this.#decrypt(await fetchFromPeers(name), token, 'unknown'));
   }
 
-  /** The encrypted file of a stored image, for another coordinator; null: not stored here, or expired. */
+  /** The encrypted file of an image, for another coordinator; null: not stored here, or expired. */
   async readStored(name: string): Promise<Uint8Array | null> {
     const stored = this.#stored.get(name);
     if (stored === undefined || stored.expiresAt <= this.#options.now()) return null;
@@ -236,10 +236,10 @@ export class ImageStore {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     for (const name of await readdir(directory)) {
       const [, seconds] = STORED_FILE_NAME.exec(name) ?? [];
-      // Partial files of an earlier process are useless.
+      // Partial files of an earlier process are of no use.
       if (name.endsWith('.part')) await rm(join(directory, name), { force: true });
       else if (seconds !== undefined)
-        this.#note(name, { bytes: (await stat(join(directory, name))).size, expiresAt: 1000 * Number(seconds), accountId: null });
+        this.#register(name, { bytes: (await stat(join(directory, name))).size, expiresAt: 1000 * Number(seconds), accountId: null });
     }
     await this.sweep();
   }
@@ -255,10 +255,10 @@ export class ImageStore {
       await rm(`${path}.part`, { force: true });
       throw error;
     }
-    this.#note(name, { bytes: encrypted.length, expiresAt: token.expiresAt, accountId });
+    this.#register(name, { bytes: encrypted.length, expiresAt: token.expiresAt, accountId });
   }
 
-  #note(name: string, stored: Stored): void {
+  #register(name: string, stored: Stored): void {
     this.#stored.set(name, stored);
     this.#bytes += stored.bytes;
     if (stored.accountId !== null) add(this.#bytesByAccount, stored.accountId, stored.bytes);
@@ -272,7 +272,7 @@ export class ImageStore {
       await unlink(join(this.#options.directory, name));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-        // The file still exists; the next sweep retries.
+        // The file still exists, so the next sweep tries again.
         this.#stored.set(name, stored);
         throw error;
       }
@@ -282,14 +282,14 @@ export class ImageStore {
   }
 }
 
-/** Adds to an entry; removes the entry at zero. */
+/** Adds to an entry, and removes it at zero. */
 function add(sums: Map<string, number>, name: string, bytes: number): void {
   const sum = (sums.get(name) ?? 0) + bytes;
   if (sum === 0) sums.delete(name);
   else sums.set(name, sum);
 }
 
-/** The name contains the expiry time, so that a restart can list images without opening them. */
+/** Contains the expiry time, so that images can be listed after a restart without reading them. */
 function storedFileName({ expiresAt, imageId }: ImageToken): string {
   return `${expiresAt / 1000}-${imageId}`;
 }

@@ -1,9 +1,9 @@
 /**
- * File names in image URLs (`<token>.<extension>`), and the encryption of images. Used by `ImageStore`.
+ * File names in image URLs (`<token>.<extension>`), and encryption of images. Used by `ImageStore`.
  *
  * Token, in base64url: secret (32 random bytes), expiry in seconds (5 bytes), file type (1 byte), MAC (16 bytes).
  *
- * Key and id of an image derive from the secret. The MAC tells expired tokens from forged tokens after an image is deleted.
+ * The key and id of an image are derived from the secret. The MAC distinguishes expired tokens from forged ones after deletion.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ImageRequest } from '@inference/formats';
@@ -13,7 +13,7 @@ export type ImageFileType = ImageRequest['format'];
 
 /** Decoded token. Satisfies {@link ImageKey}. */
 export interface ImageToken {
-  /** Hexadecimal hash of the secret: identifies the image without revealing the key. */
+  /** Hash of the secret in hexadecimal. Identifies the image without revealing the key. */
   readonly imageId: string;
   /** AES-256 key. */
   readonly key: Uint8Array;
@@ -22,14 +22,14 @@ export interface ImageToken {
   readonly expiresAt: number;
 }
 
-/** File name extensions in URLs. */
+/** File extensions in URLs. */
 const EXTENSIONS = { png: 'png', jpeg: 'jpg', webp: 'webp' } as const satisfies Record<ImageFileType, string>;
-/** A token stores the index. Append only: another order would change the type of issued tokens. */
+/** Tokens contain the index of the type. Append only: another order would change issued tokens. */
 const FILE_TYPES: readonly ImageFileType[] = ['png', 'jpeg', 'webp'];
 const SECRET_BYTES = 32;
 const EXPIRY_BYTES = 5;
 const FILE_TYPE_OFFSET = SECRET_BYTES + EXPIRY_BYTES;
-/** Bytes under the MAC. */
+/** Number of bytes that the MAC covers. */
 const PAYLOAD_BYTES = FILE_TYPE_OFFSET + 1;
 /** Truncated HMAC-SHA-256 (RFC 2104 section 5). */
 const MAC_BYTES = 16;
@@ -44,7 +44,7 @@ export function newImageFileName(macKey: Uint8Array, fileType: ImageFileType, ex
   return `${Buffer.concat([payload, macOf(macKey, payload)]).toString('base64url')}.${EXTENSIONS[fileType]}`;
 }
 
-/** Decodes the last path segment of an image URL. Null: not issued under this key. */
+/** Decodes the last path segment of an image URL. Null: not issued with this MAC key. */
 export function readImageFileName(macKey: Uint8Array, fileName: string): ImageToken | null {
   const [, text = '', extension] = FILE_NAME.exec(fileName) ?? [];
   const bytes = Buffer.from(text, 'base64url');
@@ -62,23 +62,23 @@ export function readImageFileName(macKey: Uint8Array, fileName: string): ImageTo
   };
 }
 
-/** MAC of a payload. The label keeps "address", an earlier word for token: a new label would invalidate issued URLs. */
+/** MAC of a payload. The label contains "address", the earlier name of a token. Another label would invalidate issued URLs. */
 function macOf(macKey: Uint8Array, payload: Uint8Array): Buffer {
   return createHmac('sha256', macKey).update('inference/image-address/v1\0').update(payload).digest().subarray(0, MAC_BYTES);
 }
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Bytes that encryption adds to an image. */
+/** Number of bytes that encryption adds to an image. */
 export const ENCRYPTION_OVERHEAD_BYTES = NONCE_BYTES + TAG_BYTES;
 
-/** Key of one image, with the id that the ciphertext is bound to. */
+/** Key of an image, with the id to which its ciphertext is bound. */
 export interface ImageKey {
   readonly key: Uint8Array;
   readonly imageId: string;
 }
 
-/** Encrypts an image (AES-256-GCM) to nonce ‖ ciphertext ‖ tag. */
+/** Encrypts an image with AES-256-GCM, as nonce ‖ ciphertext ‖ tag. */
 export function encryptImage(image: Uint8Array, { key, imageId }: ImageKey): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce);
@@ -86,7 +86,7 @@ export function encryptImage(image: Uint8Array, { key, imageId }: ImageKey): Uin
   return Buffer.concat([nonce, cipher.update(image), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Reverses {@link encryptImage}. Null: the bytes were changed, or belong to another image. */
+/** Decrypts an image. Null: the bytes were changed, or belong to another image. */
 export function decryptImage(encrypted: Uint8Array, { key, imageId }: ImageKey): Uint8Array | null {
   if (encrypted.length < ENCRYPTION_OVERHEAD_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, NONCE_BYTES));
@@ -95,7 +95,7 @@ export function decryptImage(encrypted: Uint8Array, { key, imageId }: ImageKey):
   try {
     return Buffer.concat([decipher.update(encrypted.subarray(NONCE_BYTES, encrypted.length - TAG_BYTES)), decipher.final()]);
   } catch {
-    // With a valid length, only authentication can fail.
+    // The length is valid, so only authentication can fail.
     return null;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * `inspectImage`: whether bytes are an image of the requested format and size. Decodes every pixel off the main thread.
+ * `inspectImage` checks whether bytes are an image of the requested format and size. Decodes all pixels, off the main thread.
  *
- * Bytes without the expected signature never reach libvips, so providers reach only three of its decoders.
+ * Bytes without the expected signature never reach libvips, so providers can only reach three of its decoders.
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
@@ -14,15 +14,14 @@ interface ExpectedImage {
   readonly height: number;
 }
 
-/** Fault of an image. */
 type ImageProblem = 'image.unreadable' | 'image.format' | 'image.size';
 
-// No image data stays cached after the check.
+// Keeps no image data in memory after a check.
 sharp.cache(false);
 
 const decodeSlots = new Semaphore(2);
 
-/** Null: the image is as requested. */
+/** Null if the image is as requested. */
 export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promise<ImageProblem | null> {
   const { format, width, height } = expected;
   if (formatOf(bytes) !== format) return Promise.resolve('image.format');
@@ -31,7 +30,7 @@ export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promis
     try {
       const found = await image.metadata();
       if (found.width !== width || found.height !== height || (found.pages ?? 1) !== 1) return 'image.size';
-      // Full decoding detects noise after a valid beginning.
+      // Only full decoding detects garbage after a valid header.
       await image.raw().toBuffer();
       return null;
     } catch (error) {

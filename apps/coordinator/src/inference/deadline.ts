@@ -1,12 +1,12 @@
-/** Time limits: `Deadline` for a peer's next message, `within` for a promise. */
+/** Time limits: `Deadline` for the next message of a peer, `within` for a promise. */
 
-/** Time limit for a peer. After a pause of this process, unread messages are handled before the limit expires. */
+/** Timeout for a peer that sends messages. If this process was blocked, it handles received messages before the timeout fires. */
 export class Deadline {
   readonly #onExpiry: () => void;
   #timer: NodeJS.Timeout | null = null;
   #expiry: NodeJS.Immediate | null = null;
 
-  /** The limit is not set until {@link set} is called. */
+  /** The timeout starts with {@link set}. */
   constructor(onExpiry: () => void) {
     this.#onExpiry = onExpiry;
   }
@@ -16,7 +16,7 @@ export class Deadline {
     return this.#timer !== null;
   }
 
-  /** Expires after this many milliseconds. Replaces an earlier limit. */
+  /** Starts the timeout, and replaces an earlier one. */
   set(ms: number): void {
     this.clear();
     // After timers, the event loop polls sockets and then runs immediates.
@@ -25,7 +25,7 @@ export class Deadline {
     }, ms);
   }
 
-  /** Restarts the full time from now, also after expiry. */
+  /** Restarts the full timeout, also after it has expired. */
   renew(): void {
     this.#cancelExpiry();
     this.#timer?.refresh();
@@ -43,7 +43,7 @@ export class Deadline {
   }
 }
 
-/** The value, or `'late'` after `ms`. The promise continues; other listeners still see a later rejection. */
+/** Resolves to the promise's value, or to `'late'` after `ms`. The promise keeps running and may still reject for other listeners. */
 export async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {

@@ -1,4 +1,8 @@
-/** `JobRunner` runs a job to its settled outcome: checks models, reserves the maximum cost, and runs attempts, with fallbacks. */
+/**
+ * `JobRunner` runs a client's job to its end: checks the models, reserves the maximum cost, runs attempts and fallback models.
+ *
+ * The entry point of the inference routes.
+ */
 import { type ApiError, apiError, COULD_NOT_PROCESS, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel, VisionOffer } from '@inference/protocol';
 import type { DrainDemand } from '@inference/scheduler';
@@ -24,7 +28,7 @@ import { type AttemptRecord, type FailedJob, failed, type JobOutcome, NO_ATTEMPT
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
-  /** Counts a request for the statistics of a model's demand. */
+  /** Counts a request in the statistics of the model's demand. */
   readonly onRequest: (model: string) => void;
   readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
@@ -43,11 +47,13 @@ export class JobRunner {
     this.#attempts = new AttemptRunner(options);
   }
 
-  /** Runs a job and answers its client. `clientSignal` aborts when the client disconnects. Provider failures are outcomes, not rejections. */
+  /**
+   * Runs a job and answers its client. `clientSignal` aborts when the client disconnects. Provider failures are outcomes, not rejections.
+   */
   async run(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan = NO_TRACE): Promise<JobOutcome> {
     this.#running.add();
     try {
-      const outcome = await this.#runPaid(job, delivery, clientSignal, span);
+      const outcome = await this.#runReserved(job, delivery, clientSignal, span);
       if (outcome.kind === 'failed') delivery.fail(outcome.error);
       return outcome;
     } finally {
@@ -56,8 +62,9 @@ export class JobRunner {
   }
 
   /**
-   * Why a job would fail before a provider is asked, by checks without a reservation: no usable model, or no balance for a paid one. Null:
-   * they pass. `isFunded`: the account has a balance.
+   * Reason why the job would fail without any attempt: no usable model, or no balance for a model that costs money. Null: none.
+   *
+   * Makes no reservation. `isFunded`: the account has a balance.
    */
   earlyRefusal(job: JobRequest, isFunded: boolean): FailedJob | null {
     const { jobs, refusal } = this.#usableModels(job);
@@ -68,7 +75,7 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
-  /** Placements that running jobs may still need if their provider fails, grouped by constraints. */
+  /** Placements that running jobs may still need if their provider fails, by constraints. A shutdown retains providers for these. */
   drainDemands(): Iterable<DrainDemand> {
     const demands = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();
     for (const running of this.#jobs) {
@@ -82,7 +89,7 @@ export class JobRunner {
     return demands.values();
   }
 
-  /** Jobs in the queue or on a provider. */
+  /** Number of jobs in the queue or on a provider. */
   get running(): number {
     return this.#running.count;
   }
@@ -92,13 +99,13 @@ export class JobRunner {
     return this.#running.wait();
   }
 
-  /** Stops all attempts, for a shutdown of the coordinator. Clients get an error, inside the stream if begun. */
+  /** Stops all attempts, for a shutdown. Clients get an error, inside the stream if it has begun. */
   stop(): void {
     this.#attempts.stop();
   }
 
-  /** Runs a job with its cost reserved. The reservation ends before the client sees the end of the answer. */
-  async #runPaid(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
+  /** Runs a job under a reservation of its cost. The reservation ends before the client receives the end of the answer. */
+  async #runReserved(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { models, placements, onRequest, billing, timings, now } = this.#options;
     const { jobs, refusal: unusable } = this.#usableModels(job);
     const [first] = jobs;
@@ -111,7 +118,7 @@ export class JobRunner {
     const choices = jobs.map(({ params: { model } }) => ({
       model,
       contextLength: models.contextLength(model, named),
-      // Reads the offers of all providers of the model, which only images are worth.
+      // Reads the offers of all providers of the model, so only jobs with images do this.
       maxImageTokens: job.inputImages === null ? 0 : (models.vision(model)?.max_image_tokens ?? 0),
     }));
     const bill = billing.open(job, choices);
@@ -148,7 +155,11 @@ export class JobRunner {
     }
   }
 
-  /** Tries the models in order. Busy models are tried again, with a wait. `reason`: why earlier models are unusable. */
+  /**
+   * Tries the models in order, first without waiting in the queue. Busy models then get a second try with a wait.
+   *
+   * `reason`: why earlier models of the request are not usable.
+   */
   async #runModels(
     jobs: readonly JobRequest[],
     reason: string | null,
@@ -178,13 +189,13 @@ export class JobRunner {
     return first;
   }
 
-  /** Whether another model may answer. A request that is invalid for one model is invalid for all. */
+  /** Whether a fallback model may be tried. A request that is invalid for one model is invalid for all. */
   #mayFallBack({ error }: FailedJob, { delivery, clientSignal, deadline }: RunningJob): boolean {
     const isFinal = error.code === 'invalid_request' || error.code === 'shutting_down';
     return !isFinal && !delivery.isCommitted && !clientSignal.aborted && this.#options.now() < deadline;
   }
 
-  /** The job with each usable model of the request. `refusal`: why the first unusable model is refused. */
+  /** Copies of the job, one per usable model of the request. `refusal`: error of the first model that is not usable. */
   #usableModels(job: JobRequest): { readonly jobs: readonly JobRequest[]; readonly refusal: FailedJob } {
     const { routing } = job.params;
     const fallbacks = routing?.allowsFallbacks === false ? [] : (routing?.fallbackModels ?? []);
@@ -198,10 +209,10 @@ export class JobRunner {
     return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
   }
 
-  /** Refusal of a model that is not served, of another type or above `max_price`. Null: usable. */
+  /** Error if the model is not served, has the wrong type, or costs more than `max_price`. Null: usable. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
     const { models, expected, billing } = this.#options;
-    // Image jobs have already waited for a provider.
+    // Image jobs waited for a provider earlier.
     if (job.images === null && !models.serves(model)) {
       const returnsAt = models.returnsAt(model);
       const returnsInMs = returnsAt === null ? null : returnsAt - this.#options.now();
@@ -215,8 +226,8 @@ export class JobRunner {
     if (unreadable !== null) return failed(NO_ATTEMPTS, unreadable, 'no_vision');
     const { routing } = job.params;
     const priced = { model, price: billing.price(model), isForImages: job.images !== null };
-    const tooDear = routing === undefined ? null : maxPriceProblem(priced, routing);
-    return tooDear === null ? null : failed(NO_ATTEMPTS, tooDear, 'max_price');
+    const overpriced = routing === undefined ? null : maxPriceProblem(priced, routing);
+    return overpriced === null ? null : failed(NO_ATTEMPTS, overpriced, 'max_price');
   }
 
   #slotRequest(job: JobRequest, named: NamedProvider, routing: JobRouting | null): RunningJob['slotRequest'] {
@@ -239,22 +250,22 @@ export class JobRunner {
   }
 }
 
-/** Maximum waits in the queue, in milliseconds; null: the usual one. */
+/** Maximum queue wait of each round, in milliseconds; null: the default. */
 const ONE_ROUND = [null];
 const TWO_ROUNDS = [0, null];
 
-/** Reasons of jobs whose model has providers, all of them busy. */
+/** Failure reasons that mean that all providers of the model are busy. */
 const BUSY_REASONS: ReadonlySet<string> = new Set(['timeout', 'hopeless', 'queue_full'] satisfies NotPlacedReason[]);
 
 type NamedProvider = Pick<SlotRequest, 'providerSerial' | 'providerId'>;
 
-/** Only two levels exist, so `hardware` is the stricter one. */
+/** The stricter of two trust levels. Only two levels exist, so `hardware` is stricter. */
 function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SlotRequest, 'trustFloor' | 'ownFloor'> {
   const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
   return { trustFloor, ownFloor: trustFloor !== ofModel };
 }
 
-/** The provider named by the client. A serial number that a single provider proves means that provider. */
+/** The provider that the client named. A serial number resolves to a provider if a single one proves it. */
 async function namedProvider({ params, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
   const { providerSerial } = params;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };
@@ -271,17 +282,17 @@ function ambiguousName(param: 'provider_serial' | AmbiguousName['ambiguous']): A
   return apiError('invalid_request', { param, message });
 }
 
-/** Error where no provider of the model reads as many images; null: one does. */
+/** Error if no provider of the model reads this many images; null otherwise. */
 function visionProblem(vision: VisionOffer | null, { count, fields }: InputImages): ApiError | null {
   const maxImages = vision?.max_images ?? 0;
   if (count <= maxImages) return null;
   const param = fields[maxImages] ?? 'context.input_images';
-  // Coding agents recognize these words, and continue without their images.
+  // Coding agents recognize these words, and then continue without the images.
   const reason = maxImages === 0 ? 'This model does not see images.' : `This model reads at most ${maxImages} images in a request.`;
   return apiError('unsupported_parameter', { param, message: `${param}: ${COULD_NOT_PROCESS} ${reason}` });
 }
 
-/** Error for a served model of another type than the endpoint. */
+/** Error for a model of another type than the endpoint requires. */
 function otherType(models: NetworkModels, model: string, requested: ModelType): ApiError {
   const output = models.isOfType(model, 'image') ? 'images' : models.isOfType(model, 'embedding') ? 'vectors' : 'text';
   const message = {

@@ -1,4 +1,4 @@
-/** Time limits of one job in milliseconds, and its size limits: attempts, queue length, default output tokens and stream bytes. */
+/** Timeouts of one job in milliseconds, and its size limits: attempts, queue length and stream bytes. */
 import type { BillingTimings } from './settlement/bill.js';
 
 export interface JobTimings extends BillingTimings {
@@ -8,29 +8,29 @@ export interface JobTimings extends BillingTimings {
   readonly acceptMs: number;
   /** Time from acceptance, or the last progress message, to the first content. */
   readonly firstContentMs: number;
-  /** Minimum time until first content counts as late, however fast the provider is. */
+  /** Minimum time until the first content is late, even on a fast provider. */
   readonly lateMs: number;
-  /** Minimum silence after which a provider is abandoned if another is free. The limit grows with the expected prefill time. */
+  /** Minimum silence after which a provider is abandoned if another is idle. The limit grows with the expected prefill time. */
   readonly silentMs: number;
   /** Maximum time between two response frames or progress messages, while the client accepts bytes. */
   readonly betweenFramesMs: number;
-  /** Maximum time of a begun answer without content or progress; see `StallBudget`. */
+  /** Maximum time without content or progress after the answer has begun; see `StallBudget`. */
   readonly stallMs: number;
-  /** Maximum time of work without a response frame. */
+  /** Maximum time for which progress messages without a response frame extend the timeouts. */
   readonly maxWorkWithoutFrameMs: number;
   /** Time from the final frame to `job_completed`. */
   readonly completionMs: number;
   /** Time from a client's disconnect to the provider's signature over the delivered part. */
   readonly closingMs: number;
-  /** Time from acceptance, or from a hedged attempt's start, until a stream's headers are sent without content. */
+  /** Time until a stream's headers are sent even without content. Counts from acceptance, or from the start of a hedged attempt. */
   readonly commitMs: number;
-  /** Silence after which a committed stream gets a comment. */
+  /** Silence after which a stream gets a keep-alive. */
   readonly keepAliveMs: number;
-  /** Maximum time in which a client accepts no bytes, and to accept all bytes sent ahead. */
+  /** Maximum time in which a slow client takes no bytes. Also the maximum time to take all bytes written so far. */
   readonly clientDrainMs: number;
-  /** Time after the arrival of a request in which attempts may begin. */
+  /** Time after the arrival of a request during which attempts may begin. */
   readonly overallMs: number;
-  /** Validity of a job context, including its transfer to the provider. */
+  /** Validity of a job context. Includes the transfer of the request to the provider. */
   readonly contextMs: number;
 }
 
@@ -60,5 +60,5 @@ export const JOB_TIMINGS: JobTimings = {
 export const MAX_ATTEMPTS = 3;
 /** Maximum queued requests per model. */
 export const MAX_WAITING_PER_MODEL = 256;
-/** Maximum bytes of a stream: a base, plus bytes per allowed token. The widest tokens list twenty alternatives. */
+/** Maximum bytes of a stream: a base, plus an amount per output token. Tokens with twenty log-probability alternatives are the largest. */
 export const MAX_STREAM_BYTES = { base: 256 * 1024, perToken: 16 * 1024 };

@@ -1,39 +1,47 @@
-/** Interfaces of models and slots for inference, implemented by the request queue, the model directory and the cluster's placements. */
+/**
+ * Interfaces through which inference finds models and reserves slots.
+ *
+ * Implemented by the request queue, the model directory and the cluster's placements.
+ */
 import type { ProviderId } from '@inference/protocol';
 import { resolveClaimants } from '@inference/scheduler';
 import type { ModelDirectory } from '../providers/placement/model-directory.js';
 import type { SerialClaimant } from '../providers/placement/placement-service.js';
 import type { Placed, Placement, SlotRequest } from './queue/request-queue.js';
 
-/** Models that providers serve now. */
+/** Models that connected providers serve. */
 export type NetworkModels = Pick<
   ModelDirectory,
   'serves' | 'returnsAt' | 'isOfType' | 'listedNames' | 'contextLength' | 'vision' | 'imageOffers' | 'onCapacity'
 > & {
-  /** Reads again which other coordinators serve a model. Absent: always current. */
+  /** Reads again which other coordinators serve a model. Absent on a single coordinator. */
   refresh?(model: string): Promise<void>;
 };
 
 /** Chooses providers and reserves their slots. */
 export interface Placements {
-  /** A slot on the best provider, at once or within `waitMs`. The caller must start or release the slot. */
+  /** Reserves a slot on the best provider, waiting up to `waitMs`. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement>;
-  /** Whether an idle provider could take the request now, while no request waits for the model. */
+  /** Whether an idle provider could take the request now. False while requests wait for the model. */
   hasIdleProvider(request: SlotRequest): boolean;
-  /** A slot on an idle provider, at once or not at all: for a second attempt. */
+  /** Reserves a slot on an idle provider without waiting, for a hedged attempt. */
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null>;
   /** Records how long a job occupied its slot, in milliseconds. */
   served(model: string, ms: number): void;
-  /** The provider meant by a serial number; see {@link resolvedProvider}. */
+  /** Resolves a serial number to a provider; see {@link resolvedProvider}. */
   resolveSerial(serialNumber: string): ResolvedSerial | Promise<ResolvedSerial>;
 }
 
 export type ResolvedSerial = ProviderId | 'ambiguous' | null;
 
-/** The claimant with a certificate chain, else the only claimant, else null. `ambiguous`: several claimants without a chain. */
+/**
+ * The provider that proves the serial number with a certificate chain, else the only claimant, else null.
+ *
+ * `ambiguous`: several providers claim the serial number and none proves it.
+ */
 export function resolvedProvider(claimants: readonly SerialClaimant[]): ResolvedSerial {
   const resolved = resolveClaimants(claimants.map((facts) => ({ facts })));
   if (claimants.length > 0 && resolved.length === 0) return 'ambiguous';
-  // A machine with several proven keys may serve under each of them.
+  // Several proven providers can be one machine with several keys. Then any of them may serve the request.
   return resolved.length === 1 ? (resolved[0]?.facts.providerId ?? null) : null;
 }

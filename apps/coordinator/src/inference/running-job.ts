@@ -1,4 +1,4 @@
-/** `RunningJob`: the state of one job across all of its attempts, and how an ended attempt is recorded in it. */
+/** `RunningJob`: the state of one job across all its attempts. `recordAttempt` adds an ended attempt to it. */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
@@ -14,20 +14,20 @@ import { isFailure, outcomePolicy } from './settlement/outcome-policy.js';
 import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 
 export interface RunningJob {
-  /** For one model of the request. */
+  /** The request, with the one model that is currently tried. */
   readonly job: JobRequest;
   /** Null: the request has no routing preferences. */
   readonly routing: JobRouting | null;
-  /** Why the model of the request did not answer, where this is a fallback; a code of the log. */
+  /** If this is a fallback model: why the requested model did not answer, a code of the log. Otherwise null. */
   readonly fallbackReason: string | null;
-  /** Maximum wait in the queue, in milliseconds; null: the usual one. */
+  /** Maximum wait in the queue, in milliseconds; null: the default. */
   readonly maxQueueMs: number | null;
   readonly delivery: Delivery;
   readonly bill: Bill;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId>; readonly excludedOwners: Set<string> };
-  /** No attempt begins after this time, in milliseconds. */
+  /** Time after which no attempt begins, in milliseconds. */
   readonly deadline: number;
   readonly span: TraceSpan;
   /** Spans of running attempts. */
@@ -37,13 +37,13 @@ export interface RunningJob {
   readonly engineFailures: Map<ProviderId, EngineFailure>;
   /** Refusals that blame the client, oldest first. */
   readonly refusals: ProviderRefusal[];
-  /** Attempts begun. */
+  /** Number of attempts begun. */
   attemptCount: number;
-  /** Provider whose sealed refusal a second candidate was asked to confirm. */
+  /** Provider whose sealed refusal a second candidate is asked to confirm; null: none. */
   sealedRefusal: ProviderConnection | null;
-  /** Slot of the next attempt, reserved already. */
+  /** Slot that is already reserved for the next attempt. */
   reserved: Placed | null;
-  /** `attemptCount` at the last wait for an image provider: the job waits at most once between two attempts. */
+  /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. */
   imageWaitAttempt: number | null;
 }
 

@@ -1,12 +1,16 @@
-/** Counters that limit attempts at passwords, codes and keys, and sent mails: in memory, or shared in the database. */
+/**
+ * Interfaces of counters that limit guesses at passwords, codes and keys, and the number of e-mails.
+ *
+ * Counted in memory, or in the database if several coordinators share it.
+ */
 export interface AttemptCounter {
   /**
-   * Counts an attempt at its start, because concurrent attempts could exceed the limit. A rejection refuses the attempt.
+   * Counts an attempt. Call at its start: otherwise concurrent attempts could exceed the limit. If the promise rejects, refuse the attempt.
    *
    * @returns Seconds to wait; null: admitted.
    */
   count(name: string): number | null | Promise<number | null>;
-  /** Takes back the count of a right attempt. Never rejects. */
+  /** Removes the count of a successful attempt. Never rejects. */
   refund(name: string): void | Promise<void>;
 }
 

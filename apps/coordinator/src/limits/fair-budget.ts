@@ -1,26 +1,30 @@
-/** `FairBudget`: memory shared fairly by holders (accounts or network addresses). A claim that does not fit evicts another claim. */
+/**
+ * `FairBudget` shares memory for request bodies and connections fairly between holders (accounts or network addresses).
+ *
+ * If a claim does not fit, another claim is evicted.
+ */
 
 interface FairBudgetOptions {
   readonly maxBytes: number;
-  /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget; 9: nine tenths. */
+  /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget. 9: nine tenths. */
   readonly freeMultiple: number;
   /** Fixed bytes per claim, for a connection and its objects. */
   readonly bytesPerClaim?: number;
-  /** Permits evicting any claim of the claimant's own holder, because unrelated clients can share an address. Default false. */
+  /** Whether a claim may evict others of the same holder. For addresses, which unrelated clients may share. Default false. */
   readonly evictsOwn?: boolean;
 }
 
 interface Claimant {
-  /** An account, or a network address. */
+  /** Account, or network address. */
   readonly holder: string;
-  /** Subdivision of the holder: an API key of the account. */
+  /** Subdivision of the holder, such as an API key of an account. */
   readonly member?: string;
 }
 
-/** Claims of a holder, or of one member. */
+/** Claims of a holder, or of one of its members. */
 class Group {
   bytes = 0;
-  /** Evictable claims, oldest first. */
+  /** Claims that may be evicted, oldest first. */
   readonly unfinished = new Set<Claim>();
 }
 
@@ -43,7 +47,7 @@ export class Claim {
     this.onEvicted = onEvicted;
   }
 
-  /** False if the claim is closed, or does not fit even after evictions; the claim then keeps its bytes. */
+  /** Reserves further bytes. False: the claim is closed, or they do not fit even after evictions; the claim then keeps its bytes. */
   grow(bytes: number): boolean {
     return this.#budget.grow(this, bytes);
   }
@@ -53,7 +57,7 @@ export class Claim {
     this.#budget.shrink(this, bytes);
   }
 
-  /** Completes the claim, so that other claims no longer evict it. */
+  /** Marks the claim as complete, so that it cannot be evicted any more. */
   finish(): void {
     this.#budget.finish(this);
   }
@@ -65,10 +69,13 @@ export class Claim {
 }
 
 /**
- * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998).
+ * Dynamic thresholds (Choudhury and Hahne 1998): a holder may use up to a multiple of the free bytes.
  *
- * A claim that does not fit evicts the oldest unfinished claim of the largest holder, if larger than the claimant. Otherwise the
- * oldest of the claimant's own holder (`evictsOwn`), or of its largest member, if larger.
+ * If a claim does not fit, the oldest unfinished claim of the largest holder is evicted, if that holder is larger than the claimant.
+ *
+ * Otherwise, with `evictsOwn`, the oldest claim of the claimant's own holder is evicted.
+ *
+ * Without `evictsOwn`, the oldest claim of that holder's largest member is evicted, if that member is larger than the claimant's.
  */
 export class FairBudget {
   readonly #options: Required<FairBudgetOptions>;
@@ -87,7 +94,7 @@ export class FairBudget {
     return this.#bytes;
   }
 
-  /** Opens a claim. Null if not even the fixed bytes fit. `onEvicted` is called after an eviction. */
+  /** Opens a claim. Null if not even the fixed bytes fit. `onEvicted` is called after the claim was evicted. */
   open({ holder, member = '' }: Claimant, onEvicted: () => void): Claim | null {
     const claim = new Claim(this, { holder, member }, onEvicted);
     const group = this.#holders.get(holder) ?? new Holder();
@@ -159,7 +166,7 @@ export class FairBudget {
 
   #groupsOf({ claimant }: Claim): { readonly holder: Holder; readonly member: Group } {
     const holder = this.#holders.get(claimant.holder);
-    // A member without bytes and unfinished claims is dropped, even while finished, empty claims of the same member are open.
+    // A member without bytes and unfinished claims was removed from the map, although finished, empty claims of it may be open.
     const member = holder?.members.get(claimant.member) ?? new Group();
     if (holder === undefined) throw new Error('the claim is not open');
     holder.members.set(claimant.member, member);

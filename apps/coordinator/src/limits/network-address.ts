@@ -1,7 +1,7 @@
-/** `networkOf`: the network of an IP address, as the unit that distinguishes clients. */
+/** `networkOf`: the part of an IP address that identifies a client for limits. */
 import { isIPv6 } from 'node:net';
 
-/** An IPv4 address stays whole; an IPv6 address becomes its /64 network, the usual size of a subscriber's network. */
+/** Returns an IPv4 address unchanged, and the /64 network of an IPv6 address, which is what one subscriber usually gets. */
 export function networkOf(address: string): string {
   const bare = address.replace(/%.*$/, '').toLowerCase();
   if (!isIPv6(bare)) return bare;
@@ -10,7 +10,7 @@ export function networkOf(address: string): string {
   const [head = '', tail] = bare.split('::');
   const before = groupsOf(head);
   const after = tail === undefined ? [] : groupsOf(tail);
-  // An embedded IPv4 address stands for two groups, and never within the first four.
+  // An embedded IPv4 address takes two groups, and is never among the first four.
   const written = before.length + after.length + (bare.includes('.') ? 1 : 0);
   const groups = [...before, ...Array.from({ length: Math.max(0, 8 - written) }, () => '0'), ...after];
   return `${groups

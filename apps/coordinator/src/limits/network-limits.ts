@@ -2,18 +2,18 @@
 
 export interface Permit {
   readonly isAdmitted: boolean;
-  /** Permits left in the window, as far as known here. */
+  /** Permits left in the window, as far as this coordinator knows. */
   readonly remaining: number;
-  /** Time to the end of the window. */
+  /** Milliseconds to the end of the window. */
   readonly resetMs: number;
 }
 
 export interface NetworkLimit {
-  /** Takes permits from the window of a key. Synchronous while this coordinator has permits; never rejects. */
+  /** Takes permits from a key's window. Synchronous while this coordinator has permits left. Never rejects. */
   take(key: string, amount?: number): Permit | Promise<Permit>;
 }
 
 export interface NetworkLimits {
-  /** `name`: unique, the same at all coordinators. */
+  /** `name`: unique, and the same at all coordinators. */
   define(name: string, options: { readonly max: number; readonly windowMs: number }): NetworkLimit;
 }

@@ -4,7 +4,10 @@ interface ProviderEntry {
   readonly registered_at: number;
 }
 
-/** Each provider once, by its newest registration: a provider that moves between coordinators is briefly connected to both. */
+/**
+ * Merges provider lists of several coordinators. A provider that moves between coordinators is briefly in two; its newest registration
+ * wins.
+ */
 export function newestRegistrations<Entry extends ProviderEntry>(parts: readonly (readonly Entry[])[]): readonly Entry[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
   const newest = new Map<string, Entry>();

@@ -1,58 +1,58 @@
-/** Interfaces of inference to a provider, implemented by `local-provider.ts` and by `cluster/placement/remote-provider.ts`. */
+/** Interfaces of a provider for the inference layer. Implemented in `local-provider.ts` and `cluster/placement/remote-provider.ts`. */
 import type { Frame, JobCompleted, JobFailure, JobMessage, KeyId, ModelOffer, RequestFrames, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
 import type { SealingKey } from './session/registration/admission.js';
 import type { Registration } from './session/session-options.js';
 
-/** A connected provider. Each connection has exactly one object, so `===` compares connections. */
+/** A connected provider. There is exactly one object per connection, so `===` compares connections. */
 export interface ProviderConnection {
   readonly registration: Registration;
   /** Accepted model offers. */
   readonly models: readonly ModelOffer[];
-  /** Current sealing key for jobs; null after the key's expiry. */
+  /** Current sealing key for jobs; null after it has expired. */
   readonly key: SealingKey | null;
-  /** Keys of sealed requests that the provider still opens. */
+  /** Sealing keys that the provider still accepts for sealed requests. */
   readonly acceptedKeyIds: readonly KeyId[];
-  /** Account with the provider's earnings, after a check of its token on this connection; null: none. */
+  /** Account that receives the provider's earnings, verified by a token on this connection; null: none. */
   readonly ownerAccountId: string | null;
   readonly trustLevel: TrustLevel | null;
-  /** Whether the newest challenge was answered in time. */
+  /** Whether the provider answered the newest challenge in time. */
   readonly isAttested: boolean;
-  /** Whether the manufacturer's certificate chain holds for the enclave key now. */
+  /** Whether the device's attestation certificate chain for the enclave key is valid now. */
   readonly isDeviceChainVerified: boolean;
-  /** Whether a newer connection of the same enclave key has replaced this connection. */
+  /** Whether the same enclave key has opened a newer connection. */
   readonly isReplaced: boolean;
-  /** Slots in use, including reserved slots. */
+  /** Slots in use, including reserved ones. */
   readonly usedSlots: number;
-  /** Whether measured rates for a model are trusted: enough answers verified, or a certificate chain holds. */
+  /** Whether the provider's rates come from enough verified answers, or its certificate chain is valid. */
   isProven(model: string): boolean;
-  /** False for a rate far above the rates of all measured providers of the model, including this provider. */
+  /** False if the rate is far above the rates of all measured providers of the model, including this one. */
   isPlausibleRate(model: string, tokensPerSecond: number): boolean;
   report(finding: JobFinding): void;
 }
 
-/** One reserved job slot of a provider. The caller must either start or release the slot, once. */
+/** A reserved slot of a provider. The caller must call either `start` or `release`, once. */
 export interface ProviderSlot {
   readonly provider: ProviderConnection;
-  /** Sends the job. `sink.lost` may be called before the return, when the connection breaks during the send. */
+  /** Sends the job. If the connection breaks during the call, `sink.lost` may be called before the function returns. */
   start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle;
-  /** Returns the slot unused. Harmless after {@link start}. */
+  /** Returns the slot unused. No effect after {@link start}. */
   release(): void;
 }
 
-/** An observation about a provider from one job. */
+/** An observation about a provider during one job. */
 export type JobFinding =
-  /** The provider refused the job because all its slots are in use: no new job for a moment. */
+  /** The provider refused the job because all its slots are in use. Starts a short backoff. */
   | { readonly kind: 'busy' }
-  /** The provider takes no new jobs until its next connection. */
+  /** The provider takes no new jobs on this connection. */
   | { readonly kind: 'draining' }
-  /** `reason`: a code of this coordinator, stored with the fault. */
+  /** `reason`: a code defined by this coordinator, stored with the fault. */
   | { readonly kind: 'fault'; readonly fault: 'failed' | 'timed_out' | 'unverified' | 'misbehaved'; readonly reason: string }
-  /** Another attempt at the same job was faster. */
+  /** Another attempt of the same job was faster. */
   | { readonly kind: 'slow' }
-  /** The provider broke the job protocol: the connection is closed. `reason`: the exact problem, a code. */
+  /** The provider violated the job protocol, so its connection is closed. `reason`: a code of the violation. */
   | { readonly kind: 'protocol_broken'; readonly reason: string }
-  /** The signatures and the receipt of an answer verified. */
+  /** The signatures and the receipt of an answer are valid. */
   | { readonly kind: 'answer_verified' }
   | ({ readonly kind: 'answer_settled' } & SettledAnswer);
 
@@ -62,38 +62,38 @@ export interface SettledAnswer {
   readonly completionTokens: number;
   /** Prompt tokens that the signed receipt reports as cached. */
   readonly cachedTokens: number;
-  /** Weights named in the receipt; undefined: none. */
+  /** Hash of the model's weights in the receipt; undefined: the receipt has none. */
   readonly weightsSha256: string | undefined;
-  /** Prefixes of the prompt, the shortest first. */
+  /** Prefix hashes of the prompt, shortest first. */
   readonly prefixes: readonly PromptPrefix[];
-  /** Null: the durations of this answer say nothing about throughput. */
+  /** Null: this answer does not measure throughput. */
   readonly sample: AnswerSample | null;
-  /** Signed token counts of a complete text answer; null for partial answers, embeddings and images. */
+  /** Signed token counts of a complete text answer. Null for partial answers, embeddings and images. */
   readonly tokenCounts: { readonly hiddenTokens: number; readonly completionTokens: number } | null;
 }
 
-/** Callbacks for the events of one job. `completed`, `failed` or `lost` is the last call. */
+/** Callbacks for one job. The last call is `completed`, `failed` or `lost`. */
 export interface JobSink {
-  /** Called on progress of the send queue, until the last bytes of this job's request were sent. */
+  /** The connection's send queue made progress. Called until the whole request of this job is sent. */
   sending(): void;
   accepted(): void;
-  /** The provider works on the job, without output yet. */
+  /** The provider works on the job but has no output yet. */
   progressed(): void;
   frame(frame: Frame): void;
   completed(message: JobCompleted): void;
   failed(failure: JobFailure): void;
-  /** The connection ended before the job. */
+  /** The connection closed before the job ended. */
   lost(): void;
 }
 
-/** Controls one sent job. All calls are harmless after the end of the job. */
+/** Controls a job that was sent. No call has an effect after the end of the job. */
 export interface JobHandle {
-  /** False while the job's first message waits in the send queue. */
+  /** False while the first message of the job is still in the send queue. */
   isSent(): boolean;
-  /** Grants credit for further response bytes. */
+  /** Allows the provider to send further response bytes. */
   grant(bytes: number): void;
-  /** Asks the provider to stop and sign the output so far. The sink receives the end, unless cancelled. */
+  /** Asks the provider to stop and to sign its output so far. The sink receives the result. */
   recall(): void;
-  /** Asks the provider to stop. The sink receives nothing more; the slot is free after the provider's confirmation. */
+  /** Asks the provider to stop. The sink receives no further calls. The slot is freed when the provider confirms. */
   cancel(): void;
 }

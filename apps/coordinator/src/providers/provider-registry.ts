@@ -1,5 +1,7 @@
 /**
- * `ProviderRegistry` accepts connections, holds the newest session of each enclave key, and closes sessions. Other layers read snapshots.
+ * `ProviderRegistry` holds the connected providers: accepts connections, keeps the newest session of each enclave key, closes sessions.
+ *
+ * Other layers read snapshots, or place jobs through `placement` and `models`.
  */
 import type { ProviderId, RejectionCode } from '@inference/protocol';
 import { type DrainDemand, ModelIndex, ThroughputStats } from '@inference/scheduler';
@@ -27,12 +29,12 @@ export type ProviderEvent =
   | {
       readonly type: 'left';
       readonly sessionId: string;
-      /** Null: the connection ended before its provider registered. */
+      /** Null: the connection closed before the provider registered. */
       readonly provider: ProviderSnapshot | null;
       readonly counters: Readonly<SessionCounters>;
       readonly end: SessionEnd;
     }
-  /** The coordinator sent the provider a new trust level, status or state of a trust part. */
+  /** The provider was sent a new trust level, status or trust part. */
   | { readonly type: 'trust_reported'; readonly provider: ProviderSnapshot; readonly status: ProviderStatus }
   | ReputationEvent;
 
@@ -41,11 +43,11 @@ interface ProviderRegistryOptions {
   /** Numbers in [0, 1). */
   readonly random: () => number;
   readonly onEvent: (event: ProviderEvent) => void;
-  /** Default: reputations end with the process. */
+  /** Absent: reputations are lost when the process ends. */
   readonly reputations?: ReputationPersistence;
-  /** Providers that an operator quarantined. Default: none. */
+  /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
-  /** Called for each job that a provider answered, or failed by its fault. */
+  /** Called for each job that a provider answered, or that failed by its fault. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 
@@ -59,7 +61,7 @@ export class ProviderRegistry {
   readonly #livenessTimer: NodeJS.Timeout;
   /** Null until the coordinator begins to shut down. */
   #shutdown: GracefulShutdown | null = null;
-  /** Reputation of each enclave key, from its earlier jobs. */
+  /** Reputation of each enclave key. */
   readonly reputations: ReputationRegistry;
   readonly models: ModelDirectory;
   readonly placement: PlacementService;
@@ -75,7 +77,7 @@ export class ProviderRegistry {
       ...(reputations === undefined ? {} : { persistence: reputations }),
       ...(quarantineOf === undefined ? {} : { quarantineOf }),
       ...(onOutcome === undefined ? {} : { onOutcome }),
-      // Queued requests for the provider's models may lose or gain a provider.
+      // The change may give queued requests a provider, or take one away.
       onChange: (providerId) => this.#changeProvider(providerId),
     });
     this.#connected = new ConnectedProviders({ reputations: this.reputations, minTrustLevel: rules.minTrustLevel ?? 'self_signed', now });
@@ -83,16 +85,16 @@ export class ProviderRegistry {
     const measurements = new ProviderMeasurements(shared);
     this.models = new ModelDirectory({ ...shared, measurements });
     this.placement = new PlacementService({ ...shared, measurements, reputations: this.reputations, random });
-    // After a pause of this process, unread input is read before a provider counts as silent.
+    // Deferred with `setImmediate`: if this process was blocked, it first reads pending input, so that no provider seems silent.
     this.#livenessTimer = setInterval(() => setImmediate(() => this.#checkLiveness()), rules.timings.pingMs);
   }
 
-  /** Open connections, registered or not. */
+  /** Number of open connections, registered or not. */
   get connections(): number {
     return this.#sockets.size;
   }
 
-  /** Starts the session of a fresh connection. `onRegistered` is called once its provider has registered. */
+  /** Starts the session of a new connection. `onRegistered` is called after the provider has registered. */
   accept(socket: WebSocket, transport: Transport, onRegistered: () => void = () => {}, network: string | null = null): ProviderSession {
     const session = new ProviderSession(socket, transport, this.#rules, {
       registered: (online) => {
@@ -108,46 +110,44 @@ export class ProviderRegistry {
     return session;
   }
 
-  /** Whether a provider is registered now. */
   isConnected(providerId: ProviderId): boolean {
     return this.#connected.get(providerId) !== null;
   }
 
-  /** Snapshots of all registered providers. */
   *snapshots(): Iterable<ProviderSnapshot> {
     for (const session of this.#connected.all()) yield this.#connected.snapshot(session);
   }
 
-  /** Snapshot of one provider; null while it is not connected. */
+  /** Snapshot of one provider; null if it is not connected. */
   snapshot(providerId: ProviderId): ProviderSnapshot | null {
     const session = this.#connected.get(providerId);
     return session === null ? null : this.#connected.snapshot(session);
   }
 
-  /** Snapshot of the provider with a session token of this hash; null: unknown token, or ended session. */
+  /** Snapshot of the provider whose session token has this hash. Null: unknown token, or the session has ended. */
   snapshotByToken(providerId: ProviderId, hash: TokenHash): ProviderSnapshot | null {
     const session = this.#connected.get(providerId);
     return session?.ownsToken(hash) === true ? this.#connected.snapshot(session) : null;
   }
 
-  /** Verifies the stored evidence of an enclave key and reports the result. No-op while the provider is disconnected. */
+  /** Verifies the stored device evidence of an enclave key and reports the result. No effect if the provider is not connected. */
   setDeviceEvidence(providerId: ProviderId, evidence: DeviceEvidence | null): void {
     this.#connected.get(providerId)?.evidence.setDevice(evidence);
   }
 
-  /** Connected providers that earn for an account. */
+  /** Connected providers that are linked to an account. */
   *owned(): Iterable<{ readonly providerId: ProviderId; readonly accountId: string }> {
     for (const { registration, ownerAccountId } of this.#connected.all()) {
       if (ownerAccountId !== null) yield { providerId: registration.identity.providerId, accountId: ownerAccountId };
     }
   }
 
-  /** Reports to a connected provider that the owner removed it from the account. */
+  /** Tells a connected provider that its owner removed it from the account. */
   unlinked(providerId: ProviderId): void {
     this.#connected.get(providerId)?.unlinked();
   }
 
-  /** Sends a command of the provider's owner and awaits the answer. Null: the provider is not connected here. Never rejects. */
+  /** Sends an owner's command to the provider and waits for its answer. Null: not connected here. Never rejects. */
   async executeOwnerCommand(
     providerId: ProviderId,
     { accountId, commandId, action }: OwnerCommandRequest,
@@ -158,17 +158,17 @@ export class ProviderRegistry {
     return session.ownerCommands.execute(commandId, action);
   }
 
-  /** Evaluates every provider's offers again, after a change of the catalogue. */
+  /** Evaluates the offers of all providers again, after the catalogue changed. */
   reevaluateOffers(): void {
     for (const session of this.#connected.all()) session.reevaluateOffers();
   }
 
-  /** Updates providers that an operator quarantined or released. */
+  /** Updates providers whose quarantine by an operator has changed. */
   quarantinesChanged(providerIds: Iterable<ProviderId>): void {
     for (const providerId of providerIds) this.#changeProvider(providerId);
   }
 
-  /** Begins a graceful shutdown. `demands`: possible further needs of running jobs; called when a provider becomes idle. */
+  /** Begins a graceful shutdown. `demands` returns the placements that running jobs may still need; called when a provider becomes idle. */
   drain(demands: () => Iterable<DrainDemand>): void {
     this.#shutdown = new GracefulShutdown(demands, {
       connected: this.#sockets,
@@ -177,13 +177,13 @@ export class ProviderRegistry {
     });
   }
 
-  /** Asks all providers to reconnect elsewhere, now. */
+  /** Asks all providers to reconnect elsewhere, at once. */
   closeSessions(): void {
     this.#shutdown?.stop();
     for (const session of [...this.#sockets]) rejectShuttingDown(session);
   }
 
-  /** Terminates the remaining connections and stops all timers. */
+  /** Closes the remaining connections and stops all timers. */
   close(): void {
     clearInterval(this.#livenessTimer);
     this.#shutdown?.stop();
@@ -241,10 +241,10 @@ export class ProviderRegistry {
   }
 }
 
-/** Rejections that no correct program causes. */
+/** Rejections that only a faulty or malicious agent causes. */
 const BROKEN_PROTOCOL: ReadonlySet<RejectionCode> = new Set(['bad_message', 'out_of_turn', 'too_large', 'misbehaved']);
 
-/** Fault of a provider whose session ended with running jobs, counted once; null: no fault. `detail`: a code. */
+/** Fault of a provider whose session ended during jobs. Counted once, however many jobs ran. Null: no fault. `detail`: a code. */
 function faultOf(end: SessionEnd, draining: boolean): { readonly fault: Fault; readonly detail: string } | null {
   if (end.by === 'provider') return draining ? null : { fault: 'lost', detail: 'connection_lost' };
   if (BROKEN_PROTOCOL.has(end.code)) return { fault: 'misbehaved', detail: end.code };

@@ -12,68 +12,68 @@ import type { TrustVerdict } from './verification/trust-policy.js';
 
 export interface ProviderSnapshot {
   readonly sessionId: string;
-  /** Network address of the connection in the form of `networkOf`; null: unknown. */
+  /** Network address of the connection, as returned by `networkOf`; null: unknown. */
   readonly network: string | null;
-  /** Account that the provider earns for; null: none. */
+  /** Account that receives the provider's earnings; null: none. */
   readonly ownerAccountId: string | null;
   readonly registration: Registration;
-  /** `online`, or the lasting reason why the provider takes no jobs. */
+  /** `online`, or the lasting reason why the provider gets no jobs. */
   readonly status: ProviderStatus;
-  /** Reason why the provider gets no job now, for any request; null: available. */
+  /** Why the provider can take no job at this moment; null if it can. */
   readonly unavailableReason: UnavailableReason | null;
-  /** Set while an operator quarantines the provider. */
+  /** Null unless an operator has quarantined the provider. */
   readonly quarantine: OperatorQuarantine | null;
   readonly trust: TrustVerdict;
-  /** Whether the newest challenge was answered in time. */
+  /** Whether the provider answered the newest challenge in time. */
   readonly isAttested: boolean;
-  /** Whether the manufacturer's certificate chain holds for the enclave key. */
+  /** Whether the device's attestation certificate chain for the enclave key is valid. */
   readonly isDeviceChainVerified: boolean;
-  /** Newest signed posture. */
+  /** Newest signed posture: state of the machine's protections. */
   readonly posture: Posture | null;
-  /** Stored evidence of device management for this key, with its verified chains. */
+  /** Device-management evidence for this key, with the results of chain verification. */
   readonly device: DeviceFindings | null;
-  /** The newest challenge that was answered correctly. */
+  /** Newest correctly answered challenge. */
   readonly lastChallenge: ChallengeTranscript | null;
-  /** Null after the expiry of the sealing key. */
+  /** Null after the sealing key has expired. */
   readonly key: SealingKey | null;
   /** Accepted model offers. */
   readonly models: readonly ModelOffer[];
-  /** Rejected model offers, each with a reason. */
+  /** Rejected model offers, with reasons. */
   readonly refusedModels: ModelsRefused['models'];
-  /** Model of the newest job if still served, else the first served model. */
+  /** Model of the newest job if still served, else the first served model. Null: none. */
   readonly currentModel: string | null;
-  /** Availability reported by the provider. */
+  /** Availability as reported by the provider. */
   readonly availability: ReportedAvailability;
-  /** Owner commands: whether the agent supports and permits commands, and the reported settings. */
+  /** Whether the agent supports and permits owner commands, and the settings that it reported. */
   readonly remoteControl: { readonly isSupported: boolean; readonly isAllowed: boolean; readonly settings: MachineSettings | null };
-  /** End of the pause after the provider reported full slots, in milliseconds; 0: no pause. */
+  /** End of the backoff after the provider reported full slots, in milliseconds; 0: none. */
   readonly backoffUntil: number;
-  /** Pauses in a row since the last verified answer. */
+  /** Consecutive backoffs since the last verified answer. */
   readonly backoffCount: number;
-  /** Slots in use, including reserved slots. */
+  /** Slots in use, including reserved ones. */
   readonly usedSlots: number;
-  /** Time of the last byte received, in milliseconds. */
+  /** Time of the newest received byte, in milliseconds. */
   readonly lastHeardAt: number;
   readonly statistics: StatisticsSnapshot;
   readonly counters: Readonly<SessionCounters>;
 }
 
-/** Counts since the connection began, and the load reported by the provider. */
+/** Counts since the connection began, and the load that the provider reports. */
 interface StatisticsSnapshot {
   readonly placements: number;
   readonly requestsServed: number;
   readonly tokensGenerated: number;
   /** Running jobs, as reported by the provider. */
   readonly reportedJobs: number;
-  /** Rates in tokens per second, as reported by the provider, limited to plausible values. */
+  /** Rates in tokens per second, reported by the provider and lowered to the plausible maximum. */
   readonly decodeTps: number | null;
   readonly prefillTps: number | null;
   readonly host: HostState;
-  /** SHA-256 of the weights in the newest verified receipt, by model. */
+  /** SHA-256 of the model's weights in the newest verified receipt, by model. */
   readonly signedWeights: ReadonlyMap<string, string>;
 }
 
-/** Facts of the registry about a session. */
+/** Facts about a session that the registry knows. */
 type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
 
 export function snapshotOf(session: OnlineSession, { status, unavailableReason, quarantine }: RegistryState): ProviderSnapshot {

@@ -1,16 +1,16 @@
-/** `ConnectedMachine`: what rollouts need of a connected provider, and the capacity of many. */
+/** `ConnectedMachine`: the facts about a connected provider that rollouts need. `FleetSums`: the capacity of all machines. */
 import { createHash } from 'node:crypto';
 import { ProviderIdSchema, ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
 import type { Fleet } from './rollout.js';
 
-/** Owners in the sums of one coordinator: those with the most machines. */
+/** Number of owners that one coordinator reports, those with the most machines. */
 const MAX_OWNERS = 8;
 
 export const ConnectedMachineSchema = Type.Object({
   provider_id: ProviderIdSchema,
-  /** Null: not a released version. */
+  /** Null if the agent runs no released version. */
   version: Type.Union([ReleaseVersionSchema, Type.Null()]),
   chip_family: Type.String({ maxLength: 64 }),
   models: Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 }),
@@ -18,11 +18,11 @@ export const ConnectedMachineSchema = Type.Object({
   account_id: Type.Union([Type.String(), Type.Null()]),
   /** 0 none, 1 self_signed, 2 hardware. */
   trust: Type.Integer({ minimum: 0, maximum: 2 }),
-  /** The network gives the machine no jobs. Pauses of the owner do not count. */
+  /** Whether the network gives the machine no jobs. Pauses by the owner do not count. */
   is_blocked: Type.Boolean(),
   is_away: Type.Boolean(),
   is_restricted: Type.Boolean(),
-  /** Model of the latest decode rate `speed`. */
+  /** Model of the decode rate in `speed`. */
   speed_model: Type.Union([Type.String({ maxLength: 256 }), Type.Null()]),
   /** Tokens per second. */
   speed: Type.Union([Type.Number(), Type.Null()]),
@@ -60,12 +60,12 @@ export function connectedMachine({
   };
 }
 
-/** Sums of a fleet as JSON between coordinators. */
+/** Sums of a coordinator's machines. Stored as JSON for the other coordinators. */
 export const FleetSumsSchema = Type.Object({
   machines: Type.Integer({ minimum: 0 }),
-  /** Machines that can get jobs; absent from earlier versions. */
+  /** Machines that can get jobs. Absent from earlier versions. */
   available_machines: Type.Optional(Type.Integer({ minimum: 0 })),
-  /** Their number by owner, for the largest owners; absent from earlier versions. Keys: `ownerHash`. */
+  /** The same by owner, for the largest owners. Absent from earlier versions. Keys: `ownerHash`. */
   machines_by_owner: Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 0 }))),
   slots: Type.Integer({ minimum: 0 }),
   machines_by_chip: Type.Record(Type.String(), Type.Integer()),
@@ -75,7 +75,7 @@ export const FleetSumsSchema = Type.Object({
 });
 export type FleetSums = Static<typeof FleetSumsSchema>;
 
-/** Adds up machines, and the slots of machines that take jobs now. */
+/** Sums over machines. Slots include only machines that can get jobs now. */
 export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
   const sums = { machines: 0, available_machines: 0, slots: 0 };
   const maps = {
@@ -106,7 +106,7 @@ export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
   };
 }
 
-/** Adds up the sums of all coordinators. */
+/** Sums over all coordinators. */
 export function totalFleet(parts: readonly FleetSums[]): Fleet {
   const total = (read: (part: FleetSums) => Readonly<Record<string, number>>): Map<string, number> => {
     const map = new Map<string, number>();
@@ -125,7 +125,7 @@ export function totalFleet(parts: readonly FleetSums[]): Fleet {
   };
 }
 
-/** Machines without an account count as those of one owner, because addresses are cheap. */
+/** Key of an owner. All machines without an account share one key, because such machines cost nothing. */
 export function ownerHash(accountId: string | null): string {
   return createHash('sha256')
     .update(`inference/fleet-owner/v1\0${accountId ?? ''}`)

@@ -1,20 +1,20 @@
-/** Samples controls, machines without the version, for the comparison with a machine that is offered the version. Pure. */
+/** Samples controls for the comparison: machines without the version, similar to a machine that is offered it. Pure. */
 import { rolloutPosition } from './offer-policy.js';
 import { DEPARTURE_MS } from './rollout.js';
 
 interface ControlCandidate {
   readonly providerId: string;
   readonly chipFamily: string;
-  /** Whether the machine runs the version, or was offered it. */
+  /** Whether the machine runs the version or was offered it. */
   readonly isUpdated: boolean;
-  /** Last sampling as a control; null: never. */
+  /** When the machine was last sampled as a control; null: never. */
   readonly sampledAt: number | null;
 }
 
-/** Several, because few machines have updated at first. */
+/** Several controls per offer, because only few machines update in the first stage. */
 const CONTROLS_PER_OFFER = 3;
 
-/** Picks machines of the same chip family, observed from the same moment on, so time of day and load affect both alike. */
+/** Picks machines of the same chip family. Both sides are observed from the same moment, so time of day and load affect both. */
 export function pickControls<Candidate extends ControlCandidate>(
   offered: { readonly providerId: string; readonly chipFamily: string; readonly version: string },
   candidates: Iterable<Candidate>,

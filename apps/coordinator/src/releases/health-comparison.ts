@@ -1,35 +1,39 @@
-/** Compares updated machines with the others: overall, and within each chip family and model. Pure. */
+/**
+ * Compares updated machines with the others: over all machines, and within each cohort (a chip family, or a model). Pure.
+ *
+ * Decides per measure whether the updated machines are worse, from p-values of statistical tests.
+ */
 import type { RolloutComparison, RolloutMeasure } from '@inference/formats';
 import { type ComparedMachine, isConnected, isMissing, MIN_OWNERS } from './rollout.js';
 import { type Cluster, fisherExact, higherRate, limitWeights, lowerMean, type Proportion } from './statistical-tests.js';
 
-/** Haybittle-Peto boundary for repeated tests: a smaller p-value halts the rollout. Cohorts divide it by their number (Bonferroni). */
+/** Haybittle-Peto boundary for repeated tests: a smaller p-value halts the rollout. Divided by the number of cohorts (Bonferroni). */
 const STOP_P = 0.001;
-/** A p-value below this delays the next stage. Cohorts divide it by their number too. */
+/** A smaller p-value delays the next stage. Also divided by the number of cohorts. */
 const CONCERN_P = 0.05;
-/** Weaker limit if at least half of the updated machines are bad: waiting for certainty would do more harm. */
+/** Weaker boundary if at least half of the updated machines are bad, because waiting for more evidence would do more harm. */
 const MAJORITY_P = 0.01;
-/** A small fleet has too few machines for more certainty. */
+/** Even weaker in a small fleet, whose few machines cannot give more certainty. */
 const SMALL_FLEET_MAJORITY_P = 0.1;
 const MAJORITY_SHARE = 0.5;
-/** Smaller differences count as good, however significant: in shares of bad machines, and of failed requests. */
+/** Smaller differences are ignored, even if significant: in the shares of bad machines and of failed requests. */
 const MIN_SHARE_DIFFERENCE = 0.05;
 const MIN_FAILURE_DIFFERENCE = 0.02;
-/** Updated machines are slower if their mean speed ratio is at most this fraction of the others'. */
+/** Updated machines are slower if their mean speed ratio is at most this fraction of that of the others. */
 const MAX_SPEED_RATIO = 0.85;
-/** Lower bound for the standard deviation of log speed ratios: small samples look too uniform. */
+/** Minimum standard deviation of logarithmic speed ratios, because small samples look too uniform. */
 const MIN_LOG_SPEED_DEVIATION = 0.1;
 /** Minimum data per group: machines and requests for a failure rate, machines for a mean speed. */
 const MIN_RATE_MACHINES = 5;
 const MIN_RATE_REQUESTS = 100;
 const MIN_SPEED_MACHINES = 8;
-/** A fleet below this size stops at two bad machines, a larger one at three. */
+/** In a fleet smaller than this, two bad machines can halt a rollout. In a larger one, three are needed. */
 const SMALL_FLEET = 12;
 
-/** Prefix of the key of a machine that counts by itself. */
+/** Prefix of the key of a machine that is counted individually. */
 const MACHINE_KEY = 'machine ';
 const machineKey = ({ providerId }: ComparedMachine): string => MACHINE_KEY + providerId;
-/** Owners with the most bad machines that are left out in pairs. */
+/** Number of owners with the most bad machines, of which each pair is left out once. */
 const MAX_SUSPECTS = 6;
 
 const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'];
@@ -37,14 +41,14 @@ const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricte
 interface ComparisonContext {
   /** Number of connected machines. */
   readonly fleetSize: number;
-  /** Owners whose machines count one by one, by `ownerKey`. */
+  /** Owners whose machines are counted individually, because they are trusted or own most of the network. Keys: `ownerKey`. */
   readonly provenOwners: ReadonlySet<string>;
-  /** Key of all machines without an account. They are no evidence of an independent owner. */
+  /** Key shared by all machines without an account, which are no evidence of an independent owner. */
   readonly noAccount: string;
   readonly now: number;
 }
 
-/** Comparisons of all machines come first, with `cohort` null. */
+/** Results for all machines come first, with `cohort` null. */
 export function compareHealth(
   machines: readonly ComparedMachine[],
   { fleetSize, provenOwners, noAccount, now }: ComparisonContext,
@@ -68,7 +72,7 @@ export function compareHealth(
 
 type Cohort = NonNullable<RolloutComparison['cohort']>;
 
-/** Cohorts with an updated machine. */
+/** Cohorts with at least one updated machine. */
 function cohortsOf(machines: readonly ComparedMachine[]): { readonly cohort: Cohort; readonly members: ComparedMachine[] }[] {
   const found = new Map<string, { cohort: Cohort; members: ComparedMachine[]; hasUpdated: boolean }>();
   const add = (cohort: Cohort, machine: ComparedMachine): void => {
@@ -91,9 +95,9 @@ interface Rules {
   readonly stopP: number;
   readonly concernP: number;
   readonly now: number;
-  /** Whether there are machines besides those that chose the version themselves. */
+  /** Whether there are machines whose owner did not choose the version. */
   readonly hasOthers: boolean;
-  /** Bad machines with the same key count once: machines of one owner vary together, and the owner may be dishonest. */
+  /** Key of a machine. Bad machines with the same key count once: an owner's machines vary together, and an owner may be dishonest. */
   readonly keyOf: (machine: ComparedMachine) => string;
   readonly provenOwners: ReadonlySet<string>;
   readonly noAccount: string;
@@ -101,26 +105,31 @@ interface Rules {
 
 function compareMeasures(machines: readonly ComparedMachine[], cohort: Cohort | null, rules: Rules): RolloutComparison[] {
   return MEASURES.map((measure) => {
-    const byOwner = judge(measure, machines, rules);
+    const byOwner = evaluate(measure, machines, rules);
     const isWorse = byOwner.verdict === 'worse' || isWorseWithoutAnyTwo(measure, machines, rules);
     return { measure, cohort, ...byOwner, verdict: isWorse ? 'worse' : byOwner.verdict };
   });
 }
 
-function judge(measure: RolloutMeasure, machines: readonly ComparedMachine[], rules: Rules): Figures & Pick<RolloutComparison, 'verdict'> {
+function evaluate(
+  measure: RolloutMeasure,
+  machines: readonly ComparedMachine[],
+  rules: Rules,
+): Figures & Pick<RolloutComparison, 'verdict'> {
   const updated = machines.filter(({ part }) => part === 'updated');
   const others = machines.filter(({ part }) => part === 'control');
-  const { chosenBad, badKeys, ...figures } = figuresOf(measure, updated, others, rules);
-  return { ...figures, verdict: verdictOf(measure, figures, { chosenBad, badKeys }, rules) };
+  const { volunteerBadCount, badKeys, ...figures } = figuresOf(measure, updated, others, rules);
+  return { ...figures, verdict: verdictOf(measure, figures, { volunteerBadCount, badKeys }, rules) };
 }
 
 /**
- * Whether the updated machines are worse, counted one by one, without the machines of any two owners, who could make their machines look
- * bad. Shows faults of some machines where few owners have many.
+ * Whether the updated machines are worse without the machines of any two owners, who could make theirs look bad.
+ *
+ * Counts machines individually, which reveals faults of some machines when few owners have many.
  */
 function isWorseWithoutAnyTwo(measure: RolloutMeasure, machines: readonly ComparedMachine[], rules: Rules): boolean {
   const singly = { ...rules, keyOf: machineKey };
-  const isWorse = (some: readonly ComparedMachine[]): boolean => judge(measure, some, singly).verdict === 'worse';
+  const isWorse = (some: readonly ComparedMachine[]): boolean => evaluate(measure, some, singly).verdict === 'worse';
   const { provenOwners, noAccount, now } = rules;
   const known = machines.filter(({ owner }) => owner !== noAccount || provenOwners.has(owner));
   if (!isWorse(known)) return false;
@@ -134,7 +143,7 @@ function isWorseWithoutAnyTwo(measure: RolloutMeasure, machines: readonly Compar
   return suspects.every(([one]) => suspects.every(([other]) => isWorse(without(one, other))));
 }
 
-/** What a machine adds to the evidence that the version is bad. */
+/** Amount of evidence that a machine adds against the version. */
 function badnessOf(measure: RolloutMeasure, machine: ComparedMachine, now: number): number {
   switch (measure) {
     case 'failed_requests':
@@ -149,10 +158,10 @@ function badnessOf(measure: RolloutMeasure, machine: ComparedMachine, now: numbe
 type Figures = Pick<RolloutComparison, 'updated' | 'others' | 'p'>;
 
 interface BadMachines {
-  /** Keys of bad machines among `updated`. */
+  /** Keys of bad machines among the updated ones. */
   readonly badKeys: readonly string[];
-  /** How many of these keys stand only for machines whose owner chose the version. */
-  readonly chosenBad: number;
+  /** Number of these keys that only contain machines whose owner chose the version. */
+  readonly volunteerBadCount: number;
 }
 
 function figuresOf(
@@ -161,21 +170,27 @@ function figuresOf(
   others: readonly ComparedMachine[],
   rules: Rules,
 ): Figures & BadMachines {
-  // Requests and speeds of volunteers prove nothing where others can be asked.
+  // Requests and speeds of volunteers are ignored if there are other machines.
   const rated = rules.hasOthers ? updated.filter(({ isVolunteer }) => !isVolunteer) : updated;
   switch (measure) {
     case 'missing':
     case 'trust_lost':
     case 'restricted': {
       const [a, b] = [proportionOf(measure, updated, rules), proportionOf(measure, others, rules)];
-      return { updated: shareFigures(a), others: shareFigures(b), p: fisherExact(a, b), chosenBad: a.chosenBad, badKeys: a.badKeys };
+      return {
+        updated: shareFigures(a),
+        others: shareFigures(b),
+        p: fisherExact(a, b),
+        volunteerBadCount: a.volunteerBadCount,
+        badKeys: a.badKeys,
+      };
     }
     case 'failed_requests': {
       const [a, b] = [limitWeights(requestsOf(rated, rules)), limitWeights(requestsOf(others, rules))];
       const [updatedFigures, otherFigures] = [requestFigures(a), requestFigures(b)];
       const limit = (otherFigures.value ?? 0) + MIN_FAILURE_DIFFERENCE;
       const badKeys = a.flatMap(({ key, bad, count }) => (bad / count >= limit ? [key] : []));
-      return { updated: updatedFigures, others: otherFigures, p: higherRate(a, b), chosenBad: 0, badKeys };
+      return { updated: updatedFigures, others: otherFigures, p: higherRate(a, b), volunteerBadCount: 0, badKeys };
     }
     case 'slower': {
       const ratedSpeeds = speedsOf(rated, rules);
@@ -185,7 +200,7 @@ function figuresOf(
       const limit = Math.log((otherFigures.value ?? 1) * MAX_SPEED_RATIO);
       const badKeys = ratedSpeeds.flatMap(({ key, log }) => (log <= limit ? [key] : []));
       const p = lowerMean(a, b, MIN_LOG_SPEED_DEVIATION);
-      return { updated: updatedFigures, others: otherFigures, p, chosenBad: 0, badKeys };
+      return { updated: updatedFigures, others: otherFigures, p, volunteerBadCount: 0, badKeys };
     }
     default:
       return measure satisfies never;
@@ -195,10 +210,10 @@ function figuresOf(
 function verdictOf(
   measure: RolloutMeasure,
   { updated, others, p }: Figures,
-  { chosenBad, badKeys }: BadMachines,
+  { volunteerBadCount, badKeys }: BadMachines,
   { minBad, majorityP, stopP, concernP, hasOthers, noAccount }: Rules,
 ): RolloutComparison['verdict'] {
-  // One or two owners can make their own machines look bad.
+  // Up to two owners could make their own machines look bad.
   const provenBad = badKeys.filter((key) => key.startsWith(MACHINE_KEY)).length;
   const isIndependent = badKeys.filter((key) => key !== noAccount).length >= MIN_OWNERS || provenBad >= minBad;
   if (measure === 'slower' || measure === 'failed_requests') {
@@ -214,8 +229,8 @@ function verdictOf(
   const othersShare = others.value ?? 0;
   const difference = updated.value - othersShare;
   if (difference < MIN_SHARE_DIFFERENCE) return 'good';
-  // Whoever chooses the version can also choose to look bad. One machine that did not must agree.
-  const isEnough = isIndependent && updated.bad >= minBad && (!hasOthers || chosenBad < updated.bad);
+  // An owner who chose the version could also make the machine look bad. At least one other bad machine is required.
+  const isEnough = isIndependent && updated.bad >= minBad && (!hasOthers || volunteerBadCount < updated.bad);
   if (p < stopP) return isEnough ? 'worse' : 'concern';
   const isMajority = isEnough && updated.value >= MAJORITY_SHARE && othersShare <= updated.value / 2;
   if (isMajority && (p < majorityP || others.count < updated.count)) return 'worse';
@@ -227,7 +242,7 @@ function proportionOf(
   machines: readonly ComparedMachine[],
   { now, keyOf }: Rules,
 ): Proportion & BadMachines {
-  /** By key, whether only machines whose owner chose the version are bad. */
+  /** By key: whether all its bad machines are volunteers. */
   const bad = new Map<string, boolean>();
   let good = 0;
   for (const machine of machines) {
@@ -237,11 +252,11 @@ function proportionOf(
     if (isBad) bad.set(key, machine.isVolunteer && bad.get(key) !== false);
     else good++;
   }
-  const chosenBad = [...bad.values()].filter(Boolean).length;
-  return { bad: bad.size, count: good + bad.size, chosenBad, badKeys: [...bad.keys()] };
+  const volunteerBadCount = [...bad.values()].filter(Boolean).length;
+  return { bad: bad.size, count: good + bad.size, volunteerBadCount, badKeys: [...bad.keys()] };
 }
 
-/** Null: not counted. A machine still on its old version counts only if it is missing or its trial failed. */
+/** Null: not counted. A machine that has not updated yet counts only if it is missing or its trial failed. */
 function isBadMachine(measure: 'missing' | 'trust_lost' | 'restricted', machine: ComparedMachine, now: number): boolean | null {
   const isGone = isMissing(machine, now);
   if (measure === 'missing') {
@@ -266,7 +281,7 @@ function requestsOf(machines: readonly ComparedMachine[], { keyOf }: Rules): (Cl
   }));
 }
 
-/** Natural logarithms, because ratios multiply; the mean by key. */
+/** Mean logarithm per key, because speed ratios multiply. */
 function speedsOf(machines: readonly ComparedMachine[], { keyOf }: Rules): (Keyed & { readonly log: number })[] {
   const logs = machines.flatMap((machine) => {
     const { part, isOnVersion, speedRatio } = machine;

@@ -1,6 +1,6 @@
-/** `JobOutcomes`: attempts of each provider, and failures by the provider's fault, since the last {@link JobOutcomes.take}. */
+/** `JobOutcomes`: attempts of each provider and failures by its fault, since the last {@link JobOutcomes.take}. */
 
-/** Bound of the map; no coordinator has so many connections. */
+/** Maximum entries, above the number of connections of any coordinator. */
 const MAX_PROVIDERS = 50_000;
 
 export interface OutcomeCount {
@@ -21,7 +21,7 @@ export class JobOutcomes {
     }
   }
 
-  /** Returns the counts and resets them to zero. */
+  /** Returns the counts, and resets them to zero. */
   take(): ReadonlyMap<string, OutcomeCount> {
     const counts = this.#counts;
     this.#counts = new Map();

@@ -1,4 +1,8 @@
-/** Database rows of compared machines: created at an offer, a sampling or the first sight of the version, then updated every minute. Pure. */
+/**
+ * Builds and updates the database rows of machines that are compared during a rollout. Pure.
+ *
+ * A row is created when a machine is offered the version, sampled as a control, or first seen with the version.
+ */
 import { createHash } from 'node:crypto';
 import { compareVersions } from '@inference/protocol';
 import type { RolloutMachineRow, RolloutRow } from '../database/rollout-repository.js';
@@ -6,9 +10,9 @@ import { type ConnectedMachine, ownerHash } from './connected-machine.js';
 import type { OutcomeCount } from './job-outcomes.js';
 import type { ComparedMachine, Rollout } from './rollout.js';
 
-/** Requests and speeds count for this time after the offer; later changes have other causes. */
+/** How long after an offer requests and speeds are counted. Later changes have other causes. */
 const OBSERVED_MS = 24 * 3_600_000;
-/** Weight of the newest speed ratio in the moving average. */
+/** Weight of the newest value in the moving average of the speed ratio. */
 const SPEED_WEIGHT = 0.2;
 const MAX_COUNT = 1_000_000;
 
@@ -44,12 +48,12 @@ export function newRow(
   };
 }
 
-/** Key of an owner, by `ownerHash`. Differs by version, so that rows of versions cannot be linked. */
+/** Key of an owner in rollout rows, from `ownerHash`. Differs per version, so that rows of different versions cannot be linked. */
 export function ownerKey(version: string, owner: string): string {
   return createHash('sha256').update(`inference/rollout-owner/v1\0${version}\0${owner}`).digest('hex').slice(0, 32);
 }
 
-/** Row of a machine that runs the version without an offer. Trust and speed before the update are unknown. */
+/** Row of a machine that runs the version without an offer. Its trust and speed before the update are unknown. */
 function unofferedRow(version: string, machine: ConnectedMachine, now: number): RolloutMachineRow {
   return {
     ...newRow(version, 'updated', machine, now, true),
@@ -62,7 +66,7 @@ function unofferedRow(version: string, machine: ConnectedMachine, now: number): 
 
 export interface Observation {
   readonly changed: readonly RolloutMachineRow[];
-  /** Ids of connected machines whose rows need only a new `seen_at`. */
+  /** Ids of connected machines whose rows only need a new `seen_at`. */
   readonly seen: readonly string[];
 }
 
@@ -84,7 +88,7 @@ export function observeMachines(
     else changed.push(next);
   }
   for (const machine of machines.values()) {
-    // Machines without jobs are not compared, because anyone can connect such machines.
+    // Blocked machines are not compared, because anyone can connect them.
     if (machine.version === version && !machine.is_blocked && !updated.has(machine.provider_id))
       changed.push(unofferedRow(version, machine, now));
   }
@@ -93,7 +97,7 @@ export function observeMachines(
 
 function observedRow(row: RolloutMachineRow, machine: ConnectedMachine, outcome: OutcomeCount | undefined, now: number): RolloutMachineRow {
   const isOnVersion = machine.version !== null && compareVersions(machine.version, row.version) >= 0;
-  // The first observation after the switch still includes requests and speed of the old version.
+  // The first observation after the update still contains requests and speed of the old version.
   const isCounted = now - row.since <= OBSERVED_MS && (row.part === 'control' || (isOnVersion && row.on_version_at !== null));
   return {
     ...row,
@@ -122,7 +126,7 @@ function isSame(a: RolloutMachineRow, b: RolloutMachineRow): boolean {
   return (Object.keys(a) as (keyof RolloutMachineRow)[]).every((key) => key === 'seen_at' || a[key] === b[key]);
 }
 
-/** Machines to compare, recorded since the operator last resumed. An updated machine is no longer a control. */
+/** Machines to compare, recorded since the operator last resumed. An updated machine is not also a control. */
 export function comparedMachines(rows: readonly RolloutMachineRow[], evidenceSince: number): ComparedMachine[] {
   const updated = new Set(rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id));
   return rows

@@ -1,14 +1,14 @@
-/** Decides whether a machine is offered a version during its rollout. Pure; `RolloutService` calls {@link whyNotOffered}. */
+/** Decides whether a machine is offered a version during its rollout. Pure. `RolloutService` calls {@link whyNotOffered}. */
 import { createHash } from 'node:crypto';
 import { type ComparedMachine, type Fleet, type MachineTraits, type Rollout, reservesCapacity, type StageRules } from './rollout.js';
 
-/** Reason for not offering the version to a machine now. */
+/** Why the machine is not offered the version now. */
 export type NotOffered =
-  /** The rollout is paused, halted or unknown: nobody is offered the version. */
+  /** The rollout is paused, halted or unknown, so no machine is offered the version. */
   | 'stopped'
-  /** The stage does not include the machine yet. */
+  /** The current stage does not include the machine. */
   | 'later_stage'
-  /** Too many slots of the network, a model or a chip family are reserved by this update. */
+  /** Too many slots of the network, a model or a chip family are already reserved by this update. */
   | 'capacity'
   /** The version failed on this machine before. */
   | 'failed_here';
@@ -17,33 +17,33 @@ export interface OfferInput {
   readonly rollout: Pick<Rollout, 'version' | 'state'>;
   readonly rules: StageRules;
   readonly machine: MachineTraits;
-  /** The owner or the operator chose this machine for the first stage. */
+  /** Whether the owner or the operator chose this machine for the first stage. */
   readonly isCanary: boolean;
-  /** The owner asked for this version now, and the policy permits this. */
+  /** Whether the owner requested this version now, and the policy permits it. */
   readonly isOwnerRequest: boolean;
   readonly fleet: Fleet;
-  /** The machine's earlier offer of this version; null: none. */
+  /** Earlier offer of this version to the machine; null: none. */
   readonly earlier: ComparedMachine | null;
-  /** Slots reserved by machines that were offered this version. */
+  /** Slots that are reserved by machines with an offer of this version. */
   readonly updating: ReservedSlots;
   readonly now: number;
 }
 
-/** Returns null if the machine is offered the version. */
+/** Null: the machine is offered the version. */
 export function whyNotOffered(input: OfferInput): NotOffered | null {
   const { rollout, rules, machine, isCanary, isOwnerRequest, fleet, earlier, updating, now } = input;
   if (rollout.state !== 'active') return 'stopped';
   if (earlier?.hasFailed === true && !isOwnerRequest) return 'failed_here';
-  // The machine's slots are already reserved, and an agent that asks again must get the same answer.
+  // The machine's slots are already reserved. An agent that asks again must get the same answer.
   if (earlier !== null && reservesCapacity(earlier, now)) return null;
   if (!isCanary && !isOwnerRequest && !isInStage(rollout.version, machine, rules, fleet)) return 'later_stage';
-  // An owner's request is exempt from the limits: owners may restart their machines at any time.
+  // Not limited by capacity, because an owner may restart the machine at any time anyway.
   return isOwnerRequest || hasCapacity(machine, rules, fleet, updating) ? null : 'capacity';
 }
 
-/** Minimum expected machines of each chip family per stage, so that a fault of one family shows early. */
+/** Minimum expected machines per chip family in each stage, so that a fault of one family is found early. */
 const MIN_MACHINES_PER_CHIP = 2;
-/** Smaller chip families count as 20 machines, so that {@link MIN_MACHINES_PER_CHIP} is at most a tenth of the family. */
+/** Smaller chip families are treated as 20 machines, so that {@link MIN_MACHINES_PER_CHIP} is at most a tenth of them. */
 const MIN_FAMILY_SIZE = 20;
 
 export function isInStage(
@@ -56,12 +56,12 @@ export function isInStage(
   return rolloutPosition(machine.providerId, version) < Math.max(rules.percent / 100, MIN_MACHINES_PER_CHIP / family);
 }
 
-/** Pseudorandom position of a machine in a version's rollout, from 0 to below 1. Each version has its own order. */
+/** Pseudorandom position of a machine in a version's rollout, in [0, 1). Each version has another order. */
 export function rolloutPosition(key: string, version: string): number {
   return createHash('sha256').update(`inference/rollout/v1\0${version}\0${key}`).digest().readUIntBE(0, 6) / 2 ** 48;
 }
 
-/** Slots reserved by machines that are updating, missing, or blocked since their update. */
+/** Slots that may be unavailable because of the update: of machines that are updating, missing, or blocked since. */
 export interface ReservedSlots {
   readonly slots: number;
   readonly byModel: ReadonlyMap<string, number>;
@@ -81,9 +81,9 @@ export function reservedSlots(compared: Iterable<ComparedMachine>, now: number):
   return { slots, byModel, byChip };
 }
 
-/** Whether the limits for the network, chip family and models admit the machine. */
+/** Whether the capacity limits of the network, chip family and models permit another machine. */
 function hasCapacity({ slots, chipFamily, models }: MachineTraits, rules: StageRules, fleet: Fleet, updating: ReservedSlots): boolean {
-  // Each limit admits a first machine of any size, or small cohorts could never update.
+  // Each limit admits a first machine of any size. Otherwise small cohorts could never update.
   const admits = (used: number, all: number, percent: number): boolean => used === 0 || (used + slots) * 100 <= all * percent;
   if (!admits(updating.slots, fleet.slots, rules.maxNetworkPercent)) return false;
   if (!admits(updating.byChip.get(chipFamily) ?? 0, fleet.slotsByChip.get(chipFamily) ?? 0, rules.maxCohortPercent)) return false;

@@ -1,4 +1,4 @@
-/** Checks rollouts every minute: each coordinator records its connected machines, then one coordinator decides. */
+/** `RolloutChecks` runs every minute. Each coordinator records its connected machines, then one coordinator decides about all rollouts. */
 import type { RolloutComparison } from '@inference/formats';
 import { RolloutComparisonSchema } from '@inference/formats';
 import { lazyValidator } from '@inference/protocol';
@@ -14,7 +14,7 @@ import { checkRollout } from './rollout-decision.js';
 import { COORDINATOR, type RolloutService } from './rollout-service.js';
 
 export const CHECK_MS = 60_000;
-/** Halted and paused rollouts are observed for this time, so the operator sees the outcome. */
+/** How long halted and paused rollouts are still observed, so that the operator sees the outcome. */
 const OBSERVE_STOPPED_MS = 24 * 3_600_000;
 
 /** Result of the last check, stored with the rollout. */
@@ -32,7 +32,7 @@ export type Findings = Static<typeof FindingsSchema>;
 
 const isFindings = lazyValidator(FindingsSchema);
 
-/** Findings of the last check; null: no check yet, or by an incompatible version of this program. */
+/** Findings of the last check. Null: no check yet, or stored by an incompatible version of this program. */
 export function readFindings({ findings }: RolloutRow): Findings | null {
   const value: unknown = findings === null ? null : JSON.parse(findings);
   return isFindings().Check(value) ? value : null;
@@ -44,9 +44,9 @@ interface RolloutChecksOptions {
   readonly service: RolloutService;
   readonly outcomes: JobOutcomes;
   readonly localMachines: () => Iterable<ConnectedMachine>;
-  /** Versions of the release file. */
+  /** Versions in the release file. */
   readonly published: () => Promise<readonly string[]>;
-  /** Name of this coordinator in the network. */
+  /** Id of this coordinator. */
   readonly coordinatorId: string;
   readonly now: () => number;
   readonly onHalt: (version: string, reason: string) => void;
@@ -62,7 +62,7 @@ export class RolloutChecks {
     this.#startedAt = options.now();
   }
 
-  /** Records this coordinator's machines, and decides unless another coordinator did within the period, in milliseconds. */
+  /** Records this coordinator's machines. Then decides, unless another coordinator did so within `periodMs`. */
   async run(periodMs: number): Promise<void> {
     const { database, service } = this.#options;
     await service.begin(await this.#options.published());
@@ -96,7 +96,7 @@ export class RolloutChecks {
       const rollout = service.rows.get(version);
       if (!isObserved(rollout, now())) continue;
       const rows = await repository.machines(version);
-      // Keeps the last findings after the machines were removed.
+      // Keeps the last findings after the machines were deleted.
       if (rows.length === 0 && rollout?.state !== 'active') continue;
       const time = now();
       let report = (): void => {};
@@ -153,7 +153,7 @@ function isObserved(row: RolloutRow | undefined, now: number): boolean {
 /** Maximum comparisons stored with a rollout. */
 const MAX_COMPARISONS = 50;
 
-/** Overall comparisons, and comparisons of cohorts with a bad verdict. */
+/** Comparisons of all machines, and those of cohorts that are worse or a concern. */
 function selectComparisons(comparisons: readonly RolloutComparison[]): RolloutComparison[] {
   const isNoticeable = ({ cohort, verdict }: RolloutComparison): boolean => cohort === null || verdict === 'worse' || verdict === 'concern';
   return comparisons.filter(isNoticeable).slice(0, MAX_COMPARISONS);

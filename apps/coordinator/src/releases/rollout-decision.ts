@@ -1,4 +1,4 @@
-/** Decides whether a rollout halts, goes to its next stage, completes, or stays. Pure. */
+/** Decides whether a rollout halts, advances to its next stage, completes, or stays. Pure. Called by `RolloutChecks`. */
 import type { RolloutComparison, RolloutMeasure, RolloutPolicy } from '@inference/formats';
 import { compareHealth } from './health-comparison.js';
 import { type ComparedMachine, type Fleet, isMissing, isSettled, type Rollout, reservesCapacity, stageRules } from './rollout.js';
@@ -13,36 +13,36 @@ export type RolloutStep =
 export interface RolloutCheck {
   readonly step: RolloutStep;
   readonly comparisons: readonly RolloutComparison[];
-  /** Machines on the version for some minutes. */
+  /** Number of machines that have run the version for some minutes. */
   readonly settledMachines: number;
 }
 
-/** Input of the check. Times are in milliseconds since 1970. */
+/** Input of the decision. Times in milliseconds since 1970. */
 export interface RolloutFacts {
   readonly fleet: Fleet;
   readonly machines: readonly ComparedMachine[];
-  /** Owners chosen by the operator, by `ownerKey`. */
+  /** Owners that the operator trusts, by `ownerKey`. */
   readonly trustedOwners: ReadonlySet<string>;
   /** Machines that can get jobs, by owner, for the largest owners. Keys: `ownerKey`. */
   readonly machinesByOwner: ReadonlyMap<string, number>;
-  /** `ownerKey` of all machines without an account. */
+  /** `ownerKey` shared by all machines without an account. */
   readonly noAccount: string;
   readonly now: number;
-  /** Start of this coordinator. */
+  /** When this coordinator started. */
   readonly startedAt: number;
 }
 
 /** Share of the fleet on the version at which the last stage is complete. */
 const COMPLETE_SHARE = 0.8;
-/** After a coordinator starts, agents reconnect within this time, and the fleet looks too small. */
+/** Time for agents to reconnect after a coordinator starts. Until then the fleet looks too small. */
 const START_MS = 10 * 60_000;
-/** Weak evidence, or too few updated machines, delay the next stage up to this multiple of the soak time. */
+/** Weak evidence, or too few updated machines, delay the next stage until this multiple of the soak time. */
 const MAX_SOAK_FACTOR = 2;
 
 export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: RolloutFacts): RolloutCheck {
   const { fleet, machines, trustedOwners, noAccount, now, startedAt } = facts;
   const isStarting = now - startedAt < START_MS;
-  // While machines reconnect, the first ones must not pass as the whole network.
+  // While machines reconnect, the first ones must not be mistaken for the whole network.
   const provenOwners = isStarting ? trustedOwners : new Set([...trustedOwners, ...largeOwners(facts)]);
   const comparisons = compareHealth(machines, { fleetSize: fleet.machines, provenOwners, noAccount, now });
   const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
@@ -58,7 +58,7 @@ export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: Rol
     if (soakedMs < rules.soakMs) return { kind: 'stay', waitingFor: `${minutesText(rules.soakMs - soakedMs)} of this stage remain.` };
     const isOverdue = soakedMs >= rules.soakMs * MAX_SOAK_FACTOR;
     const concern = comparisons.find(({ verdict }) => verdict === 'concern');
-    // With dozens of comparisons, weak evidence may be chance. More machines will tell, and capacity limits bound the damage.
+    // Among dozens of comparisons, weak evidence may be chance. More machines give more evidence, and capacity limits bound the damage.
     if (concern !== undefined && !isOverdue) {
       return { kind: 'stay', waitingFor: `Updated machines may be worse. ${comparisonText(concern)}` };
     }
@@ -70,9 +70,9 @@ export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: Rol
     // A small fleet may have fewer machines in the stage than the policy requires.
     const minMachines = Math.min(rules.minMachines, Math.ceil((fleet.machines * rules.percent) / 100));
     if (settledMachines >= minMachines) return { kind: 'advance' };
-    // Machines missing for longer no longer reserve capacity. They were sold or switched off, and must not block the rollout.
+    // Machines missing for long, for example sold ones, no longer reserve capacity and must not block the rollout.
     const missing = machines.filter((machine) => reservesCapacity(machine, now) && isMissing(machine, now)).length;
-    // After the soak, few updated machines suffice, because owners may disable updates. Many missing machines still block.
+    // When overdue, few updated machines are enough, because owners may disable updates. Many missing machines still block.
     if (isOverdue && missing * 2 <= settledMachines) return { kind: 'advance' };
     const updated = `${settledMachines} of at least ${minMachines} ${minMachines === 1 ? 'machine has' : 'machines have'} updated`;
     return { kind: 'stay', waitingFor: missing === 0 ? `${updated}.` : `${updated}, and ${missing} did not come back.` };
@@ -88,12 +88,13 @@ const SUBJECTS: Readonly<Record<Exclude<RolloutMeasure, 'failed_requests' | 'slo
   restricted: 'were restricted or quarantined',
 };
 
-/** An owner with this share of the network's machines is the network itself. */
+/** From this share of the machines on, an owner is treated as the network itself. */
 const LARGE_OWNER_SHARE = 0.5;
 
 /**
- * Owners of at least half of the machines that can get jobs or are lost to the version: a bad version must not make its owner small.
- * Machines without an account, which cost nothing, must be the whole network.
+ * Owners of at least half of the machines. Machines without an account, which cost nothing, only if they are the whole network.
+ *
+ * Includes machines lost to the version, because a bad version must not make its owner look small.
  */
 function largeOwners({ fleet, machines, machinesByOwner, noAccount, now }: RolloutFacts): string[] {
   const lost = machines.filter((machine) => machine.part === 'updated' && (isMissing(machine, now) || machine.isRestricted));
@@ -103,7 +104,7 @@ function largeOwners({ fleet, machines, machinesByOwner, noAccount, now }: Rollo
   return [...counts].filter(([owner, count]) => count >= total * (owner === noAccount ? 1 : LARGE_OWNER_SHARE)).map(([owner]) => owner);
 }
 
-/** Sentence for operators about one comparison. */
+/** Sentence about one comparison, for operators. */
 export function comparisonText({ measure, cohort, updated, others }: RolloutComparison): string {
   const where = cohort === null ? '' : cohort.kind === 'chip' ? `On ${cohort.name}: ` : `With ${cohort.name}: `;
   switch (measure) {

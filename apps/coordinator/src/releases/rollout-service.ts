@@ -1,4 +1,8 @@
-/** `RolloutService`: offers versions to machines, and applies operators' actions. State is in the database, with a copy in memory. */
+/**
+ * `RolloutService` offers agent versions to machines, and applies the operator's actions to rollouts.
+ *
+ * The state is in the database, with a copy in memory.
+ */
 import { DEFAULT_ROLLOUT_POLICY, type RolloutAct, type RolloutPolicy, RolloutPolicySchema } from '@inference/formats';
 import { compareVersions, lazyValidator } from '@inference/protocol';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
@@ -15,7 +19,7 @@ interface RolloutServiceOptions {
   /** Machines connected to this coordinator. */
   readonly localMachines: () => Iterable<ConnectedMachine>;
   readonly onError: (error: unknown) => void;
-  /** Called after a change of a rollout or the policy, for other coordinators. */
+  /** Called after a rollout or the policy changed, to notify other coordinators. */
   readonly onWrite: () => void;
   readonly refreshMs?: number;
 }
@@ -23,16 +27,16 @@ interface RolloutServiceOptions {
 /** An agent's request for an update. */
 export interface UpdateRequest {
   readonly machine: ConnectedMachine;
-  /** The owner chose to get versions in the first stage. */
+  /** Whether the owner chose to receive versions in the first stage. */
   readonly isCanary: boolean;
-  /** The owner asked for this version now. */
+  /** Whether the owner requested this version now. */
   readonly isOwnerRequest: boolean;
-  /** The agent only checks for updates. Nothing is recorded or reserved. */
+  /** Whether the agent only checks for updates. Then nothing is recorded or reserved. */
   readonly isCheck: boolean;
 }
 
 const REFRESH_MS = 3000;
-/** An offer waits at most this time for the lock. Machines that may become missing meanwhile are also read. */
+/** Maximum wait of an offer for the lock. Machines that may become missing during it are also read. */
 const MAX_LOCK_WAIT_MS = 30_000;
 const checkPolicy = lazyValidator(RolloutPolicySchema);
 const checkSums = lazyValidator(FleetSumsSchema);
@@ -45,7 +49,7 @@ export class RolloutService {
   #policy: RolloutPolicy = DEFAULT_ROLLOUT_POLICY;
   #fleet: Fleet = totalFleet([]);
 
-  /** Loads the rollouts and starts the periodic refresh. Callers close the service. */
+  /** Loads the rollouts and starts reloading them. Callers must close the service. */
   static async open(options: RolloutServiceOptions): Promise<RolloutService> {
     const service = new RolloutService(options);
     await service.#refreshing.begin();
@@ -66,7 +70,7 @@ export class RolloutService {
     return this.#fleet;
   }
 
-  /** Rollouts as last read. */
+  /** Rollouts as of the last read. */
   get rows(): ReadonlyMap<string, RolloutRow> {
     return this.#rows;
   }
@@ -79,17 +83,17 @@ export class RolloutService {
     this.#fleet = totalFleet(fleets.map((text): unknown => JSON.parse(text)).filter((sums) => checkSums().Check(sums)));
   }
 
-  /** Reads what another coordinator wrote. Never rejects. */
+  /** Reloads the state after another coordinator changed it. Never rejects. */
   changedElsewhere(): Promise<void> {
     return this.#refreshing.refreshNow();
   }
 
-  /** Like {@link begin}, but never rejects. Versions without a rollout are offered to no machine. */
+  /** Like {@link begin}, but never rejects. A version without a rollout is offered to no machine. */
   async tryBegin(published: readonly string[]): Promise<void> {
     await this.begin(published).catch(this.#options.onError);
   }
 
-  /** Begins rollouts of published versions without a rollout. */
+  /** Starts a rollout of each published version that has none. */
   async begin(published: readonly string[]): Promise<void> {
     if (published.every((version) => this.#rows.has(version))) return;
     const { repository, now, onWrite } = this.#options;
@@ -99,7 +103,7 @@ export class RolloutService {
     await this.refresh();
   }
 
-  /** Null: the machine is offered the version. `capacity` if the database does not answer. Never rejects. */
+  /** Null: the machine is offered the version. `capacity` also if the database does not answer. Never rejects. */
   async offer(version: string, request: UpdateRequest): Promise<NotOffered | null> {
     try {
       return await this.#offer(version, request);
@@ -125,7 +129,7 @@ export class RolloutService {
       fleet: this.#fleet,
       now: now(),
     });
-    // Without a transaction, because few machines are in the stage.
+    // Checked without a transaction first, because most machines are not in the stage.
     const early = whyNotOffered({ ...offerInput(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
     const offered = await repository.offer<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
@@ -136,10 +140,10 @@ export class RolloutService {
       const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
       const counted = compared.filter(({ at }) => at >= row.evidence_since);
       const why = whyNotOffered({ ...offerInput(row), earlier, updating: reservedSlots(counted, time) });
-      // A machine without jobs is not compared and reserves no capacity, because an update cannot cost jobs.
+      // A blocked machine is not compared and reserves no capacity, because its update cannot cost jobs.
       if (why !== null || isCheck || machine.is_blocked) return { result: why, rows: [] };
       const stored = updated.find(({ provider_id }) => provider_id === machine.provider_id);
-      // A repeated request during the reservation changes nothing.
+      // A repeated request while capacity is reserved changes nothing.
       if (stored !== undefined && earlier !== null && !earlier.hasFailed && reservedSlots([earlier], time).slots > 0)
         return { result: null, rows: [] };
       const isVolunteer = !isOperatorsCanary && !isInStage(version, traits, offerInput(row).rules, this.#fleet);
@@ -162,8 +166,9 @@ export class RolloutService {
   }
 
   /**
-   * For agents that do not identify their machine. `key`: network address; null: unknown. Records nothing, so nobody can exhaust
-   * the capacity.
+   * Decides for an agent that does not identify its machine. `key`: network address; null: unknown.
+   *
+   * Records nothing, so that nobody can use up the capacity.
    */
   offerUnknown(version: string, key: string | null): NotOffered | null {
     const row = this.#rows.get(version);
@@ -173,7 +178,7 @@ export class RolloutService {
     return key !== null && rolloutPosition(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
   }
 
-  /** Records that the version failed its trial on this machine. If the database fails, the agent's repetition counts. Never rejects. */
+  /** Records that the version failed its trial on a machine. If the database fails, the agent reports again later. Never rejects. */
   async reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     await this.#reportFailure(version, machine).catch(this.#options.onError);
   }
@@ -183,13 +188,13 @@ export class RolloutService {
     const { repository, now } = this.#options;
     await repository.offer(version, relevantTo(traitsOf(machine), now()), (_row, machines) => {
       const stored = machines.find(({ part, provider_id }) => part === 'updated' && provider_id === machine.provider_id);
-      // A report without an offer is ignored, or outsiders could halt a rollout.
+      // Without an offer, the report is ignored. Otherwise outsiders could halt a rollout.
       if (stored === undefined || stored.failed_at !== null) return { result: null, rows: [] };
       return { result: null, rows: [{ ...stored, failed_at: now(), on_version_at: null, seen_at: now() }] };
     });
   }
 
-  /** Null: no such rollout. Throws {@link RolloutActError} if the state does not permit the action. */
+  /** Applies an operator's action. Null: no such rollout. Throws {@link RolloutActError} if the state does not permit it. */
   async act(version: string, act: RolloutAct, operator: string, reason: string | null): Promise<RolloutRow | null> {
     const { repository, now, onWrite } = this.#options;
     let problem: string | null = null;
@@ -215,7 +220,7 @@ export class RolloutService {
     this.#refreshing.close();
   }
 
-  /** Pauses unfinished rollouts of older versions, so that machines update only once. */
+  /** Pauses unfinished rollouts of older versions, so that each machine updates only once. */
   async #pauseSuperseded(published: readonly string[]): Promise<void> {
     const { repository, now } = this.#options;
     const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));
@@ -244,7 +249,7 @@ function newRollouts(known: readonly RolloutRow[], published: readonly string[],
   return published
     .filter((version, index) => !versions.has(version) && published.indexOf(version) === index)
     .map((version) => {
-      // The first version has no earlier version to compare with, and new installations need a version.
+      // The first version has nothing to be compared with, and new installations need a version.
       const isForAll = known.length === 0 || policy.mode === 'immediate';
       return {
         version,
@@ -263,7 +268,7 @@ function newRollouts(known: readonly RolloutRow[], published: readonly string[],
     });
 }
 
-/** Changes of the row; or a sentence for the operator if the state does not permit the action. */
+/** Changes to the row, or a sentence for the operator if the state does not permit the action. */
 function applyAct(
   row: RolloutRow,
   act: RolloutAct,
@@ -288,7 +293,7 @@ function applyAct(
         ended_at: null,
         stage: Math.min(row.stage, policy.stages.length - 1),
         stage_started_at: now,
-        // The operator has seen the findings, which must not halt the rollout again.
+        // The operator has seen the findings, so they must not halt the rollout again.
         evidence_since: state === 'halted' ? now : row.evidence_since,
       };
     case 'advance':
@@ -306,7 +311,7 @@ function applyAct(
   }
 }
 
-/** Times that select the rows for an offer: machines that may reserve capacity, and recent controls, which are not sampled again. */
+/** Selects the rows that an offer needs: machines that may reserve capacity, and recent controls, which are not sampled again. */
 function relevantTo({ providerId, chipFamily }: MachineTraits, now: number): RelevantMachines {
   return {
     providerId,
@@ -323,7 +328,7 @@ export function traitsOf({ provider_id, chip_family, models, slots }: ConnectedM
   return { providerId: provider_id, chipFamily: chip_family, models, slots };
 }
 
-/** A stored policy that this version of the program cannot read counts as the default. */
+/** Falls back to the default if this version cannot read the stored policy. */
 function parsePolicy(text: string): RolloutPolicy {
   const value: unknown = JSON.parse(text);
   return checkPolicy().Check(value) ? value : DEFAULT_ROLLOUT_POLICY;

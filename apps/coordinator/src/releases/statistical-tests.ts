@@ -1,12 +1,12 @@
-/** One-sided tests that the updated machines do worse than the others. Each returns a p-value, from 0 to 1; 1: no evidence. */
+/** One-sided tests of whether updated machines do worse than others. Each returns a p-value from 0 to 1, where 1 is no evidence. */
 
-/** Members of a group, and those with the bad property. */
+/** Size of a group, and the number of bad members. */
 export interface Proportion {
   readonly bad: number;
   readonly count: number;
 }
 
-/** Successes and failures of one machine. */
+/** Failed (`bad`) and total requests of one machine. */
 export interface Cluster {
   readonly bad: number;
   readonly count: number;
@@ -23,7 +23,7 @@ function logChoose(n: number, k: number): number {
   return logFactorial(n) - logFactorial(k) - logFactorial(n - k);
 }
 
-/** Fisher's exact test (hypergeometric): exact for small groups, where a normal approximation misleads. */
+/** Fisher's exact test (hypergeometric). Exact for small groups, for which a normal approximation is wrong. */
 export function fisherExact(updated: Proportion, others: Proportion): number {
   const all = updated.count + others.count;
   const bad = updated.bad + others.bad;
@@ -37,7 +37,11 @@ export function fisherExact(updated: Proportion, others: Proportion): number {
   return Math.min(1, p);
 }
 
-/** Rate of a group and its variance. Machines, not requests, vary independently: the ratio estimator of cluster sampling (Cochran, 1977). */
+/**
+ * Failure rate of a group and its variance: ratio estimator of cluster sampling (Cochran, 1977).
+ *
+ * Machines vary independently, their requests do not.
+ */
 export function clusteredRate(clusters: readonly Cluster[]): { readonly rate: number; readonly variance: number; readonly count: number } {
   let bad = 0;
   let count = 0;
@@ -51,15 +55,15 @@ export function clusteredRate(clusters: readonly Cluster[]): { readonly rate: nu
   let squares = 0;
   for (const one of clusters) squares += (one.bad - rate * one.count) ** 2;
   const between = ((machines / (machines - 1)) * squares) / count ** 2;
-  // Equal machines would seem exact; chance alone varies as much as this. The added half keeps rates of 0 and 1 uncertain.
+  // Minimum variance from chance alone, because equal machines would seem exact. The added half keeps rates of 0 and 1 uncertain.
   const smoothed = (bad + 0.5) / (count + 1);
   return { rate, variance: Math.max(between, (smoothed * (1 - smoothed)) / count), count };
 }
 
-/** Largest weight of a cluster, in median counts. */
+/** Maximum weight of a cluster, as a multiple of the median count. */
 const MAX_WEIGHT = 5;
 
-/** Scales clusters above `MAX_WEIGHT` median counts down to this count, so that no single one decides the rate of a group. */
+/** Reduces clusters above `MAX_WEIGHT` to this weight, so that no single machine decides the rate of a group. */
 export function limitWeights<Item extends Cluster>(clusters: readonly Item[]): Item[] {
   const counts = clusters.map(({ count }) => count).sort((a, b) => a - b);
   const limit = MAX_WEIGHT * (counts[Math.floor((counts.length - 1) / 2)] ?? 0);
@@ -69,20 +73,20 @@ export function limitWeights<Item extends Cluster>(clusters: readonly Item[]): I
   });
 }
 
-/** Tests that the failure rate of the first group is higher. */
+/** Tests whether the failure rate of the first group is higher. */
 export function higherRate(updated: readonly Cluster[], others: readonly Cluster[]): number {
   const [a, b] = [clusteredRate(updated), clusteredRate(others)];
   if (a.count === 0 || b.count === 0) return 1;
   return upperTail((a.rate - b.rate) / Math.sqrt(a.variance + b.variance));
 }
 
-/** Welch's test that the mean of the first group is lower. `minDeviation`: small groups seem more uniform than they are. */
+/** Welch's test of whether the mean of the first group is lower. `minDeviation`: lower bound, because small groups look too uniform. */
 export function lowerMean(updated: readonly number[], others: readonly number[], minDeviation: number): number {
   const [a, b] = [meanOf(updated, minDeviation), meanOf(others, minDeviation)];
   return a === null || b === null ? 1 : upperTail((b.mean - a.mean) / Math.sqrt(a.variance + b.variance));
 }
 
-/** Mean, and the variance of the mean; null with fewer than two values. */
+/** Mean, and the variance of the mean. Null with fewer than two values. */
 function meanOf(values: readonly number[], minDeviation: number): { readonly mean: number; readonly variance: number } | null {
   if (values.length < 2) return null;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

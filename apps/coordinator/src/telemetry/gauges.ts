@@ -1,4 +1,6 @@
-/** Gauges, read at each scrape. `EndedSessions` keeps the counters of closed sessions, so that totals never fall. */
+/**
+ * Registers gauges that are read at each scrape. `EndedSessions` adds up the counters of closed sessions, so that totals never decrease.
+ */
 import type { ImageStore } from '../images/image-store.js';
 import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
@@ -6,7 +8,7 @@ import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import { MAX_MODELS, type Metrics, OTHER, type Reading } from './metrics.js';
 
-/** Sums of the counters of ended sessions. */
+/** Sums of the counters of closed provider sessions. */
 export class EndedSessions {
   readonly #sums = new Map<string, number>();
 
@@ -14,7 +16,7 @@ export class EndedSessions {
     for (const [name, value] of Object.entries(counters)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + value);
   }
 
-  /** Sums of ended and running sessions together. */
+  /** Sums over closed and open sessions. */
   with(running: Iterable<Readonly<SessionCounters>>): ReadonlyMap<string, number> {
     const sums = new Map(this.#sums);
     for (const counters of running) {
@@ -24,7 +26,7 @@ export class EndedSessions {
   }
 }
 
-/** Registers gauges of request bodies in memory, and their limits, in bytes. */
+/** Registers gauges of the memory for request bodies, and its limits. */
 export function registerBodyGauges(
   metrics: Metrics,
   bodies: {
@@ -57,7 +59,7 @@ export function registerProviderGauges(
   metrics.gauge('queue_length', 'Jobs in the request queue.', [], () => [[{}, requestQueue.waiting]]);
   metrics.gauge('provider_connections', 'Open provider sockets, registered or not.', [], () => [[{}, registry.connections]]);
   metrics.gauge('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
-    // Zeros, because a missing series is not a fleet of no providers.
+    // Zeros keep the series when no provider is connected.
     for (const trust_level of ['hardware', 'self_signed', 'none']) yield [{ trust_level, status: 'online' }, 0];
     for (const { trust, status } of registry.snapshots()) yield [{ trust_level: trust.level ?? 'none', status }, 1];
   });
@@ -85,7 +87,7 @@ export function registerProviderGauges(
   );
   metrics.gauge('model_providers', 'Providers of this coordinator that can get requests, by model.', ['model'], function* () {
     const models = registry.models.list().map(({ offer, providers }) => ({ id: offer.id, count: providers.length }));
-    // Providers choose names, so the models with most providers get labels.
+    // Providers choose model names, so only the models with the most providers get their own label.
     models.sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1));
     for (const [index, { id, count }] of models.entries()) yield [{ model: index < MAX_MODELS ? id : OTHER }, count];
   });
@@ -116,7 +118,7 @@ interface WriteBacklog {
   readonly maxRows: number;
 }
 
-/** Registers gauges of rows that wait to be written. At its maximum a queue drops its oldest rows. */
+/** Registers gauges of rows waiting to be written. A queue at its maximum drops its oldest rows. */
 export function registerBacklogGauges(metrics: Metrics, queues: Readonly<Record<string, { readonly backlog: WriteBacklog }>>): void {
   const read = (value: (backlog: WriteBacklog) => number) => () =>
     Object.entries(queues).map(([queue, { backlog }]): Reading<'queue'> => [{ queue }, value(backlog)]);
@@ -134,7 +136,7 @@ export function registerBacklogGauges(metrics: Metrics, queues: Readonly<Record<
   );
 }
 
-/** `at`: end of validity in milliseconds since 1970. */
+/** `certificates`: end of validity by name, in milliseconds since 1970. */
 export function registerCertificateGauge(metrics: Metrics, certificates: Readonly<Record<string, number>>): void {
   metrics.gauge('certificate_expiry_timestamp_seconds', 'End of validity of configured certificates.', ['certificate'], () =>
     Object.entries(certificates).map(([certificate, at]): Reading<'certificate'> => [{ certificate }, at / 1000]),

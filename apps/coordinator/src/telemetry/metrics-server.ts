@@ -1,4 +1,4 @@
-/** Serves metrics on their own port, for a collector beside the coordinator. No other routes, no key. */
+/** Serves `/metrics` on a separate port, for a Prometheus server in the same private network. No other routes, no authentication. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from './metrics.js';
@@ -8,7 +8,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** Listens at `host` and `port` (0: chosen by the system). Rejects if listening fails. */
+/** Listens at `host` and `port` (0: chosen by the operating system). Rejects if that fails. */
 export async function startMetricsServer(metrics: Metrics, host: string, port: number): Promise<MetricsServer> {
   const server = createServer((request, response) => {
     request.resume();

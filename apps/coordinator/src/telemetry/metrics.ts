@@ -1,4 +1,4 @@
-/** `Metrics` of this process for Prometheus. Labels have few values: never an account, a key, a job or a client's text. */
+/** `Metrics`: Prometheus metrics of this process. Label values are few, and never an account, key, job or text from a client. */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { StepType } from '../billing/ledger/ledger-steps.js';
@@ -7,10 +7,10 @@ import type { ProviderEvent } from '../providers/provider-registry.js';
 import { RecentCounts } from './recent-counts.js';
 import { type AnswerTimes, ModelPerformance } from './statistics/model-performance.js';
 
-/** Seconds. */
+/** Bucket bounds of histograms, in seconds. */
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
-/** Maximum number of models with own metrics; further models share the label `other`. */
+/** Maximum models with their own label. Others share the label `other`. */
 export const MAX_MODELS = 64;
 /** Time span of recent problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
@@ -18,37 +18,37 @@ const RECENT_MINUTES = 60;
 const STEPS: readonly StepType[] = ['reserve', 'take_nonce', 'settle', 'release', 'deposit', 'request_withdrawal', 'end_withdrawal'];
 const PAYMENT_OUTCOMES = ['posted', 'noted', 'flagged', 'replayed', 'mismatch', 'unknown_order', 'ignored', 'forged', 'failed'];
 
-/** An ended job, as counted. */
+/** An ended job. */
 interface CountedJob {
   readonly endpoint: Endpoint;
-  /** The client sealed the request to its candidates. */
+  /** Whether the client sealed the request (end-to-end mode). */
   readonly isSealed: boolean;
   readonly stream: boolean;
-  /** `delivered`, `client_gone`, or the code of the error. */
+  /** `delivered`, `client_gone`, or an error code. */
   readonly outcome: string;
-  /** Progress when the client disconnected; null: still connected. */
+  /** Progress at the client's disconnect; null: the client stayed connected. */
   readonly cancelled: 'before_content' | 'after_content' | null;
   readonly ms: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
-  /** Billed usage, or null. The model was served by a provider. */
+  /** Billed usage; null: nothing was billed. The model name is safe as a label, because a provider served it. */
   readonly billed: {
     readonly model: string;
     readonly promptTokens: number;
     readonly completionTokens: number;
     readonly images?: number;
   } | null;
-  /** Null: not delivered, or slowed by the client. */
+  /** Null: not delivered, or slowed down by the client. */
   readonly times: AnswerTimes | null;
 }
 
 export class Metrics implements JobObserver {
   readonly registry = new Registry();
-  /** Recently ended jobs, by outcome. */
+  /** Recently ended jobs by outcome. */
   readonly recentJobs: RecentCounts;
   /** Recent problems: failed attempts, ended sessions, failed ledger steps. */
   readonly recentProblems: RecentCounts;
-  /** Response times of delivered requests, by model. */
+  /** Response times of delivered requests by model. */
   readonly modelPerformance: ModelPerformance;
   readonly #models = new BoundedLabels(MAX_MODELS);
 
@@ -94,11 +94,11 @@ export class Metrics implements JobObserver {
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
     this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
     this.modelPerformance = new ModelPerformance(now);
-    // The default precision of 10 ms costs half of an idle coordinator's CPU time.
+    // The default precision of 10 ms takes half of an idle coordinator's processor time.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
   }
 
-  /** Counters of rare events begin at 0: PromQL's `increase` does not see the first event of a new series. */
+  /** Starts counters of rare events at 0, because PromQL's `increase` misses the first event of a new series. */
   #beginAtZero(): void {
     for (const event of ['quarantined', 'reinstated']) this.#quarantines.inc({ event }, 0);
     for (const retried of ['true', 'false']) this.#attempts.inc({ reason: 'bad_signature', retried }, 0);
@@ -139,12 +139,12 @@ export class Metrics implements JobObserver {
     this.#rolloutHalts.inc();
   }
 
-  /** Counts a request to another coordinator for a slot. */
+  /** Counts a request for a slot at another coordinator. */
   peerPlacement(outcome: string): void {
     this.#peerPlacements.inc({ outcome });
   }
 
-  /** Counts a heartbeat of another coordinator that cannot be read. */
+  /** Counts a heartbeat of another coordinator that was refused. */
   heartbeatRefused(reason: string): void {
     this.#refusedHeartbeats.inc({ reason });
   }
@@ -201,7 +201,7 @@ export class Metrics implements JobObserver {
     }
   }
 
-  /** Counts an event of the payment processor. `outcome`: a code of the deposit, `forged` or `failed`. */
+  /** Counts an event of the payment processor. `outcome`: a code of `Deposits`, `forged` or `failed`. */
   paymentEvent(outcome: string): void {
     this.#paymentEvents.inc({ outcome });
   }
@@ -214,7 +214,7 @@ export class Metrics implements JobObserver {
     this.#mails.inc({ kind, outcome });
   }
 
-  /** `witness`: a configured name. */
+  /** `witness`: a name from the configuration. */
   witnessAsked(witness: string, outcome: 'cosigned' | 'failed'): void {
     this.#witnesses.inc({ witness, outcome });
   }
@@ -223,7 +223,7 @@ export class Metrics implements JobObserver {
     this.#deviceFailures.inc();
   }
 
-  /** Registers a gauge that is read at each scrape: values by labels. */
+  /** Registers a gauge whose values are read at each scrape. */
   gauge<Label extends string>(name: string, help: string, labels: readonly Label[], read: () => Iterable<Reading<Label>>): void {
     const gauge: Gauge<Label> = new Gauge({
       name: PREFIX + name,
@@ -265,7 +265,7 @@ export class BoundedLabels {
     this.#max = max;
   }
 
-  /** The name, or {@link OTHER} after the first names. Bounds the number of labels. */
+  /** Returns the name, or {@link OTHER} once `max` names are known. Bounds the number of label values. */
   name(name: string): string {
     if (this.#names.has(name)) return name;
     if (this.#names.size >= this.#max) return OTHER;

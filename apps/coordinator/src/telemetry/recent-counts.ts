@@ -1,14 +1,14 @@
-/** `RecentCounts`: counts by code over the last minutes, in slices of a minute. Complements counters, which only grow. */
+/** `RecentCounts`: counts by code over the last minutes. Prometheus counters only grow, so they cannot show the present state alone. */
 import { MINUTE_MS } from '../time-units.js';
 
-/** Maximum number of distinct codes per minute. */
+/** Maximum distinct codes per minute. */
 const MAX_CODES = 100;
 const OTHER = 'other';
 
 export class RecentCounts {
   readonly #now: () => number;
   readonly #minutes: number;
-  /** Counts by minute, the oldest first. */
+  /** Counts by minute, oldest first. */
   readonly #slices = new Map<number, Map<string, number>>();
 
   constructor(now: () => number, minutes: number) {

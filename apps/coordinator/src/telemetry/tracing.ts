@@ -1,4 +1,4 @@
-/** `openTracing`: job traces by OpenTelemetry, whose packages load only if enabled and read their standard variables themselves. */
+/** `openTracing` traces jobs with OpenTelemetry. Its packages are loaded only if tracing is enabled, and read their standard variables. */
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-observer.js';
@@ -6,15 +6,15 @@ import type { TracingSettings } from './tracing-settings.js';
 
 interface Tracing {
   readonly tracer: Tracer;
-  /** Sends the remaining spans, for at most `ms`. */
+  /** Sends the remaining spans, for at most `ms` milliseconds. */
   close(ms: number): Promise<void>;
 }
 
 const SERVICE = 'inference-coordinator';
-/** W3C Trace Context, section 3.2: version, trace id, parent id, flags. */
+/** Header of W3C Trace Context, section 3.2: version, trace id, parent id, flags. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Null: no tracing. `onError` receives export errors. */
+/** `settings` null: no tracing. `onError` receives export errors. */
 export async function openTracing(settings: TracingSettings | null, onError: (error: unknown) => void): Promise<Tracing> {
   if (settings === null) return { tracer: NO_TRACER, close: async () => {} };
   const [{ BasicTracerProvider, BatchSpanProcessor }, { defaultResource, detectResources, envDetector, resourceFromAttributes }, exporter] =
@@ -48,7 +48,7 @@ async function exporterFor({ protocol }: TracingSettings): Promise<SpanExporter>
   }
 }
 
-/** Reports failed exports, which the packages ignore. */
+/** Reports failed exports, which the OpenTelemetry packages ignore. */
 function reportExportErrors(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
   return {
     export: (spans, done) =>
@@ -61,7 +61,7 @@ function reportExportErrors(exporter: SpanExporter, onError: (error: unknown) =>
   };
 }
 
-/** Spans on a tracer of OpenTelemetry's. */
+/** Implements `Tracer` on a tracer of OpenTelemetry. */
 function tracerOn(tracer: OtelTracer): Tracer {
   return {
     start: (name, attributes, traceparent) => {

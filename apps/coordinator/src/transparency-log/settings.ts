@@ -1,4 +1,4 @@
-/** Settings of the transparency log: `LOG_ORIGIN`, `LOG_WITNESSES` and `LOG_WITNESS_QUORUM`. */
+/** Reads the settings of the transparency log: `LOG_ORIGIN`, `LOG_WITNESSES` and `LOG_WITNESS_QUORUM`. */
 import { LogFormatError, type NoteKey, parseNoteKey } from '@inference/protocol';
 import { sha256 } from '@inference/protocol/crypto';
 import { checked, type Environment, integer, list } from '../config/environment.js';
@@ -6,22 +6,22 @@ import { StartupError } from '../config/startup-error.js';
 
 export interface Witness {
   readonly key: NoteKey;
-  /** Submission prefix of the witness (C2SP tlog-witness), without trailing slash. */
+  /** Submission prefix of the witness (C2SP tlog-witness), without a trailing slash. */
   readonly url: string;
 }
 
 export interface TransparencyLogSettings {
-  /** Origin (name) of a new log; an existing log retains its origin. Null: derived from the public address. */
+  /** Origin (name) of a new log; an existing log keeps its own. Null: derived from the public URL. */
   readonly origin: string | null;
-  /** Empty: the log is unwitnessed. */
+  /** Empty: the log has no witnesses. */
   readonly witnesses: readonly Witness[];
-  /** Minimum number of cosignatures of a published checkpoint. Default: a majority of the witnesses. */
+  /** Minimum cosignatures of a published checkpoint. Default: a majority of the witnesses. */
   readonly quorum: number;
 }
 
 const MAX_WITNESSES = 16;
 
-/** Throws StartupError with the name of the wrong variable. */
+/** Throws StartupError with the name of the invalid variable. */
 export function readTransparencyLog(env: Environment): TransparencyLogSettings {
   const witnesses = list(env, 'LOG_WITNESSES').map(readWitness);
   if (witnesses.length > MAX_WITNESSES) throw new StartupError(`LOG_WITNESSES must name at most ${MAX_WITNESSES} witnesses.`);
@@ -38,7 +38,7 @@ export function readTransparencyLog(env: Environment): TransparencyLogSettings {
   };
 }
 
-/** `text`: a verifier key (C2SP signed-note), a space, and the witness's address. */
+/** `text`: verifier key (C2SP signed-note), a space, and the URL of the witness. */
 function readWitness(text: string): Witness {
   const [key = '', url = ''] = text.split(/\s+/);
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {

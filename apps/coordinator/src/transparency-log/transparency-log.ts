@@ -1,4 +1,7 @@
-/** `TransparencyLog`: append-only log of this network (C2SP tlog-tiles). A checkpoint is published after a quorum of witnesses cosigned. */
+/**
+ * `TransparencyLog`: append-only log of this network (C2SP tlog-tiles). A checkpoint is published once a quorum of witnesses has cosigned
+ * it.
+ */
 import {
   checkpointText,
   consistencyProof,
@@ -35,21 +38,21 @@ import type { Database } from '../database/tables.js';
 import type { Witness } from './settings.js';
 import { WitnessClient } from './witness-client.js';
 
-/** Name of the log's private key in `secret-repository`, shared by all coordinators of a database. */
+/** Name of the log's private key in `secret-repository`. All coordinators of a database share it. */
 export const LOG_KEY_SECRET = 'transparency log key';
 
-/** Tree levels per tile level (C2SP tlog-tiles). */
+/** Tree levels per tile (C2SP tlog-tiles). */
 const TILE_HEIGHT = 8;
 
 const MAX_CACHED_PROVIDERS = 10_000;
 
-/** Methods of the log for the keyset of end-to-end mode. */
+/** Methods of the log that the keyset of end-to-end mode needs. */
 export interface KeysetLog {
   /**
    * Logs a keyset.
    *
    * @param keysetBytes `keysetLeafBytes` of the keyset.
-   * @returns Proof for the keyset's member `log`. Null: not yet published, because of missing cosignatures or the hourly maximum.
+   * @returns Proof for the keyset's member `log`. Null: not published yet, for lack of cosignatures or because of the hourly maximum.
    */
   publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null>;
   /**
@@ -68,9 +71,9 @@ interface TransparencyLogOptions {
   readonly origin: string;
   readonly witnesses: readonly Witness[];
   readonly quorum: number;
-  /** Called when a witness cosigned a checkpoint. `witness`: name of the witness. */
+  /** Called when a witness has cosigned a checkpoint. */
   readonly onCosigned?: (witness: string) => void;
-  /** Called when a witness did not cosign. */
+  /** Called when a witness did not cosign a checkpoint. */
   readonly onWitnessFailure: (error: unknown, witness: string) => void;
 }
 
@@ -80,9 +83,9 @@ export class TransparencyLog implements KeysetLog {
   readonly #key: NoteKey;
   readonly #witnesses: readonly WitnessClient[];
   readonly #options: TransparencyLogOptions;
-  /** Leaf indexes by enclave key, in hexadecimal. */
+  /** Leaf indexes by enclave key in hexadecimal. */
   readonly #providerIndexes = new BoundedMap<string, number>(MAX_CACHED_PROVIDERS);
-  /** Last publication of this process; publications run one after the other. */
+  /** Newest publication by this process. Publications run one after the other. */
   #publishing: Promise<void> = Promise.resolve();
 
   static async open(options: TransparencyLogOptions): Promise<TransparencyLog> {
@@ -113,9 +116,9 @@ export class TransparencyLog implements KeysetLog {
   }
 
   /**
-   * Appends an entry, if new, and tries to publish the tree.
+   * Appends an entry if it is new, and tries to publish the tree.
    *
-   * @returns Index of the leaf. Null: the hourly maximum of the entry's kind is reached.
+   * @returns Index of the leaf. Null: the hourly maximum for this kind of entry is reached.
    */
   async append(entry: LogEntry): Promise<number | null> {
     const index = await this.#repository.append(entry);
@@ -124,9 +127,9 @@ export class TransparencyLog implements KeysetLog {
   }
 
   /**
-   * Appends new entries, and tries to publish the tree.
+   * Appends the entries that are new, and tries to publish the tree.
    *
-   * @throws Error if the hourly maximum refused some entries. Call again later.
+   * @throws Error if some entries exceeded the hourly maximum. Call again later.
    */
   async appendAll(entries: Iterable<LogEntry>): Promise<void> {
     const refused = new Set<LogEntryKind>();
@@ -146,7 +149,7 @@ export class TransparencyLog implements KeysetLog {
     return index;
   }
 
-  /** Inclusion proof of a leaf in the published tree. Null: the leaf is not yet published. */
+  /** Inclusion proof of a leaf in the published tree. Null: the leaf is not published yet. */
   async inclusionOf(leafIndex: number): Promise<E2eKeysetLog | null> {
     const tree = await this.#repository.published();
     if (leafIndex >= tree.size) return null;
@@ -154,18 +157,18 @@ export class TransparencyLog implements KeysetLog {
     return { checkpoint: this.#checkpointOf(tree), leaf_index: leafIndex, inclusion_proof: proof.map(toBase64) };
   }
 
-  /** Published checkpoint, a signed note with the current time. */
+  /** The published checkpoint, signed with the current time. */
   async checkpoint(): Promise<string> {
     return this.#checkpointOf(await this.#repository.published());
   }
 
-  /** Number of appended entries, and of published entries. */
+  /** Number of appended entries and of published entries. */
   async sizes(): Promise<{ readonly appended: number; readonly published: number }> {
     const { size: published } = await this.#repository.published();
     return { appended: await this.#repository.size(), published };
   }
 
-  /** Bytes of a tile or entry bundle of the published tree. Null: the tile is not in the tree. */
+  /** Bytes of a tile or entry bundle of the published tree. Null: not in the tree. */
   async tile({ level, index, width }: TileId): Promise<Uint8Array | null> {
     const { size } = await this.#repository.published();
     if (tileWidth(level, index, size) < width) return null;
@@ -175,10 +178,10 @@ export class TransparencyLog implements KeysetLog {
       : Buffer.concat(await this.#repository.subtrees(TILE_HEIGHT * level, first, width));
   }
 
-  /** Publishes all appended leaves and renews cosignatures. Without a quorum, the tree remains unpublished until a later call. */
+  /** Publishes all appended leaves, and renews cosignatures. Without a quorum, the tree stays unpublished until a later call. */
   refresh(): Promise<void> {
     const published = this.#publishing.then(() => this.#publish());
-    // A failed publication does not block the next.
+    // A failed publication must not block the next one.
     this.#publishing = published.catch(() => {});
     return published;
   }
@@ -195,7 +198,7 @@ export class TransparencyLog implements KeysetLog {
     await this.#repository.publish({ size, root, cosignatures: cosignatures.map(formatSignatureLine).join('') });
   }
 
-  /** Requests cosignatures from all witnesses. Failures are reported to `onWitnessFailure`. */
+  /** Requests cosignatures from all witnesses. Reports failures to `onWitnessFailure`. */
   async #requestCosignatures(tree: PublishedTree): Promise<NoteSignature[]> {
     const { size } = tree;
     const proofFrom = (oldSize: number) => consistencyProof(sha256, this.#repository.subtree, oldSize, size);
@@ -212,7 +215,7 @@ export class TransparencyLog implements KeysetLog {
     });
   }
 
-  /** Stored cosignatures of the same tree, by configured witnesses without a newer cosignature. */
+  /** Stored cosignatures of the same tree, by configured witnesses that sent no newer one. */
   #olderCosignatures(lines: string, newer: readonly NoteSignature[]): NoteSignature[] {
     if (lines === '') return [];
     const keys = this.#options.witnesses.map(({ key }) => formatNoteKey(sha256, key));

@@ -1,24 +1,24 @@
-/** `WitnessClient`: requests cosignatures from a witness (C2SP tlog-witness, `add-checkpoint`). */
+/** `WitnessClient` requests cosignatures from one witness (C2SP tlog-witness, `add-checkpoint`). */
 import { type NoteSignature, parseSignatureLines, parseSignedNote, toBase64, verifyNote } from '@inference/protocol';
 import { nodeLogCrypto } from '@inference/protocol/crypto';
 import type { Witness } from './settings.js';
 
 const TIMEOUT_MS = 5000;
 const MAX_RESPONSE_BYTES = 16_384;
-/** Two: a 409 response to the first attempt contains the witness's tree size. */
+/** Two attempts: a 409 response to the first contains the tree size that the witness knows. */
 const MAX_ATTEMPTS = 2;
 
 export interface NewCheckpoint {
   /** Checkpoint as a signed note (C2SP tlog-checkpoint). */
   readonly note: string;
   readonly size: number;
-  /** Computes the consistency proof from a smaller tree size. */
+  /** Computes the consistency proof from an older tree size. */
   readonly proofFrom: (oldSize: number) => Promise<readonly Uint8Array[]>;
 }
 
 export class WitnessClient {
   readonly #witness: Witness;
-  /** Tree size last cosigned by the witness, as far as known. */
+  /** Tree size that the witness last cosigned, as far as known. */
   #knownSize = 0;
 
   constructor(witness: Witness) {

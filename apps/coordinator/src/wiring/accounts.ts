@@ -1,4 +1,7 @@
-/** Opens accounts: sign-in with sessions and passwords, the repositories of account data, payments, and the guards of routes. */
+/**
+ * Opens everything that belongs to accounts: sign-in, repositories of account data, alerts, payments, and access guards of the console
+ * routes.
+ */
 import { join } from 'node:path';
 import { type AccountNotices, accountNotices } from '../accounts/account-notices.js';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
@@ -43,8 +46,7 @@ export interface AccountServices {
   readonly auth: Auth;
   readonly accounts: AccountRepository;
   readonly ownedProviders: OwnedProviderRepository;
-  /** Codes for linking a provider to an account. The owner enters them on the provider. */
-  /** Codes of the device authorization grant, entered in the console. */
+  /** Codes of the OAuth device authorization grant (RFC 8628). The owner enters one in the console to link a provider. */
   readonly deviceCodes: DeviceCodeRepository;
   readonly accountKeys: OwnedKeyRepository;
   readonly playgroundKeys: PlaygroundKeyRepository;
@@ -52,7 +54,7 @@ export interface AccountServices {
   readonly knownBrowsers: KnownBrowsers;
   readonly secondFactors: SecondFactorRepository;
   readonly notices: AccountNotices;
-  /** Whether the coordinator can send mail. */
+  /** Whether the coordinator can send e-mail. */
   readonly hasMailer: boolean;
   readonly mailer: Mailer | null;
   readonly organisations: OrganisationRepository;
@@ -60,15 +62,15 @@ export interface AccountServices {
   readonly invitations: InvitationRepository;
   readonly closeAccount: CloseAccount;
   readonly exportGrants: ExportGrants;
-  /** Null if no mail can be sent. */
+  /** Null if no e-mail can be sent. */
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly payments: PaymentServices;
   readonly consoleAccess: ConsoleAccess;
 }
 
-/** Interval at which balances and budgets of keys are compared with their alerts. */
+/** Interval at which balances and key budgets are checked for alerts, in milliseconds. */
 const ALERTS_MS = 300_000;
-/** Receipts erased before the deletion of an account is answered. The retention job erases the others. */
+/** Maximum receipts that the deletion of an account erases before its response. The retention job erases the rest. */
 const MAX_RECEIPTS_AT_ONCE = 2000;
 
 interface AccountDeps {
@@ -154,7 +156,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
 
 const QUARTER_MS = 15 * 60_000;
 
-/** Second-factor codes per account. Counted when an attempt starts, so concurrent attempts cannot exceed the limit. */
+/** Limits second-factor codes per account. Counted at the start of an attempt, so that concurrent attempts cannot exceed the limit. */
 function secondStepLimit({ rateLimits }: Config, attempts: AttemptCounters): AttemptCounter | undefined {
   const maxAttempts = rateLimits.emailPerQuarter;
   return maxAttempts === 0 ? undefined : attempts.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });
@@ -165,7 +167,7 @@ function authSecret({ config, directory }: StartContext, database: Database): st
   return config.cluster === null ? ensureAuthSecret(file) : sharedAuthSecret(database, file);
 }
 
-/** Starts the alerts of balances and budgets. Null without mail, or without an address of the console to link to. */
+/** Starts the alerts about balances and budgets. Null without a mail service, or without a console URL to link to. */
 function openAlerts({ config, log, now, disposal }: StartContext, database: Database, mailer: Mailer | null): LowBalanceRepository | null {
   const { publicOrigin } = config.console;
   if (mailer === null || publicOrigin === null) return null;
@@ -180,7 +182,7 @@ function openAlerts({ config, log, now, disposal }: StartContext, database: Data
   return alerts;
 }
 
-/** In development mode without a mail service, mail goes to the log. */
+/** In development mode without a mail service, e-mails are written to the log. */
 async function createMailer({ development, console: { mail } }: Config, log: Log, metrics: Metrics): Promise<Mailer | null> {
   if (mail === null && !development) return null;
   const mailer = mail === null ? developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail')) : await mailerOf(mail);
@@ -189,7 +191,7 @@ async function createMailer({ development, console: { mail } }: Config, log: Log
 
 async function mailerOf(mail: MailSettings): Promise<Mailer> {
   if (mail.kind === 'http') return httpMailer(mail);
-  // Imported on demand: few development coordinators send mail.
+  // Loaded on demand, because few development coordinators send e-mail.
   const { SmtpMailer } = await import('../accounts/smtp-mailer.js');
   return new SmtpMailer(mail);
 }

@@ -1,4 +1,4 @@
-/** Options and handle of a coordinator: the public surface of `startApp`, for the program and for tests. */
+/** Options and handle of a coordinator: the interface of `startApp` to the program and to tests. */
 import type { Ledger } from '../billing/ledger/ledger.js';
 import type { PriceRepository } from '../billing/prices/price-repository.js';
 import type { Config } from '../config/config.js';
@@ -16,36 +16,36 @@ import type { SessionTimings } from '../providers/session/session-options.js';
 import type { TransparencyLog } from '../transparency-log/transparency-log.js';
 import type { ClusterServices } from './cluster.js';
 
-/** Everything except `config` and `log` is for tests, to shorten times and replace parts. */
+/** All options except `config` and `log` are for tests, which shorten times and replace parts. */
 export interface AppOptions {
   readonly config: Config;
   readonly log: Log;
   readonly providerTimings?: Partial<SessionTimings>;
   readonly jobTimings?: Partial<JobTimings>;
-  /** Maximum request queue of one model. */
+  /** Maximum queued requests of one model. */
   readonly maxWaitingPerModel?: number;
   /** Maximum time for a client to send its request, in milliseconds. */
   readonly requestMs?: number;
-  /** Time within which some bytes of a request body must arrive, in milliseconds. */
+  /** Maximum time without any byte of a request body, in milliseconds. */
   readonly bodyWindowMs?: number;
-  /** Wraps the real ledger in a failing ledger. */
+  /** Wraps the ledger, to simulate failures. */
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   readonly random?: () => number;
-  /** Maximum wait for another process with a lock on the database file, in milliseconds. */
+  /** Maximum wait for a lock on the database file held by another process, in milliseconds. */
   readonly databaseBusyMs?: number;
-  /** Interval of reads of other coordinators' changes, and lifetime of cached keys, in milliseconds. */
+  /** Interval at which changes by other coordinators are read, and lifetime of cached keys, in milliseconds. */
   readonly refreshMs?: number;
-  /** Interval of model availability checks, and of reports of running components, in milliseconds. */
+  /** Interval of model availability checks, and of component reports for the status page, in milliseconds. */
   readonly availabilityCheckMs?: number;
-  /** Interval of readings for the health history, in milliseconds. */
+  /** Interval of samples for the health history, in milliseconds. */
   readonly healthSampleMs?: number;
-  /** Interval of the checks of rollouts, in milliseconds. */
+  /** Interval of rollout checks, in milliseconds. */
   readonly rolloutCheckMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;
-  /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */
+  /** Interval at which an agent polls for the approval of its device code, in milliseconds. */
   readonly linkPollMs?: number;
   readonly imageFetcher?: Pick<ImageFetcher, 'fetchAll'>;
   /** Cost parameter N of scrypt for passwords. */
@@ -53,7 +53,7 @@ export interface AppOptions {
 }
 
 export interface App {
-  /** `http://host:port` */
+  /** `http://host:port`. */
   readonly address: string;
   /** Null outside development mode. */
   readonly developmentKeys: DevelopmentKeys | null;
@@ -68,8 +68,8 @@ export interface App {
   readonly prices: PriceRepository;
   readonly database: Database;
   readonly transparencyLog: TransparencyLog;
-  /** Port of the separate metrics server; null: no such server. */
+  /** Port of the separate metrics server; null: none. */
   readonly metricsPort: number | null;
-  /** Refuses new requests (503, `Retry-After`), ends running jobs within `graceMs` or at `abort`, and closes every resource. */
+  /** Refuses new requests (503, `Retry-After`), ends running jobs within `graceMs` or at `abort`, and closes all resources. */
   close(graceMs?: number, abort?: AbortSignal): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Opens the ledger with prices, the billing of jobs, the sweeper of abandoned reservations, and payments. */
+/** Opens the ledger, prices, the billing of jobs, and payments. Starts their background jobs. */
 
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { startReservationSweeper, UsageRetentionJob } from '../billing/ledger/ledger-maintenance.js';
@@ -29,13 +29,13 @@ export interface BillingServices {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly billing: Billing;
-  /** Releases reservations left by a crash, now and periodically. Starts to correct budgets after an upgrade. */
+  /** Releases reservations left by a crash, now and periodically. Also corrects key budgets after an upgrade, in the background. */
   startSweeping(): Promise<void>;
 }
 
-/** Reservations per second of an account at this coordinator above which credit leases pay, on PostgreSQL (decision 0047). */
+/** Reservations per second from which an account gets a credit lease at this coordinator, on PostgreSQL (decision 0047). */
 const MIN_LEASED_PER_SECOND = 20;
-/** Interval of the retention job, in milliseconds. */
+/** Interval at which old usage entries are deleted, in milliseconds. */
 const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
@@ -122,7 +122,7 @@ function logBillingProblem(log: Log, problem: BillingProblem): void {
       log.error({ job: problem.jobId, problem: problem.type, error: errorFacts(problem.error) }, 'ledger step failed');
       return;
     case 'unsettled': {
-      // Enough to settle the job by hand.
+      // These facts suffice to settle the job by hand.
       const { jobId, providerId, promptTokens, completionTokens } = problem.settlement;
       const counts = { prompt_tokens: promptTokens, completion_tokens: completionTokens };
       log.error(
@@ -141,7 +141,7 @@ export interface PaymentServices {
   readonly billingDetails: BillingDetailsRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null without a payment provider. */
+  /** Null if no payment processor is configured. */
   readonly processor: PaymentProcessor | null;
   readonly paymentHealth: PaymentHealth;
 }
@@ -163,7 +163,7 @@ export async function openPayments(
   };
 }
 
-/** Imported on demand: the Stripe client is half of the code loaded at a coordinator's start. */
+/** Loaded on demand: the Stripe client is half of the code that a coordinator loads at its start. */
 async function openStripe(settings: StripeSettings, now: () => number): Promise<PaymentProcessor> {
   const { StripeProcessor } = await import('../billing/payments/stripe-processor.js');
   return new StripeProcessor(settings, now);

@@ -1,4 +1,4 @@
-/** `openChecks`: starts the periodic checks of database, disk, ledger, pending money and transparency log. Metrics show their values. */
+/** `openChecks` starts the periodic checks of database, disk, ledger, pending money and transparency log. Metrics contain their values. */
 import { statfs } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { databaseTime } from '../database/connection/database-clock.js';
@@ -17,12 +17,12 @@ import type { Repositories } from './database.js';
 import type { ImageServices } from './images.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum response time of a reachable database. */
+/** Maximum response time of a reachable database, in milliseconds. */
 const DATABASE_TIMEOUT_MS = 2000;
-/** Intervals of the checks. */
+/** Intervals of the checks, in milliseconds. */
 const DATABASE_INTERVAL_MS = 15_000;
 const DEFAULT_INTERVAL_MS = 60_000;
-/** Longer, because the check reads every balance. */
+/** Longer, because this check reads every balance. */
 const LEDGER_INTERVAL_MS = 300_000;
 
 interface ChecksDeps {
@@ -66,7 +66,7 @@ async function readDatabase(database: Database): Promise<DatabaseReading> {
   return { isOk, answerMs, clockDifferenceMs: isOk && dialectOf(database) === 'postgres' ? await readClockDifference(database) : null };
 }
 
-/** The database's clock minus the clock of this process, in milliseconds. Assumes equal durations in both directions. */
+/** Clock of the database minus clock of this process, in milliseconds. Assumes equal transfer times in both directions. */
 async function readClockDifference(database: Database): Promise<number> {
   const before = Date.now();
   const { rows } = await sql<{ at: number | string }>`select ${databaseTime(database)} as at`.execute(database);

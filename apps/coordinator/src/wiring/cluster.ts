@@ -1,4 +1,4 @@
-/** Joins the cluster if `NATS_URL` is set; otherwise loads none of its code. */
+/** Joins the cluster if `NATS_URL` is set. Otherwise none of the cluster code is loaded. */
 import { LOCAL_VIEWS, type NetworkViews } from '../cluster/views.js';
 import type { ImageStore } from '../images/image-store.js';
 import type { NetworkModels, Placements } from '../inference/placements.js';
@@ -13,17 +13,17 @@ export interface ClusterServices {
   readonly placements: Placements;
   readonly models: NetworkModels;
   readonly views: NetworkViews;
-  /** Known providers of a model at other coordinators. */
+  /** Number of known providers of a model at other coordinators. */
   readonly servingAtPeers: (model: string) => number;
-  /** Live peers; 0 outside a cluster. */
+  /** Number of live peers; 0 outside a cluster. */
   readonly peerCount: () => number;
-  /** Limits counted by all coordinators together; null outside a cluster. */
+  /** Limits that all coordinators count together; null outside a cluster. */
   readonly limits: NetworkLimits | null;
-  /** Executes an owner command at the coordinator with the machine's connection. Null: not connected. Never rejects. */
+  /** Executes an owner command at the coordinator to which the machine is connected. Null: not connected. Never rejects. */
   readonly executeOwnerCommand: ProviderRegistry['executeOwnerCommand'];
-  /** Announces the shutdown of this coordinator to peers. */
+  /** Tells peers that this coordinator is shutting down. */
   readonly announceDrain: () => void;
-  /** Resolves when nothing runs here for a peer, such as its client's job on a local provider. */
+  /** Resolves when no work for peers is running here, such as a peer's job on a local provider. */
   readonly whenPeersServed: () => Promise<void>;
 }
 

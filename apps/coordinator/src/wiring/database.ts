@@ -1,4 +1,4 @@
-/** Opens the database and the repositories that several capabilities share. */
+/** Opens the database, and the repositories that several capabilities share. */
 import { join } from 'node:path';
 import { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
@@ -23,7 +23,7 @@ import { RECENTLY_SEEN_MS } from '../providers/placement/recently-seen-models.js
 import { localAttempts } from '../routes/plugins/attempt-limit.js';
 import type { StartContext } from './start-context.js';
 
-/** PostgreSQL at `DATABASE_URL`, else an SQLite file in the data directory. */
+/** PostgreSQL at `DATABASE_URL`; otherwise an SQLite file in the data directory. */
 export async function connectDatabase({ config, options, log, directory, disposal }: StartContext): Promise<Database> {
   const database = await openDatabase(
     config.databaseUrl === null
@@ -48,11 +48,11 @@ export interface Repositories {
   readonly auditLog: OperatorAuditLog;
   readonly cacheScopes: CacheScopes;
   readonly prefixHashes: PrefixHashes;
-  /** Counters of guesses and mails. */
+  /** Counters that limit guesses and e-mails. */
   readonly attempts: AttemptCounters;
   readonly keysets: KeysetRepository;
   readonly failedRequests: FailedRequestRepository;
-  /** Models of jobs before the start of this process. */
+  /** Models of recent jobs from before this process started. */
   readonly recentModels: readonly string[];
 }
 
@@ -109,10 +109,10 @@ export async function openRepositories(context: StartContext, database: Database
   };
 }
 
-/** Interval of the removal of past counters, in milliseconds. */
+/** Interval at which old attempt counters are deleted, in milliseconds. */
 const PRUNE_ATTEMPTS_MS = 600_000;
 
-/** Interval of the removal of expired nonces, in milliseconds. */
+/** Interval at which expired nonces are deleted, in milliseconds. */
 const PRUNE_NONCES_MS = 600_000;
 
 function pruneNonces({ onWriteError, disposal }: StartContext, database: Database): void {
@@ -120,7 +120,7 @@ function pruneNonces({ onWriteError, disposal }: StartContext, database: Databas
   disposal.defer(everyPeriod({ database, name: 'prune sealed nonces', periodMs: PRUNE_NONCES_MS, work, onError: onWriteError }));
 }
 
-/** Counters in the database of a cluster, in memory otherwise. */
+/** In a cluster, the counters are in the database. Otherwise they are in memory. */
 async function openAttempts({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {
   if (config.cluster === null) return localAttempts(now);
   const attempts = new AttemptRepository({ database, secret: await sharedSecret(database, ATTEMPT_NAMES_SECRET), onWriteError });

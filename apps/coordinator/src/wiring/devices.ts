@@ -1,4 +1,4 @@
-/** Connects device management to the provider registry: evidence of registered providers, its changes, and enrolment requests. */
+/** Connects device management to the provider registry: evidence of connected providers and enrolment requests. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
@@ -20,23 +20,23 @@ import type { StartContext } from './start-context.js';
 
 export interface ManagedDevices {
   readonly management: DeviceManagement;
-  /** Trust anchor of managed-device certificate chains. */
+  /** Trust anchor of device certificate chains. */
   readonly anchor: TrustAnchor;
-  /** Answers providers that request an enrolment profile. */
+  /** Handles a provider's request to enrol in device management. */
   readonly enrol: EnrolmentService;
   readonly onProviderEvent: (event: ProviderEvent) => void;
-  /** Sends later changes of evidence to the sessions of this registry. */
+  /** Passes later changes of evidence to the sessions of this registry. */
   notifyProviders(providers: ProviderRegistry): void;
 }
 
 interface DevicesDeps {
   readonly database: Database;
   readonly metrics: Metrics;
-  /** Address of the HTTP server; empty before the server listens. */
+  /** URL of the HTTP server; empty until the server listens. */
   readonly address: () => string;
 }
 
-/** Throws StartupError for an unusable simulated authority or signing certificate. */
+/** Throws StartupError if the simulated authority or the signing certificate cannot be used. */
 export function openDevices(context: StartContext, { database, metrics, address }: DevicesDeps): ManagedDevices {
   const { config, options, now, log, changeHints } = context;
   const { deviceRules: rules, deviceIntervalMs: tickMs } = options;
@@ -71,13 +71,13 @@ export function openDevices(context: StartContext, { database, metrics, address 
     management,
     anchor,
     enrol: enrolmentHandler(management),
-    onProviderEvent: providerFollower(management),
+    onProviderEvent: evidenceLoader(management),
     notifyProviders: (providers) =>
       evidence.onChange((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), evidence.forKey(key))),
   };
 }
 
-/** Interval of the removal of old digests, in milliseconds. */
+/** Interval at which old digests are deleted, in milliseconds. */
 const PRUNE_DIGESTS_MS = 600_000;
 
 function openDigests({ onWriteError, disposal }: StartContext, database: Database): WebhookDigestRepository {
@@ -94,16 +94,16 @@ function openDigests({ onWriteError, disposal }: StartContext, database: Databas
   return digests;
 }
 
-/** Returns a listener that loads evidence of registered providers. */
-function providerFollower({ evidence }: DeviceManagement): (event: ProviderEvent) => void {
-  // A session refused at the last step leaves without having joined.
+/** Returns a listener that loads the device evidence of providers that register. */
+function evidenceLoader({ evidence }: DeviceManagement): (event: ProviderEvent) => void {
+  // Sessions that have joined. A session refused in its last step leaves without having joined.
   const followed = new Set<string>();
   return (event) => {
     if (event.type === 'joined') {
       const { publicKeySha256 } = event.provider.registration.identity;
       followed.add(event.provider.sessionId);
       void evidence.watch(publicKeySha256);
-      // The device may have changed while disconnected.
+      // The device may have changed while it was disconnected.
       evidence.markContradicted(publicKeySha256);
     }
     if (event.type === 'left' && followed.delete(event.sessionId) && event.provider !== null) {
@@ -112,7 +112,7 @@ function providerFollower({ evidence }: DeviceManagement): (event: ProviderEvent
   };
 }
 
-/** The signer of enrolment profiles, if the operator configured a certificate. */
+/** Signer of enrolment profiles, if the operator configured a certificate. */
 function signerFor(settings: DeviceManagementSettings | null, metrics: Metrics, now: () => number): { readonly sign?: ProfileSigner } {
   if (settings?.signing == null) return {};
   const { certificateFile, keyFile } = settings.signing;
@@ -134,7 +134,7 @@ function enrolmentHandler(devices: DeviceManagement): EnrolmentService {
   };
 }
 
-/** Trust anchor of device certificate chains: Apple's anchor, or the anchor of a simulated authority. */
+/** Trust anchor of device certificate chains: Apple's, or that of a simulated authority. */
 function deviceAnchor(path: string | null): TrustAnchor {
   if (path === null) return APPLE_TRUST_ANCHOR;
   try {

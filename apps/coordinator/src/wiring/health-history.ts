@@ -1,4 +1,4 @@
-/** `openHealthHistory`: records health figures of this coordinator until shutdown, and opens the repository for charts. */
+/** `openHealthHistory` records health figures of this coordinator until shutdown, and returns the repository for the charts. */
 import { hostname } from 'node:os';
 import { HealthHistoryRepository } from '../database/health-history-repository.js';
 import type { Database } from '../database/tables.js';
@@ -28,7 +28,7 @@ export function openHealthHistory(
   const history = new HealthHistoryRepository(database, (stored, added) =>
     JSON.stringify(mergeFigures(JSON.parse(stored) as HealthFigures, JSON.parse(added) as HealthFigures)),
   );
-  // Only coordinators of a cluster have an id.
+  // Only coordinators of a cluster have a configured id.
   const coordinator = config.cluster?.id ?? `${hostname()}:${config.port}`;
   const recorder = new HealthRecorder({
     counts: new JobCounts(metrics.registry),

@@ -1,4 +1,4 @@
-/** Opens the HTTP server without routes: body and rate limits, audit log, console files, response drain. */
+/** Opens the HTTP server without routes: limits of bodies and rates, API key authentication, audit log, and console files. */
 import type { FastifyInstance } from 'fastify';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -16,14 +16,14 @@ import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
 import type { StartContext } from './start-context.js';
 
-/** Connections waiting to be accepted: thousands of clients reconnect at once after a pause. The system may allow fewer. */
+/** Maximum connections waiting to be accepted. Thousands of clients may reconnect at once. The operating system may lower it. */
 const BACKLOG = 4096;
 
 export interface HttpServices {
   readonly server: FastifyInstance;
-  /** Responses on their way to clients. */
+  /** Tracks responses that clients are still reading. */
   readonly responses: ResponseDrain;
-  /** Null without a built console. */
+  /** Null if no console was built. */
   readonly consoleFiles: ConsoleFiles | null;
 }
 
@@ -69,10 +69,10 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
   return { server, responses, consoleFiles };
 }
 
-/** Returns the address, `http://host:port`. Throws StartupError where the port cannot be used. */
+/** Returns the URL, `http://host:port`. Throws StartupError if the port cannot be used. */
 export async function listen({ config, disposal }: StartContext, server: FastifyInstance): Promise<string> {
   const { host, port } = config;
-  // Registered last: a failed start closes the server before the resources of its requests.
+  // Registered last, so that after a failed start the server closes before the resources of its requests.
   disposal.defer(() => server.close());
   try {
     return await server.listen({ host, port, backlog: BACKLOG });

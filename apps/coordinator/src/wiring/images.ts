@@ -1,4 +1,4 @@
-/** Opens the image store and the receipts repository. Receipts with image URLs are written only after the URLs expire. */
+/** Opens the image store and the repository of receipts. Receipts with image URLs are written to it only after the URLs have expired. */
 import { join } from 'node:path';
 import { ReceiptRepository } from '../database/providers/receipt-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
@@ -8,7 +8,7 @@ import { ImageStore } from '../images/image-store.js';
 import { errorFacts } from '../log.js';
 import type { StartContext } from './start-context.js';
 
-/** Name of the HMAC key of image tokens in the database; another name would invalidate the URLs in use. */
+/** Name of the HMAC key for image tokens in the database. Another name would invalidate URLs in use. */
 const IMAGE_TOKEN_SECRET = 'image-address';
 
 export interface ImageServices {

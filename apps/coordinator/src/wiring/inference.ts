@@ -1,4 +1,4 @@
-/** Opens the execution of jobs: the request queue, the queue for image providers, the encapsulation pool and the job runner. */
+/** Opens the services that run jobs: the request queue, the queue for image providers, the encapsulation pool and the job runner. */
 import type { TrustLevel } from '@inference/protocol';
 import { EncapsulationPool } from '../inference/attempt/sealing/encapsulation-pool.js';
 import { JobRunner } from '../inference/job-runner.js';

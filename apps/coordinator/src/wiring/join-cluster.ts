@@ -1,4 +1,4 @@
-/** `joinCluster`: connects to NATS and constructs the additional services of a coordinator in a cluster. */
+/** `joinCluster` connects to NATS, and creates the additional services of a coordinator in a cluster. */
 import { accessSync, constants } from 'node:fs';
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
@@ -32,16 +32,16 @@ import { WaitGroup } from '../wait-group.js';
 import type { ClusterDeps, ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for a peer to send all of its models. */
+/** Maximum time for a peer to send all its models, in milliseconds. */
 const MODELS_TIMEOUT_MS = 3000;
-/** Maximum time for the home of a rate limit's key to grant permits. */
+/** Maximum time for another coordinator to grant permits of a rate limit, in milliseconds. */
 const PERMITS_TIMEOUT_MS = 500;
-/** Time after a reconnect to NATS within which the heartbeats of all peers arrive. */
+/** Time after a reconnect to NATS within which all peers send a heartbeat, in milliseconds. */
 const HEARTBEATS_ARRIVAL_MS = 2500;
-/** Time for a goodbye to reach the peers before the connection is closed. */
+/** Time for the last message to reach the peers before the connection is closed, in milliseconds. */
 const GOODBYE_MS = 250;
 
-/** Connects to NATS and starts the cluster services. At shutdown, `context.disposal` says goodbye to the peers and disconnects. */
+/** Connects to NATS and starts the cluster services. At shutdown, `context.disposal` announces the departure and disconnects. */
 export async function joinCluster(context: StartContext, settings: ClusterSettings, deps: ClusterDeps): Promise<ClusterServices> {
   const { log, now, changeHints, disposal } = context;
   const { providers } = deps.providers;
@@ -90,7 +90,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   };
 }
 
-/** Connection of this coordinator (`self`) to the cluster. */
+/** This coordinator's connection to the cluster. `self`: its id. */
 interface Connection {
   readonly self: string;
   readonly transport: NatsTransport;
@@ -149,7 +149,7 @@ function peersOf(membership: Membership, links: PeerLinks): Peers {
   return { find, live: () => membership.peers.flatMap(({ id }) => find(id) ?? []) };
 }
 
-/** Services that place requests at peers, and peers' requests at this coordinator. */
+/** Services that place local requests at peers, and requests of peers at this coordinator. */
 interface PlacementServices {
   readonly prefixes: PrefixHints;
   readonly placements: ClusterPlacements;
@@ -186,7 +186,7 @@ function createPlacement(
   };
 }
 
-/** Publishes cached prefixes and changed models of local providers. Returns the function that stops. */
+/** Publishes cached prompt prefixes and changed models of local providers. Returns a function that stops this. */
 function publishChanges(providers: ProviderRegistry, prefixes: PrefixHints, membership: Membership): () => void {
   const stopPrefixes = providers.placement.onPrefixesCached((chain) => prefixes.answered(chain));
   const stopModels = providers.models.onCapacity(() => membership.modelsChanged());
@@ -196,7 +196,7 @@ function publishChanges(providers: ProviderRegistry, prefixes: PrefixHints, memb
   };
 }
 
-/** Leaves the cluster, and waits until the goodbye has reached the peers. */
+/** Leaves the cluster, and waits until its last message has reached the peers. */
 async function sayGoodbye(membership: Membership): Promise<void> {
   const hasPeers = membership.peers.length > 0;
   membership.close();
@@ -216,9 +216,9 @@ function openTransport(settings: ClusterSettings, log: Log): NatsTransport {
 interface MembershipEventDeps {
   readonly links: PeerLinks;
   readonly transport: NatsTransport;
-  /** Divides the limits of the network among the live coordinators. */
+  /** Divides the network's limits among the live coordinators. */
   readonly updatePermits: () => void;
-  /** Placement services, which are constructed after the membership. */
+  /** Placement services, which are created after the membership. */
   readonly placement: () => PlacementServices;
 }
 
@@ -235,7 +235,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
     left: (id) => {
       links.remove(id);
       placement().moved.peerLeft(id);
-      // Peers still serve if only this coordinator lost its connection. Meanwhile, this coordinator admits only its share of each limit.
+      // If only this coordinator lost its connection, the peers still serve requests. Until then it admits only its share of each limit.
       if (transport.isConnected) updatePermits();
       log.info({ peer: id }, 'coordinator left');
     },
@@ -252,7 +252,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
   };
 }
 
-/** Rules for verifying peers' providers, equal to the rules for local providers. */
+/** Rules for verifying the providers of peers. The same as for local providers. */
 function descriptionRules({ config, now }: StartContext, { providers: { devices } }: ClusterDeps): DescriptionRules {
   return {
     allowSimulatedEnclave: config.allowSimulatedEnclave,
@@ -283,7 +283,7 @@ function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membersh
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
 }
 
-/** Serves streams of peers by kind. Returns the group of open streams, including jobs of peers' clients. */
+/** Serves streams of peers, by kind. Returns the group of open streams, which include jobs of the peers' clients. */
 function serveStreams(
   links: PeerLinks,
   log: Log,
@@ -306,11 +306,11 @@ function serveStreams(
 
 interface ReconnectListeners {
   readonly onConnected: () => void;
-  /** Called some time after a reconnect, when the heartbeats of all peers have arrived. */
+  /** Called some time after a reconnect, when all peers have sent a heartbeat. */
   readonly onHeartbeats: () => void;
 }
 
-/** Calls back after each reconnect to NATS. Returns a cancel function. */
+/** Reports each reconnect to NATS. Returns a function that stops this. */
 function watchReconnects(transport: NatsTransport, { onConnected, onHeartbeats }: ReconnectListeners): () => void {
   let timer: NodeJS.Timeout | undefined;
   const stop = transport.onState((isConnected) => {
@@ -325,7 +325,7 @@ function watchReconnects(transport: NatsTransport, { onConnected, onHeartbeats }
   };
 }
 
-/** Checks the file now, because the NATS client reads the file only when connecting. Throws StartupError. */
+/** Checks that the file can be read, because the NATS client reads it only when connecting. Throws StartupError. */
 function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<NatsTransportOptions, 'tls'> {
   if (caFile === null) return {};
   try {
@@ -336,7 +336,7 @@ function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<Nats
   return { tls: { caFile } };
 }
 
-/** Adapts a link for placements, views and images. */
+/** Adapts a link to the interface that placements, views and images use. */
 function peerOver(link: PeerLink): Peer {
   return {
     id: link.peer,
@@ -353,7 +353,7 @@ function clockAlarm(log: Log, now: () => number): (peerId: string, ms: number) =
   };
 }
 
-/** Returns a function that logs a peer with unreadable heartbeats, at most once a minute per peer. */
+/** Returns a function that logs a refused peer, at most once a minute per peer. */
 function refusalAlarm(log: Log, now: () => number): (peerId: string, refusal: RefusedHeartbeat) => void {
   const isDue = oncePerMinute(now);
   return (peerId, { kind: reason, ...facts }) => {

@@ -1,4 +1,4 @@
-/** `openModelAvailability`: checks every minute which models the network serves. In a cluster, one coordinator runs each check. */
+/** `openModelAvailability` records every minute which models the network serves. In a cluster, one coordinator does this. */
 import { ModelOfferSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { ModelAvailabilityRepository } from '../database/model-availability-repository.js';

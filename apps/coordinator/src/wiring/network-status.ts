@@ -1,4 +1,4 @@
-/** Opens the status page: reports of running components, incidents, and the board that combines both. */
+/** Opens the status page: reports of running components, incidents, and the service that combines both. */
 import type { PaymentHealth } from '../billing/payments/payment-health.js';
 import { ComponentAvailabilityRepository } from '../database/component-availability-repository.js';
 import { IncidentRepository } from '../database/incident-repository.js';
@@ -29,12 +29,12 @@ export function openNetworkStatus(
 interface ReportDeps {
   readonly database: Database;
   readonly hasConsole: boolean;
-  /** Whether accounts can deposit. */
+  /** Whether accounts can make deposits. */
   readonly hasPayments: boolean;
   readonly paymentHealth: PaymentHealth;
 }
 
-/** Reports the components of this coordinator, now and periodically until shutdown. Call once the server listens. */
+/** Reports the components of this coordinator, now and periodically until shutdown. Call after the server listens. */
 export async function reportComponents(context: StartContext, deps: ReportDeps): Promise<void> {
   const { now, options, onWriteError, isDraining, disposal } = context;
   const { database, hasConsole, hasPayments, paymentHealth } = deps;

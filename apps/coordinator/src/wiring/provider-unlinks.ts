@@ -1,4 +1,8 @@
-/** `followUnlinks` notifies connected providers of unlinks at other coordinators, within seconds. Only the database decides. */
+/**
+ * `followUnlinks` tells connected providers within seconds that another coordinator unlinked them from their account.
+ *
+ * Notifications only trigger a check. The database decides.
+ */
 
 import { isUnclaimed } from '../database/ledger/unclaimed-accounts.js';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
@@ -20,7 +24,7 @@ export function followUnlinks(
     const owned = [...providers.owned()].filter(({ providerId }) => isSuspected(providerId));
     if (owned.length === 0) return;
     const owners = await machines.ownersOf(owned.map(({ providerId }) => providerId));
-    // A provider may have been linked again while the database was read.
+    // The provider may have been linked again during the read.
     const ownersNow = new Map([...providers.owned()].map(({ providerId, accountId }) => [providerId, accountId]));
     for (const { providerId, accountId } of owned) {
       const owner = owners.get(providerId);

@@ -1,4 +1,4 @@
-/** Opens the provider registry with device management, and connects both to the log, the metrics and the repositories. */
+/** Opens the provider registry with device management, and connects both to log, metrics and repositories. */
 import type { Server } from 'node:http';
 import { ProviderLinks } from '../accounts/provider-links.js';
 import type { LastFacts, LastSeenRepository } from '../database/providers/last-seen-repository.js';
@@ -24,10 +24,10 @@ export interface ProviderServices {
   readonly providers: ProviderRegistry;
   readonly devices: ManagedDevices;
   readonly providerLinks: ProviderLinks;
-  /** Models without a provider at the moment, but expected to return. */
+  /** Models that currently have no provider, but are expected to return. */
   readonly expectedModels: RecentlySeenModels;
   readonly endedSessions: EndedSessions;
-  /** Requests of each provider since the last check of rollouts. */
+  /** Attempts and failures of each provider since the last rollout check. */
   readonly outcomes: JobOutcomes;
   /** Called after a provider has registered. Set by the cluster. */
   onJoined: (provider: ProviderSnapshot) => void;
@@ -37,7 +37,7 @@ interface ProviderDeps {
   readonly database: Database;
   readonly repositories: Repositories;
   readonly metrics: Metrics;
-  /** Address of the HTTP server; empty before the server listens. */
+  /** URL of the HTTP server; empty until the server listens. */
   readonly address: () => string;
 }
 
@@ -93,7 +93,7 @@ export function openProviders(context: StartContext, { database, repositories, m
   return services;
 }
 
-/** Accepts WebSocket connections of providers on this HTTP server. */
+/** Accepts WebSockets of providers on this HTTP server. */
 export function acceptProviders({ config, disposal }: StartContext, providers: ProviderRegistry, server: Server): void {
   const closeProviderServer = openProviderServer(server, providers, config.trustedProxies);
   disposal.defer(closeProviderServer);
@@ -131,11 +131,11 @@ function logProviderEvent(log: Log, event: ProviderEvent): void {
   }
 }
 
-/** Notifies other coordinators of a new or lifted restriction, once the restriction is in the database. Never rejects. */
+/** Notifies other coordinators of a new or ended restriction, once it is in the database. Never rejects. */
 async function publishReputation({ changeHints }: StartContext, reputations: ReputationRepository, event: ProviderEvent): Promise<void> {
   if (event.type !== 'quarantined' && event.type !== 'cooling_down' && event.type !== 'reinstated') return;
   if (!changeHints.isShared) return;
-  // A write in progress may have begun before the change.
+  // Two flushes, because a write in progress may have started before the change.
   await reputations.flush();
   await reputations.flush();
   changeHints.publish('reputation', event.providerId);

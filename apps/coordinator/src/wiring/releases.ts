@@ -1,4 +1,4 @@
-/** Opens the file of agent releases, and the rollouts that offer versions to machines. */
+/** Opens the file of agent releases, and the rollouts that offer their versions to machines. */
 import { randomUUID } from 'node:crypto';
 import { RolloutRepository } from '../database/rollout-repository.js';
 import type { Database } from '../database/tables.js';
@@ -14,9 +14,9 @@ import type { StartContext } from './start-context.js';
 export interface ReleaseServices {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
-  /** Records this coordinator's machines, and decides. Also runs every minute, once in the network. */
+  /** Records this coordinator's machines, and decides about rollouts. Also runs every minute, then at one coordinator only. */
   readonly checkRollouts: () => Promise<void>;
-  /** Versions of the release file. */
+  /** Versions in the release file. */
   readonly published: () => Promise<readonly string[]>;
 }
 
@@ -49,7 +49,7 @@ export async function openReleases(
     ...refresh,
   });
   disposal.defer(() => rollouts.close());
-  // Versions published before this start are not new.
+  // Versions that were published before this start are not new.
   await rollouts.begin(await published());
   changeHints.on('rollouts', () => rollouts.changedElsewhere());
   const coordinatorId = config.cluster?.id ?? randomUUID();

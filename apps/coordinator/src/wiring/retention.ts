@@ -1,4 +1,4 @@
-/** `startRetention`: runs `applyRetention` hourly, at one coordinator of the database at a time. */
+/** `startRetention` deletes data beyond its retention period every hour, at one coordinator of the database at a time. */
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import { applyRetention } from '../database/privacy/retention.js';
 import type { Database } from '../database/tables.js';
@@ -6,7 +6,7 @@ import type { StartContext } from './start-context.js';
 
 const INTERVAL_MS = 3_600_000;
 
-/** The first run starts at once. A shutdown aborts a run; its finished statements stay. */
+/** The first run starts at once. A shutdown aborts a run; its completed statements remain. */
 export function startRetention({ config, log, now, onWriteError, disposal }: StartContext, database: Database): void {
   const shutdown = new AbortController();
   let running: Promise<void> | null = null;

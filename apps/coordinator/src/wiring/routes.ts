@@ -1,4 +1,4 @@
-/** `registerRoutes`: registers every folder of routes, with the services for its handlers. */
+/** `registerRoutes` registers each folder of routes as a Fastify plugin, with the services that its handlers need. */
 import type { ConsoleSettings } from '@inference/formats';
 import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';
@@ -40,7 +40,7 @@ import type { ReleaseServices } from './releases.js';
 import type { StartContext } from './start-context.js';
 import type { Telemetry } from './telemetry.js';
 
-/** Maximum response time of a ready database. */
+/** Maximum response time of a ready database, in milliseconds. */
 const READY_TIMEOUT_MS = 2000;
 
 interface RoutesDeps {
@@ -60,7 +60,7 @@ interface RoutesDeps {
   readonly agentReleases: ReleaseServices;
 }
 
-/** Registers all routes, each folder of routes as one plugin. Called once by `app.ts`, after the services are created. */
+/** Called once by `app.ts`, after all services are created. */
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
   const { server, consoleFiles } = deps.http;
   const { devices } = deps.providers;
@@ -84,7 +84,7 @@ function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) 
   const { accounts, database } = deps;
   const { receipts } = deps.images;
   const { failedRequests, lastSeen, attempts } = deps.repositories;
-  /** Export of an account's data, after queued rows are written. */
+  /** Export of an account's data. First writes queued rows. */
   const exportOf = async function* (accountId: string): AsyncGenerator<string> {
     await Promise.all([receipts.flush(), failedRequests.flush(), lastSeen.flush()]);
     yield* exportAccount(database, accountId, now());
@@ -219,7 +219,7 @@ function systemRouteDeps(
   };
 }
 
-/** Sources of the admin API's health report. */
+/** Sources of the health report in the admin API. */
 function healthSources(
   { config, now, onWriteError: onFailure, isDraining }: StartContext,
   { database, http: { server }, telemetry: { metrics }, repositories, providers, inference }: RoutesDeps,
@@ -251,7 +251,7 @@ function healthSources(
   };
 }
 
-/** Settings for console pages before sign-in. */
+/** Settings that console pages need before sign-in. */
 function consoleSettings({ development, console }: Config, { payments, hasMailer }: AccountServices): ConsoleSettings {
   const hasProcessor = payments.processor !== null;
   return {

@@ -1,4 +1,4 @@
-/** Ends a coordinator: first the running jobs, then connections, then every resource in reverse order of its opening. */
+/** Shuts a coordinator down: first ends running jobs, then closes connections, then all resources in reverse order of their opening. */
 import type { FastifyInstance } from 'fastify';
 import type { Billing } from '../inference/settlement/billing.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
@@ -20,7 +20,7 @@ interface ShutdownDeps {
 /** Time for load balancers to send new requests to other coordinators, in milliseconds. */
 const HANDOVER_MS = 5000;
 
-/** Closes a coordinator that listens. `abort` ends the grace period early. */
+/** Shuts down a listening coordinator. `abort` ends the grace period early. */
 export async function shutDown(context: StartContext, deps: ShutdownDeps, graceMs: number, abort?: AbortSignal): Promise<void> {
   const { server, responses, providers, billing } = deps;
   const { runner, requestQueue, imageSupply, cluster } = deps.inference;
@@ -28,19 +28,19 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   context.draining.abort();
   cluster.announceDrain();
   providers.drain(() => runner.drainDemands());
-  // Until load balancers have noticed, other coordinators' providers serve new requests.
+  // Until load balancers have noticed, new requests are still accepted, and placed on providers of other coordinators.
   const hasPeers = cluster.peerCount() > 0;
   if (hasPeers) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
   context.refusing.abort();
   if (hasPeers) {
-    // The next request of a client would be refused on an open connection, but may reach another coordinator on a new connection.
+    // On an open connection, the client's next request would be refused. On a new one, it may reach another coordinator.
     responses.endConnections();
-    // Node.js also counts connections with unread responses as idle.
+    // Node.js also considers connections idle whose responses the client has not read yet.
     void responses.whenDrained().then(() => server.server.closeIdleConnections());
   }
   requestQueue.drain();
   imageSupply.close();
-  // A job ends with a complete response; the client may still be reading.
+  // A job ends with its complete response, which the client may still be reading.
   const allDelivered = Promise.all([runner.whenIdle().then(() => responses.whenDrained()), cluster.whenPeersServed()]);
   await Promise.race([allDelivered, pause(Math.max(0, deadline - performance.now()), abort)]);
   const closed = server.close();

@@ -1,4 +1,4 @@
-/** `StartContext`: common values of the wiring functions, with the stack that closes resources. */
+/** `StartContext`: values that all wiring functions share, and the stack of resources to close at shutdown. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { ChangeHints } from '../database/change-hints.js';
@@ -13,19 +13,19 @@ export interface StartContext {
   readonly now: () => number;
   readonly random: () => number;
   readonly jobTimings: JobTimings;
-  /** Folder for the files of this coordinator. */
+  /** Directory for the files of this coordinator. */
   readonly directory: string;
   readonly disposal: DisposalStack;
-  /** Hints about changed rows, to and from other coordinators. */
+  /** Notifications about changed rows, to and from other coordinators. */
   readonly changeHints: ChangeHints;
-  /** Logs a failed database write outside any request. */
+  /** Logs a failed database write that no request waits for. */
   readonly onWriteError: (error: unknown) => void;
   /** Aborted when the shutdown begins. */
   readonly draining: AbortController;
   readonly isDraining: () => boolean;
-  /** Aborted when new requests are refused: at the shutdown, or after their handover to other coordinators. */
+  /** Aborted when new requests are refused: at the shutdown, or in a cluster after load balancers had time to notice. */
   readonly refusing: AbortController;
-  /** Options of repositories whose rows are reread; overridden by tests. */
+  /** Interval at which repositories reread their rows. Only tests set it. */
   readonly refresh: { readonly refreshMs?: number };
 }
 
@@ -55,12 +55,12 @@ export function createStartContext(options: AppOptions): StartContext {
 class DisposalStack {
   readonly #closers: (() => unknown)[] = [];
 
-  /** Registers a function to run before earlier registrations. */
+  /** Registers a function that runs before all earlier ones. */
   defer(close: () => unknown): void {
     this.#closers.push(close);
   }
 
-  /** Stops at the first function that rejects, and rejects with the same error. */
+  /** Stops at the first function that rejects, and rejects with its error. */
   async close(): Promise<void> {
     for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close();
   }

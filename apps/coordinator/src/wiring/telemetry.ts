@@ -1,4 +1,4 @@
-/** Opens traces and metrics. Each capability adds its own gauges to the returned metrics. */
+/** Opens tracing and metrics. Other wiring functions add their own gauges to the returned metrics. */
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import type { Tracer } from '../inference/job-observer.js';
@@ -8,7 +8,7 @@ import { type MetricsServer, startMetricsServer } from '../telemetry/metrics-ser
 import { openTracing } from '../telemetry/tracing.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for the last spans to be sent, in milliseconds. */
+/** Maximum time for sending the last spans, in milliseconds. */
 const TRACE_FLUSH_MS = 750;
 
 export interface Telemetry {
@@ -22,7 +22,7 @@ export async function openTelemetry({ config, log, now, disposal }: StartContext
   return { metrics: new Metrics(now), tracer: tracing.tracer };
 }
 
-/** Starts the metrics server if the configuration names an address. Returns its port, or null. */
+/** Starts the metrics server if the configuration contains its address. Returns the port, or null. */
 export async function serveMetrics({ config, disposal }: StartContext, metrics: Metrics): Promise<number | null> {
   if (config.metrics === null) return null;
   const server = await listen(metrics, config.metrics);

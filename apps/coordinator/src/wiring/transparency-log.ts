@@ -1,4 +1,4 @@
-/** Opens the transparency log, renews the cosignatures of its checkpoint, and appends the network's providers, quarantines and releases. */
+/** Opens the transparency log, publishes it regularly, and appends the network's providers, quarantines and releases. */
 import { type LogEntry, providerLogEntry } from '@inference/protocol';
 import { sha256 } from '@inference/protocol/crypto';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
@@ -32,7 +32,7 @@ export async function openTransparencyLog(
     },
   });
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be published');
-  // A coordinator that ended between append and publication left a leaf unpublished.
+  // If a coordinator stopped between append and publication, a leaf is still unpublished.
   const first = transparencyLog.refresh().catch(onError);
   disposal.defer(() => first);
   disposal.defer(
@@ -48,7 +48,7 @@ interface RecordedNetwork {
   readonly releases: AgentReleaseFile;
 }
 
-/** Appends connected providers, quarantines and releases to the log every five minutes, and quarantines at once. */
+/** Appends connected providers, quarantines and releases every five minutes, and changed quarantines at once. */
 export function recordNetwork({ disposal, log }: StartContext, network: RecordedNetwork): void {
   const { transparencyLog, quarantines } = network;
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be written');
@@ -59,7 +59,7 @@ export function recordNetwork({ disposal, log }: StartContext, network: Recorded
     return running;
   };
   const recording = new PeriodicRefresh({ read, everyMs: REFRESH_MS, onError });
-  // Silent witnesses must not delay the start.
+  // Not awaited, because slow witnesses must not delay the start.
   const beginning = recording.begin();
   disposal.defer(async () => {
     await beginning;

@@ -1,4 +1,4 @@
-/** Cost of each way for a job to end: delivered and signed usage, once; otherwise nothing. */
+/** Cost of each way in which a job can end: delivered and signed usage is charged once, anything else costs nothing. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
@@ -13,7 +13,7 @@ afterEach(() => harness.close());
 const price = (promptTokens: number, completionTokens: number): number =>
   costOf(harness.app.prices.current(MODEL), { promptTokens, completionTokens });
 
-/** Runs `work` and returns what the developer's account paid. Nothing may stay reserved. */
+/** Runs `work` and returns what the developer's account paid. No reservation may remain. */
 async function paidFor(work: () => Promise<unknown>): Promise<number> {
   const before = await harness.money();
   await work();
@@ -192,7 +192,7 @@ describe('before a job runs', () => {
     }
     expect(provider.begunCount).toBe(0);
     expect(await harness.money(accountId)).toEqual({ balance: 50, reserved: 0 });
-    // Same request with a limit that the balance covers.
+    // The same request with a `max_tokens` that the balance covers.
     expect(
       (await harness.post('/v1/chat/completions', { ...BODIES['/v1/chat/completions'], max_tokens: 20 }, { 'x-api-key': apiKey })).status,
     ).toBe(200);

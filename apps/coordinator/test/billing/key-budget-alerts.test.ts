@@ -1,4 +1,4 @@
-/** E-mails about budgets of API keys, and budgets of keys through the console API, with image and sealed requests. */
+/** E-mails about budgets of API keys. Also budgets in the console API, and with image and sealed requests. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Mail } from '../../src/accounts/mailer.js';
 import { sendKeyBudgetAlerts } from '../../src/billing/key-budget-alerts.js';
@@ -105,7 +105,7 @@ describeDatabases('key-budget alerts', (fresh) => {
     expect(await run()).toEqual([]);
     await spend(key, 9_900_000);
     expect(await run()).toMatchObject([{ kind: 'key_budget_used_up', spent: '9.90', resetsAt: '2026-11-30' }]);
-    // A new budget has its own e-mails, and earlier refusals do not count for it.
+    // A new budget has its own e-mails. Requests that the earlier budget refused do not count for it.
     now += 1;
     await database
       .updateTable('api_keys')

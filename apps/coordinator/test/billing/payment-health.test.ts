@@ -1,4 +1,4 @@
-/** Which failed calls to the payment processor count as its outage. */
+/** Which failed calls to the payment processor are treated as an outage. */
 import { expect, it } from 'vitest';
 import { PaymentHealth } from '../../src/billing/payments/payment-health.js';
 import { ForgedEvent, type PaymentProcessor, TransferRefused } from '../../src/billing/payments/payment-processor.js';

@@ -1,4 +1,4 @@
-/** An account that pays its own provider can withdraw nothing, and pending earnings are visible wherever a balance is shown. */
+/** An account that pays its own provider can withdraw nothing. Pending earnings are visible wherever a balance is shown. */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema, ConsoleBalanceSchema } from '@inference/formats';
 import { type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -139,7 +139,7 @@ describeDatabases('self-dealing', (fresh) => {
         payer_share_percent: 100,
       },
     ]);
-    // By default a dollar at least.
+    // By default, only owners with at least a dollar are listed.
     expect((await concentration('')).data).toEqual([]);
     for (const query of ['days=0', 'days=100', 'min_share_percent=0', 'min_share_percent=101', 'limit=201', 'min_micro_usd=-1']) {
       const answer = await harness.get(`/admin/v1/earnings/concentration?${query}`, harness.adminKey);

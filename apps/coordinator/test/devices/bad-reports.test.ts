@@ -1,4 +1,4 @@
-/** Input of strangers and misbehaving Macs, each with its expected code. */
+/** Input from strangers and misbehaving Macs, each with the expected code. */
 import { type Misbehaviour, reportEvent, type SentEvent, sendEvent, sendRaw } from '@inference/device-simulation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACME_WEBHOOK_PATH, WEBHOOK_PATH } from '../../src/routes/devices/devices.js';
@@ -18,7 +18,7 @@ describe('forged, replayed and misplaced reports', () => {
   });
   afterAll(() => network.close());
 
-  /** A managed Mac that has been queried and has answered. */
+  /** A managed Mac that has answered its first queries. */
   async function settled(misbehaviours: readonly Misbehaviour[] = []) {
     const enrolled = await network.enrolled({ mac: { misbehaviours } });
     await until(() => network.device(enrolled.provider).commands.filter((command) => command.outcome !== null).length === 2);
@@ -145,14 +145,14 @@ describe('forged, replayed and misplaced reports', () => {
 
   it("do not count for a Mac with another Mac's certificate", async () => {
     const mine = await settled();
-    // The same answer with the chain of a Mac with another serial number.
+    // The same answer with the certificate chain of a Mac with another serial number.
     const other = network.management.addMac();
     const chain = other.attest(new Uint8Array(32));
     expect(chain).toHaveLength(2);
     expect(network.device(mine.provider).evidence.information?.serialNumber).toBe(mine.mac.identity.serialNumber);
     const stranger = await network.enrolled({ identity: {}, serial: mine.mac.identity.serialNumber });
     await until(() => network.device(stranger.provider).evidence.chain !== null);
-    // A provider that claims another Mac's serial number: the evidence shows the real one, and the claim grants nothing.
+    // A provider claims another Mac's serial number: the evidence shows the real one, and the claim has no effect.
     expect(network.device(stranger.provider).evidence.information?.serialNumber).toBe(stranger.mac.identity.serialNumber);
     expect(network.device(stranger.provider).evidence.information?.serialNumber).not.toBe(mine.mac.identity.serialNumber);
     expect(network.device(mine.provider).evidence.enrolledAt).not.toBeNull();
@@ -219,7 +219,7 @@ describe('forged, replayed and misplaced reports', () => {
       });
       expect([response.status, (await errorOf(response)).code]).toEqual([413, 'body_too_large']);
     }
-    // Of a hundred megabytes, only the first packets are ever taken.
+    // Only the first packets of a hundred megabytes are read.
     let sent = 0;
     const endless = new ReadableStream({
       pull: (controller) => {

@@ -16,7 +16,7 @@ function needs(change: Partial<DeviceNeeds>): DeviceNeeds {
 
 const at = (change: Partial<DeviceNeeds>, now: number) => decide(needs(change), now, SCHEDULE_RULES);
 
-/** First moment at which a paused device is queried again, and the reason of the pause. */
+/** When a paused device is queried again, and the reason of the pause. */
 function nextAsk(change: Partial<DeviceNeeds>, now: number): { readonly after: number; readonly reason: string } {
   const decision = at(change, now);
   if (decision.act === 'send') return { after: 0, reason: 'none' };
@@ -54,7 +54,7 @@ describe('the command policy', () => {
     const history = [past('taken', T0)];
     expect(at({ history, contradictedSince: T0 + 60_000 }, T0 + 60_000)).toEqual({ act: 'send', reason: 'doubted' });
     expect(at({ history, contradictedSince: T0 + 1 }, T0 + 5000)).toMatchObject({ act: 'wait', reason: 'just_asked', until: T0 + 60_000 });
-    // The answer is newer than the doubt, which is thereby resolved.
+    // The answer is newer than the contradiction, which is therefore resolved.
     expect(at({ history, contradictedSince: T0 - 1 }, T0 + 60_000)).toMatchObject({ act: 'wait', reason: 'fresh' });
   });
 
@@ -76,7 +76,7 @@ describe('the command policy', () => {
     const next = nextAsk({ kind: 'device_information', history }, T0 + 1000);
     expect(next.reason).toBe('stale_attestation');
     expect(next.after >= 12 * HOUR && next.after <= 1.2 * 12 * HOUR).toBe(true);
-    // Independent of the count: after a week the cause has passed.
+    // Cached attestations are no failures that add up: after a week the device issues a new one.
     const often = Array.from({ length: 14 }, (_, i) => past('stale_attestation', T0 - i * 12 * HOUR));
     expect(nextAsk({ kind: 'device_information', history: often }, T0 + 1000).reason).toBe('stale_attestation');
   });
@@ -95,7 +95,7 @@ describe('the command policy', () => {
     const next = nextAsk({ history }, T0 + 1000);
     expect(next.reason).toBe('given_up');
     expect(next.after).toBeGreaterThanOrEqual(DAY);
-    // One success resets the failures.
+    // A success resets the number of failures.
     expect(at({ history: [past('taken', T0), ...history] }, T0 + 1000)).toMatchObject({ act: 'wait', reason: 'fresh' });
   });
 

@@ -1,4 +1,4 @@
-/** Evidence end to end: a provider enrols its Mac, the Mac is queried, and its answers are stored and verified. */
+/** Device evidence end to end: a provider enrols its Mac, the Mac is queried, and its answers are stored and verified. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deviceNonce } from '../../src/providers/verification/chain/freshness.js';
 import { until } from '../support/harness.js';
@@ -51,7 +51,7 @@ describe('evidence of a managed Mac', () => {
     await network.management.enrol(mac.identity.udid, await (await fetch(await network.profileUrl(second))).text());
     await until(() => network.device(second).evidence.security !== null);
     expect(network.device(provider).evidence).toMatchObject({ enrolledAt: null, chain: null });
-    // The Mac's certificate is new, so the Mac sends the same again: bound to the first key, it proves nothing here.
+    // The Mac returns its cached certificate, which is bound to the first key and proves nothing for this one.
     await until(() => network.device(second).commands.some((command) => command.outcome === 'stale_attestation'));
     expect(network.device(second).certifiedAt).toBeNull();
   });

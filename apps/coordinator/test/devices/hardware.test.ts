@@ -1,4 +1,7 @@
-/** A provider's way to `hardware` and back, through the real coordinator; Mac, management and Apple's authority are simulated. */
+/**
+ * How a provider gains and loses trust level `hardware`, with a real coordinator. Mac, management server and Apple's authority are
+ * simulated.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, until } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
@@ -15,13 +18,13 @@ describe('the trust level of a managed Mac', () => {
     return of.harness.app.providers.snapshot(provider.providerId) ?? expect.fail();
   }
   const levelOf = (provider: ScriptedProvider, of = network) => snapshotOf(provider, of).trust.level;
-  /** Reasons of the failed trust parts. */
+  /** Reasons of the trust parts that are not ok. */
   const gapsOf = (provider: ScriptedProvider, of = network): (string | null)[] =>
     snapshotOf(provider, of)
       .trust.parts.filter(({ state }) => state !== 'ok')
       .map(({ reason }) => reason);
 
-  /** Has the Mac queried for its protections again. */
+  /** Makes the coordinator query the Mac's protections again. */
   const askAgain = (provider: ScriptedProvider): void =>
     network.harness.app.devices.evidence.markContradicted(snapshotOf(provider).registration.identity.publicKeySha256);
 
@@ -30,7 +33,7 @@ describe('the trust level of a managed Mac', () => {
     await until(() => levelOf(provider) === 'hardware');
     expect(gapsOf(provider)).toEqual([]);
     await until(() => provider.received.some((message) => message.type === 'trust' && message.trust_level === 'hardware'));
-    // Beside an unenrolled provider, only this provider serves requests that require hardware.
+    // Next to a provider that is not enrolled, only this one serves requests that require hardware.
     await network.harness.provider({ serial: 'NOTENROLLED' });
     for (let count = 0; count < 4; count++) {
       const answer = await network.harness.chat({}, { headers: { 'x-inference-trust': 'hardware' } });

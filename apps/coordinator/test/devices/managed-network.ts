@@ -1,7 +1,4 @@
-/**
- * Coordinator with device management. Only the Macs, certificate authority, management server and ACME server are simulated, all
- * with one clock.
- */
+/** A coordinator with device management. Macs, certificate authority, management server and ACME server are simulated, with one clock. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +36,7 @@ export interface ManagedNetwork {
     readonly mac: FakeMac;
     readonly profile: string;
   }>;
-  /** One-time address of a provider's profile. */
+  /** One-time URL of a provider's profile. */
   profileUrl(provider: ScriptedProvider): Promise<string>;
   device(provider: ScriptedProvider): WatchedDevice;
   /** Posts raw bytes to the webhook. */
@@ -56,9 +53,9 @@ export async function startManagedNetwork(
     readonly rules?: Partial<ScheduleRules>;
     readonly renewMs?: number;
     readonly config?: Partial<Config>;
-    /** The coordinator accepts only Apple's trust anchor. */
+    /** Whether the coordinator accepts only Apple's trust anchor. */
     readonly realAnchor?: boolean;
-    /** The coordinator is given no management server. */
+    /** Whether no management server is configured. */
     readonly unmanaged?: boolean;
   } = {},
 ): Promise<ManagedNetwork> {
@@ -92,7 +89,7 @@ export async function startManagedNetwork(
   const harness = await startHarness({
     now,
     deviceIntervalMs: 20,
-    // Tests skip a week at once, which sessions would take for a week of silence.
+    // Tests skip a week at once, which sessions would otherwise treat as silence.
     providerTimings: { silenceMs: 365 * 86_400_000 },
     config: { ...options.config, ...anchor, deviceManagement: options.unmanaged ? null : settings },
     deviceRules: { minPauseMs: 0, ...options.rules },

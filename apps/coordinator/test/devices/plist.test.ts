@@ -20,7 +20,7 @@ function readPlist(bytes: Uint8Array): PlistValue {
   return parsed.value;
 }
 
-/** Binary list from the bytes of its objects; references are one byte. */
+/** Builds a binary property list from the bytes of its objects. References have one byte. */
 function binary(objects: readonly (readonly number[])[], top = 0): Uint8Array {
   const header = [...Buffer.from('bplist00')];
   const body: number[] = [];
@@ -39,7 +39,7 @@ function binary(objects: readonly (readonly number[])[], top = 0): Uint8Array {
   return Buffer.from([...header, ...body, ...offsets.flatMap((offset) => [offset >> 8, offset & 255]), ...trailer]);
 }
 
-/** Small binary list with one range of bytes overwritten. */
+/** A small binary property list with a range of bytes overwritten. */
 function tampered(from: number, to: number, byte: number): Uint8Array {
   const bytes = Uint8Array.from(binary([[0x09]]));
   bytes.subarray(from, to).fill(byte);
@@ -47,7 +47,7 @@ function tampered(from: number, to: number, byte: number): Uint8Array {
 }
 
 describe('property lists', () => {
-  // A parser reports oddities to the console, and device input must not be logged.
+  // A parser might report oddities to the console, but device input must not be logged.
   const spies = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')];
   beforeAll(() => {
     for (const spy of spies) spy.mockClear();

@@ -53,7 +53,7 @@ describe('the enrolment profile', () => {
       AccessRights: 1040,
       CheckOutWhenRemoved: true,
     });
-    // Device and security queries. Excludes lock (4), erase (8), profiles (1, 2), apps (256, 4096) and settings (2048).
+    // Only queries of device and security information. No lock (4), erase (8), profiles (1, 2), apps (256, 4096) or settings (2048).
     expect(ACCESS_RIGHTS & (1 | 2 | 4 | 8 | 256 | 2048 | 4096)).toBe(0);
     expect(readEnrolmentProfile(enrolmentProfile(SETTINGS, SUBJECT)).parameters).toEqual({ tenant: '1', enrolment: 'TOKEN' });
   });

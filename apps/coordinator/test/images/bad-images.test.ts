@@ -19,7 +19,7 @@ const withBody =
   async (job) =>
     job.answerImages([await picture()], { body: (text) => JSON.stringify(body(JSON.parse(text))) });
 
-/** Sends parts made by the test, honestly signed. */
+/** Sends parts that the test created, correctly signed. */
 const withParts =
   (change: (parts: { images: Uint8Array[]; body: Uint8Array }) => ImageParts): Liar =>
   async (job) => {
@@ -74,13 +74,13 @@ describe('an image provider whose images do not verify', () => {
   });
 
   it('is replaced by an honest one; the client sees only the latter', async () => {
-    // Hedging would use up one of the three attempts.
+    // Disabled, because a hedged attempt would use one of the three attempts.
     harness = await startImageHarness({ config: { hedgePercent: 0 } });
     const image = await picture(SMALL_SIZE);
     const liars = [0, 1].map(() => imageProvider(harness, { onJob: (job) => job.answerImages([image]) }));
     for (const liar of liars) await liar;
     const honest = await imageProvider(harness);
-    // Whichever is asked first: after two lies the third has the job.
+    // In any order: after two false answers, the third provider gets the job.
     const response = await generate(harness);
     expect(response.status).toBe(200);
     expect(response.headers.get('x-provider-id')).toBe(honest.providerId);

@@ -1,4 +1,4 @@
-/** Image generation through the coordinator: from an SDK client's request to verified, paid and downloadable images. */
+/** Image generation through the coordinator: from the request of an SDK to verified, paid and downloadable images. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -269,7 +269,7 @@ describe('client content', () => {
       const claims = rows.map(({ receipt }) => JSON.parse(Buffer.from(receipt, 'base64url').toString()) as Receipt);
       return claims.some(({ model, overrides }) => model === 'test/canary' && overrides.image_urls === undefined);
     };
-    // Receipts without URLs are stored at once; receipts with URLs are not.
+    // Receipts without URLs are stored at once, receipts with URLs are not.
     await until(isWritten);
     for (const file of await everyFile(harness.dataDir)) {
       const bytes = await readFile(file);

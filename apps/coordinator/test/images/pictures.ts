@@ -1,4 +1,4 @@
-/** Small real images for tests, and a coordinator with a scripted provider that makes them. */
+/** Small real images for tests, and a coordinator with a scripted provider that generates them. */
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { type Harness, startHarness } from '../support/harness.js';
@@ -25,7 +25,7 @@ export function startImageHarness(options: Parameters<typeof startHarness>[0] = 
   return startHarness(options);
 }
 
-/** Makes the requested images. */
+/** Generates the requested images. */
 export async function paint(job: ScriptedJob): Promise<void> {
   const request = job.parsedImages?.request;
   if (request === undefined) throw new Error('no image request');

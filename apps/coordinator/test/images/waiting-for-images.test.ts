@@ -1,4 +1,4 @@
-/** The image rule of the specification: without an image provider requests wait; the jobs of a lost one are tried elsewhere. */
+/** Without an image provider, image requests wait. If a provider disconnects, its jobs are retried on others. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, until } from '../support/harness.js';
 import { generate, IMAGE_MODEL, imageProvider, paint, startImageHarness, urlsOf } from './pictures.js';
@@ -11,7 +11,7 @@ const start = async (queueMs: number): Promise<Harness> => {
   return harness;
 };
 
-/** Requests that wait for a provider of images. */
+/** Number of requests that wait for an image provider. */
 async function waiting(): Promise<number> {
   const text = await (await harness.get('/metrics', harness.adminKey)).text();
   return Number(/inference_image_queue_length (\d+)/.exec(text)?.[1]);

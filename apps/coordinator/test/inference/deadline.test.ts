@@ -22,7 +22,7 @@ afterEach(() => {
   server.close();
 });
 
-/** The whole process stands still: no timer, no socket. */
+/** Blocks the process: neither timers nor sockets are handled. */
 const standStill = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 it('expires once, after its time, and not after clear', async () => {

@@ -25,7 +25,7 @@ it('smaller holders evict the oldest unfinished claim of the largest holder, nev
   open('small', 'small', 200);
   expect(given).toEqual(['oldest']);
   open('large', 'again', 90);
-  // A holder's own claims are not evicted for itself.
+  // A holder cannot evict its own claims.
   expect(budget.open({ holder: 'large' }, () => {})?.grow(900)).toBe(false);
   expect(given).toEqual(['oldest']);
 });

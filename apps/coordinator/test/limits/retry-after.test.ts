@@ -1,4 +1,4 @@
-/** Each `Retry-After` is sufficient (the wait admits the request), and no second longer than necessary where the end is known. */
+/** Each `Retry-After` is sufficient: after the wait, the request is admitted. Where the end is known, no second is wasted. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { NetworkPermits } from '../../src/cluster/permits/network-permits.js';
@@ -99,7 +99,7 @@ it('of limits that a slow home counts is sufficient although the home began its 
         const name = `${key} ${limit === near}`;
         toHomeMs = slowMs;
         while ((await limit?.take(name))?.isAdmitted === true);
-        // A later request reaches the home at once.
+        // A later request reaches the key's home coordinator at once.
         toHomeMs = 0;
         now += 5000 - (now % 1000);
         const refused = await limit?.take(name);
@@ -159,7 +159,7 @@ describe('of a queue', () => {
       };
       return queue.place(request, waitMs, new AbortController().signal);
     };
-    // One runs, and forty wait: more than two minutes.
+    // One job runs and forty wait, which takes more than two minutes.
     for (let count = 0; count < 41; count++) void place(`account-${count}`, 3_600_000);
     const refused = await place('late', 30_000);
     if (refused.kind !== 'refused') throw new Error('the queue took the request');

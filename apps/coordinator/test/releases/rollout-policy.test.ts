@@ -1,4 +1,4 @@
-/** Statistical tests, and the properties of offers and comparisons that hold for every fleet. */
+/** Statistical tests, and properties of offers and comparisons that hold for every fleet. */
 import { DEFAULT_ROLLOUT_POLICY, type RolloutComparison } from '@inference/formats';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -71,7 +71,7 @@ const verdicts = (
 
 describe('statistical tests', () => {
   it('agree with published values', () => {
-    // Fisher's tea: 3 of 4 against 1 of 4 (Agresti, Categorical Data Analysis, section 3.5).
+    // The tea tasting: 3 of 4 against 1 of 4 (Agresti, Categorical Data Analysis, section 3.5).
     expect(fisherExact({ bad: 3, count: 4 }, { bad: 1, count: 4 })).toBeCloseTo(0.2429, 4);
     expect(fisherExact({ bad: 3, count: 3 }, { bad: 0, count: 9 })).toBeCloseTo(1 / 220, 6);
     expect(fisherExact({ bad: 0, count: 9 }, { bad: 3, count: 3 })).toBe(1);
@@ -189,7 +189,7 @@ describe('comparisons', () => {
       const found = verdicts([...many(9, { ...rated, ...change }), ...others]);
       expect([found.failed_requests, found.slower]).toEqual(['not_enough_data', 'not_enough_data']);
     }
-    // Machines of a large owner, or of an owner that the operator chose, count one by one.
+    // Machines of a large owner, or of one that the operator trusts, are counted individually.
     const same = [...many(9, { ...bad, owner: 'one' }), ...controls.map((one) => ({ ...one, owner: 'one' }))];
     expect(verdicts(same).missing).not.toBe('worse');
     expect(verdicts(same, { provenOwners: new Set(['one']) }).missing).toBe('worse');
@@ -200,7 +200,7 @@ describe('comparisons', () => {
     const controls = owned(many(20 * owners, { part: 'control', isOnVersion: false }));
     expect(verdicts([...owned(many(2 * owners, { trust: 1 })), ...controls]).trust_lost).toBe('worse');
     expect(verdicts([...owned(many(2 * owners, { hasFailed: true, isOnVersion: false })), ...controls]).missing).toBe('worse');
-    // A few controls that their owners switched off hide no fault.
+    // A few controls that their owners switched off do not hide a fault.
     const some = controls.map((one, index) => (index < owners ? { ...one, seenAt: NOW - 15 * MINUTE } : one));
     expect(verdicts([...owned(many(5 * owners, { seenAt: NOW - 15 * MINUTE })), ...some]).missing).toBe('worse');
   });

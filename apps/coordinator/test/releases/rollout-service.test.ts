@@ -1,4 +1,4 @@
-/** Offers and observations as the database keeps them. */
+/** Offers and observations of machines, with a real database. */
 import type { RolloutPolicy } from '@inference/formats';
 import { describe, expect, it } from 'vitest';
 import { RolloutRepository } from '../../src/database/rollout-repository.js';
@@ -62,7 +62,7 @@ describe.each([
       await repository.putFleet('one', JSON.stringify(fleetSums(local)), now);
       await service.refresh();
 
-      // A machine without jobs gets the version, and is not compared.
+      // A blocked machine gets the version, but is not compared.
       expect(await service.offer(VERSION, { machine: connected('fake', { is_blocked: true }), ...ASK })).toBeNull();
       expect(await repository.machines(VERSION)).toEqual([]);
       expect(await service.offer(VERSION, { machine: connected('a'), ...ASK })).toBeNull();
@@ -71,20 +71,20 @@ describe.each([
         observeMachines(VERSION, rows, new Map(machines.map((one) => [one.provider_id as string, one])), new Map(), now).changed;
       expect(observe([connected('new', { version: VERSION, is_blocked: true })])).toEqual([]);
 
-      // A failure that is reported between reading and writing stays.
+      // A failure reported between a read and its write is not lost.
       await service.reportFailure(VERSION, connected('a'));
       await repository.observe(observe([connected('a', { trust: 1 })]), []);
       const stored = async () =>
         (await repository.machines(VERSION)).find(({ provider_id, part }) => provider_id === 'a' && part === 'updated');
       expect(await stored()).toMatchObject({ failed_at: now, trust: 1, trust_before: 2 });
-      // So does another offer.
+      // Another offer between a read and its write is not lost either.
       const earlier = observe([connected('a', { trust: 0 })]);
       now += HOUR;
       expect(await service.offer(VERSION, { machine: connected('a'), ...ASK, isOwnerRequest: true })).toBeNull();
       await repository.observe(earlier, []);
       expect(await stored()).toMatchObject({ since: now, failed_at: null, trust: 2 });
 
-      // An offer reads the asking machine, recent offers and recent controls.
+      // An offer reads the machine itself, recent offers and recent controls.
       now += 3 * HOUR;
       expect(await service.offer(VERSION, { machine: connected('b'), ...ASK })).toBeNull();
       const read = async (providerId: string) => {
@@ -96,7 +96,7 @@ describe.each([
       expect(await read('c')).toEqual(['control c', 'updated b']);
       expect(await read('a')).toEqual(['control c', 'updated a', 'updated b']);
 
-      // A machine that comes back after days is no longer missing.
+      // A machine that returns after days is no longer missing.
       now += 48 * HOUR;
       local = [connected('a', { version: VERSION }), ...local.slice(1)];
       const checks = new RolloutChecks({
@@ -114,7 +114,7 @@ describe.each([
       await checks.run(0);
       expect(await stored()).toMatchObject({ seen_at: now, on_version_at: now, attempts: 0 });
 
-      // A replaced version is observed for a day.
+      // A superseded version is observed for a day.
       await service.begin(['1.0.0', VERSION, '3.0.0']);
       expect(service.rows.get(VERSION)).toMatchObject({ state: 'paused', ended_at: now });
       await checks.run(0);
@@ -124,7 +124,7 @@ describe.each([
       expect(service.rows.get(VERSION)?.checked_at).toBe(now - 24 * HOUR);
       expect(service.rows.get('3.0.0')?.checked_at).toBe(now);
 
-      // Without a database, machines stay where they are.
+      // Without a database, no machine is offered a version.
       expect(errors).toEqual([]);
       await database.destroy();
       expect(await service.offer('3.0.0', { machine: connected('b'), ...ASK })).toBe('capacity');

@@ -1,4 +1,4 @@
-/** Good and bad releases on a simulated fleet, decided by the real code. docs/releasing.md shows the measured losses. */
+/** Good and bad releases on a simulated fleet, with the real decision code. docs/releasing.md shows the measured losses. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type ReleaseFault, type SimulationResult, simulateRelease } from './simulated-fleet.js';
@@ -23,7 +23,7 @@ const BAD_RELEASES: readonly { readonly name: string; readonly fault: ReleaseFau
   { name: 'is 40 % slower', fault: { speed: 0.6 }, reason: /of their earlier speed/ },
 ];
 
-/** Row of the table: the worst of the seeds. */
+/** Row of the table: the worst result of all seeds. */
 function row(name: string, results: readonly SimulationResult[]): string {
   const worst = (value: (result: SimulationResult) => number): number => Math.max(...results.map(value));
   const percent = (share: number): string => `${(share * 100).toFixed(2)} %`;

@@ -1,34 +1,34 @@
-/** A fleet in virtual time that takes a release through the real decision code. Equal seeds give equal runs. */
+/** A fleet in virtual time that updates to a release, with the real decision code. Equal seeds give equal runs. */
 import { DEFAULT_ROLLOUT_POLICY, type RolloutPolicy } from '@inference/formats';
 import { pickControls } from '../../src/releases/control-sample.js';
 import { type ReservedSlots, reservedSlots, whyNotOffered } from '../../src/releases/offer-policy.js';
 import { type ComparedMachine, type Fleet, type Rollout, stageRules } from '../../src/releases/rollout.js';
 import { checkRollout } from '../../src/releases/rollout-decision.js';
 
-/** What a release does to the machines that take it. */
+/** What a release does to machines that update to it. */
 export interface ReleaseFault {
-  /** Machines affected; default: all. */
+  /** Machines that have the fault. Default: all. */
   readonly affects?: (machine: SimulatedMachine) => boolean;
-  /** The machine never returns. */
+  /** Whether the machine never returns. */
   readonly isLost?: boolean;
-  /** The trial fails, the previous version returns and reports the failure. */
+  /** Whether the trial fails. The machine then reports this and runs the previous version again. */
   readonly failsTrial?: boolean;
   readonly losesTrust?: boolean;
-  /** Share of requests that fail in addition. */
+  /** Additional share of failed requests. */
   readonly failureRate?: number;
-  /** Factor of the decode rate. */
+  /** Factor by which the decode rate changes. */
   readonly speed?: number;
 }
 
 export interface SimulationResult {
   readonly outcome: 'complete' | 'halted' | 'unfinished';
-  /** Virtual hours until the outcome. */
+  /** Virtual hours until the rollout ended. */
   readonly hours: number;
   /** Share of machines that were offered the version. */
   readonly offered: number;
-  /** Largest share of slots lost at any moment: gone, without jobs, restarting, slower, or answering with failures. */
+  /** Maximum share of slots lost at any moment: disconnected, blocked, restarting, slower, or with failed requests. */
   readonly networkLoss: number;
-  /** The same of the model that lost most, of models that lost more than one machine. */
+  /** The same for the model that lost most, among models that lost more than one machine. */
   readonly modelLoss: number;
   readonly reason: string | null;
 }
@@ -38,15 +38,15 @@ interface SimulatedMachine {
   readonly chip: string;
   readonly models: readonly string[];
   readonly slots: number;
-  /** Installed by another installer: never asks. */
+  /** Installed in another way: the agent never asks for updates. */
   readonly isManual: boolean;
   readonly requestsPerHour: number;
   asksAt: number;
-  /** Offline until this time, for reasons of its owner. */
+  /** Offline until this time, by decision of the owner. */
   awayUntil: number;
   seenAt: number;
   trust: number;
-  /** Time of the switch to the version, and of the return from it. */
+  /** When the machine switches to the version, and when it returns to the previous one. */
   switchesAt: number;
   returnsAt: number;
   isOnVersion: boolean;
@@ -75,7 +75,7 @@ const MODELS: readonly (readonly [string, number])[] = [
   ['rare', 0.014],
   ['rarest', 0.006],
 ];
-/** Of machines without a fault: share of failed requests, departures and trust losses per hour, deviation of the speed. */
+/** Machines without a fault: share of failed requests, disconnects and trust losses per hour, deviation of the speed. */
 const BASE = { failures: 0.005, departures: 0.01, trustLosses: 0.0005, speedDeviation: 0.12 };
 
 export function simulateRelease(options: {
@@ -134,7 +134,7 @@ export function simulateRelease(options: {
       rollout = { ...rollout, stage: rollout.stage + 1, stageStartedAt: now };
     }
   }
-  // Machines with an offer switch after a halt, too.
+  // Machines with an offer still switch after a halt.
   for (const end = now + HOUR; rollout.state === 'halted' && now < end; now += TICK_MS) {
     for (const machine of machines) advance(machine);
     measureLoss();
@@ -165,7 +165,7 @@ export function simulateRelease(options: {
     if (random() < BASE.trustLosses * (TICK_MS / HOUR)) machine.trust = 1;
   }
 
-  /** Like the database, takes an earlier offer of the same moment into account. */
+  /** Considers earlier offers of the same moment, as the database does. */
   function ask(machine: SimulatedMachine, fleet: Fleet, updating: ReservedSlots): void {
     machine.asksAt = now + 4 * HOUR * (0.75 + 0.5 * random());
     if (machine.isOnVersion || machine.switchesAt !== NEVER) return;
@@ -261,7 +261,7 @@ function reserve(updating: ReservedSlots, { slots, chip, models }: SimulatedMach
   for (const model of models) writable.byModel.set(model, (writable.byModel.get(model) ?? 0) + slots);
 }
 
-/** Share of a machine's capacity that the release takes now. */
+/** Share of a machine's capacity that the release costs at this moment. */
 function lossOf({ isOnVersion, isLost, isFaulty, trust, returnsAt }: SimulatedMachine, fault: ReleaseFault | null): number {
   if (!isOnVersion) return 0;
   if (isLost || returnsAt !== NEVER || (isFaulty && trust === 0)) return 1;

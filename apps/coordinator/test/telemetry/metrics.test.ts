@@ -1,4 +1,4 @@
-/** Metrics as a collector reads them: values that follow real traffic, in a format that an independent parser accepts. */
+/** Metrics as a Prometheus server reads them: values follow real traffic, in a format that an independent parser accepts. */
 import parse from 'parse-prometheus-text-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BoundedLabels, Metrics, OTHER } from '../../src/telemetry/metrics.js';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-/** Sum of a family's samples with these labels; for a histogram its count, which the parser returns without labels only. */
+/** Sum of a family's samples with these labels. For a histogram: its count, which the parser only returns without labels. */
 function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
   const family = parse(text).find((one) => one.name === name);
   if (family === undefined) throw new Error(`there is no ${name}`);

@@ -1,4 +1,4 @@
-/** Traces: off by default, switched on by the standard variables, sent to a collector, and never with content. */
+/** Traces: off by default, enabled by the standard variables, exported to a collector, and never with content. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
@@ -51,7 +51,7 @@ describe('a running coordinator', () => {
     for (const step of cleanUp.splice(0).reverse()) await step();
   });
 
-  /** Accepts everything that a coordinator exports, and answers as a collector. */
+  /** A collector that accepts all exports. */
   async function startCollector() {
     const bodies: Buffer[] = [];
     const headers: IncomingHttpHeaders[] = [];
@@ -171,7 +171,7 @@ describe('a running coordinator', () => {
     const provider = await ScriptedProvider.connect(address, { models: [MODEL] });
     cleanUp.push(() => provider.close());
     expect((await chat()).status).toBe(200);
-    // The spans of a slow request are sent in several batches.
+    // The spans of a slow request arrive in several batches.
     await until(() => collector.bodies.some((body) => body.includes('inference.placement')));
     expect(new Set(collector.headers.map((headers) => headers['content-type']))).toEqual(new Set(['application/x-protobuf']));
     child.kill('SIGTERM');

@@ -1,4 +1,4 @@
-/** A witness over HTTP (C2SP tlog-witness): cosigns only checkpoints that extend the last one. */
+/** A witness over HTTP (C2SP tlog-witness). Cosigns only checkpoints that extend the last one. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -18,14 +18,14 @@ import type { Witness } from '../../src/transparency-log/settings.js';
 
 export interface FakeWitness {
   readonly witness: Witness;
-  /** Last cosigned checkpoint. */
+  /** Newest cosigned checkpoint. */
   latest: Checkpoint | null;
-  /** Answers every request with this status, without a cosignature; null: none. */
+  /** Status with which every request fails; null: requests succeed. */
   failing: number | null;
   close(): Promise<void>;
 }
 
-/** `logKey`: verifier key of the log, once known. */
+/** `logKey`: verifier key of the log, once it is known. */
 export async function startWitness(name: string, seed: number, logKey: () => string): Promise<FakeWitness> {
   const { publicKey, sign } = ed25519KeyPairFrom(new Uint8Array(32).fill(seed));
   const key: NoteKey = { name, type: 'cosignature', publicKey };

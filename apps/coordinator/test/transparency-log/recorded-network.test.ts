@@ -1,4 +1,4 @@
-/** A running coordinator's own entries in the transparency log. */
+/** Entries that a running coordinator adds to the transparency log. */
 import { decodeEntryBundle, type LogEntry, openCheckpoint, parseLogEntry, parseNoteKey } from '@inference/protocol';
 import { nodeLogCrypto, sha256 } from '@inference/protocol/crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';

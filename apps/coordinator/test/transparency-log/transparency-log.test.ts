@@ -56,7 +56,7 @@ describeDatabases('transparency log', (fresh) => {
     await stored.remove();
   });
 
-  /** A coordinator's log, on a connection of its own. */
+  /** A coordinator's log, on its own database connection. */
   async function openLog(options: { origin?: string; quorum?: number } = {}): Promise<TransparencyLog> {
     const database = await stored.open();
     connections.push(database);
@@ -65,7 +65,7 @@ describeDatabases('transparency log', (fresh) => {
     return TransparencyLog.open({ database, origin, quorum, witnesses: configured, onWitnessFailure: (error) => failures.push(error) });
   }
 
-  /** Adds two witnesses, which the next log uses. */
+  /** Starts two witnesses, which the next log uses. */
   async function startWitnesses(): Promise<readonly [FakeWitness, FakeWitness]> {
     let key = '';
     const known = async (): Promise<void> => {
@@ -135,7 +135,7 @@ describeDatabases('transparency log', (fresh) => {
     const verified = await verifierOf(before).verifyCheckpoint(await before.checkpoint(), null, Date.now());
     if (!verified.ok) throw new Error(verified.reason);
     const [database] = connections;
-    // The state after a crash between the append and the publication.
+    // State after a crash between append and publication.
     await before.append(provider(5));
     await database?.updateTable('log_heads').set({ published_size: 5, published_root: verified.stored.root }).execute();
     const after = await openLog();
@@ -208,12 +208,12 @@ describeDatabases('transparency log', (fresh) => {
     expect(await verify()).toMatchObject({ ok: true, checkpoint: { size: 2 } });
     expect([one.latest?.size, two.latest?.size]).toEqual([2, 2]);
 
-    // A renewal without an answer retains the older cosignature of the same tree.
+    // If a witness does not answer, its older cosignature of the same tree is retained.
     two.failing = 503;
     await log.refresh();
     expect(await verify()).toMatchObject({ ok: true, checkpoint: { size: 2 } });
 
-    // Another coordinator does not know the sizes of the witnesses yet.
+    // Another coordinator does not know yet which tree sizes the witnesses have cosigned.
     two.failing = null;
     const other = await openLog({ quorum: 2 });
     expect(await other.append(provider(1))).toBe(2);

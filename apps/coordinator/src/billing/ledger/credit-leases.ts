@@ -1,9 +1,11 @@
 /**
- * `CreditLeases`: parts of busy accounts' balances. This coordinator reserves from a lease in memory, without a transaction.
+ * `CreditLeases` reserves costs of busy accounts in memory, without a transaction per request.
  *
- * Settlements charge the row of the lease. Without the row, nothing is charged, so an expired lease cannot spend money twice.
+ * A lease is a part of an account's balance that this coordinator may reserve from. The database has a row for each lease.
  *
- * Leases never grow; a busy account takes another lease.
+ * Settlements charge the row. If the row has expired, nothing is charged, so no money is spent twice.
+ *
+ * Leases never grow: a busy account takes another one.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -14,20 +16,20 @@ import { CreditRecalls, type RecallHints } from './credit-recalls.js';
 import { ReservationRates } from './reservation-rates.js';
 
 export interface LeasePolicy {
-  /** Minimum reservations per second of an account that gets a lease. */
+  /** Number of reservations per second from which an account gets a lease. */
   readonly minPerSecond: number;
-  /** Time that a lease outlives its last renewal, in milliseconds; ten renewals fit in. Default 20,000. */
+  /** Lifetime of a lease after its last renewal, in milliseconds. Renewed ten times in this period. Default 20,000. */
   readonly ms?: number;
-  /** Time without new leases after the available balance was too small, or money was recalled, in milliseconds. Default 5000. */
+  /** Time without new leases after a lack of balance or a recall, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
-  /** Hints between coordinators that money of an account is recalled. Without hints, renewals find the recall. */
+  /** Notifications between coordinators about recalls. Without them, renewals detect recalls. */
   readonly hints?: RecallHints;
 }
 
 export interface LeasedJob {
   readonly leaseId: string;
   readonly reservation: JobReservation;
-  /** Whether the settlement returns the unspent rest to the balance, because the lease takes no more jobs. */
+  /** Whether the lease is closing: the settlement then returns the unspent rest to the balance instead of the lease. */
   readonly isLeaseClosing: boolean;
 }
 
@@ -38,10 +40,10 @@ interface Lease {
   amount: number;
   /** Sum of the maximum costs of running jobs. */
   used: number;
-  /** End of the lease by `performance.now()`, in milliseconds. */
+  /** End of the lease in milliseconds, by `performance.now()`. */
   expiresAt: number;
   isClosing: boolean;
-  /** Whether the unused part was returned. */
+  /** Whether the unused part has been returned to the balance. */
   isReturned: boolean;
   wasUsed: boolean;
 }
@@ -54,19 +56,19 @@ interface CreditLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Default lifetime of a lease: the time for which a coordinator counts as alive without a heartbeat. */
+/** Default lifetime of a lease: how long a coordinator without heartbeats is considered alive. */
 const LEASE_MS = 20_000;
 const RENEWALS = 10;
-/** Seconds of an account's reservations that a lease covers. */
+/** A lease covers the account's reservations of this many seconds. */
 const SECONDS_COVERED = 3;
-/** Minimum available balance, as a multiple of a lease, so that other coordinators can still reserve. */
+/** Minimum available balance, as a multiple of the lease, so that other coordinators can still reserve. */
 const MIN_BALANCE_PER_LEASE = 8;
-/** A lease must cover at least this many reservations of the current size. */
+/** Minimum number of reservations of the current size that a lease covers. */
 const MIN_RESERVATIONS = 4;
-/** Remaining share of a lease at which the next lease is taken. */
+/** Unused share of a lease below which the next lease is taken. */
 const REFILL_SHARE = 1 / 3;
 const PAUSE_MS = 5000;
-/** Maximum wait for recalled money, in intervals of renewals. */
+/** Maximum wait for recalled money, in renewal intervals. */
 const RECALL_RENEWALS = 2;
 
 export class CreditLeases {
@@ -76,7 +78,7 @@ export class CreditLeases {
   readonly #jobs = new Map<JobId, { readonly lease: Lease; readonly reservation: JobReservation }>();
   readonly #rates = new ReservationRates();
   readonly #taking = new Map<string, Promise<void>>();
-  /** Accounts that get no lease until a time by `performance.now()`. */
+  /** Accounts that get no new lease until this time, by `performance.now()`. */
   readonly #pausedUntil = new Map<string, number>();
   readonly #recalls: CreditRecalls;
   readonly #timer: NodeJS.Timeout;
@@ -106,7 +108,7 @@ export class CreditLeases {
     return job && { leaseId: job.lease.id, reservation: job.reservation, isLeaseClosing: job.lease.isClosing };
   }
 
-  /** Whether the reservation was taken from a lease. If not, a busy account gets a lease for later reservations. */
+  /** Reserves from a lease. False: no lease has room; a busy account then gets a lease for later reservations. */
   reserve(reservation: JobReservation): boolean {
     if (this.#isClosed) return false;
     const { accountId, maxCost } = reservation;
@@ -124,7 +126,7 @@ export class CreditLeases {
     return false;
   }
 
-  /** Ends a job whose settlement lowered the lease by `taken`. */
+  /** Ends a job. `taken`: amount by which its settlement reduced the lease. */
   end(id: JobId, taken: number): void {
     const job = this.#jobs.get(id);
     if (job === undefined) return;
@@ -133,24 +135,24 @@ export class CreditLeases {
     job.lease.amount -= taken;
   }
 
-  /** Closes the lease of a job whose settlement has an unknown outcome, because the amount left is unknown too. */
+  /** Closes the lease of a job whose settlement may or may not have succeeded, because the lease's amount is then unknown. */
   closeLeaseOf(id: JobId): void {
     const job = this.#jobs.get(id);
     if (job !== undefined) job.lease.isClosing = true;
   }
 
-  /** Leased jobs reserved before `olderThan`. */
+  /** Jobs in leases that were reserved before `olderThan`. */
   jobsBefore(olderThan: number): JobId[] {
     return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < olderThan ? [reservation.jobId] : []));
   }
 
-  /** Part of a lease reserved by running jobs; undefined for a lease of another coordinator. */
+  /** Amount of a lease that running jobs have reserved; undefined if another coordinator owns the lease. */
   used(leaseId: string): number | undefined {
     return this.#leases.get(leaseId)?.used;
   }
 
   /**
-   * Returns unneeded leased money to the account's balance, everywhere. False: leases have less than `missing`.
+   * Returns unused money from leases of all coordinators to the account's balance. False: leases have less than `missing`.
    *
    * Rejects with {@link LedgerError} `unavailable` if another coordinator is too slow.
    */
@@ -179,13 +181,13 @@ export class CreditLeases {
     this.#byAccount.clear();
   }
 
-  /** Runs after earlier renewals, so each lease has one writer besides its settlements. */
+  /** Runs after earlier renewals, so that only settlements write to a lease concurrently. */
   #afterRenewals(work: () => Promise<void>): void {
     if (this.#isClosed) return;
     this.#renewing = this.#renewing.then(work).catch(this.#options.onError);
   }
 
-  /** Renews leases in use, returns unused money, and drops leases without a row. */
+  /** Renews the leases in use, returns unused money, and drops leases whose row is gone. */
   async #renew(leases: readonly Lease[]): Promise<void> {
     this.#isRenewalDue = true;
     for (const lease of leases) {
@@ -199,13 +201,13 @@ export class CreditLeases {
     for (const [account, until] of this.#pausedUntil) if (until < now) this.#pausedUntil.delete(account);
   }
 
-  /** A hint is no proof: the rows show which leases are recalled. */
+  /** Checks the rows, because a notification alone does not prove a recall. */
   async #returnRecalled(accounts: ReadonlySet<string>): Promise<void> {
     for (const account of accounts) await this.#taking.get(account);
     await this.#extend([...this.#leases.values()].filter(({ account }) => accounts.has(account)));
   }
 
-  /** Extends the time of leases, and returns unused money of recalled leases. */
+  /** Renews leases, and returns the unused money of recalled ones. */
   async #extend(leases: readonly Lease[]): Promise<void> {
     if (leases.length === 0) return;
     const begun = performance.now();
@@ -219,7 +221,7 @@ export class CreditLeases {
     const isRecalled = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
     for (const lease of leases) {
       if (!isRecalled.has(lease.id)) this.#forget(lease);
-      // Ends before the row's own expiry, whose time begins at the database.
+      // Counts from before the renewal, so that this coordinator stops using the lease before its row expires.
       lease.expiresAt = begun + this.#ms;
       if (!isRecalled.get(lease.id)) continue;
       this.#pausedUntil.set(lease.account, begun + this.#pauseMs);
@@ -242,7 +244,7 @@ export class CreditLeases {
   async #take(account: string, amounts: Parameters<typeof takeLease>[2]): Promise<void> {
     const { transact, holder } = this.#options;
     const begun = performance.now();
-    // New id per attempt, so that an attempt with an unknown outcome expires.
+    // A new id per attempt, so that an attempt with unknown outcome leaves only a row that expires.
     let id = '';
     const amount = await transact((transaction) => {
       id = randomUUID();
@@ -264,7 +266,7 @@ export class CreditLeases {
       wasUsed: true,
     };
     const older = this.#byAccount.get(account) ?? [];
-    // The last lease is being used up; at most two are open.
+    // The newest older lease is still being used up. At most two leases are open.
     for (const one of older.slice(0, -1)) one.isClosing = true;
     this.#leases.set(id, lease);
     this.#byAccount.set(account, [...older, lease]);

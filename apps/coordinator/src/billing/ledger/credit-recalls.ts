@@ -1,10 +1,10 @@
-/** `CreditRecalls` requests leased credit from other coordinators by marks in lease rows; NATS hints speed up answers. */
+/** `CreditRecalls` makes other coordinators return unused leased money of an account: marks their lease rows and waits. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasRecalls, recallLeases } from '../../database/ledger/credit-leases.js';
 import type { Database } from '../../database/tables.js';
 import { LedgerError } from './ledger-error.js';
 
-/** Hints between coordinators that credit of an account is recalled. */
+/** Notifications between coordinators about recalls, over NATS. Only for speed: recalls also work without notifications. */
 export interface RecallHints {
   publish(account: string): void;
   on(listener: (accounts: ReadonlySet<string>) => void): void;
@@ -15,7 +15,7 @@ interface CreditRecallsOptions {
   readonly holder: string;
   readonly transact: <T>(work: (transaction: Database) => Promise<T>) => Promise<T>;
   readonly hints: RecallHints | undefined;
-  /** Maximum wait for the other coordinators; longer than their interval of renewals. */
+  /** Maximum wait for the other coordinators, in milliseconds. Longer than their renewal interval. */
   readonly maxMs: number;
 }
 
@@ -30,7 +30,7 @@ export class CreditRecalls {
     this.#options = options;
   }
 
-  /** Resolves after peers returned unused money. Rejects with {@link LedgerError} `unavailable` after `maxMs`. */
+  /** Resolves after the other coordinators have returned unused money. Rejects with {@link LedgerError} `unavailable` after `maxMs`. */
   recall(account: string): Promise<void> {
     let running = this.#running.get(account);
     if (running === undefined) {

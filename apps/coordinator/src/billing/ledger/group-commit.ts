@@ -1,30 +1,30 @@
 /**
- * `GroupCommit` gathers steps into batches of one transaction. Steps of a failed batch run again alone.
+ * `GroupCommit` runs concurrent ledger steps in shared transactions. The steps of a failed batch are run again one by one.
  *
- * Steps resolve once durable, while the next batch runs; steps that a crash may lose resolve once committed.
+ * A step resolves once it is durable, while the next batch already runs. A step that a crash may lose resolves once committed.
  */
 import { LedgerError } from './ledger-error.js';
 
-/** Result of one step of a batch. */
+/** Result of one step in a batch. */
 export type StepResult<Outcome> = { readonly ok: Outcome } | { readonly error: unknown };
 
 interface GroupCommitOptions<Step, Outcome> {
-  /** Runs the steps as one transaction, committed when the promise resolves. Rejects if no step was applied. */
+  /** Runs the steps in one transaction. Resolves after the commit; rejects if no step was applied. */
   readonly run: (steps: readonly Step[]) => Promise<readonly StepResult<Outcome>[]>;
-  /** Resolves when all commits before the call are durable. */
+  /** Resolves when all earlier commits are durable. */
   readonly flush: () => Promise<void>;
-  /** Whether a machine crash may undo this step after its caller got the outcome. */
+  /** Whether a crash of the machine may undo the step after its caller received the outcome. */
   readonly mayBeLost: (step: Step) => boolean;
-  /** Whether the caller cannot start before this step, so the batch does not wait for more steps. */
+  /** Whether the step must not wait for others to share its batch, because its caller cannot start without it. */
   readonly isUrgent: (step: Step) => boolean;
-  /** Transactions block this thread (SQLite). With few queued steps, transactions get at most a fifth of the time. */
+  /** Whether transactions block this thread (SQLite). If few steps are queued, they then get at most a fifth of the time. */
   readonly isBlocking: boolean;
 }
 
 const MAX_PER_BATCH = 256;
-/** Number of queued steps from which on the next batch starts at once. */
+/** Number of queued steps from which a batch starts at once. */
 const IMMEDIATE_BATCH_STEPS = 48;
-/** Pause between blocking transactions: multiple of the last transaction's duration, and maximum in milliseconds. */
+/** Pause between blocking transactions: a multiple of the last transaction's duration, up to a maximum in milliseconds. */
 const PAUSE_FACTOR = 4;
 const MAX_PAUSE_MS = 8;
 
@@ -47,7 +47,7 @@ export class GroupCommit<Step, Outcome> {
     this.#options = options;
   }
 
-  /** Resolves to the step's outcome once durable; a step that may be lost, once committed. */
+  /** Resolves to the outcome once the step is durable, or once committed if it may be lost. */
   submit(step: Step): Promise<Outcome> {
     if (this.#isClosed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
     return new Promise((resolve, reject) => {
@@ -57,7 +57,7 @@ export class GroupCommit<Step, Outcome> {
     });
   }
 
-  /** Accepts no more steps. Resolves after the queued steps. */
+  /** Rejects further steps, and resolves after the queued ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#endPause?.();
@@ -76,12 +76,12 @@ export class GroupCommit<Step, Outcome> {
           this.#pauseUntil = performance.now() + Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * (performance.now() - startedAt));
       }
     } finally {
-      // Cleared in the same event-loop turn that found the queue empty, so a later step starts a new run.
+      // Cleared in the same turn of the event loop that found the queue empty, so that a later step starts a new run.
       this.#running = null;
     }
   }
 
-  /** Yields to the event loop, so concurrent steps gather; longer after a blocking commit. */
+  /** Yields to the event loop, so that concurrent steps share a batch. Pauses longer after a blocking transaction. */
   async #pauseBeforeBatch(): Promise<void> {
     const pause = this.#pauseUntil - performance.now();
     const mayWait = this.#queue.length < IMMEDIATE_BATCH_STEPS && !this.#queue.some(({ step }) => this.#options.isUrgent(step));

@@ -1,4 +1,8 @@
-/** `LedgerDraft`: working copy of locked rows for one batch. A step computes all failures before its first change. */
+/**
+ * `LedgerDraft`: in-memory copy of the locked rows of a batch, to which `applyStep` applies its steps.
+ *
+ * A step detects all failures before its first change, so that a failed step leaves the draft unchanged.
+ */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { FEES } from '../../database/ledger/fold-jobs.js';
 import { addSpending, dayOf } from '../../database/ledger/key-budget.js';
@@ -40,7 +44,7 @@ export class LedgerDraft {
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
   readonly #unusedNonces: string[] = [];
   readonly #postings: Posting[] = [];
-  // Nested maps and short lists, because building a text key costs more than a lookup.
+  // Nested maps and short arrays, because building a string key costs more than a lookup.
   readonly #earningsDays = new Map<string, Mutable<EarningsDay>[]>();
   readonly #payerDays = new Map<string, Map<string, Mutable<PayerDay>[]>>();
 
@@ -48,7 +52,7 @@ export class LedgerDraft {
     this.#locked = locked;
   }
 
-  /** Whether this job, and no earlier job, took the nonce. */
+  /** Whether this job was the first to take the nonce. */
   hasNonce({ digest, jobId }: SealedNonce): boolean {
     return this.#locked.nonces.get(digest) === jobId;
   }
@@ -69,7 +73,7 @@ export class LedgerDraft {
     return this.#leases.get(id) ?? this.#locked.leases.get(id);
   }
 
-  /** Account that a provider earns for. */
+  /** Account that receives a provider's earnings. */
   earner(providerId: ProviderId): string {
     const account = this.#locked.owners.get(providerId);
     if (account === undefined) throw new Error('the provider of a settlement was not loaded');
@@ -84,12 +88,12 @@ export class LedgerDraft {
     return this.#withdrawals.get(id) ?? this.#locked.withdrawals.get(id);
   }
 
-  /** Earnings of an account per day, matured days included. The account must be in `RowKeys.earningsDays`. */
+  /** Earnings of an account per day, including matured days. The account must be in `RowKeys.earningsDays`. */
   earningsDays(account: string): readonly EarningsDay[] {
     return [...this.#locked.earningsDays.filter((day) => day.account === account), ...(this.#earningsDays.get(account) ?? [])];
   }
 
-  /** Gives back the nonce of a job that does not run. */
+  /** Frees the nonce of a job that does not run. */
   giveBackNonce({ digest }: SealedNonce): void {
     this.#unusedNonces.push(digest);
   }
@@ -106,7 +110,7 @@ export class LedgerDraft {
     this.#withdrawals.set(withdrawal.id, withdrawal);
   }
 
-  /** Adds to the reserved amount of an account and a key; a negative amount releases. */
+  /** Adds to the reserved amount of an account and a key. A negative amount releases. */
   addReserved(account: string, apiKeyId: string, amount: number): void {
     const balance = this.#changedBalance(account);
     balance.reserved = microUsd(balance.reserved + amount);
@@ -114,7 +118,7 @@ export class LedgerDraft {
     key.reserved = microUsd(key.reserved + amount);
   }
 
-  /** Takes an amount out of a lease, and so out of the reserved amount. */
+  /** Removes an amount from a lease, and from the account's reserved amount. */
   takeFromLease(account: string, lease: LeaseAmount, amount: number): void {
     const changed = entryOf(this.#leases, lease.id, () => ({ ...lease }));
     changed.amount -= amount;
@@ -122,7 +126,7 @@ export class LedgerDraft {
     balance.reserved = microUsd(balance.reserved - amount);
   }
 
-  /** Adds a cost to the spending of a key, and to the sums of the periods of `at`. */
+  /** Adds a cost to the spending of a key, in total and for the calendar periods that contain `at`. */
   addSpent(apiKeyId: string, amount: MicroUsd, at: number): void {
     const key = this.#changedKey(apiKeyId);
     if (amount === 0) return;
@@ -130,7 +134,7 @@ export class LedgerDraft {
     Object.assign(key, addSpending(key, amount, dayOf(at)));
   }
 
-  /** Posts an event, without zero postings. Throws without a change unless the postings sum to zero, in exact integers. */
+  /** Posts an event, without postings of zero. Throws before any change unless the postings sum to exactly zero. */
   post(event: string, at: number, postings: readonly Pick<Posting, 'account' | 'amount' | 'earned'>[]): void {
     let sum = 0;
     for (const { account, amount } of postings) {
@@ -150,7 +154,7 @@ export class LedgerDraft {
     }
   }
 
-  /** Adds earnings from one payer on the day of `at`. `ofDeposits`: part taken from deposited money. */
+  /** Adds earnings from one payer to the day of `at`. `ofDeposits`: the part that the payer paid from deposited money. */
   addEarnings(
     earner: string,
     payer: string,
@@ -196,7 +200,7 @@ export class LedgerDraft {
     };
   }
 
-  /** Copied at its first change, then changed in place. */
+  /** Copies the entry at its first change. */
   #changedBalance(account: string): Mutable<AccountBalance> {
     return entryOf(this.#balances, account, () => ({ ...this.balance(account) }));
   }
@@ -208,7 +212,7 @@ export class LedgerDraft {
 
 type Mutable<Entry> = { -readonly [Name in keyof Entry]: Entry[Name] };
 
-/** Entry of a map, created at its first use. */
+/** Entry of a map, created on first use. */
 function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, create: () => Entry): Entry {
   let entry = map.get(key);
   if (entry === undefined) {
@@ -218,7 +222,7 @@ function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, create: () => Entry
   return entry;
 }
 
-/** Separates locked records from new records. */
+/** Separates records of locked rows from new ones. */
 function split<Id, Entry>(records: ReadonlyMap<Id, Entry>, locked: ReadonlyMap<Id, unknown>): [Entry[], Entry[]] {
   const known: Entry[] = [];
   const added: Entry[] = [];

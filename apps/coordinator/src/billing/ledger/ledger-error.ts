@@ -1,13 +1,13 @@
-/** Reason why a ledger step was rejected. No money moved, except possibly after `unavailable`. */
+/** `LedgerError`: a ledger step was rejected. No money has moved, except possibly with `unavailable`. */
 
 type LedgerFault =
-  /** Malformed value: a fraction, a negative amount, an empty id. A bug of the caller. */
+  /** Malformed value: a fraction, a negative amount or an empty id. A bug in the caller. */
   | 'invalid'
-  /** The job id was used before: by an ended job, or by another account. */
+  /** The job id was already used, by an ended job or another account. */
   | 'job_taken'
-  /** The same id was used before with other values. */
+  /** The id was already used with other values. */
   | 'conflict'
-  /** The database did not accept the step in time. The step may have happened; repeat the step. */
+  /** The database did not accept the step in time. The step may still have been applied, so the caller should repeat it. */
   | 'unavailable'
   | 'closed';
 

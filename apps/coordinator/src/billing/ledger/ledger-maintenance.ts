@@ -1,20 +1,20 @@
-/** Ledger maintenance: `UsageRetentionJob` removes old usage entries, the reservation sweeper releases abandoned reservations. */
+/** Ledger maintenance. `UsageRetentionJob` deletes old usage entries; the reservation sweeper releases abandoned reservations. */
 import type { JobId } from '@inference/protocol';
 import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import type { Ledger } from './ledger.js';
 
 interface UsageRetentionJobOptions {
-  /** Maximum age of an entry in days; null: no maximum. */
+  /** Maximum age of an entry in days; null: unlimited. */
   readonly days: number | null;
   readonly now: () => number;
-  /** Removes jobs that ended before a time (milliseconds) and resolves to their count. Rejects soon after the signal aborts. */
+  /** Deletes jobs that ended before a time in milliseconds, and resolves to their number. Rejects soon after the signal aborts. */
   readonly prune: (before: number, signal: AbortSignal) => Promise<number>;
   readonly onPruned: (entries: number) => void;
   readonly onError: (error: unknown) => void;
   readonly everyMs?: number;
 }
 
-/** Starts with one removal and repeats hourly. Callers close the job. */
+/** Runs at once and then every hour. Callers must close it. */
 export class UsageRetentionJob {
   readonly #options: UsageRetentionJobOptions;
   readonly #timer: NodeJS.Timeout;
@@ -28,7 +28,7 @@ export class UsageRetentionJob {
     void this.run();
   }
 
-  /** Runs one removal, shared by concurrent callers. Never rejects. */
+  /** Runs one deletion. Concurrent callers share it. Never rejects. */
   run(): Promise<void> {
     this.#running ??= this.#prune().finally(() => {
       this.#running = null;
@@ -36,7 +36,7 @@ export class UsageRetentionJob {
     return this.#running;
   }
 
-  /** Aborts a running removal; finished slices stay removed. The database may be closed afterwards. */
+  /** Aborts a running deletion; completed parts stay deleted. The database may be closed afterwards. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#ending.abort();
@@ -64,11 +64,11 @@ interface ReservationSweeperOptions {
 }
 
 const EVERY_MS = 60_000;
-/** Minimum age of a swept reservation, in milliseconds. Covers clock changes only: live jobs are skipped anyway. */
+/** Minimum age of a released reservation, in milliseconds. Only guards against clock changes, because live jobs are skipped. */
 const YOUNG_MS = 60_000;
 
 /**
- * Releases abandoned reservations, at start and every minute, except of live jobs. Returns the function that stops the sweeper.
+ * Releases abandoned reservations at start and every minute, except those of live jobs. Returns a function that stops the sweeper.
  *
  * Rejects if the first sweep fails.
  */

@@ -1,4 +1,4 @@
-/** Rules of the ledger: `applyStep` updates a batch's draft and returns a step's outcome. Deterministic, without I/O. */
+/** Rules of the ledger: `applyStep` applies one step to the draft of a batch and returns its outcome. Deterministic, without I/O. */
 import type { JobId } from '@inference/protocol';
 import { FEES } from '../../database/ledger/fold-jobs.js';
 import { dayOf, nextPeriodStart, spentInPeriod } from '../../database/ledger/key-budget.js';
@@ -24,16 +24,16 @@ import { LedgerError } from './ledger-error.js';
 import type { Step, StepOutcome } from './ledger-steps.js';
 
 export interface LedgerTerms {
-  /** Whole percent of a job's cost that the provider earns, rounded down. The rest is the network's fee. */
+  /** Percentage of a job's cost that the provider earns, rounded down. The network keeps the rest as its fee. */
   readonly providerSharePercent: number;
-  /** A job on a provider of the same account costs nothing and earns nothing. */
+  /** Whether jobs on a provider of the same account are free, and earn nothing. */
   readonly ownMachinesFree: boolean;
-  /** Whole days until earnings can be withdrawn; 0: at once. */
+  /** Days until earnings can be withdrawn; 0: at once. */
   readonly maturityDays: number;
   readonly coordinatorId: string;
 }
 
-/** Applies a step. Throws, with the draft unchanged, if the step is impossible. */
+/** Applies a step. Throws without changing the draft if the step is impossible. */
 export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): StepOutcome {
   switch (step.type) {
     case 'reserve':
@@ -55,7 +55,9 @@ export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): S
   }
 }
 
-/** Withdrawable amount: matured earnings, at most the unreserved balance. Reservations use deposits first, then pending earnings. */
+/**
+ * Amount that can be withdrawn: matured earnings, up to the unreserved balance. Reservations use up deposits first, then pending earnings.
+ */
 export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pendingEarnings: number): MicroUsd {
   return microUsd(Math.max(0, Math.min(earned - pendingEarnings, balance - reserved)));
 }
@@ -80,7 +82,7 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
   return { kind: 'reserved', amount: maxCost };
 }
 
-/** Null: the balance, and the key's spend limit and budget suffice. */
+/** Null: the balance, the key's spend limit and its budget are sufficient. */
 function refusalOf(
   draft: LedgerDraft,
   { accountId, apiKeyId, keySpendLimit, keyBudget = null, at }: Reservation,
@@ -98,7 +100,7 @@ function refusalOf(
     const key = draft.key(apiKeyId);
     const day = Math.max(dayOf(at), key.countedDay);
     const spent = spentInPeriod(key, keyBudget.period, day);
-    // A running job is charged to the period in which it ends, so every reservation counts.
+    // A job is charged to the period in which it ends, so all reservations count against the current one.
     if (spent + key.reserved + maxCost > keyBudget.amount) {
       const resetsAt = nextPeriodStart(keyBudget.period, day) * DAY_MS;
       return { kind: 'key_budget_exceeded', needed: maxCost, budget: keyBudget, spent, reserved: key.reserved, resetsAt };
@@ -107,7 +109,7 @@ function refusalOf(
   return null;
 }
 
-/** Terms that a reservation fixes. Throws {@link LedgerError} `invalid` for impossible amounts. */
+/** The terms that a reservation fixes. Throws {@link LedgerError} `invalid` for impossible amounts. */
 export function reservationTerms(reservation: Reservation, coordinatorId: string): JobReservation {
   return termsOf(reservation, coordinatorId, maxCostOf(reservation, reservation.images ?? 0));
 }
@@ -138,7 +140,7 @@ function settle(
   const { jobId, providerId, at } = settlement;
   const stored = draft.job(jobId);
   const lease = leased === undefined || stored !== undefined ? undefined : draft.lease(leased.leaseId);
-  // The lease expired and was released, with the reservations taken from it.
+  // The lease has expired and was released, together with the reservations from it.
   if (leased !== undefined && stored === undefined && lease === undefined) return { kind: 'released_before' };
   const job = stored ?? (leased === undefined ? undefined : ({ state: 'reserved', reservation: leased.reservation } as const));
   if (job === undefined) return { kind: 'unknown_job' };
@@ -160,11 +162,11 @@ function settle(
   const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
   const fee = microUsd(cost - earned);
 
-  // Spending takes deposited money first, so only earnings can ever be paid out.
+  // Spending uses deposited money first, so that deposits can never be withdrawn.
   const balance = draft.balance(reservation.accountId);
   const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
   const fees = { account: FEES, amount: fee, earned: 0 };
-  // The share of an own provider returns as the money that paid, so the account pays only the fee.
+  // For an own provider, its share stays in the balance as it was, and the account pays only the fee.
   const postings = isOwnProvider
     ? [{ account: earner, amount: -fee, earned: -ofEarnings(fee) }, fees]
     : [{ account: reservation.accountId, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
@@ -198,7 +200,7 @@ function settle(
   return { kind: 'settled', cost, earned, fee };
 }
 
-/** Terms of the model that answered. The reserved amount stays. */
+/** Terms for the model that answered. The reserved amount is unchanged. */
 function servedTerms(reservation: JobReservation, { served }: Settlement): JobReservation {
   if (served === undefined) return reservation;
   return { ...reservation, model: served.model, priceId: served.price.id, rates: served.price };
@@ -256,7 +258,7 @@ function endWithdrawal(draft: LedgerDraft, id: string, end: WithdrawalEnd, at: n
   return { kind: 'ended' };
 }
 
-/** Maximum cost of a job. Throws {@link LedgerError} `invalid` beyond {@link MAX_PER_STEP}. */
+/** Maximum cost of a job. Throws {@link LedgerError} `invalid` above {@link MAX_PER_STEP}. */
 function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation, images: number): MicroUsd {
   let amount: MicroUsd;
   try {
@@ -268,21 +270,21 @@ function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation,
   return amount;
 }
 
-/** Counterparty outside the ledger; its balance is payouts minus deposits. No customer account begins with `system:`. */
+/** Counterparty outside the ledger: its balance is all payouts minus all deposits. Customer accounts never begin with `system:`. */
 const OUTSIDE = 'system:outside';
-/** Ledger's own account for requested, unpaid withdrawals. */
+/** The ledger's own account for requested withdrawals that are not paid yet. */
 export const WITHDRAWALS = 'system:withdrawals';
 
 /**
- * First UTC day (days since 1970) with pending earnings at `now`; Infinity: earnings mature at once.
+ * First UTC day (days since 1970) whose earnings are still pending at `now`. Infinity: earnings mature at once.
  *
- * Earnings of a day mature together, when the last is `maturityDays` old.
+ * All earnings of a day mature together, when the newest is `maturityDays` old.
  */
 export function firstPendingDay(now: number, maturityDays: number): number {
   return maturityDays === 0 ? Number.POSITIVE_INFINITY : Math.floor(now / DAY_MS) - maturityDays;
 }
 
-/** Time at which the earnings of a day mature, in milliseconds since 1970. */
+/** When the earnings of a day mature, in milliseconds since 1970. */
 export function maturesAt(day: number, maturityDays: number): number {
   return (day + 1 + maturityDays) * DAY_MS;
 }

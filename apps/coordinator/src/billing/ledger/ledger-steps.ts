@@ -1,4 +1,4 @@
-/** Ledger steps as data: parameters and outcomes by type, validation, and keys of the rows that steps read. */
+/** Ledger steps as data: parameters and outcomes of each type, their validation, and the rows that they read. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
@@ -19,11 +19,10 @@ import type {
 } from './ledger.js';
 import { LedgerError } from './ledger-error.js';
 
-/** Parameters of each type of step. */
 interface StepParameters {
   readonly reserve: { readonly reservation: Reservation };
   readonly take_nonce: { readonly nonce: SealedNonce };
-  /** `leased`: the job has no row yet, as its reservation was taken from a lease. */
+  /** `leased`: the reservation came from a credit lease, so the job has no row yet. */
   readonly settle: { readonly settlement: Settlement; readonly leased?: LeasedJob };
   readonly release: { readonly jobId: JobId; readonly at: number };
   readonly deposit: { readonly deposit: Deposit };
@@ -31,13 +30,12 @@ interface StepParameters {
   readonly end_withdrawal: { readonly id: string; readonly end: WithdrawalEnd; readonly at: number };
 }
 
-/** Outcome of each type of step. */
 export interface StepOutcomes {
   readonly reserve: ReserveOutcome;
-  /** False: a replay. */
+  /** False: the nonce was already taken. */
   readonly take_nonce: boolean;
   readonly settle: SettleOutcome;
-  /** False if no reservation existed. */
+  /** False: the job had no reservation. */
   readonly release: boolean;
   readonly deposit: DepositOutcome;
   readonly request_withdrawal: WithdrawalOutcome;
@@ -110,13 +108,13 @@ export function checkStep(step: Step): void {
 function checkRates({ promptPerMillion, cachedPerMillion, completionPerMillion, perImage }: Rates): void {
   checkCount('promptPerMillion', promptPerMillion);
   checkCount('cachedPerMillion', cachedPerMillion ?? 0);
-  // The reservation assumes that no token is cached.
+  // Reservations assume that no token is cached, so cached tokens must not cost more.
   if ((cachedPerMillion ?? 0) > promptPerMillion) throw new LedgerError('invalid', 'cachedPerMillion exceeds promptPerMillion');
   checkCount('completionPerMillion', completionPerMillion);
   checkCount('perImage', perImage);
 }
 
-/** Keys of the rows read by the steps. */
+/** Keys of the rows that the steps read. */
 export function rowKeysOf(steps: readonly Step[]): RowKeys {
   const keys: RowKeys = {
     nonces: new Map(),
@@ -171,7 +169,7 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
   return keys;
 }
 
-/** Of several steps with one nonce, the first takes the nonce. */
+/** If several steps have the same nonce, the first one takes it. */
 function addNonce({ nonces }: RowKeys, nonce: SealedNonce): void {
   if (!nonces.has(nonce.digest)) nonces.set(nonce.digest, nonce);
 }
@@ -187,7 +185,7 @@ function checkId(name: string, value: string): void {
   if (typeof value !== 'string' || value === '' || value.length > MAX_ID_CHARACTERS) throw new LedgerError('invalid', `${name} is no id`);
 }
 
-/** Rejects the ledger's own accounts, whose keys contain a colon. */
+/** Rejects the ledger's own accounts, whose ids contain a colon. */
 export function checkAccount(value: string): void {
   checkId('accountId', value);
   if (value.includes(':')) throw new LedgerError('invalid', 'the account is not a customer');

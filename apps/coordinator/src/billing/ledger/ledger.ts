@@ -1,7 +1,9 @@
 /**
- * `Ledger`: interface of the ledger. Each step is one transaction, and repeatable by the idempotency key in its comment.
+ * `Ledger`: interface of the accounting system for balances, reservations, charges and withdrawals.
  *
- * Amounts are whole micro-USD, times milliseconds since 1970.
+ * Each step is one transaction. A step can be repeated safely with the same idempotency key, which its comment names.
+ *
+ * Amounts are whole micro-USD, times are milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
 import type { KeyBudget } from '../../database/ledger/key-budget.js';
@@ -14,9 +16,9 @@ export interface Reservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Maximum sum of the costs of the key's jobs, over its lifetime; null: no limit. */
+  /** Maximum total cost of the key's jobs over its lifetime; null: unlimited. */
   readonly keySpendLimit: MicroUsd | null;
-  /** Maximum sum of the costs of the key's jobs in a calendar period; left out or null: none. */
+  /** Maximum cost of the key's jobs per calendar period; null or absent: none. */
   readonly keyBudget?: KeyBudget | null;
   readonly model: string;
   readonly endpoint: Endpoint;
@@ -24,7 +26,7 @@ export interface Reservation {
   readonly maxPromptTokens: number;
   readonly maxCompletionTokens: number;
   readonly images?: number;
-  /** Of a sealed request: taken together with the reservation, or not at all. */
+  /** Nonce of a sealed request, taken only if the reservation succeeds. */
   readonly nonce?: SealedNonce;
   readonly at: number;
 }
@@ -39,18 +41,18 @@ export type ReserveOutcome =
       readonly budget: KeyBudget;
       /** Spent in the current period. */
       readonly spent: MicroUsd;
-      /** Reserved by the key's running jobs. */
+      /** Reserved by running jobs of the key. */
       readonly reserved: MicroUsd;
       /** Start of the next period, in milliseconds since 1970. */
       readonly resetsAt: number;
     }
-  /** Another job took the nonce of the sealed request before. Nothing is reserved. */
+  /** Another job has already taken the nonce of the sealed request. Nothing is reserved. */
   | { readonly kind: 'replayed' };
 
 export interface Settlement {
   readonly jobId: JobId;
   readonly providerId: ProviderId;
-  /** Counts after {@link settlementBounds}. The ledger also clamps them to the reservation. */
+  /** Counts bounded by {@link settlementBounds}. The ledger also limits them to the reservation. */
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** Part of the completion tokens. */
@@ -58,7 +60,7 @@ export interface Settlement {
   /** Part of the prompt tokens. */
   readonly cachedTokens: number;
   readonly images?: number;
-  /** Model that answered instead of the reserved model, with its price at the reservation. Absent: the reserved model. */
+  /** Model that answered instead of the reserved one, with its price at the time of the reservation. Absent: the reserved model. */
   readonly served?: { readonly model: string; readonly price: Price };
   readonly at: number;
 }
@@ -93,53 +95,55 @@ export type EndWithdrawalOutcome =
   | { readonly kind: 'unknown_withdrawal' };
 
 export interface Balance {
-  /** Total of the account, reservations of running jobs included. */
+  /** Total, including the reservations of running jobs. */
   readonly balance: MicroUsd;
   readonly reserved: MicroUsd;
-  /** Earnings that can be paid out: matured, never deposited money, never reserved. */
+  /** Earnings that can be paid out: matured and not reserved. Never includes deposited money. */
   readonly withdrawable: MicroUsd;
 }
 
 export interface PendingEarnings {
   readonly total: MicroUsd;
-  /** The earliest first; `at` is when the amount matures. The amounts sum to `total`. */
+  /** Earliest first. `at`: when the amount matures. The amounts sum to `total`. */
   readonly maturing: readonly { readonly at: number; readonly amount: MicroUsd }[];
 }
 
 export interface Ledger {
   /**
-   * Reserves the maximum cost of a job against the available balance, and the key's spend limit and budget.
+   * Reserves the maximum cost of a job, if balance, spend limit and budget of the key permit it.
    *
-   * Idempotent by job id while the job runs; rejects for an ended job.
+   * Idempotent by job id while the job runs. Rejects for a job that has ended.
    */
   reserve(reservation: Reservation): Promise<ReserveOutcome>;
-  /** Takes the nonce of a free sealed request. False: taken by another job. Idempotent by job id. */
+  /** Takes the nonce of a free sealed request. False: another job has taken it. Idempotent by job id. */
   takeNonce(nonce: SealedNonce): Promise<boolean>;
   /** Charges a reserved job and releases the rest of its reservation. Idempotent by job id. */
   settle(settlement: Settlement): Promise<SettleOutcome>;
-  /** Releases a job's reservation without a charge. False if nothing is reserved: unknown, settled or released before. */
+  /** Releases a reservation without a charge. False: the job has none, because it is unknown, settled or already released. */
   release(jobId: JobId, at: number): Promise<boolean>;
   /** Credits an account. Idempotent by event id. */
   deposit(deposit: Deposit): Promise<DepositOutcome>;
-  /** Moves earnings out of a balance until the withdrawal is paid or rejected. Idempotent by id. */
+  /** Removes earnings from a balance until the withdrawal is paid or rejected. Idempotent by id. */
   requestWithdrawal(request: WithdrawalRequest): Promise<WithdrawalOutcome>;
-  /** Ends a requested withdrawal; a rejected withdrawal is credited again. */
+  /** Ends a requested withdrawal. If rejected, the amount returns to the balance. */
   endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome>;
   balance(accountId: string): Promise<Balance>;
-  /** Earnings of an account that cannot be withdrawn yet. */
+  /** Earnings of an account that are not mature yet. */
   pendingEarnings(accountId: string): Promise<PendingEarnings>;
   /**
-   * Links a provider to the account that the provider earns for from now on.
+   * Links a provider to the account that receives its earnings from now on.
    *
-   * Earnings of an unowned provider move to the account, with their statistics. Money that the account itself had paid from
-   * deposits returns as deposited money. Earnings for an earlier owner stay with that owner.
+   * Earlier earnings of a provider without owner move to the account. Earnings of a previous owner stay with that owner.
+   *
+   * If the account had itself paid for jobs on this provider from deposits, that money returns as deposited money.
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**
-   * Releases reservations of dead coordinators, and own ones from before `olderThan` (milliseconds since 1970) outside `liveJobs`. Resolves
-   * to their number.
+   * Releases reservations of dead coordinators, and this coordinator's reservations older than `olderThan` for jobs not in `liveJobs`.
+   *
+   * Resolves to the number of released reservations.
    */
   sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number>;
-  /** Ends waiting steps and the ledger's own timers. The database stays open. */
+  /** Completes queued steps and stops the ledger's timers. The database stays open. */
   close(): Promise<void>;
 }

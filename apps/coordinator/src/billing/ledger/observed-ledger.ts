@@ -1,11 +1,10 @@
-/** Decorator of a ledger that reports every step to a listener, for metrics. */
+/** Wraps a ledger to report the outcome and duration of every step to a listener, for metrics. */
 import type { Ledger } from './ledger.js';
 import type { StepType } from './ledger-steps.js';
 
-/** `outcome`: kind of the step's outcome, or `failed`. */
+/** `outcome`: kind of the step's outcome, or `failed`. `ms`: duration. */
 type StepListener = (step: StepType, outcome: string, ms: number) => void;
 
-/** Wraps a ledger: `listener` receives the outcome and the duration (ms) of every step. */
 export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
   const watch = async <T>(step: StepType, running: Promise<T>, outcomeOf: (outcome: T) => string): Promise<T> => {
     const begun = performance.now();

@@ -1,8 +1,10 @@
-/** `ReservationRates` counts an account's reservations per second, at this coordinator. */
+/**
+ * `ReservationRates` measures each account's reservations per second at this coordinator. `CreditLeases` decides by it who gets a lease.
+ */
 
 export interface ReservationRate {
   readonly count: number;
-  /** Sum of maximum costs. */
+  /** Sum of the maximum costs. */
   readonly cost: number;
 }
 
@@ -18,7 +20,7 @@ const SECOND_MS = 1000;
 export class ReservationRates {
   readonly #byAccount = new Map<string, Seconds>();
 
-  /** `now`: by a monotonic clock, in milliseconds. */
+  /** `now`: monotonic time in milliseconds. */
   add(account: string, cost: number, now: number): void {
     const seconds = this.#byAccount.get(account);
     if (seconds !== undefined && now - seconds.begunAt <= SECOND_MS) {
@@ -31,7 +33,7 @@ export class ReservationRates {
     this.#byAccount.set(account, { begunAt: now, count: 1, cost, last });
   }
 
-  /** The higher rate of the current and the last second. */
+  /** The higher rate of the current and the previous second. */
   of(account: string): ReservationRate {
     const { count, cost, last } = this.#byAccount.get(account) ?? { count: 0, cost: 0, last: null };
     return { count: Math.max(count, last?.count ?? 0), cost: Math.max(cost, last?.cost ?? 0) };

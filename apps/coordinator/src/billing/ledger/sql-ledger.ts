@@ -1,7 +1,7 @@
 /**
- * `openLedger`: the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL.
+ * `openLedger`: the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL database.
  *
- * Except for credit leases, no state is cached between transactions. Heartbeats mark live coordinators.
+ * Except for credit leases, no state is cached between transactions. Heartbeats show which coordinators are alive.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -51,33 +51,33 @@ import { checkAccount, checkStep, rowKeysOf, type Step, type StepOutcome, type S
 
 export interface LedgerOptions {
   readonly database: Database;
-  /** Whole percent of a job's cost that its provider earns, 0 to 100. */
+  /** Percentage of a job's cost that its provider earns, 0 to 100. */
   readonly providerSharePercent: number;
   readonly ownMachinesFree: boolean;
-  /** Whole days until earnings can be withdrawn, 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
+  /** Days until earnings can be withdrawn: 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
   readonly maturityDays?: number;
   /**
-   * Whether reservations have their own batches on PostgreSQL, and never wait for settlements. Default false.
+   * Whether reservations have their own batches on PostgreSQL, so that they never wait for settlements. Default false.
    *
-   * Reservations are then not ordered with steps that the caller did not await.
+   * Reservations are then not ordered relative to other steps, unless the caller awaits these.
    */
   readonly separateReservations?: boolean;
-  /** Whether busy accounts get credit leases. For several coordinators on one database. Default: none. */
+  /** Gives busy accounts credit leases. For several coordinators on one database. Default: none. */
   readonly leases?: LeasePolicy;
-  /** Receives errors of background work: heartbeats, folds and the release of abandoned reservations. */
+  /** Receives errors of background work: heartbeats, roll-ups and the release of abandoned reservations. */
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
-  /** Maximum time to retry a step while the database is busy or unreachable, in milliseconds. */
+  /** How long a step is retried while the database is busy or unreachable, in milliseconds. */
   readonly retryMs?: number;
 }
 
 const RETRY_MS = 10_000;
-/** Interval of folds into the roll-ups and the fee account. */
+/** Interval at which ended jobs are added to the usage roll-ups and the fee account, in milliseconds. */
 const FOLD_MS = 1000;
-/** Recalls for one step. The second recall is for leases taken during the first. */
+/** Maximum recalls of leased money per step. The second one is for leases taken during the first. */
 const MAX_RECALLS = 2;
 
-/** Opens the ledger on an open database and releases reservations of dead coordinators. Callers close the ledger. */
+/** Opens the ledger and releases the reservations of dead coordinators. Callers must close the ledger. */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const ledger = new SqlLedger(options);
   await ledger.begin();
@@ -91,7 +91,7 @@ class SqlLedger implements Ledger {
   readonly #now: () => number;
   readonly #retryMs: number;
   readonly #batches: GroupCommit<Step, StepOutcome>;
-  /** The same as `#batches` without {@link LedgerOptions.separateReservations}. */
+  /** Same object as `#batches`, unless {@link LedgerOptions.separateReservations} applies. */
   readonly #reservations: GroupCommit<Step, StepOutcome>;
   readonly #repository = new LedgerRepository();
   readonly #leases: CreditLeases | null;
@@ -122,12 +122,12 @@ class SqlLedger implements Ledger {
     this.#onError = onError;
     this.#now = now;
     this.#retryMs = retryMs;
-    const lane = (): GroupCommit<Step, StepOutcome> =>
+    const newGroupCommit = (): GroupCommit<Step, StepOutcome> =>
       new GroupCommit({
         run: (steps) => this.#run(steps),
         flush: () => syncToDisk(database),
-        // A reservation guards a job of this process. A crash ends both; a reservation that a crash restores is released at the next
-        // start. Nonces likewise: the nonce of a job is on the disk before the settlement of the job.
+        // A crash of this process ends its jobs too. If their reservations survive, the next start releases them. A job's nonce is on disk
+        // before its settlement.
         mayBeLost: ({ type }) => type === 'reserve' || type === 'take_nonce' || type === 'release',
         isUrgent: ({ type }) => type === 'reserve' || type === 'take_nonce',
         isBlocking: dialectOf(database) === 'sqlite',
@@ -142,8 +142,8 @@ class SqlLedger implements Ledger {
             transact: (work) => this.#transact(work),
             onError,
           });
-    this.#batches = lane();
-    this.#reservations = separateReservations && dialectOf(database) === 'postgres' ? lane() : this.#batches;
+    this.#batches = newGroupCommit();
+    this.#reservations = separateReservations && dialectOf(database) === 'postgres' ? newGroupCommit() : this.#batches;
   }
 
   async begin(): Promise<void> {
@@ -168,9 +168,9 @@ class SqlLedger implements Ledger {
 
   async reserve(reservation: Reservation): Promise<ReserveOutcome> {
     checkStep({ type: 'reserve', reservation });
-    // An impossible cost fails here, before the nonce is taken.
+    // Throws for an impossible cost, before the nonce is taken.
     const requested = reservationTerms(reservation, this.#terms.coordinatorId);
-    // A limit or budget of a key needs the reservations of all coordinators, which only rows have.
+    // Limits and budgets of a key count the reservations of all coordinators, which only database rows show.
     const { keySpendLimit, keyBudget = null } = reservation;
     if (this.#leases !== null && keySpendLimit === null && keyBudget === null) {
       const known = this.#leases.job(reservation.jobId);
@@ -233,7 +233,7 @@ class SqlLedger implements Ledger {
     const row = await this.#database.selectFrom('balances').selectAll().where('account', '=', accountId).executeTakeFirst();
     if (row === undefined) return { balance: microUsd(0), reserved: microUsd(0), withdrawable: microUsd(0) };
     const stored = balanceFromRow(row);
-    // Read after the balance: earnings between the two reads then only lower the withdrawable amount.
+    // Read after the balance. Earnings posted in between can then only lower the withdrawable amount.
     const pending = sumOf(await this.#pendingDays(accountId));
     const reserved = microUsd(Math.max(0, stored.reserved - (await this.#unusedLeases(accountId))));
     return { balance: stored.balance, reserved, withdrawable: withdrawableOf({ ...stored, reserved }, pending) };
@@ -242,7 +242,7 @@ class SqlLedger implements Ledger {
   async pendingEarnings(accountId: string): Promise<PendingEarnings> {
     const row = await this.#database.selectFrom('balances').select('earned').where('account', '=', accountId).executeTakeFirst();
     const days = await this.#pendingDays(accountId);
-    // Earnings are spent oldest first.
+    // Earnings are spent oldest first, so the newest ones are still present.
     let left = row?.earned ?? 0;
     const maturing: { at: number; amount: MicroUsd }[] = [];
     for (const { day, amount } of days.reverse()) {
@@ -277,9 +277,9 @@ class SqlLedger implements Ledger {
   }
 
   /**
-   * Takes the nonce of a job whose reservation came from a lease. False: a replay, whose reservation the lease gets back.
+   * Takes the nonce of a job that was reserved from a lease. False: a replay; the reservation returns to the lease.
    *
-   * A job reserved before may run, and keeps its reservation.
+   * A job that was reserved before may be running, and keeps its reservation.
    */
   async #takeLeasedNonce(leases: CreditLeases, { jobId, nonce }: Reservation, isRepeated: boolean): Promise<boolean> {
     if (nonce === undefined) return true;
@@ -292,7 +292,7 @@ class SqlLedger implements Ledger {
     return isTaken;
   }
 
-  /** Retries a step while leases of the account can return the missing money. */
+  /** Repeats a step as long as leases of the account can return the missing amount. */
   async #withRecalls<Outcome>(account: string, attempt: () => Promise<Outcome>, missingOf: (outcome: Outcome) => number): Promise<Outcome> {
     let outcome = await attempt();
     if (this.#leases === null) return outcome;
@@ -304,7 +304,7 @@ class SqlLedger implements Ledger {
     return outcome;
   }
 
-  /** Leased amounts of an account that no job uses; of other coordinators as of their last renewal. */
+  /** Amount in leases of an account that no job uses. Leases of other coordinators: as of their last renewal. */
   async #unusedLeases(accountId: string): Promise<number> {
     const rows = await this.#database
       .selectFrom('credit_leases')
@@ -314,7 +314,7 @@ class SqlLedger implements Ledger {
     return rows.reduce((sum, { id, amount, in_use }) => sum + Math.max(0, amount - (this.#leases?.used(id) ?? in_use)), 0);
   }
 
-  /** Earliest day first, at most one row per day. */
+  /** Earliest day first, one row per day. */
   async #pendingDays(accountId: string): Promise<{ readonly day: number; readonly amount: number }[]> {
     const { maturityDays } = this.#terms;
     if (maturityDays === 0) return [];
@@ -329,9 +329,9 @@ class SqlLedger implements Ledger {
 
   async #submit<S extends Step>(step: S): Promise<StepOutcomes[S['type']]> {
     checkStep(step);
-    // `decide` returns the outcome of the step's own type; the batch only knows the union.
-    const lane = step.type === 'reserve' || step.type === 'take_nonce' ? this.#reservations : this.#batches;
-    return (await lane.submit(step)) as StepOutcomes[S['type']];
+    // `applyStep` returns the outcome of the step's own type; `GroupCommit` only knows the union.
+    const batches = step.type === 'reserve' || step.type === 'take_nonce' ? this.#reservations : this.#batches;
+    return (await batches.submit(step)) as StepOutcomes[S['type']];
   }
 
   async #run(steps: readonly Step[]): Promise<readonly StepResult<StepOutcome>[]> {
@@ -351,7 +351,7 @@ class SqlLedger implements Ledger {
     });
   }
 
-  /** Runs one transaction and retries transient errors for up to `retryMs`. */
+  /** Runs a transaction, and retries transient errors for up to `retryMs`. */
   async #transact<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
     try {
       return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#retryMs);

@@ -1,7 +1,7 @@
 /**
- * `Deposits`: paid orders, posted to the ledger once, although events may repeat or be out of order.
+ * `Deposits` credits paid orders to accounts, exactly once, although payment events may be repeated or out of order.
  *
- * Refunds and disputes suspend the account for review; they never reduce a balance.
+ * Refunds and disputes suspend the account for review, but never reduce a balance.
  */
 import { randomUUID } from 'node:crypto';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
@@ -17,7 +17,7 @@ interface DepositsOptions {
   readonly now: () => number;
 }
 
-/** Outcome of a processor event: only `posted` moved money. */
+/** Outcome of a payment event. Only `posted` moved money. */
 type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
 
 type OpenOutcome =
@@ -37,7 +37,7 @@ export class Deposits {
     this.#now = options.now;
   }
 
-  /** Opens a checkout. `amount`: micro-USD in whole cents. `pageUrl`: the page that the customer returns to. */
+  /** Opens a checkout. `amount`: micro-USD, in whole cents. `pageUrl`: page to which the customer returns. */
   async open(
     processor: PaymentProcessor,
     customer: { readonly accountId: string; readonly email: string },
@@ -64,7 +64,7 @@ export class Deposits {
     }
   }
 
-  /** Credits at once: by hand, or in development. The same id credits once. */
+  /** Credits an account immediately: by an operator, or in development mode. Credits only once per id. */
   async credit(id: string, accountId: string, amount: number, source: 'development' | 'admin'): Promise<DepositOrder> {
     await this.#payments.addOrder(this.#newOrder(id, accountId, amount, source));
     const order = await this.#payments.findOrder(id);
@@ -73,7 +73,7 @@ export class Deposits {
     return (await this.#payments.findOrder(id)) ?? order;
   }
 
-  /** Handles a verified event. A rejection asks the processor to send the event again. */
+  /** Handles a payment event whose signature was verified. If the promise rejects, the processor should send the event again. */
   async take(event: PaymentEvent, processor: PaymentProcessor): Promise<EventOutcome> {
     if (await this.#payments.knowsEvent(event.id)) return 'replayed';
     const { outcome, orderId } = await this.#apply(event, processor);
@@ -118,7 +118,7 @@ export class Deposits {
     return { outcome: 'flagged' as const, orderId: order.id };
   }
 
-  /** Ledger first, then the order. After a crash in between, the repeated event completes the order. */
+  /** Posts to the ledger first. After a crash before the second step, the repeated event completes the order. */
   async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
     const at = this.#now();
     await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });
@@ -144,9 +144,7 @@ function matchesOrder(order: DepositOrder, event: PaymentEventContent & { kind: 
 /** 100 dollars. */
 const DEVELOPMENT_DEPOSIT = microUsd(100_000_000);
 
-/**
- * Deposits {@link DEVELOPMENT_DEPOSIT} into the account of development mode, so a first request is paid for. Idempotent by account.
- */
+/** Deposits {@link DEVELOPMENT_DEPOSIT} into the account of development mode, so that it can pay for requests. Idempotent by account. */
 export async function ensureDevelopmentDeposit(ledger: Pick<Ledger, 'deposit'>, accountId: string, now: number): Promise<void> {
   await ledger.deposit({ eventId: `development:${accountId}`, accountId, amount: DEVELOPMENT_DEPOSIT, source: 'development', at: now });
 }

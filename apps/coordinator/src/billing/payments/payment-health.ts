@@ -1,19 +1,19 @@
-/** `PaymentHealth`: notices outages of the payment processor by failed calls, for the status page and metrics. */
+/** `PaymentHealth` detects outages of the payment processor from failed calls, for the status page and metrics. */
 import type { PaymentProcessor } from './payment-processor.js';
 
-/** Error types of the Stripe client for outages of Stripe or the network. Other types mean an invalid call. */
+/** Error types of the Stripe client that mean an outage of Stripe or the network. Other types mean an invalid call. */
 const OUTAGE_TYPES: ReadonlySet<unknown> = new Set(['StripeConnectionError', 'StripeAPIError']);
 
 export class PaymentHealth {
   readonly #onOutage: () => void;
   #hasFailed = false;
 
-  /** `onOutage`: called for each failed call. */
+  /** `onOutage`: called for each call that failed because of an outage. */
   constructor(onOutage: () => void = () => {}) {
     this.#onOutage = onOutage;
   }
 
-  /** Calls `report` with whether an outage occurred since the previous report. If `report` rejects, the next call repeats the outage. */
+  /** Passes to `report` whether an outage occurred since the last report. If `report` rejects, the outage is reported again next time. */
   async reportFailure(report: (hasFailed: boolean) => Promise<void>): Promise<void> {
     const hasFailed = this.#hasFailed;
     this.#hasFailed = false;
@@ -25,7 +25,7 @@ export class PaymentHealth {
     }
   }
 
-  /** Wraps a processor so that outages of its calls are noticed. */
+  /** Wraps a processor to detect outages in its calls. */
   observe(processor: PaymentProcessor): PaymentProcessor {
     const observed =
       <Args extends readonly unknown[], Result>(call: (...args: Args) => Promise<Result>) =>

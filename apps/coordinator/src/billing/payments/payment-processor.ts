@@ -1,27 +1,29 @@
-/** `PaymentProcessor`: interface of a payment service, with checkout, verified events and transfers. Amounts in whole cents. */
+/**
+ * `PaymentProcessor`: interface of a payment service such as Stripe, with checkout, signed events and transfers. Amounts in whole cents.
+ */
 
 export interface PaymentProcessor {
-  /** Opens the checkout page for one deposit. Idempotent by order. */
+  /** Opens a checkout page for one deposit. Idempotent by order. */
   openCheckout(checkout: CheckoutRequest): Promise<{ readonly checkoutId: string; readonly url: string }>;
-  /** Parses a posted event. Throws {@link ForgedEvent} unless the processor signed these bytes recently. */
+  /** Parses a webhook event. Throws {@link ForgedEvent} unless the processor signed it recently. */
   readEvent(body: Uint8Array, signature: string): PaymentEvent;
-  /** Order id in the processor's metadata of a payment; null without metadata. */
+  /** Order id in the metadata of a payment; null if there is none. */
   orderOfPayment(paymentId: string): Promise<string | null>;
-  /** Creates the payout account of an owner. Idempotent by account. */
+  /** Creates an owner's payout account. Idempotent by account. */
   openPayoutAccount(owner: { readonly accountId: string; readonly email: string }): Promise<string>;
-  /** Page where the owner completes the processor's onboarding, and whether payouts are possible yet. */
+  /** Whether payouts are possible, and the page where the owner completes the processor's onboarding. */
   payoutAccount(payoutId: string, returnUrl: string): Promise<{ readonly ready: boolean; readonly onboardingUrl: string | null }>;
   /**
-   * Pays a withdrawal, at most once for its id. Resolves to the processor's id of the transfer.
+   * Pays a withdrawal, at most once per id. Resolves to the processor's id of the transfer.
    *
-   * @throws {TransferRefused} A repetition with the same `claimedAt` may be refused again without a new attempt.
+   * @throws {TransferRefused} With the same `claimedAt`, the processor may repeat its refusal without a new attempt.
    */
   transfer(transfer: Transfer): Promise<string>;
 }
 
 export interface Transfer {
   readonly withdrawalId: string;
-  /** Time of the operator's claim, in milliseconds. A claim after a refusal is a new attempt. */
+  /** When the operator claimed the transfer, in milliseconds. A claim after a refusal is a new attempt. */
   readonly claimedAt: number;
   readonly payoutId: string;
   readonly cents: number;
@@ -50,12 +52,12 @@ export type PaymentEventContent =
       readonly cents: number | null;
     }
   | { readonly kind: 'not_paid'; readonly checkoutId: string; readonly state: 'expired' | 'failed' }
-  /** `cents`: total refunded of this payment so far. */
+  /** `cents`: total refunded for this payment so far. */
   | { readonly kind: 'refunded'; readonly paymentId: string; readonly orderId: string | null; readonly cents: number }
   | { readonly kind: 'disputed'; readonly paymentId: string }
   | { readonly kind: 'other' };
 
-/** An event without a valid, recent signature of the processor. */
+/** The event has no valid, recent signature of the processor. */
 export class ForgedEvent extends Error {
   constructor() {
     super('the event is not signed by the payment processor');
@@ -63,7 +65,7 @@ export class ForgedEvent extends Error {
   }
 }
 
-/** The processor refused a transfer for good: nothing was paid. */
+/** The processor refused a transfer and paid nothing. */
 export class TransferRefused extends Error {
   constructor(options?: ErrorOptions) {
     super('the payment processor refused the transfer', options);
@@ -73,7 +75,7 @@ export class TransferRefused extends Error {
 
 const MICRO_USD_PER_CENT = 10_000;
 
-/** Whole cents of an amount in micro-USD; null if the amount is not a whole number of cents. */
+/** An amount in cents; null if it is not a whole number of cents. */
 export function centsOf(microUsd: number): number | null {
   return microUsd % MICRO_USD_PER_CENT === 0 ? microUsd / MICRO_USD_PER_CENT : null;
 }

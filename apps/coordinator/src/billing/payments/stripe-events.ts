@@ -1,4 +1,4 @@
-/** Events that Stripe's webhook must send; others are ignored. */
+/** Events that a Stripe webhook must be configured to send. Others are ignored. */
 export const STRIPE_EVENTS = [
   'checkout.session.completed',
   'checkout.session.async_payment_succeeded',

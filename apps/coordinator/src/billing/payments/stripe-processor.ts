@@ -1,4 +1,4 @@
-/** `StripeProcessor`, the payment processor of Stripe: Checkout for deposits, signed webhooks, Connect for withdrawals. */
+/** `StripeProcessor`: payment processor on Stripe, with Checkout for deposits, signed webhooks, and Connect for withdrawals. */
 import Stripe from 'stripe';
 import {
   type CheckoutRequest,
@@ -13,7 +13,7 @@ import {
 export interface StripeSettings {
   readonly secretKey: string;
   readonly webhookSecret: string;
-  /** API base address for tests; null: Stripe's own. */
+  /** Base URL of the API for tests; null: Stripe. */
   readonly apiUrl: string | null;
 }
 
@@ -41,7 +41,7 @@ export class StripeProcessor implements PaymentProcessor {
         customer_email: checkout.email,
         line_items: [{ quantity: 1, price_data: { currency: 'usd', unit_amount: checkout.cents, product_data: { name: PRODUCT } } }],
         metadata,
-        // Copied to the payment, so a refund leads back to the order.
+        // Copied to the payment, so that a refund can be traced to its order.
         payment_intent_data: { metadata },
         success_url: checkout.doneUrl,
         cancel_url: checkout.cancelUrl,
@@ -89,7 +89,7 @@ export class StripeProcessor implements PaymentProcessor {
   }
 
   async transfer(transfer: Transfer): Promise<string> {
-    // Stripe forgets idempotency keys after a day, but keeps the transfer group.
+    // Stripe forgets idempotency keys after a day, but the transfer group is permanent.
     const transfers = await this.#stripe.transfers.list({ transfer_group: transfer.withdrawalId, limit: 1 });
     const [first] = transfers.data;
     if (first !== undefined) return first.id;
@@ -102,7 +102,7 @@ export class StripeProcessor implements PaymentProcessor {
           transfer_group: transfer.withdrawalId,
           metadata: { withdrawal_id: transfer.withdrawalId },
         },
-        // Stripe repeats a refusal for its key, although the balance may suffice by now.
+        // Includes the claim: Stripe repeats a refusal for the same key, even if the balance would now suffice.
         { idempotencyKey: `transfer-${transfer.withdrawalId}-${transfer.claimedAt}` },
       );
       return created.id;
@@ -113,7 +113,7 @@ export class StripeProcessor implements PaymentProcessor {
   }
 }
 
-/** Client of Stripe's API, or of the server at `apiUrl`. */
+/** Client of the Stripe API, or of a server at `apiUrl`. */
 export function stripeClient(
   { secretKey, apiUrl }: Pick<StripeSettings, 'secretKey' | 'apiUrl'>,
   limits: { readonly timeout: number; readonly maxNetworkRetries: number },
@@ -134,7 +134,7 @@ export function stripeClient(
 
 function contentOf(event: Stripe.Event): PaymentEventContent {
   switch (event.type) {
-    // With a slow payment method, the first event reports an unpaid session and the second the payment.
+    // With a delayed payment method, the first event reports an unpaid session, and the second one the payment.
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
       return event.data.object.payment_status === 'paid' ? paidContent(event.data.object) : { kind: 'other' };

@@ -1,8 +1,9 @@
 /**
- * `Withdrawals`: requested by owners at the console routes, each ended by an operator as paid by hand, transferred or rejected.
+ * `Withdrawals`: owners request them in the console, and an operator ends each as paid by hand, transferred or rejected.
  *
- * An operator's call first claims one end in the database. The earliest claim stands unless its transfer is
- * refused, so no withdrawal is both paid and rejected.
+ * The operator's call first claims the way in which it ends, in the database. Only the first claim counts, unless its transfer is refused.
+ *
+ * Thus no withdrawal is both paid and rejected.
  */
 import { randomUUID } from 'node:crypto';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
@@ -11,16 +12,16 @@ import type { Ledger, WithdrawalOutcome } from '../ledger/ledger.js';
 import { microUsd } from '../micro-usd.js';
 import { centsOf, type PaymentProcessor, TransferRefused } from './payment-processor.js';
 
-/** Result of an operator's call to end a withdrawal. */
+/** Result of ending a withdrawal. */
 export type EndOutcome =
   | { readonly kind: 'ended'; readonly withdrawal: Withdrawal }
-  /** No withdrawal has the id. */
+  /** The id is unknown. */
   | { readonly kind: 'unknown' }
-  /** An earlier call claimed another end. */
+  /** An earlier call claimed another way of ending. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
-  /** The account cannot receive a transfer. The operator may choose another end. */
+  /** The account cannot receive transfers. The operator may end the withdrawal in another way. */
   | { readonly kind: 'no_payout_account' }
-  /** The processor refused the transfer. The claim is dropped, so a later call is a new attempt. */
+  /** The processor refused the transfer. The claim is removed, so that a later call is a new attempt. */
   | { readonly kind: 'transfer_refused' };
 
 export class Withdrawals {
@@ -34,26 +35,26 @@ export class Withdrawals {
     this.#now = options.now;
   }
 
-  /** Requests a payout. The amount leaves the balance at once. `amount`: micro-USD, in whole cents. */
+  /** Requests a withdrawal, and removes the amount from the balance at once. `amount`: micro-USD, in whole cents. */
   async request(accountId: string, amount: number): Promise<{ readonly id: string; readonly outcome: WithdrawalOutcome }> {
     const id = randomUUID();
     return { id, outcome: await this.#ledger.requestWithdrawal({ id, accountId, amount: microUsd(amount), at: this.#now() }) };
   }
 
-  /** Marks a withdrawal as paid by hand, or rejects the withdrawal. */
+  /** Marks a withdrawal as paid by hand, or rejects it. */
   async end(id: string, end: 'paid' | 'rejected'): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     return withdrawal === null ? { kind: 'unknown' } : this.#end(withdrawal, end, async () => null);
   }
 
-  /** Pays a withdrawal through the processor. Rejects with an unknown result; a repeated call pays at most once. */
+  /** Pays a withdrawal through the processor. If the promise rejects, the result is unknown; a repeated call pays at most once. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     if (withdrawal === null) return { kind: 'unknown' };
     if (withdrawal.state !== 'requested') return this.#end(withdrawal, 'transfer', async () => null);
     const payoutId = await this.#payments.findPayoutAccount(withdrawal.accountId);
     const cents = centsOf(withdrawal.amount);
-    // Checked before the claim: a concurrent call that shares the claim may be paying.
+    // Checked before the claim, because a concurrent call with the same claim may already be paying.
     if (payoutId === null || cents === null) return { kind: 'no_payout_account' };
     return this.#end(withdrawal, 'transfer', async (claimedAt) => {
       try {
@@ -66,7 +67,7 @@ export class Withdrawals {
     });
   }
 
-  /** Claims the end, pays, and posts to the ledger. `pay` resolves to null, or to the outcome of a payment that was refused. */
+  /** Claims the end, pays, and posts to the ledger. `pay` resolves to null, or to the outcome of a refused payment. */
   async #end(withdrawal: Withdrawal, end: WithdrawalEndClaim, pay: (claimedAt: number) => Promise<EndOutcome | null>): Promise<EndOutcome> {
     const { id } = withdrawal;
     const claim = await this.#payments.claimEnd(id, end, this.#now());

@@ -1,4 +1,8 @@
-/** `PriceRepository`: prices per model, cached and reread every few seconds. For a simultaneous change, set a later `validFrom`. */
+/**
+ * `PriceRepository`: prices per model, cached and reloaded every few seconds.
+ *
+ * To change a price on all coordinators at the same moment, set a later `validFrom`.
+ */
 import { randomUUID } from 'node:crypto';
 import { withRetries } from '../../database/connection/transaction-retry.js';
 import { PeriodicRefresh } from '../../database/periodic-refresh.js';
@@ -7,27 +11,27 @@ import { LedgerError } from '../ledger/ledger-error.js';
 import { microUsd } from '../micro-usd.js';
 import type { Price, Rates } from './price.js';
 
-/** Model id of the price for every model without its own price. */
+/** Model id of the price that applies to all models without their own price. */
 export const ANY_MODEL = '*';
-/** Maximum rate: a million dollars per million tokens, in micro-USD, so that products stay exact. */
+/** Maximum rate in micro-USD: a million dollars per million tokens. Keeps products exact. */
 export const MAX_PER_MILLION = 1_000_000_000_000;
-/** Micro-USD per image, a thousand dollars. */
+/** Maximum micro-USD per image: a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;
 
 interface PriceRepositoryOptions {
   readonly database: Database;
-  /** Rates of models while neither the model nor `*` has a price. */
+  /** Rates if neither the model nor `*` has a price. */
   readonly defaults: Rates;
   readonly now?: () => number;
   readonly refreshMs?: number;
-  /** Called after each write, for other coordinators. */
+  /** Called after each change, to notify other coordinators. */
   readonly onWrite?: () => void;
   readonly onError: (error: unknown) => void;
 }
 
 export interface NewPrice extends Rates {
   readonly model: string;
-  /** Milliseconds since 1970. Absent: now. Never in the past. */
+  /** Milliseconds since 1970, not in the past. Absent: now. */
   readonly validFrom?: number;
 }
 
@@ -40,10 +44,10 @@ export class PriceRepository {
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
   readonly #onWrite: () => void;
-  /** Per model, current and future prices, latest first. */
+  /** Current and future prices of each model, latest first. */
   #prices = new Map<string, readonly Price[]>();
 
-  /** Loads the prices and starts the periodic refresh. Callers close the repository. */
+  /** Loads the prices and starts reloading them. Callers must close the repository. */
   static async open(options: PriceRepositoryOptions): Promise<PriceRepository> {
     const repository = new PriceRepository(options);
     await repository.#refreshing.begin();
@@ -58,13 +62,12 @@ export class PriceRepository {
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
-  /** Price of a model now. */
   current(model: string): Price {
     const now = this.#now();
     return this.#validPrice(model, now) ?? this.#validPrice(ANY_MODEL, now) ?? this.#default;
   }
 
-  /** Sets a price. Throws {@link LedgerError} `invalid` for rates that are no whole numbers in range, and for the past. */
+  /** Sets a price. Throws {@link LedgerError} `invalid` for rates that are not whole numbers in range, or for a time in the past. */
   async set(price: NewPrice): Promise<Price> {
     const rates = checked(price);
     const now = this.#now();
@@ -72,8 +75,8 @@ export class PriceRepository {
     if (price.model === '' || price.model.length > 256) throw new LedgerError('invalid', 'a price needs a model');
     if (!Number.isSafeInteger(validFrom) || validFrom < now) throw new LedgerError('invalid', 'a price cannot begin in the past');
     const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
-    // Concurrent calls get different versions: SQLite serialises the transactions; PostgreSQL rejects the second by its unique key,
-    // and the retry succeeds.
+    // Concurrent calls need different versions. SQLite serializes the transactions; on PostgreSQL, a unique key rejects the second, which
+    // is retried.
     const add = (): Promise<void> =>
       this.#database.transaction().execute(async (transaction) => {
         const { version } = await transaction
@@ -92,25 +95,24 @@ export class PriceRepository {
     return { id: row.id, model: price.model, validFrom, ...rates };
   }
 
-  /** All prices ever set for a model (`*`: the default price), latest first. */
+  /** All prices that a model (or `*`) ever had, latest first. */
   async history(model: string): Promise<Price[]> {
     const rows = await this.#ordered().where('model', '=', model).execute();
     return rows.map(toPrice);
   }
 
-  /** Current prices of all models with their own price, and the default price. */
+  /** Current prices of all models that have their own price, and the default price. */
   list(): Price[] {
     const models = new Set([...this.#prices.keys(), ANY_MODEL]);
     return [...models].sort().map((model) => this.current(model));
   }
 
-  /** Reads the prices again. */
   async refresh(): Promise<void> {
     const prices = new Map<string, Price[]>();
     const now = this.#now();
     for (const row of await this.#ordered().execute()) {
       const list = prices.get(row.model) ?? [];
-      // Prices older than the current one never apply again.
+      // Prices before the current one never apply again.
       if (list.some((price) => price.validFrom <= now)) continue;
       list.push(toPrice(row));
       prices.set(row.model, list);
@@ -118,7 +120,7 @@ export class PriceRepository {
     this.#prices = prices;
   }
 
-  /** Reads changes of other coordinators. Never rejects. */
+  /** Reloads prices after another coordinator changed one. Never rejects. */
   changedElsewhere(): Promise<void> {
     return this.#refreshing.refreshNow();
   }

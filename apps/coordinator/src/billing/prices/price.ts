@@ -1,22 +1,22 @@
-/** `Price` of a model and the cost of a job. Pure, integers only; each part is rounded up to a whole micro-USD. */
+/** Prices of models and the cost of jobs. Pure functions on integers; each part of a cost is rounded up to a whole micro-USD. */
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 
-/** Price of a model. Immutable: a change sets a new price, and a job settles at the price of its reservation. */
+/** Price of a model. Immutable: a change adds a new price, and a job is charged at the price of its reservation. */
 export interface Price {
   readonly id: string;
   readonly model: string;
   /** Micro-USD per million tokens. */
   readonly promptPerMillion: MicroUsd;
-  /** Of prompt tokens from the prefix cache; at most `promptPerMillion`. Left out or null: the same. */
+  /** Rate of prompt tokens from the prefix cache, at most `promptPerMillion`. Null or absent: `promptPerMillion`. */
   readonly cachedPerMillion?: MicroUsd | null;
   readonly completionPerMillion: MicroUsd;
-  /** Micro-USD per image of 1024×1024 pixels. Other sizes by pixels, see {@link imageRates}. */
+  /** Micro-USD per image of 1024×1024 pixels. Scaled by pixels for other sizes, see {@link imageRates}. */
   readonly perImage: MicroUsd;
-  /** Milliseconds since 1970. Valid until the `validFrom` of the next price. */
+  /** Milliseconds since 1970. Valid until the next price begins. */
   readonly validFrom: number;
 }
 
-/** Rates of a price, as copied into a reservation. */
+/** Rates of a price, copied into a reservation. */
 export type Rates = Pick<Price, 'promptPerMillion' | 'cachedPerMillion' | 'completionPerMillion' | 'perImage'>;
 
 /** Rate of prompt tokens from the prefix cache, in micro-USD per million. */
@@ -25,16 +25,16 @@ export function cachedRate({ promptPerMillion, cachedPerMillion }: Pick<Rates, '
 }
 
 const MILLION = 1_000_000n;
-/** Pixels of the image size that `perImage` applies to. */
+/** Pixels of an image at the rate `perImage`. */
 const PRICED_PIXELS = 1024 * 1024;
 
-/** Rates of an image job: `perImage` scaled by pixels, rounded up to a whole micro-USD. Tokens of an image prompt are free. */
+/** Rates of an image job: `perImage` scaled by pixels and rounded up. The prompt of an image job is free. */
 export function imageRates({ perImage }: Rates, pixels: number): Rates {
   const scaled = Math.ceil((count(pixels) * perImage) / PRICED_PIXELS);
   return { promptPerMillion: microUsd(0), cachedPerMillion: null, completionPerMillion: microUsd(0), perImage: microUsd(scaled) };
 }
 
-/** Counts of a job. Cached tokens are part of the prompt tokens. */
+/** Billed counts of a job. Cached tokens are part of the prompt tokens. */
 interface PricedUsage {
   readonly promptTokens: number;
   readonly cachedTokens?: number;
@@ -43,11 +43,11 @@ interface PricedUsage {
 }
 
 /**
- * Cost of a usage: prompt tokens (cached and others together), completion tokens and images, each priced and rounded up, then added.
- * Cached tokens never cost more than others.
+ * Cost of a usage: prompt tokens, completion tokens and images are priced and rounded up separately, then added.
  *
- * No priced usage is free, and a job costs at most 2 micro-USD more than its exact price. Throws RangeError for counts that are no
- * whole numbers, or for a cost beyond exact integers.
+ * Cached tokens never cost more than other prompt tokens. Rounding adds less than 2 micro-USD, and no usage with a price is free.
+ *
+ * Throws RangeError for counts that are not whole numbers, or for a cost that is no exact integer.
  */
 export function costOf(price: Rates, usage: PricedUsage): MicroUsd {
   const { promptTokens, cachedTokens = 0 } = usage;
@@ -63,7 +63,7 @@ export function costOf(price: Rates, usage: PricedUsage): MicroUsd {
 
 function partCost(parts: readonly (readonly [tokens: number, perMillion: MicroUsd])[]): number {
   const sum = parts.reduce((total, [tokens, perMillion]) => total + count(tokens) * perMillion, 0);
-  // The usual case, without big integers: an exact sum rounds up exactly.
+  // If the sum is exact, no big integers are needed.
   if (Number.isSafeInteger(sum)) return Math.ceil(sum / 1_000_000);
   const exact = parts.reduce((total, [tokens, perMillion]) => total + BigInt(tokens) * BigInt(perMillion), 0n);
   return Number((exact + MILLION - 1n) / MILLION);

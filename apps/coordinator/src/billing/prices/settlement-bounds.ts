@@ -1,13 +1,14 @@
 /**
- * `settlementBounds` lowers a signed usage to the limits of the job and to the delivered bytes. Pure. A signature proves who counted,
- * not that the count is right. Each bound stops one way to be paid for a false count.
+ * `settlementBounds` limits the usage that a provider signed to what the job and its delivered bytes permit. Pure.
+ *
+ * A signature proves who counted, not that the count is correct. Each bound prevents one kind of false count.
  */
 
 import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } from '@inference/protocol';
 
 export { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS };
 
-/** Counts signed by the provider. Unvalidated. */
+/** Counts signed by the provider, not validated yet. */
 export interface ClaimedUsage {
   readonly promptTokens: number;
   /** Includes hidden tokens. */
@@ -17,16 +18,16 @@ export interface ClaimedUsage {
   readonly images?: number;
 }
 
-/** Limits of the job, and measurements of the coordinator. */
+/** Limits of the job, and measurements by the coordinator. */
 interface DeliveryFacts {
-  /** Maximum prompt tokens of the request's bytes: {@link promptTokenBound}. */
+  /** Maximum prompt tokens for the size of the request body, from {@link promptTokenBound}. */
   readonly maxPromptTokens: number;
-  /** The job's `max_tokens`, hidden tokens included. */
+  /** The job's `max_tokens`, including hidden tokens. */
   readonly maxCompletionTokens: number;
   readonly maxImages?: number;
-  /** Response bytes that reached the client, less the framing known to the caller. Zero: nothing is billed. */
+  /** Response bytes that reached the client, without known framing. Zero: nothing is billed. */
   readonly deliveredBytes: number;
-  /** Milliseconds from acceptance to the end of the job; without a value the time bound is skipped. */
+  /** Milliseconds from acceptance to the end of the job. Absent: no time bound. */
   readonly elapsedMs?: number;
 }
 
@@ -38,23 +39,22 @@ export interface BoundedUsage {
   readonly hiddenTokens: number;
   readonly cachedTokens: number;
   readonly images: number;
-  /** Bounds that the claim exceeds. Empty for an honest provider; otherwise the response is rejected. */
+  /** Bounds that the claim exceeds. If any, the response is rejected. Always empty for an honest provider. */
   readonly lowered: readonly Bound[];
 }
 
-/** Far above the decode rate of any machine for one sequence, small demonstration models included. */
+/** Far above the decode rate of any machine for one sequence, even with tiny demonstration models. */
 const MAX_TOKENS_PER_SECOND = 20_000;
 
 /**
- * Billable usage. Each count is at most the claimed count, and:
- * - not a whole number, or negative: zero;
- * - nothing delivered: nothing billed;
- * - prompt tokens, including cached tokens: at most the bound of the body's bytes;
- * - completion tokens, including hidden tokens: at most `max_tokens`;
- * - visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}; only tokens of think
- * segments may far exceed the bytes;
- * - hidden tokens, which leave no bytes: at most {@link MAX_TOKENS_PER_SECOND}; visible tokens may come from an instant provider;
- * - images: at most the requested count.
+ * Billable usage. Each count is at most the claimed count. Further bounds:
+ * - A count that is negative or not a whole number becomes zero.
+ * - If nothing was delivered, nothing is billed.
+ * - Prompt tokens, including cached ones: at most the bound for the size of the body.
+ * - Completion tokens, including hidden ones: at most `max_tokens`.
+ * - Visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}.
+ * - Hidden tokens: at most {@link MAX_TOKENS_PER_SECOND}, because they leave no bytes. Visible tokens have no time bound.
+ * - Images: at most the requested number.
  */
 export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): BoundedUsage {
   const lowered = new Set<Bound>();

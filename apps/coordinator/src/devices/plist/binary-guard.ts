@@ -1,4 +1,8 @@
-/** `guardBinary` validates a binary property list (`bplist00`) before parsing: offsets, depth, values and bytes as expanded. */
+/**
+ * `guardBinary` validates a binary property list (`bplist00`) before the library parses it.
+ *
+ * Limits offsets, nesting, and the number and size of values, in which shared values count once per use.
+ */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 
 const HEADER_BYTES = 8;
@@ -8,11 +12,11 @@ interface Layout {
   readonly bytes: Buffer;
   readonly referenceBytes: number;
   readonly offsets: readonly number[];
-  /** End of the objects and start of the offset table. */
+  /** End of the objects, where the offset table starts. */
   readonly end: number;
 }
 
-/** Throws {@link PlistError} unless the document is safe to build. */
+/** Throws {@link PlistError} unless the document is safe to parse. */
 export function guardBinary(bytes: Buffer): void {
   const { layout, top } = readLayout(bytes);
   const left = { values: PLIST_LIMITS.values as number, bytes: PLIST_LIMITS.bytes as number };
@@ -88,7 +92,7 @@ function walk(layout: Layout, reference: number, depth: number, left: { values: 
   }
 }
 
-/** Length of a sized value and start of its content. `unit`: bytes per element. */
+/** Start and length of a value's content. `unit`: bytes per element. */
 function readSize(layout: Layout, at: number, unit: number): { readonly start: number; readonly length: number } {
   const { bytes, end } = layout;
   let length = bytes.readUInt8(at) & 0x0f;
@@ -105,7 +109,7 @@ function readSize(layout: Layout, at: number, unit: number): { readonly start: n
   return { start, length };
 }
 
-/** All keys of device reports are plain ASCII. */
+/** Device reports have plain ASCII keys only. */
 function keyOf(layout: Layout, reference: number): string {
   const at = offsetOf(layout, reference);
   require(layout.bytes.readUInt8(at) >> 4 === 0x5);

@@ -1,4 +1,4 @@
-/** Parses untrusted property lists in both encodings. Dictionaries become maps, so input never reaches a prototype. */
+/** Parses untrusted property lists, in XML or binary encoding. Dictionaries become maps, so that untrusted keys reach no prototype. */
 import { parseBuffer } from 'bplist-parser';
 import { build, type PlistValue as LibraryValue, parse } from 'plist';
 import { guardBinary } from './binary-guard.js';
@@ -16,7 +16,7 @@ export function parsePlist(bytes: Uint8Array): ParsedPlist {
   try {
     return { ok: true, value: isBinary(buffer) ? parseBinary(buffer) : parseXml(buffer) };
   } catch (error) {
-    // Guarded input that the parser still refuses is malformed. A parser's message may quote its input.
+    // Other errors of the parser mean malformed input. Their messages may quote the input, so they are dropped.
     return { ok: false, code: error instanceof PlistError ? error.code : 'plist_malformed' };
   }
 }

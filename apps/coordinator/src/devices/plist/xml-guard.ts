@@ -1,8 +1,12 @@
-/** `guardXml` validates an XML property list before parsing: known elements, no declarations, own entities or duplicate keys, bounded. */
+/**
+ * `guardXml` validates an XML property list before the library parses it: known elements, no declarations, bounded size.
+ *
+ * Rejects custom entities and duplicate keys.
+ */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 
 const PROLOG = /^\uFEFF?(?:<\?xml version="1\.0"(?: encoding="(?:UTF|utf)-8")?\s*\?>)?\s*/;
-/** The standard document type of property lists: never fetched, and removed before parsing. */
+/** Standard document type of property lists. Never fetched, and removed before parsing. */
 const DOCTYPE =
   /<!DOCTYPE plist PUBLIC "-\/\/Apple(?: Computer)?\/\/DTD PLIST 1\.0\/\/EN" "https?:\/\/www\.apple\.com\/DTDs\/PropertyList-1\.0\.dtd"\s*>\s*/y;
 const TAG = /<(\/?)([a-z]+)(?: version="1\.0")?\s*(\/?)>/y;
@@ -12,7 +16,7 @@ const REFERENCE = /&(?:amp|lt|gt|quot|apos|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));/g;
 const FORBIDDEN_CHARACTERS = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/;
 
 const CONTAINERS: ReadonlySet<string> = new Set(['plist', 'dict', 'array']);
-/** Allowed text per kind of value. */
+/** Permitted text per element. */
 const CONTENT: Readonly<Record<string, RegExp>> = {
   key: /^[^&]*$/,
   string: /^(?!.*\]\]>).*$/s,
@@ -30,7 +34,7 @@ interface Open {
   children: number;
 }
 
-/** Text without prolog, ready for the parser. Throws {@link PlistError}. */
+/** Returns the text without prolog, ready for the parser. Throws {@link PlistError}. */
 export function guardXml(text: string): string {
   if (FORBIDDEN_CHARACTERS.test(text)) throw new PlistError('plist_malformed');
   const start = afterProlog(text);
@@ -75,7 +79,7 @@ function afterProlog(text: string): number {
   return at;
 }
 
-/** Rejects elements in the wrong place: a dictionary alternates keys and values, and a plist has one value. */
+/** Rejects elements in a wrong place. Dictionaries alternate keys and values; a plist has a single value. */
 function requireAllowed(parent: Open | undefined, name: string, content: string): void {
   if ((parent === undefined) !== (name === 'plist')) throw new PlistError('plist_malformed');
   if (parent === undefined) return;
@@ -104,7 +108,7 @@ function checkContent(name: string, content: string): void {
   if (name === 'data' && !isBase64(content.replace(/\s+/g, ''))) throw new PlistError('plist_malformed');
 }
 
-/** Allows only XML's five entities and legal characters (XML 1.0 sections 2.2 and 4.6). */
+/** Permits only XML's predefined entities and references to legal characters (XML 1.0 sections 2.2 and 4.6). */
 function checkReferences(content: string): void {
   if (!content.includes('&')) return;
   let known = 0;
@@ -129,7 +133,7 @@ function afterEnd(text: string, at: number, name: string): number {
   return at + tag[0].length;
 }
 
-/** Skips whitespace between elements; rejects other text, and anything after the end. */
+/** Skips whitespace between elements. Rejects other text, and anything after the end. */
 function afterBlank(text: string, at: number, atEnd: boolean): number {
   const between = match(TEXT, text, at)?.[0] ?? '';
   if (between.trim() !== '') throw new PlistError(between.includes('&') ? 'plist_entity_refused' : 'plist_malformed');

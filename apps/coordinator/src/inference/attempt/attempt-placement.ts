@@ -1,7 +1,7 @@
 /**
- * `AttemptPlacement` finds a slot for each attempt of a job, by the client's routing preferences. Used by `AttemptRunner`.
+ * `AttemptPlacement` finds a provider slot for each attempt of a job and applies the client's routing preferences.
  *
- * Also decides how long a job waits for a slot, and the outcome of a job that got none.
+ * Used by `AttemptRunner`. Also decides how long a job waits for a slot, and builds the outcome of a job that got none.
  */
 import { apiError } from '@inference/formats';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
@@ -28,7 +28,7 @@ export interface AttemptPlacementOptions {
   readonly observer: JobObserver;
 }
 
-/** Maximum wait for a second provider that confirms a refusal of a proven provider, in milliseconds. */
+/** Maximum wait for a second provider to confirm a refusal that blames the client, in milliseconds. */
 const CONFIRMATION_WAIT_MS = 2000;
 
 export class AttemptPlacement {
@@ -38,7 +38,9 @@ export class AttemptPlacement {
     this.#options = options;
   }
 
-  /** Waits for a slot. `isConfirmation`: the attempt only confirms a refusal, so the wait is short and no model is loaded. */
+  /**
+   * Waits for a slot. `isConfirmation`: the attempt only confirms a refusal, so the wait is short and no provider loads the model for it.
+   */
   async place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
@@ -57,9 +59,9 @@ export class AttemptPlacement {
   }
 
   /**
-   * Waits for an image provider after the last one left (spec: image rule), once per attempt.
+   * Waits for an image provider to connect, after the last suitable one has left. At most once per attempt.
    *
-   * `retry`: place again. `none`: no suitable provider in time. Null: the refusal stands, or the client disconnected.
+   * `retry`: place the job again. `none`: no suitable provider connected in time. Null: keep the refusal, or the client disconnected.
    */
   async waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
@@ -88,13 +90,13 @@ export class AttemptPlacement {
   }
 }
 
-/** Reasons for which a provider does not serve the request at all. For other reasons, the provider is only busy. */
+/** Refusal reasons that mean a provider cannot serve the request at all. Other reasons mean that it is busy. */
 const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'no_vision', 'none_routable', 'below_trust_floor']);
 
 /**
- * Places by `order` without a wait, then on any other provider with the whole wait.
+ * Tries the providers of `provider.order` without waiting, then waits for any provider.
  *
- * Without fallbacks: waits for the first provider of `order` that serves the request, and for no other.
+ * If `allow_fallbacks` is false: waits for the first provider of `order` that serves the request, and tries no other.
  */
 async function placeByPreference(
   placements: Placements,
@@ -122,12 +124,12 @@ async function placeByPreference(
   return placements.place(request, restMs, signal);
 }
 
-/** Outcome of an image job after {@link AttemptPlacement.waitForImages} found none. `last`: outcome of the last attempt. */
+/** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. `last`: outcome of the last attempt. */
 export function noImageProvider(running: RunningJob, last: JobOutcome | null): JobOutcome {
   return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
 }
 
-/** Outcome of a job that got no slot. `last`: outcome of the last attempt; null: no attempt was made. */
+/** Outcome of a job that got no slot. `last`: outcome of the last attempt, or null if no attempt was made. */
 export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: RunningJob, last: JobOutcome | null): JobOutcome {
   const { job, routing, clientSignal } = running;
   return notPlaced(placement, {
@@ -142,7 +144,7 @@ export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, r
   });
 }
 
-/** Where the client named the provider, for the error's text. */
+/** How the client named the provider, for the text of the error. */
 function namedBy({ sealed, providerId, params }: JobRequest): 'candidates' | 'id' | 'serial' | 'preferences' {
   if (sealed !== null) return 'candidates';
   if (providerId !== null) return 'id';

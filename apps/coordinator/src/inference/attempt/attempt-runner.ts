@@ -1,4 +1,4 @@
-/** `AttemptRunner` runs a job's attempts: retries until bytes are committed to the client, and hedged attempts. */
+/** `AttemptRunner` runs the attempts of a job: retries until the first byte is sent to the client, and hedged attempts. */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
@@ -29,20 +29,20 @@ import { expectedTokenMs } from './stall-budget.js';
 export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   /** Providers connected to this process. */
   readonly registry: { readonly placement: Pick<PlacementService, 'unfitForImages' | 'providersOfOwner'> };
-  /** Maximum share of second attempts, in percent of the placements; 0: none. */
+  /** Maximum share of hedged attempts, in percent of the placements; 0 disables hedging. */
   readonly hedgePercent: number;
   readonly cacheScopes: CacheScopes;
   readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;
   /** Numbers in [0, 1). */
   readonly random: () => number;
-  /** Verified images could not be stored for download. */
+  /** Called when verified images could not be stored for download. */
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Share of refused sealed requests that another candidate must confirm. */
+/** Share of refused sealed requests that a second candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
-/** `retry`: the outcome if no other provider can be tried. */
+/** `done`: final outcome. `retry`: outcome of the job if no other provider can be tried. */
 type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
 
 export class AttemptRunner {
@@ -64,7 +64,7 @@ export class AttemptRunner {
     };
   }
 
-  /** Runs the attempts of a job whose maximum cost is reserved. */
+  /** Runs the attempts of a job. The caller has reserved the job's maximum cost. */
   async run(running: RunningJob): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(running);
     this.#recorders.engineFailures.settle(running, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
@@ -82,7 +82,7 @@ export class AttemptRunner {
     return attemptCount < maxAttempts && !delivery.isCommitted && isInTime && !this.#isStopping && !clientSignal.aborted;
   }
 
-  /** Stops all attempts; none begins any more. */
+  /** Stops running attempts and prevents new ones. */
   stop(): void {
     this.#isStopping = true;
     for (const hedged of [...this.#hedgedRequests]) hedged.stop();
@@ -91,7 +91,7 @@ export class AttemptRunner {
   async #tryProviders(running: RunningJob): Promise<JobOutcome> {
     const { observer } = this.#options;
     let last: JobOutcome | null = null;
-    /** Refusal of a proven provider, delivered unless another provider answers. */
+    /** Refusal by a proven provider (`ProviderConnection.isProven`). Returned to the client unless another provider answers. */
     let provenRefusal: JobOutcome | null = null;
     for (;;) {
       const placement = takeReserved(running) ?? (await this.#placement.place(running, provenRefusal !== null));
@@ -145,11 +145,11 @@ export class AttemptRunner {
           this.#recordEnded(decision, running);
           break;
         case 'overdue': {
-          const besides = excluding(running.slotRequest, decision.running);
-          if (decision.silent !== null && this.canRetry(running) && this.#options.placements.hasIdleProvider(besides)) {
+          const requestElsewhere = excluding(running.slotRequest, decision.running);
+          if (decision.silent !== null && this.canRetry(running) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
             hedged.abandon(decision.silent);
           } else if (decision.isLate) {
-            const second = await this.#planHedge(besides, running);
+            const second = await this.#planHedge(requestElsewhere, running);
             if (second !== null) hedged.start(second);
           }
           break;
@@ -160,10 +160,10 @@ export class AttemptRunner {
     }
   }
 
-  /** Plan of a second attempt on an idle provider; null: none may start now. */
-  async #planHedge(besides: SlotRequest, running: RunningJob): Promise<AttemptPlan | null> {
-    if (namesProvider(besides) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
-    const placed = await this.#options.placements.placeOnIdleProvider(besides);
+  /** Plan of a hedged attempt on an idle provider; null if none may start now. */
+  async #planHedge(requestElsewhere: SlotRequest, running: RunningJob): Promise<AttemptPlan | null> {
+    if (namesProvider(requestElsewhere) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
+    const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
     if (placed === null) return null;
     this.#hedgeBudget.spend();
     const plan = this.#plan(placed, running, 'hedge');
@@ -190,7 +190,7 @@ export class AttemptRunner {
     recordAttempt(running, plan, outcome, elapsedMs);
   }
 
-  /** Null: the attempt cannot start, and the slot is released. */
+  /** Null: the attempt cannot start. The slot is then released. */
   #plan({ slot, estimate }: Placed, running: RunningJob, role: AttemptPlan['role']): AttemptPlan | null {
     const { encapsulationPool } = this.#options;
     const { latencyTracker } = this.#recorders;
@@ -226,7 +226,7 @@ export class AttemptRunner {
 
   #context({ job }: RunningJob, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
-    // The provider's offer may be newer than the exclusion of unfit providers.
+    // The provider may have changed its offer since unfit providers were excluded.
     if (job.images !== null && !makesImages(imageOfferOf(provider, job.params.model), job.images, job.images.pixels)) return null;
     const maxImages = visionOfferOf(provider, job.params.model)?.max_images ?? 0;
     if (job.inputImages !== null && job.inputImages.count > maxImages) return null;
@@ -256,15 +256,19 @@ export class AttemptRunner {
     return { retry: failed(summary, error, reason) };
   }
 
-  /** Reserves a candidate to confirm a sealed refusal, whose reason the coordinator cannot read. Null: the refusal stands. */
-  async #secondCandidate(running: RunningJob): Promise<Placed | null> {
+  /**
+   * Reserves a slot at another candidate, to confirm a sealed refusal.
+   *
+   * The coordinator cannot read the reason of a sealed refusal. Null: the refusal is final.
+   */
+  async #reserveConfirmation(running: RunningJob): Promise<Placed | null> {
     const { sealedRefusal, slotRequest, attemptRecords } = running;
     if (sealedRefusal !== null || !this.canRetry(running) || this.#options.random() >= CONFIRMED_SHARE) return null;
     const exclude = new Set([...slotRequest.exclude, ...attemptRecords.map(({ providerId }) => providerId)]);
     return this.#options.placements.placeOnIdleProvider({ ...slotRequest, exclude });
   }
 
-  #askSecond(second: Placed, provider: ProviderConnection, running: RunningJob, summary: AttemptSummary): Step {
+  #retryToConfirm(second: Placed, provider: ProviderConnection, running: RunningJob, summary: AttemptSummary): Step {
     running.delivery.withdraw();
     running.sealedRefusal = provider;
     running.reserved = second;
@@ -272,7 +276,7 @@ export class AttemptRunner {
     return { retry: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
   }
 
-  /** Delivers a refusal free of charge. The reservation ends before the client reads the refusal. */
+  /** Delivers a refusal free of charge. Releases the reservation first, so that the client sees its full balance afterwards. */
   async #deliverRefusal(signed: SignedParts, { bill, clientSignal, delivery }: RunningJob, summary: AttemptSummary): Promise<JobOutcome> {
     await bill.close();
     if (clientSignal.aborted) return clientDisconnected(summary);
@@ -287,8 +291,8 @@ export class AttemptRunner {
     if (outcome.kind === 'completed') {
       const settled = await settleAnswer(outcome, plan, running, this.#options.onImageStoreError);
       if (settled.kind === 'refused') {
-        const second = await this.#secondCandidate(running);
-        if (second !== null) return this.#askSecond(second, provider, running, summary);
+        const second = await this.#reserveConfirmation(running);
+        if (second !== null) return this.#retryToConfirm(second, provider, running, summary);
         return { done: await this.#deliverRefusal(settled.signed, running, summary) };
       }
       if (settled.kind !== 'rejected') return { done: settled };
@@ -298,7 +302,7 @@ export class AttemptRunner {
       const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
       const end = { ...failed(summary, error, reason), ...problem };
       if (!retry || delivery.isCommitted || clientSignal.aborted) return { done: end };
-      // The client has read nothing yet.
+      // No byte was sent to the client yet.
       delivery.withdraw();
       slotRequest.exclude.add(providerIdOf(provider));
       return { retry: end };
@@ -317,7 +321,7 @@ function takeReserved(running: RunningJob): Placed | null {
   return reserved;
 }
 
-/** Sealing key of the body: the provider's newest, or the client's choice. Null: the provider no longer accepts the key. */
+/** Id of the sealing key: the provider's newest, or the client's choice for a sealed request. Null: the provider does not accept it. */
 function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): KeyId | null {
   if (sealed === null) return provider.key?.keyId ?? null;
   const candidate = sealed.candidates.get(providerIdOf(provider));
@@ -328,7 +332,7 @@ function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): Key
   return isUsable ? candidate.keyId : null;
 }
 
-/** The slot request without the providers of running attempts. */
+/** The slot request, without the providers of running attempts. */
 function excluding(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
   return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerIdOf(slot.provider))]) };
 }

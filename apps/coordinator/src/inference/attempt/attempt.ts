@@ -1,4 +1,4 @@
-/** `Attempt`: one try of a job on one provider, from the sealed request to exactly one outcome. */
+/** `Attempt` runs a job once on one provider: sends the sealed request, applies the timeouts, and ends with exactly one outcome. */
 import {
   type Frame,
   INITIAL_CREDIT_BYTES,
@@ -25,12 +25,12 @@ import { StallBudget } from './stall-budget.js';
 
 /** Ways in which a provider breaks the job protocol. */
 type Violation = ResponseViolation | 'out_of_turn' | 'too_large';
-/** `progress`: content arrives, but too slowly ever to complete the answer. */
+/** `progress`: content arrives, but too slowly to complete the answer. */
 type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
-/** `closing`: the client disconnected; the provider may still sign the delivered part. */
+/** `closing`: the client has disconnected, and the provider may still sign the part delivered so far. */
 type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 
-/** A response reported as complete. Nothing is verified yet. */
+/** A response that the provider reported as complete. Not verified yet. */
 export interface CompletedAttempt extends ReadResponse {
   readonly kind: 'completed';
   readonly message: JobCompleted;
@@ -38,21 +38,21 @@ export interface CompletedAttempt extends ReadResponse {
   readonly elapsedMs: number;
   /** Time from sending the job to the first response frame. */
   readonly firstContentMs: number;
-  /** The provider was asked to end the response early. */
+  /** Whether the coordinator asked the provider to end the response early. */
   readonly recalled: boolean;
 }
 
 export type FailedAttempt =
   | { readonly kind: 'failed'; readonly failure: JobFailure }
-  /** The connection ended. */
+  /** The provider's connection closed. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'timeout'; readonly phase: TimedPhase }
   | { readonly kind: 'violated'; readonly violation: Violation }
-  /** The provider read nothing of the request in time, because other requests were sent first. */
+  /** The request was still queued behind other requests on the provider's connection when its time ran out. */
   | { readonly kind: 'unsent' }
   /** The provider's sealing key is malformed. */
   | { readonly kind: 'unsealable' }
-  /** The provider could not open, or did not accept, the client's sealed request; provider or client may be at fault. */
+  /** The provider could not open the client's sealed request, or rejected it. Provider or client may be at fault. */
   | { readonly kind: 'unopened'; readonly code: UnopenedCode };
 
 const UNOPENED_CODES = ['unknown_key', 'bad_context', 'expired', 'replayed', 'unsealing_failed'] as const satisfies JobFailureCode[];
@@ -61,44 +61,44 @@ export type UnopenedCode = (typeof UNOPENED_CODES)[number];
 export type AttemptOutcome =
   | CompletedAttempt
   | FailedAttempt
-  /** The client disconnected and no signature came, or the coordinator is shutting down. */
+  /** The client disconnected before the provider signed anything, or the coordinator is shutting down. */
   | { readonly kind: 'stopped' }
-  /** Another attempt at the same job won, or found the job impossible. */
+  /** Another attempt of the same job decided its outcome first. */
   | { readonly kind: 'overtaken' };
 
 /** Input of an attempt. */
 export interface AttemptPlan {
   readonly slot: ProviderSlot;
   readonly context: JobContext;
-  /** For the provider's sealing key. Called once; throws SealingError `bad_key` on a malformed key. */
+  /** Computes the HPKE encapsulation to the provider's sealing key. Called once; throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
-  /** The client sealed the body to this provider. Left out: the coordinator seals. */
+  /** The client sealed the body to this provider. Absent: the coordinator seals it. */
   readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
   readonly estimate: LatencyEstimate;
   /** Expected time per output token, in milliseconds. */
   readonly tokenMs: number;
-  /** Images beside the body, fetched for its URLs. */
+  /** Images that the coordinator fetched for the URLs in the body. Sent after the body. */
   readonly fetchedImages: readonly FetchedInputImage[];
-  /** Maximum prompt tokens of one image, by the provider's offer when the attempt began. */
+  /** Maximum prompt tokens of one image, as offered by the provider when the attempt began. */
   readonly maxImageTokens: number;
-  /** Jobs of the provider besides this one when the attempt began. */
+  /** Number of other jobs on the provider when the attempt began. */
   readonly otherJobCount: number;
   readonly role: 'first' | 'retry' | 'hedge';
-  /** For the headers of the response. */
+  /** Written to the headers of the response. */
   readonly route: Route;
-  /** Time without content after which a second attempt may begin, in milliseconds since the start. */
+  /** Time since the start without content, in milliseconds, after which a second attempt may begin. */
   readonly lateAfterMs: number;
-  /** Time without a sign of activity after which the provider may be abandoned for another. */
+  /** Time without any activity, in milliseconds, after which the attempt may be abandoned for another provider. */
   readonly silentAfterMs: number;
 }
 
-/** The hedged request of an attempt. */
+/** Callbacks of an attempt, implemented by `HedgedRequest`. */
 export interface AttemptGroup {
-  /** The delivery while its headers name this attempt's provider; otherwise null. */
+  /** The delivery, if its headers name this attempt's provider; otherwise null. */
   deliveryOf(attempt: Attempt): Delivery | null;
   started(attempt: Attempt): void;
   accepted(): void;
-  /** Writes response bytes if this attempt has won or wins now. False: more bytes than a client may receive. */
+  /** Writes response bytes if this attempt has won or wins with them. False: the response exceeds its maximum size. */
   write(attempt: Attempt, bytes: Uint8Array, receivedAt: number): boolean;
 }
 
@@ -115,10 +115,10 @@ export class Attempt implements JobSink {
   #firstContentAt: number | null = null;
   #phase: Phase = 'acceptance';
   readonly #deadline = new Deadline(() => this.#timeOut());
-  /** Acceptance counts as a frame. */
+  /** Time of the newest frame, or of the acceptance. */
   #lastFrameAt = 0;
   #lastActivityAt = this.#startedAt;
-  /** Start of the provider's turn to send; null: the provider waits for the client. */
+  /** Start of the waiting time not yet charged to the stall budget; null: the provider has no credit, or has sent no frame yet. */
   #turnSince: number | null = null;
   #isOver = false;
   readonly outcome: Promise<AttemptOutcome>;
@@ -145,12 +145,12 @@ export class Attempt implements JobSink {
     return performance.now() - this.#startedAt;
   }
 
-  /** Time since the provider last showed activity on the job. */
+  /** Time since the provider's last activity on this job. */
   get silentMs(): number {
     return performance.now() - this.#lastActivityAt;
   }
 
-  /** Sends the body, sealed for the provider by this coordinator or by the client. */
+  /** Sends the request to the provider. */
   start(body: Uint8Array): void {
     const { slot } = this.plan;
     this.#group.started(this);
@@ -167,7 +167,7 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** Returns credit for bytes taken by the client's connection. */
+  /** Returns credit for bytes that the client's connection has taken. */
   drained(bytes: number): void {
     this.#reader?.drained(bytes);
   }
@@ -176,17 +176,17 @@ export class Attempt implements JobSink {
     this.#abandon({ kind: 'stopped' });
   }
 
-  /** Ends the attempt after another one has decided the job. */
+  /** Ends the attempt because another attempt has decided the job. */
   overtake(): void {
     this.#abandon({ kind: 'overtaken' });
   }
 
-  /** Ends the attempt of a silent provider before its deadline. Only before the first content. */
+  /** Ends the attempt of a silent provider before its timeout. No effect after the first content. */
   abandonSilent(): void {
     if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
-  /** Handles a disconnected client: the provider signs a begun stream within `closingMs`; other attempts end at once. */
+  /** Handles a disconnect of the client. A provider that has begun a stream signs it within `closingMs`; other attempts end at once. */
   recall(): void {
     if (this.#isOver || this.#phase === 'closing') return;
     if ((this.#group.deliveryOf(this)?.delivered ?? 0) === 0) this.stop();
@@ -197,7 +197,7 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** The acceptance timeout restarts while the provider reads this request and earlier ones. */
+  /** Reports progress of the provider's send queue. The acceptance timeout restarts once the first message of this job was sent. */
   sending(): void {
     if (this.#isOver || this.#phase !== 'acceptance') return;
     this.#lastActivityAt = performance.now();
@@ -212,7 +212,7 @@ export class Attempt implements JobSink {
     this.#group.accepted();
   }
 
-  /** Prefill of a long prompt, or an answer sent as a whole, may take minutes without a frame. */
+  /** Restarts the timeout without a frame: prefill of a long prompt, or a plain answer, may take minutes. */
   progressed(): void {
     if (this.#isOver || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
     const now = performance.now();
@@ -231,7 +231,7 @@ export class Attempt implements JobSink {
     this.#firstContentAt ??= this.#lastFrameAt;
     this.#spendStallBudget(this.#lastFrameAt);
     const violation = this.#receive(frame, this.#reader);
-    // The delivery may have ended the attempt.
+    // The delivery may have ended the attempt during the write.
     if (this.#isOver) return;
     if (violation !== null) this.#abandon({ kind: 'violated', violation });
     else if (this.#phase === 'closing') return;
@@ -305,7 +305,7 @@ export class Attempt implements JobSink {
     return this.#group.write(this, read, this.#lastFrameAt) ? null : 'too_large';
   }
 
-  /** Charges the time since the provider could send, and begins a new turn. */
+  /** Charges the waiting time since `#turnSince` to the stall budget, and restarts the measurement. */
   #spendStallBudget(now: number): void {
     if (this.#turnSince === null) return;
     this.#stallBudget.spend(now - this.#turnSince);
@@ -318,7 +318,7 @@ export class Attempt implements JobSink {
   }
 
   #timeOut(): void {
-    // A provider without credit is silent because of the client, whose own deadline applies.
+    // A provider without credit waits for the client, which has its own timeout.
     if (this.#phase === 'next_frame' && this.#group.deliveryOf(this)?.isStalled === true) this.#deadline.renew();
     else if (this.#phase === 'closing') this.#abandon({ kind: 'stopped' });
     else this.#abandonLate(this.#phase);
@@ -329,7 +329,7 @@ export class Attempt implements JobSink {
     this.#abandon(isUnsent ? { kind: 'unsent' } : { kind: 'timeout', phase });
   }
 
-  /** Ends the attempt while the provider may still be working. */
+  /** Ends the attempt and cancels the job at the provider. */
   #abandon(outcome: AttemptOutcome): void {
     if (this.#isOver) return;
     this.#end(outcome);
@@ -351,7 +351,7 @@ function fetchedMembers(images: readonly FetchedInputImage[]): Pick<JobMessage, 
   return { fetched_images: images.map(({ mediaType, bytes }) => ({ media_type: mediaType, bytes: bytes.length })) };
 }
 
-/** Details of a failure describe the sealed body, so only the code is kept. */
+/** Keeps only the code: other details of a failure describe the sealed body. */
 function sealedFailure({ code }: JobFailure): FailedAttempt {
   const unopened = UNOPENED_CODES.find((known) => known === code);
   return unopened === undefined ? { kind: 'failed', failure: { code } } : { kind: 'unopened', code: unopened };

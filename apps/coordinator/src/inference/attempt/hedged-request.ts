@@ -1,6 +1,7 @@
 /**
- * `HedgedRequest`: up to two concurrent attempts; the first with content wins. Answer decisions of `next` with `start` or
- * `abandon`.
+ * `HedgedRequest` runs up to two concurrent attempts of a job. The first attempt with content wins.
+ *
+ * `AttemptRunner` reads decisions from `next` and reacts with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -14,7 +15,7 @@ export interface EndedAttempt {
 }
 
 type HedgingDecision =
-  /** No content in time, repeated. `silent`: the only attempt, without any activity. `isLate`: a second attempt may start. */
+  /** No content in time; reported repeatedly. `silent`: the only attempt, if it shows no activity. `isLate`: a second attempt may start. */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
@@ -29,11 +30,11 @@ export class HedgedRequest implements AttemptGroup {
   readonly #body: Uint8Array;
   readonly #timings: JobTimings;
   #running: Attempt[] = [];
-  /** The attempt of the provider named by the delivery. */
+  /** Attempt whose provider the response headers name. */
   #deliveringAttempt: Attempt | null = null;
   #winner: Attempt | null = null;
   #isHedged = false;
-  /** Reported once every overtaken attempt has ended. */
+  /** Reported after every overtaken attempt has ended. */
   #decided: (HedgingDecision & { readonly kind: 'decided' }) | null = null;
   readonly #nextCheck = new Deadline(() => this.#check());
   #commitTimer: NodeJS.Timeout | null = null;
@@ -46,7 +47,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#timings = timings;
   }
 
-  /** Starts an attempt. A throw also stops the other attempt. Once an attempt has won, only releases the slot. */
+  /** Starts an attempt, and stops the other one if that throws. After an attempt has won, only releases the slot. */
   start(plan: AttemptPlan): void {
     if (this.#winner !== null || this.#decided !== null) {
       plan.slot.release();
@@ -70,7 +71,6 @@ export class HedgedRequest implements AttemptGroup {
     this.#scheduleCheck();
   }
 
-  /** The next decision. */
   async next(): Promise<HedgingDecision> {
     for (;;) {
       const decision = this.#decisions.shift();
@@ -91,7 +91,7 @@ export class HedgedRequest implements AttemptGroup {
     for (const attempt of [...this.#running]) attempt.stop();
   }
 
-  /** The client disconnected; see {@link Attempt.recall}. */
+  /** Handles a disconnect of the client; see {@link Attempt.recall}. */
   recall(): void {
     for (const attempt of [...this.#running]) attempt.recall();
   }
@@ -104,21 +104,21 @@ export class HedgedRequest implements AttemptGroup {
     if (this.#deliveringAttempt === null) this.#bindDelivery(attempt);
   }
 
-  /** A stream's headers name one provider. Sent `commitMs` after the first acceptance, or after the second attempt's start if later. */
+  /** Starts the timer that sends a stream's headers `commitMs` after the first acceptance. A second attempt restarts it. */
   accepted(): void {
     if (this.#winner === null && this.#commitTimer === null) this.#commitIn(this.#timings.commitMs);
   }
 
   write(attempt: Attempt, bytes: Uint8Array, receivedAt: number): boolean {
     if (bytes.length === 0) return true;
-    if (this.#winner === null) this.#award(attempt);
+    if (this.#winner === null) this.#declareWinner(attempt);
     return this.#winner === attempt ? this.#delivery.push(bytes, receivedAt) : true;
   }
 
   #ended(attempt: Attempt, outcome: AttemptOutcome): void {
     const ended = { plan: attempt.plan, outcome, elapsedMs: attempt.elapsedMs };
     this.#running = this.#running.filter((other) => other !== attempt);
-    if (outcome.kind === 'completed' && this.#winner === null && this.#decided === null) this.#award(attempt);
+    if (outcome.kind === 'completed' && this.#winner === null && this.#decided === null) this.#declareWinner(attempt);
     const isDecisive = this.#decided === null && outcome.kind !== 'overtaken' && (this.#winner === attempt || this.#running.length === 0);
     if (isDecisive) {
       this.#decided = { kind: 'decided', ...ended };
@@ -139,7 +139,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#onDecision = null;
   }
 
-  /** Makes the delivery name the attempt's provider. */
+  /** Makes the response headers name the attempt's provider. */
   #bindDelivery(attempt: Attempt): void {
     if (this.#deliveringAttempt !== null) this.#delivery.withdraw();
     this.#deliveringAttempt = attempt;
@@ -147,7 +147,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#delivery.begin(slot.provider, (bytes) => attempt.drained(bytes), route);
   }
 
-  #award(attempt: Attempt): void {
+  #declareWinner(attempt: Attempt): void {
     this.#winner = attempt;
     this.#clearTimers();
     if (this.#deliveringAttempt !== attempt) this.#bindDelivery(attempt);
@@ -159,14 +159,14 @@ export class HedgedRequest implements AttemptGroup {
     this.#commitTimer = setTimeout(() => this.#commit(), ms);
   }
 
-  /** Headers name one provider and so end the hedging: the most recently active attempt wins. */
+  /** Sends the headers without content. Headers name one provider, so the most recently active attempt wins. */
   #commit(): void {
     this.#commitTimer = null;
     const [first, second] = this.#running.filter(({ isAccepted }) => isAccepted);
     if (first === undefined) return;
     const attempt = second !== undefined && second.silentMs < first.silentMs ? second : first;
     if (!attempt.plan.context.stream) return;
-    this.#award(attempt);
+    this.#declareWinner(attempt);
     this.#delivery.commit();
   }
 

@@ -1,17 +1,17 @@
-/** `LatencyTracker` decides when a second attempt may start, per model. `HedgeBudget` limits all second attempts. */
+/** `LatencyTracker` decides when the first content of a job is late, per model. `HedgeBudget` limits the number of hedged attempts. */
 import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
-/** Share of jobs whose first content counts as on time. */
+/** Share of jobs whose first content should arrive before the limit. */
 const ON_TIME_SHARE = 0.95;
-/** Relative change of the factor per job. */
+/** Step of the factor on a logarithmic scale, per job. */
 const STEP = 0.2;
 const MIN_FACTOR = 2;
 const MAX_FACTOR = 100;
-/** Minimum estimate, in milliseconds, for network round trips. */
+/** Minimum expected time, in milliseconds. Covers network round trips. */
 const MIN_EXPECTED_MS = 100;
 const MAX_MODELS = 10_000;
-/** Silence is limited by a multiple of the expected prefill time: later phases show activity. */
+/** Maximum silence, as a multiple of the expected prefill time. Later phases report activity. */
 const SILENT_FACTOR = 4;
 
 interface LatencyFloors {
@@ -19,7 +19,7 @@ interface LatencyFloors {
   readonly silentMs: number;
 }
 
-/** Learns per model when first content is late: beyond the 95th percentile of the ratio of actual to estimated time. */
+/** Estimates, per model, the 95th percentile of actual divided by expected time until the first content. Later content is late. */
 export class LatencyTracker {
   readonly #floors: LatencyFloors;
   readonly #factors = new BoundedMap<string, number>(MAX_MODELS);
@@ -34,23 +34,23 @@ export class LatencyTracker {
     return Math.max(this.#floors.lateMs, factor * expectedMs(streamed, estimate));
   }
 
-  /** Milliseconds without activity after which a provider is abandoned if another is free. */
+  /** Milliseconds without activity after which a provider is abandoned if another one is idle. */
   silentAfterMs({ firstTokenMs }: LatencyEstimate): number {
     return Math.max(this.#floors.silentMs, SILENT_FACTOR * firstTokenMs);
   }
 
-  /** Records the time until the first content, or the waiting time so far without content. */
+  /** Records the time until the first content. For an overtaken attempt: the time waited so far. */
   observe(model: string, streamed: boolean, estimate: LatencyEstimate, ms: number): void {
     const key = keyOf(model, streamed);
     const factor = this.#factors.get(key) ?? MIN_FACTOR;
     const isLate = ms > factor * expectedMs(streamed, estimate);
-    // Quantile by stochastic approximation, on a logarithmic scale: the steps balance where 1 in 20 is late.
+    // Quantile by stochastic approximation. The steps balance when 1 job in 20 is late.
     const adjusted = factor * Math.exp(STEP * (isLate ? ON_TIME_SHARE : ON_TIME_SHARE - 1));
     this.#factors.set(key, Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, adjusted)));
   }
 }
 
-/** A plain response comes as a whole, a stream with its first token. */
+/** The first content of a stream is its first token. A plain response arrives as a whole. */
 function expectedMs(streamed: boolean, { firstTokenMs, completionMs }: LatencyEstimate): number {
   return Math.max(MIN_EXPECTED_MS, streamed ? firstTokenMs : completionMs);
 }
@@ -59,21 +59,21 @@ function keyOf(model: string, streamed: boolean): string {
   return `${streamed ? 'stream' : 'plain'} ${model}`;
 }
 
-/** Maximum second attempts started together after a quiet time. */
+/** Maximum number of hedged attempts in one burst. */
 const MAX_BURST = 3;
 
-/** Limits second attempts to a share of the placements: hedging cannot double the load of an overloaded network. */
+/** Token bucket: limits hedged attempts to a share of the placements, so that hedging cannot double the load. */
 export class HedgeBudget {
   readonly #share: number;
   #left: number;
 
-  /** `percent` of the placements; 0 disables hedging. */
+  /** `percent`: of the placements; 0 disables hedging. */
   constructor(percent: number) {
     this.#share = percent / 100;
     this.#left = percent === 0 ? 0 : MAX_BURST;
   }
 
-  /** A job was placed. */
+  /** Adds budget for one placed job. */
   placed(): void {
     this.#left = Math.min(MAX_BURST, this.#left + this.#share);
   }

@@ -1,4 +1,4 @@
-/** Relays the sealed request and answer of the end-to-end mode: checks structure, credit and order, and hashes the ciphertext. */
+/** Relays a sealed request and its sealed answer (end-to-end mode). Checks structure, order and credit, and hashes the ciphertext. */
 import {
   E2eAnswerMeter,
   E2eError,
@@ -12,7 +12,7 @@ import {
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { AnswerCredit, type AnswerReader, type ReadResponse, type ResponseViolation } from './response-reader.js';
 
-/** Request frames with the sealed request as clear payload. */
+/** Splits the sealed request into request frames, without a further layer of encryption. */
 export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): RequestFrames {
   return RequestFrames.chunked({
     content: [sealed],
@@ -29,7 +29,7 @@ export class RelayedAnswerReader implements AnswerReader {
   #seq = 0;
   #isFinished = false;
 
-  /** `onCredit` is called with additional bytes for the provider to send. */
+  /** `onCredit` receives the number of bytes that the provider may send in addition. */
   constructor(jobId: JobId, onCredit: (bytes: number) => void) {
     this.#jobId = jobId;
     this.#credit = new AnswerCredit(INITIAL_CREDIT_BYTES, onCredit);

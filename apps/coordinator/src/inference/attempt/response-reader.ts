@@ -1,15 +1,15 @@
-/** `ResponseReader` opens and hashes the response frames of an attempt in plain mode, and collects the reported usage. */
+/** `ResponseReader` opens and hashes the response frames of an attempt in plain mode, and reads the usage that the response reports. */
 import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 
-/** `unverifiable`: the stream has lines outside the hash that clients verify. */
+/** `unverifiable`: the stream contains lines that clients do not hash. */
 export type ResponseViolation = 'tampered_frame' | 'credit_exceeded' | 'unverifiable';
 
 export interface ReadResponse {
-  /** The final frame was opened. */
+  /** Whether the final frame was read. */
   readonly finished: boolean;
   readonly responseSha256: string;
-  /** Response bytes as delivered: hashed plaintext, or ciphertext before the final frame of a sealed answer. */
+  /** Response bytes: plaintext, or, of a sealed answer, the ciphertext before its final frame. */
   readonly bytes: number;
   /** Upper bound of the plaintext bytes. */
   readonly plaintextBytes: number;
@@ -18,21 +18,21 @@ export interface ReadResponse {
 
 /** Reads the frames of one attempt's response. */
 export interface AnswerReader {
-  /** The provider may send nothing before the client has drained more. */
+  /** Whether the provider must wait until the client has taken more bytes. */
   readonly isOutOfCredit: boolean;
-  /** Bytes of the next frame for delivery, or the violated rule. */
+  /** Returns the frame's bytes for delivery, or the rule that the frame violates. */
   read(frame: Frame): Uint8Array | ResponseViolation;
-  /** The client's connection took this many bytes. */
+  /** Reports bytes that the client's connection has taken. */
   drained(bytes: number): void;
-  /** The client disconnected: bytes held by the provider may still arrive. */
+  /** Grants extra credit after the client's disconnect, for bytes that the provider has already produced. */
   grantClosingCredit(): void;
   /** Summary of everything read. Called once, at the end. */
   end(): ReadResponse;
 }
 
-/** Extra credit for bytes written before the provider learned of the client's disconnect. Hashed and dropped. */
+/** Extra credit after a disconnect, for output that the provider produced before it knew. Hashed and then dropped. */
 const CLOSING_CREDIT_BYTES = 4 * 1024 * 1024;
-/** Returned credit is collected up to this many bytes: a long stream costs few messages. */
+/** Credit is returned in steps of this size, to send few messages. */
 const CREDIT_STEP_BYTES = 64 * 1024;
 
 const LF = 0x0a;
@@ -40,7 +40,7 @@ const CR = 0x0d;
 const COLON = 0x3a;
 const COMMENT = Buffer.from('\n:');
 
-/** Bytes that a provider may send, granted as the client takes them. */
+/** Flow control: bytes that a provider may still send. The client's reading adds credit. */
 export class AnswerCredit {
   readonly #onCredit: (bytes: number) => void;
   #leftBytes: number;
@@ -55,7 +55,7 @@ export class AnswerCredit {
     return this.#leftBytes <= 0;
   }
 
-  /** False: the provider sent more than it might. */
+  /** Charges received bytes. False: the provider exceeded its credit. */
   spend(bytes: number): boolean {
     this.#leftBytes -= bytes;
     return this.#leftBytes >= 0;
@@ -82,13 +82,13 @@ export class ResponseReader implements AnswerReader {
   readonly #opener: ResponseOpener;
   readonly #credit: AnswerCredit;
   readonly #hash: ResponseHash = responseHash();
-  /** Null: the response is no stream. */
+  /** Null: not a stream. */
   readonly #lines: StreamLineCheck | null;
-  /** Null: images, whose body is parsed when all parts have arrived. */
+  /** Null: an image response, whose usage is read after all its parts have arrived. */
   readonly #usage: UsageReader | null;
   #bytes = 0;
 
-  /** `onCredit` is called with additional bytes for the provider to send. */
+  /** `onCredit` receives the number of bytes that the provider may send in addition. */
   constructor(opener: ResponseOpener, { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>, onCredit: (bytes: number) => void) {
     this.#opener = opener;
     this.#credit = new AnswerCredit(INITIAL_CREDIT_BYTES, onCredit);
@@ -135,7 +135,7 @@ export class ResponseReader implements AnswerReader {
   }
 }
 
-/** Rejects comments and carriage returns, on which SSE readers disagree or which clients do not hash. */
+/** Rejects comments, which clients do not hash, and carriage returns, which SSE parsers treat differently. */
 class StreamLineCheck {
   #lastByte = LF;
 
@@ -148,7 +148,7 @@ class StreamLineCheck {
   }
 }
 
-/** Buffer's vectorised search, on any Uint8Array. */
+/** Native search of Buffer, applied to any Uint8Array. */
 function includes(bytes: Uint8Array, value: number | Buffer): boolean {
   return Buffer.prototype.indexOf.call(bytes, value) !== -1;
 }

@@ -1,7 +1,7 @@
 /**
- * `StallBudget`: waiting for a provider spends the budget, and output refills the budget from a bounded reserve.
+ * `StallBudget` ends an attempt whose provider makes too little progress over time. All times in milliseconds.
  *
- * Times in milliseconds.
+ * Waiting for the provider spends the budget. Output and progress refill it, from a reserve that is bounded too.
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 
@@ -14,13 +14,13 @@ interface StallBudgetOptions {
   readonly maxTokens: number;
 }
 
-/** Maximum slowdown of a provider compared with its estimate. */
+/** Maximum ratio of actual to expected time per token. */
 const MAX_SLOWDOWN = 16;
 /** Minimum time allowed per token. */
 const MIN_TOKEN_MS = 1000;
-/** Bytes per token: every format needs more for a token streamed alone. */
+/** Assumed bytes per token. In every format, a token streamed alone takes more. */
 const TOKEN_BYTES = 16;
-/** Minimum reserve, for short answers that are slow to send. */
+/** Minimum reserve, for short answers that are sent slowly. */
 const MIN_RESERVE_MS = 10 * 60_000;
 
 export class StallBudget {
@@ -47,15 +47,15 @@ export class StallBudget {
   }
 
   received(bytes: number): void {
-    this.#giveBack(bytes * this.#byteMs);
+    this.#refill(bytes * this.#byteMs);
   }
 
-  /** The provider reports invisible work: thinking, or an answer sent as a whole. */
+  /** Refills the budget from the reserve: the provider reports work without output, such as thinking or a plain response. */
   reportedProgress(): void {
-    this.#giveBack(this.#maxMs);
+    this.#refill(this.#maxMs);
   }
 
-  #giveBack(ms: number): void {
+  #refill(ms: number): void {
     if (this.isExhausted) return;
     const returnedMs = Math.min(ms, this.#maxMs - this.#leftMs, this.#reserveMs);
     this.#leftMs += returnedMs;
@@ -63,7 +63,7 @@ export class StallBudget {
   }
 }
 
-/** Expected time per output token on the provider of an estimate, in milliseconds. `work`: the estimated work. */
+/** Expected time per output token, in milliseconds, from the estimate for a provider and the estimated work. */
 export function expectedTokenMs({ firstTokenMs, completionMs }: LatencyEstimate, { completionTokens }: Work): number {
   return Math.max(0, completionMs - firstTokenMs) / Math.max(1, completionTokens);
 }

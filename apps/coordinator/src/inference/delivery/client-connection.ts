@@ -1,6 +1,7 @@
 /**
- * `ClientConnection` writes a response, detects disconnects, and disconnects slow clients. At most one window of bytes is
- * unacknowledged.
+ * `ClientConnection` writes a response to a client, detects its disconnect, and disconnects clients that read too slowly.
+ *
+ * On Linux, it pauses while more than one window of bytes is not acknowledged by the client's TCP stack.
  */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,11 +11,11 @@ import type { SendQueues } from './send-queues.js';
 
 type Headers = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
 
-/** Maximum of unacknowledged bytes, and number of written bytes after which the kernel's send queue is read. */
+/** Maximum of unacknowledged bytes. Also the number of written bytes after which the kernel's send queue is read again. */
 export const CLIENT_WINDOW_BYTES = 64 * 1024;
-/** Maximum of bytes written during a reading of the send queue, some 50 ms. */
+/** Maximum of bytes written while the send queue is being read, which takes some 50 ms. */
 export const MAX_UNCHECKED_BYTES = 4 * CLIENT_WINDOW_BYTES;
-/** Interval between two readings of the send queue of a slow client, in milliseconds. */
+/** Interval between readings of a slow client's send queue, in milliseconds. */
 const READ_INTERVAL_MS = 25;
 
 export class ClientConnection {
@@ -22,21 +23,21 @@ export class ClientConnection {
   readonly #disconnected = new AbortController();
   readonly #drainMs: number;
   readonly #headers: Headers;
-  /** Destroys `req.socket`, because a pipelined response has no socket of its own yet. */
+  /** Destroys `req.socket`: a pipelined response has no socket of its own yet. */
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
-  /** Null: the system does not report unacknowledged bytes. */
+  /** Null: the operating system does not report unacknowledged bytes. */
   #queues: SendQueues | null;
   #written = 0;
-  /** Bytes of chunks for which `response.write` returned false, until `drain`. */
+  /** Bytes of chunks that Node.js buffers: `response.write` returned false, and `drain` has not followed. */
   #buffered = 0;
-  /** Bytes handed to the kernel and not acknowledged at the last reading of the send queue. */
+  /** Bytes in the kernel that the client had not acknowledged at the last reading of the send queue. */
   #unacknowledged = 0;
   /** Bytes written since the last reading of the send queue began. */
   #unchecked = 0;
   #isReading = false;
   #onReady: (() => void) | null = null;
 
-  /** `headers`: of every response of the server, such as the request id. */
+  /** `headers`: sent with every response, such as the request id. */
   constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null, headers: Headers = {}) {
     this.response = response;
     this.#drainMs = drainMs;
@@ -46,7 +47,7 @@ export class ClientConnection {
       this.#draining.clear();
       if (!response.writableFinished) this.#disconnected.abort();
     });
-    // A reset connection also emits 'error', uncaught without a listener.
+    // A reset connection also emits 'error', which would be uncaught without a listener.
     response.on('error', () => {});
     if (response.destroyed || response.closed) this.#disconnected.abort();
   }
@@ -60,7 +61,7 @@ export class ClientConnection {
     return this.#disconnected.signal.aborted;
   }
 
-  /** Bytes not billed after a disconnect: buffered bytes, and at most one window of unacknowledged bytes. */
+  /** Bytes that are not billed after a disconnect: bytes buffered here, and at most one window of unacknowledged bytes. */
   get undeliveredBytes(): number {
     const passedOn = this.#written - this.#buffered;
     return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
@@ -76,7 +77,7 @@ export class ClientConnection {
     this.response.writeHead(status, list);
   }
 
-  /** Writes a chunk. False: the client is slow; `onReady` is called after it has caught up. */
+  /** Writes a chunk. False: the client is slow, and `onReady` is called after it has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
     this.#written += bytes;
@@ -102,7 +103,7 @@ export class ClientConnection {
     this.response.end(chunk);
   }
 
-  /** Answers with an error as a whole response. Only before anything else was sent. */
+  /** Sends an error as the whole response. Only allowed before any other write. */
   answerError(error: HttpError): void {
     if (this.isDisconnected) return;
     this.writeHead(error.status, { 'content-length': Buffer.byteLength(error.body), ...error.headers });
@@ -114,7 +115,7 @@ export class ClientConnection {
     return this.#queues !== null && (this.#unacknowledged > CLIENT_WINDOW_BYTES || this.#unchecked > MAX_UNCHECKED_BYTES);
   }
 
-  /** Limits a slow client's time to catch up, except while the send queue is read. */
+  /** Starts the timeout of a slow client, except while the send queue is being read. */
   #limitWait(): void {
     const isSlow = this.#buffered > 0 || this.#unacknowledged > CLIENT_WINDOW_BYTES;
     if (isSlow && this.#onReady !== null && !this.#draining.isSet) this.#draining.set(this.#drainMs);
@@ -128,7 +129,7 @@ export class ClientConnection {
     ready?.();
   }
 
-  /** Reads the send queue after each written window, and repeatedly while the client is slow. */
+  /** Reads the send queue after each window of written bytes, and repeatedly while the client is slow. */
   async #readSendQueue(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;
@@ -137,10 +138,10 @@ export class ClientConnection {
       else if (this.#unchecked < CLIENT_WINDOW_BYTES) break;
       const written = this.#unchecked;
       const unacknowledged = await this.#queues.unacknowledged(this.response.req.socket);
-      // The system lists no closed connection; the previous reading stays valid.
+      // The system does not list closed connections, so the previous reading stays valid.
       if (this.isDisconnected || this.response.writableEnded) break;
       if (unacknowledged === null) this.#queues = null;
-      // Fewer unacknowledged bytes than before: the client is reading.
+      // Fewer unacknowledged bytes than before: the client is reading, so its timeout restarts.
       if ((unacknowledged ?? 0) < this.#unacknowledged) this.#draining.renew();
       this.#unacknowledged = unacknowledged ?? 0;
       this.#unchecked -= written;

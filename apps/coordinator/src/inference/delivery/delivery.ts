@@ -1,7 +1,7 @@
 /**
- * `Delivery` writes a response to its client: streams on arrival, plain responses after verification.
+ * `Delivery` writes a job's response to its client: streams as they arrive, plain responses after verification.
  *
- * Calls: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
+ * Order of calls: any number of times `begin`, `commit`, `push`…, `withdraw`; then `deliver` or `fail`, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';
@@ -9,34 +9,34 @@ import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Route } from '../request/job-routing.js';
 
-/** Data beside the signed bytes: images named by the signed body. */
+/** Images that a provider sends separately from the signed response body. */
 export interface Attachments {
   /** Hexadecimal SHA-256 of the signed bytes, or the fault of the received parts. */
   signedSha256(): { readonly sha256: string } | { readonly problem: `image.${string}` };
-  /** Fault of the attachments, checked against a verified receipt; null: none. */
+  /** Checks the attachments against a verified receipt. Returns the fault, or null. */
   verify(receipt: Receipt): Promise<'response_body' | `image.${string}` | `receipt.${string}` | null>;
-  /** Stores attachments for download, before the job is charged. Rejects on failure. */
+  /** Stores the attachments for download, before the job is charged. Rejects on failure. */
   store(): Promise<void>;
 }
 
 export interface Delivery {
-  /** For responses with more than their signed bytes. */
+  /** Absent if the response consists of its signed bytes only. */
   readonly attachments?: Attachments;
-  /** Whether headers are sent: no other provider can take over, and errors go inside the stream. */
+  /** Whether the headers are sent. From then on no other provider can take over, and errors are sent inside the stream. */
   readonly isCommitted: boolean;
-  /** The client is slow, and the provider therefore out of credit. */
+  /** Whether the client is slow, so that the provider has no credit left. */
   readonly isStalled: boolean;
-  /** Content bytes taken by the client's connection. */
+  /** Content bytes that the client's connection has taken. */
   readonly delivered: number;
-  /** A provider starts on the job. `grant` returns credit for drained bytes. `route`: provider and model of the job. */
+  /** Called when a provider starts on the job. `grant` returns credit for bytes taken. `route`: provider and model of the job. */
   begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void;
-  /** Sends a stream's headers before the first content, so that the client need not wait. No-op for plain answers. */
+  /** Sends a stream's headers before its first content, so that the client need not wait for it. No effect on plain responses. */
   commit(): void;
-  /** The next bytes of the response, and their arrival time (`performance.now`). False: more bytes than a client may receive. */
+  /** Takes the next bytes of the response. `receivedAt` by `performance.now`. False: the response exceeds its maximum size. */
   push(bytes: Uint8Array, receivedAt: number): boolean;
-  /** The provider failed before anything was committed. */
+  /** Undoes `begin` and `push`, because the provider failed before any byte was sent to the client. */
   withdraw(): void;
-  /** The response verified. `cost` in micro-USD; null: not known yet. */
+  /** Ends a verified response. `cost` in micro-USD; null if not known yet. */
   deliver(signed: SignedParts, cost: MicroUsd | null): void;
   fail(error: ApiError): void;
 }

@@ -1,4 +1,7 @@
-/** `ImageDelivery` buffers an image response until every image matches receipt and request, then stores the images and sends the body. */
+/**
+ * `ImageDelivery` buffers an image response until every image matches the receipt and the request. Then stores the images and sends the
+ * body.
+ */
 
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
 import { ImagesAnswerSchema, pixelsOf, type ResponseMetadata, schemaCheck } from '@inference/formats';
@@ -21,15 +24,15 @@ import type { Route } from '../request/job-routing.js';
 import type { Attachments, Delivery } from './delivery.js';
 
 interface ImageDeliveryOptions {
-  /** Sends the body. */
+  /** Sends the response body to the client. */
   readonly plain: Delivery;
   readonly responseMetadata: ResponseMetadata;
   readonly work: ImageJob;
-  /** Addresses of the images; null: the body contains them. */
+  /** Where the images are stored for download; null: the body contains them. */
   readonly allocation: ImageAllocation | null;
-  /** Ends the attempt: the image store has no space, and the provider is not at fault. */
+  /** Called when the image store is full, to end the attempt without blame for the provider. */
   readonly onNoRoom: () => void;
-  /** Maximum time from a provider's first byte to its last, in milliseconds. */
+  /** Maximum time from the first byte of a provider to its last, in milliseconds. */
   readonly maxMs: number;
 }
 
@@ -45,7 +48,7 @@ export class ImageDelivery implements Delivery {
   #firstAt: number | null = null;
   #problem: `image.${string}` | null = null;
   #parts: ImageParts | null = null;
-  /** Nothing is sent before the end, so another provider can always take over. */
+  /** No byte is sent before the end, so another provider can always take over. */
   readonly isCommitted = false;
   readonly isStalled = false;
   readonly attachments: Attachments;
@@ -120,7 +123,7 @@ export class ImageDelivery implements Delivery {
     return {
       images: allocation === null ? 0 : work.count,
       maxImageBytes: maxBytesOf(work.pixels),
-      // Requests with a larger response were refused before.
+      // Requests with a larger response were rejected earlier.
       maxBodyBytes: maxBodyBytes(work) ?? 0,
     };
   }
@@ -149,7 +152,7 @@ export class ImageDelivery implements Delivery {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
-  /** The images, if the body contains these images and nothing else; otherwise null. */
+  /** The images, if the body describes exactly these images; otherwise null. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
     const { work, responseMetadata } = this.#options;
     const answer = readBody(body);
@@ -163,7 +166,7 @@ export class ImageDelivery implements Delivery {
       const { urls } = work;
       return answer.data.every((image, index) => 'url' in image && image.url === urls[index]) ? images : null;
     }
-    return heldImages(answer, maxBytesOf(work.pixels));
+    return imagesInBody(answer, maxBytesOf(work.pixels));
   }
 }
 
@@ -171,12 +174,12 @@ function readBody(body: Uint8Array): ImagesAnswer | null {
   try {
     return readAnswer(JSON.parse(fromUtf8(body)));
   } catch {
-    // Not UTF-8, not JSON, or of another shape: the provider's fault in each case.
+    // Not UTF-8, not JSON, or of another shape. The provider is at fault in each case.
     return null;
   }
 }
 
-function heldImages({ data }: ImagesAnswer, maxBytes: number): readonly Uint8Array[] | null {
+function imagesInBody({ data }: ImagesAnswer, maxBytes: number): readonly Uint8Array[] | null {
   const images: Uint8Array[] = [];
   for (const image of data) {
     if (!('b64_json' in image)) return null;

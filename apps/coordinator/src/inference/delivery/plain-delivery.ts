@@ -1,4 +1,4 @@
-/** Delivers a plain response: holds the body in memory, bounded, and sends it with the signature once verified. */
+/** Delivers a plain response: buffers the body up to a maximum size, and sends it with its signature after verification. */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -9,9 +9,9 @@ import type { Delivery } from './delivery.js';
 interface PlainOptions {
   readonly client: ClientConnection;
   readonly errorResponse: (error: ApiError) => HttpError;
-  /** Headers of a verified response, besides length and cost. */
+  /** Headers of a verified response, other than length and cost. */
   readonly headers: (provider: ProviderConnection, signed: SignedParts, route: Route) => Readonly<Record<string, string>>;
-  /** Maximum bytes held in memory; more are a provider's fault. */
+  /** Maximum size of the body. A larger body is the provider's fault. */
   readonly maxBytes: number;
 }
 
@@ -21,10 +21,10 @@ export class PlainDelivery implements Delivery {
   #route: Route | null = null;
   #grant: (bytes: number) => void = () => {};
   #parts: Uint8Array[] = [];
-  /** Held for the client. */
+  /** Length of `#parts` in bytes. */
   #bytes = 0;
   #delivered = 0;
-  /** Nothing is sent before the end, so another provider can always take over. */
+  /** No byte is sent before the end, so another provider can always take over. */
   readonly isCommitted = false;
   readonly isStalled = false;
 

@@ -1,7 +1,4 @@
-/**
- * Response headers of answers: the provider and its attestation status, the signature, and ignored request members (spec: inference
- * response headers).
- */
+/** Headers of successful inference responses: the provider and its attestation status, the signature, and ignored request members. */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -11,7 +8,7 @@ type Headers = Record<string, string>;
 
 const fixedHeaders = new WeakMap<Identity, Headers>();
 
-/** Headers known when the response begins. */
+/** Headers that describe the provider. Known when the response begins. */
 export function providerHeaders(provider: ProviderConnection): Headers {
   const { identity } = provider.registration;
   let fixed = fixedHeaders.get(identity);
@@ -37,7 +34,7 @@ export function plainHeaders(provider: ProviderConnection, signed: SignedParts, 
   };
 }
 
-/** Headers with the enclave's signature and receipt. */
+/** Headers with the response signature and the receipt, both signed by the provider's enclave. */
 export function signatureHeaders(signed: SignedParts): Headers {
   return {
     'X-Se-Signature': signed.signature,
@@ -47,10 +44,10 @@ export function signatureHeaders(signed: SignedParts): Headers {
   };
 }
 
-/** Maximum length of the header, in characters: proxies limit header lines. */
+/** Maximum length of the header value, in characters. Proxies limit header lines. */
 const MAX_IGNORED_LENGTH = 1024;
 
-/** Names the members of a request without effect. Empty if all have one. */
+/** Header that lists request members without effect. Empty if there are none. */
 export function ignoredHeader(ignored: readonly string[]): Headers {
   if (ignored.length === 0) return {};
   let shown = '';
@@ -75,7 +72,7 @@ function describe({ attestation, providerId, publicKey }: Identity): Headers {
   };
 }
 
-/** Replaces characters outside visible ASCII: providers and clients choose the texts. */
+/** Replaces characters outside printable ASCII. Providers and clients choose these texts. */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

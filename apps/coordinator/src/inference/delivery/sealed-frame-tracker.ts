@@ -1,18 +1,18 @@
-/** Frame boundaries of a sealed answer, by its clear frame headers. Checks nothing: `E2eAnswerMeter` does. */
+/** Finds the frame boundaries of a sealed answer by its unencrypted frame headers. `E2eAnswerMeter` validates the frames. */
 import { E2E_FRAME_HEADER_BYTES, E2E_RESPONSE_NONCE_BYTES } from '@inference/protocol';
 
-/** Flag of the last sealed frame (`flags u8 ‖ length u24be ‖ ciphertext`). */
+/** Flag of the last sealed frame. A frame is `flags u8 ‖ length u24be ‖ ciphertext`. */
 const FINAL_FLAG = 0x01;
 
 export class SealedFrameTracker {
-  /** Bytes until the next frame header: the answer's nonce first. */
+  /** Bytes until the next frame header. The answer starts with a nonce. */
   #untilHeader = E2E_RESPONSE_NONCE_BYTES;
   /** Bytes of the current header read so far. */
   #headerBytes = 0;
   #length = 0;
   #isFinalFrame = false;
 
-  /** Whether nothing has come yet, not even a byte of the nonce. */
+  /** Whether no byte has arrived yet. */
   isEmpty = true;
 
   /** Whether the next byte begins a frame, and the final frame has not begun. */
@@ -20,7 +20,7 @@ export class SealedFrameTracker {
     return this.#untilHeader === 0 && this.#headerBytes === 0 && !this.#isFinalFrame;
   }
 
-  /** Takes the next bytes of the answer. Returns how many of them precede the final frame. */
+  /** Takes the next bytes of the answer. Returns the number of bytes that precede the final frame. */
   push(bytes: Uint8Array): number {
     if (bytes.length > 0) this.isEmpty = false;
     let at = 0;

@@ -1,4 +1,8 @@
-/** Frames of a sealed answer. The final frame waits for verification and charge; keep-alives and aborts are in clear. */
+/**
+ * `StreamFraming` for sealed answers. Withholds the final frame, which carries the proof, until the job is verified and charged.
+ *
+ * Keep-alive and abort frames are not encrypted, because the coordinator writes them.
+ */
 import { type ApiError, ERRORS } from '@inference/formats';
 import { concatBytes, E2E_RESPONSE_CONTENT_TYPE, E2E_RESPONSE_NONCE_BYTES, e2eKeepAlive, encodeE2eAbort } from '@inference/protocol';
 import { SealedFrameTracker } from './sealed-frame-tracker.js';
@@ -8,7 +12,7 @@ const NOTHING = new Uint8Array(0);
 
 export class SealedFraming implements StreamFraming {
   readonly #tracker = new SealedFrameTracker();
-  /** Pieces of the final frame, withheld until the ending. */
+  /** Pieces of the withheld final frame. */
   readonly #finalFrame: Uint8Array[] = [];
   readonly keepAlive = e2eKeepAlive();
   readonly headers = { 'Content-Type': E2E_RESPONSE_CONTENT_TYPE, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' };
@@ -28,13 +32,13 @@ export class SealedFraming implements StreamFraming {
     return { bytes: concatBytes(...this.#finalFrame), trailers: null };
   }
 
-  /** Abort frame; empty inside an incomplete frame, where the answer ends without a final frame. */
+  /** Abort frame. Empty after an incomplete frame: the answer then simply ends without a final frame. */
   failure(error: ApiError): Uint8Array {
     const abort = encodeE2eAbort({ status: ERRORS[error.code].status, code: error.code, message: error.message });
-    // The withheld final frame is not written, so what was written ends between frames.
+    // The withheld final frame is not written, so the written bytes end at a frame boundary.
     const isWrittenUpToBoundary = this.isBetweenUnits || this.#finalFrame.length > 0;
     if (isWrittenUpToBoundary) return abort;
-    // An answer begins with a nonce. Before the provider's own, any will do: nothing is sealed under it.
+    // An answer begins with a nonce. Zeros are safe here, because nothing is sealed under this nonce.
     return this.#tracker.isEmpty ? concatBytes(new Uint8Array(E2E_RESPONSE_NONCE_BYTES), abort) : NOTHING;
   }
 }

@@ -1,16 +1,16 @@
-/** `SendQueues` reads unacknowledged bytes of connections from `/proc/net/tcp` (proc_pid_net(5)); null outside Linux. */
+/** `SendQueues` reads how many sent bytes of a connection are unacknowledged, from `/proc/net/tcp` (proc_pid_net(5)). Linux only. */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
 type ReadTable = (table: 'tcp' | 'tcp6') => Promise<string>;
 
-/** Minimum pause after a reading, in milliseconds, and the pause as a multiple of the reading's duration. */
+/** Pause after a reading: a multiple of the reading's duration, and at least this many milliseconds. */
 const MIN_PAUSE_MS = 10;
 const PAUSE_FACTOR = 5;
-/** Rows parsed before the event loop goes on: a busy machine lists tens of thousands. */
+/** Rows parsed per turn of the event loop. Busy machines list tens of thousands of connections. */
 const ROWS_PER_TURN = 500;
-/** Local and remote end, state, bytes in the send queue. */
+/** Local and remote address, state, and bytes in the send queue. */
 const ROW = /: ([0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:[0-9A-F]{4}) [0-9A-F]{2} ([0-9A-F]{8}):/g;
 
 type Rows = ReadonlyMap<string, number>;
@@ -24,7 +24,7 @@ export class SendQueues {
     this.#supported = supported;
   }
 
-  /** Unacknowledged bytes of a connection, read after this call. Null: unknown. Never rejects. */
+  /** Unacknowledged bytes of a connection, from a reading that starts after this call. Null: unknown. Never rejects. */
   async unacknowledged(socket: Socket): Promise<number | null> {
     const row = this.#supported ? rowOf(socket) : null;
     if (row === null) return null;
@@ -33,7 +33,7 @@ export class SendQueues {
   }
 }
 
-/** One kernel table. Readings never overlap; all waiting callers share the next reading. */
+/** A kernel table. Readings never overlap, and all waiting callers share the next reading. */
 class Table {
   readonly #text: () => Promise<string>;
   #next: Promise<Rows | null> | null = null;
@@ -45,7 +45,7 @@ class Table {
     this.#text = text;
   }
 
-  /** Rows of a reading begun after this call. Always null after a failed reading. */
+  /** Rows of a reading that starts after this call. Always null once a reading has failed. */
   read(): Promise<Rows | null> {
     this.#next ??= this.#begin();
     return this.#next;
@@ -85,7 +85,7 @@ function readTable(table: 'tcp' | 'tcp6'): Promise<string> {
   return readFile(`/proc/self/net/${table}`, 'latin1');
 }
 
-/** Table and row key of a connection. Null: not connected, or an unknown address form. */
+/** Table and row key of a connection. Null: not connected, or an unsupported address format. */
 function rowOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): { table: 'tcp' | 'tcp6'; ends: string } | null {
   if (localAddress === undefined || localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
   const local = addressHex(localAddress);
@@ -98,7 +98,7 @@ function portHex(port: number): string {
   return port.toString(16).toUpperCase().padStart(4, '0');
 }
 
-/** Formats an address as the kernel does: 32-bit words, little-endian. Null: unknown address form. */
+/** Formats an address as the kernel does: 32-bit words in little-endian order. Null: unsupported address format. */
 function addressHex(address: string): string | null {
   const bytes = address.includes(':') ? bytesOfV6(address) : bytesOfV4(address);
   if (bytes === null) return null;

@@ -1,4 +1,4 @@
-/** Framing of server-sent events for `StreamDelivery`: headers, comments as keep-alive, and the signature event or an error at the end. */
+/** `StreamFraming` for server-sent events: headers, comments as keep-alive, and at the end the signature event or an error. */
 import {
   type AnswerFormat,
   type ApiError,
@@ -14,7 +14,7 @@ interface SseOptions {
   readonly answer: AnswerFormat;
   readonly responseMetadata: ResponseMetadata;
   readonly signatureForm: SignatureForm;
-  /** Members of the request without effect. */
+  /** Names of request members that have no effect. */
   readonly ignored: readonly string[];
   readonly requestId: string;
   /** The client sent `TE: trailers`. */
@@ -60,7 +60,7 @@ export class SseFraming implements StreamFraming {
     return { bytes: answer.signatureEvent(metadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
   }
 
-  /** An incomplete event of the provider must not swallow the error after it. */
+  /** Error event. Blank lines first end an incomplete event of the provider, which would otherwise absorb the error. */
   failure(error: ApiError): string {
     const { answer, requestId } = this.#options;
     return (this.isBetweenUnits ? '' : '\n\n') + answer.streamError(error, requestId);

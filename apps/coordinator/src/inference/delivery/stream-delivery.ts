@@ -1,4 +1,4 @@
-/** `StreamDelivery` writes a stream unchanged, in windows. Credit returns only for bytes that the client has taken. */
+/** `StreamDelivery` writes a stream to the client unchanged. Credit returns to the provider only for bytes that the client has taken. */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobObserver } from '../job-observer.js';
@@ -11,12 +11,12 @@ import type { StreamFraming } from './stream-framing.js';
 export interface StreamOptions {
   readonly client: ClientConnection;
   readonly framing: StreamFraming;
-  /** Response to an error before the stream has begun. */
+  /** Error response, if no byte of the stream was sent yet. */
   readonly errorResponse: (error: ApiError) => HttpError;
-  /** Headers that name the provider and explain the route to it. */
+  /** Headers that name the provider and the routing decision. */
   readonly providerHeaders: (provider: ProviderConnection, route: Route) => Readonly<Record<string, string>>;
   readonly jobId: string;
-  /** Maximum content bytes; more are a provider's fault. */
+  /** Maximum content bytes. A longer stream is the provider's fault. */
   readonly maxBytes: number;
   readonly timings: Pick<JobTimings, 'keepAliveMs'>;
   readonly observer: JobObserver;
@@ -38,7 +38,7 @@ export class StreamDelivery implements Delivery {
   /** Arrival time of the first pending byte; null while the client is slow. */
   #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
-  /** Bytes written while the client is slow, with credit not returned yet. */
+  /** Bytes written while the client was slow, whose credit is not returned yet. */
   #undrained = 0;
   #keepAlive: NodeJS.Timeout | null = null;
 
@@ -83,7 +83,7 @@ export class StreamDelivery implements Delivery {
     return true;
   }
 
-  /** Any content has committed the stream. */
+  /** No effect: a stream with content is committed, and cannot move to another provider. */
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
@@ -130,7 +130,7 @@ export class StreamDelivery implements Delivery {
     if (this.#pending.length > 0 && !this.#isStalled) this.#flush ??= setImmediate(() => this.#writePending());
   }
 
-  /** Content goes out now. */
+  /** Reports latency to the observer, just before content is written. */
   #observe(): void {
     const { observer, startedAt } = this.#options;
     const now = performance.now();

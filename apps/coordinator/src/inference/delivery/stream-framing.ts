@@ -1,15 +1,16 @@
 /**
- * `StreamFraming`, implemented for server-sent events and for sealed frames: the headers of a stream, its keep-alive, and its last
- * bytes.
+ * `StreamFraming` defines the parts of a stream that depend on its format: headers, keep-alive and last bytes.
+ *
+ * Implemented for server-sent events (`SseFraming`) and for sealed answers (`SealedFraming`).
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 
 export interface StreamFraming {
-  /** Headers beside those of every stream. */
+  /** Headers in addition to those common to all streams. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Takes the provider's next bytes, in order. Returns those to write now; withheld ones belong to the ending. */
+  /** Takes the provider's next bytes. Returns the bytes to write now, without those withheld for `ending`. */
   take(bytes: Uint8Array): Uint8Array;
-  /** Whether all bytes so far end where a keep-alive may follow. */
+  /** Whether the bytes so far end at a point where a keep-alive may follow. */
   readonly isBetweenUnits: boolean;
   readonly keepAlive: Uint8Array | string;
   /** Last bytes of a verified stream. `model`: the model that answered. */
@@ -17,6 +18,6 @@ export interface StreamFraming {
     signed: SignedParts,
     model: string | null,
   ): { readonly bytes: Uint8Array | string; readonly trailers: Readonly<Record<string, string>> | null };
-  /** Last bytes of a failed stream; empty: none may follow. */
+  /** Last bytes of a failed stream. May be empty. */
   failure(error: ApiError): Uint8Array | string;
 }

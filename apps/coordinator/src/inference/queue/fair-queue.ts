@@ -1,27 +1,27 @@
-/** `FairQueue`: queued requests of a model, fair between accounts (start-time fair queuing, Goyal et al. 1996). */
+/** `FairQueue`: the queued requests of one model, served fairly between accounts (start-time fair queuing, Goyal et al. 1996). */
 
 export interface Queued {
   readonly accountId: string;
-  /** Expected work, in any unit common to all items. More than 0. */
+  /** Expected work, greater than 0. The unit only has to be the same for all items. */
   readonly cost: number;
 }
 
 interface Flow<T> {
   readonly waiting: T[];
-  /** Virtual time of the next item. */
+  /** Virtual time at which the flow's next item is due. */
   due: number;
 }
 
 export class FairQueue<T extends Queued> {
   readonly #max: number;
   readonly flows = new Map<string, Flow<T>>();
-  /** Due times of accounts without queued items whose recent work still counts. */
+  /** Due times of accounts without queued items, while their recent work still delays them. */
   readonly #recentDue = new Map<string, number>();
   #size = 0;
-  /** Virtual time: work received by a flow that is never empty. */
+  /** Virtual time: the work that a flow with items at all times has received. */
   #time = 0;
 
-  /** `max`: maximum queued items. */
+  /** `max`: maximum number of queued items. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -30,30 +30,29 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /** Items served before a new item of this account, or before a last item (null). `counts` restricts the items counted. */
+  /** Number of items served before a new item of this account; null: before an item at the end. `counts` selects the items to count. */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
-    const line = accountId === null ? undefined : this.flows.get(accountId);
-    const own = accountId === null ? Number.POSITIVE_INFINITY : lengthOf(line?.waiting ?? []);
+    const flow = accountId === null ? undefined : this.flows.get(accountId);
+    const own = accountId === null ? Number.POSITIVE_INFINITY : lengthOf(flow?.waiting ?? []);
     let ahead = 0;
     for (const { waiting } of this.flows.values()) ahead += Math.min(lengthOf(waiting), own + 1);
     return ahead;
   }
 
-  /** Queued items for which the predicate holds. */
+  /** Number of queued items for which the predicate holds. */
   count(holds: (item: T) => boolean): number {
     let count = 0;
     for (const { waiting } of this.flows.values()) for (const item of waiting) if (holds(item)) count++;
     return count;
   }
 
-  /** Whether the predicate holds for any queued item. */
   some(holds: (item: T) => boolean): boolean {
     for (const { waiting } of this.flows.values()) if (waiting.some(holds)) return true;
     return false;
   }
 
-  /** Adds an item. Null, or the item displaced by the full queue: of the longest line, or the item itself. */
+  /** Adds an item. Returns null, or the item that the full queue drops: the last one of the longest flow, or the new item itself. */
   add(item: T): T | null {
     let displaced: T | null = null;
     if (this.#size >= this.#max) {
@@ -62,8 +61,8 @@ export class FairQueue<T extends Queued> {
       displaced = longest.waiting.at(-1) as T;
       this.remove(displaced);
     }
-    const line = this.flows.get(item.accountId);
-    if (line !== undefined) line.waiting.push(item);
+    const flow = this.flows.get(item.accountId);
+    if (flow !== undefined) flow.waiting.push(item);
     else {
       const due = Math.max(this.#time, this.#recentDue.get(item.accountId) ?? 0);
       this.#recentDue.delete(item.accountId);
@@ -73,35 +72,35 @@ export class FairQueue<T extends Queued> {
     return displaced;
   }
 
-  /** Removes an item, served or not. */
+  /** Removes an item without charging its account. */
   remove(item: T): void {
-    const line = this.flows.get(item.accountId);
-    const place = line?.waiting.indexOf(item) ?? -1;
-    if (line === undefined || place === -1) return;
-    line.waiting.splice(place, 1);
+    const flow = this.flows.get(item.accountId);
+    const place = flow?.waiting.indexOf(item) ?? -1;
+    if (flow === undefined || place === -1) return;
+    flow.waiting.splice(place, 1);
     this.#size--;
-    if (line.waiting.length > 0) return;
+    if (flow.waiting.length > 0) return;
     this.flows.delete(item.accountId);
-    if (line.due > this.#time) this.#recentDue.set(item.accountId, line.due);
+    if (flow.due > this.#time) this.#recentDue.set(item.accountId, flow.due);
   }
 
-  /** Removes a served item, and makes its account due later by the item's cost. */
+  /** Removes a served item, and delays its account's next item by the cost. */
   served(item: T): void {
-    const line = this.flows.get(item.accountId);
-    if (line === undefined || !line.waiting.includes(item)) return;
+    const flow = this.flows.get(item.accountId);
+    if (flow === undefined || !flow.waiting.includes(item)) return;
     this.#time = Math.max(this.#time, this.#firstDue());
-    line.due = Math.max(line.due, this.#time) + item.cost;
+    flow.due = Math.max(flow.due, this.#time) + item.cost;
     this.remove(item);
     for (const [accountId, due] of this.#recentDue) if (due <= this.#time) this.#recentDue.delete(accountId);
   }
 
-  /** All items in service order. Concurrent changes do not affect the iteration. */
+  /** All items in the order of service. Changes during the iteration do not affect it. */
   *inOrder(): Generator<T> {
-    const lines = [...this.flows.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
+    const remaining = [...this.flows.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
     const start = this.#time;
     for (;;) {
-      let first: (typeof lines)[number] | null = null;
-      for (const line of lines) if (line.next < line.waiting.length && (first === null || line.due < first.due)) first = line;
+      let first: (typeof remaining)[number] | null = null;
+      for (const flow of remaining) if (flow.next < flow.waiting.length && (first === null || flow.due < first.due)) first = flow;
       const item = first?.waiting[first.next];
       if (first === null || item === undefined) return;
       yield item;
@@ -116,7 +115,7 @@ export class FairQueue<T extends Queued> {
 
   #longest(): Flow<T> | null {
     let longest: Flow<T> | null = null;
-    for (const line of this.flows.values()) if (longest === null || line.waiting.length > longest.waiting.length) longest = line;
+    for (const flow of this.flows.values()) if (longest === null || flow.waiting.length > longest.waiting.length) longest = flow;
     return longest;
   }
 

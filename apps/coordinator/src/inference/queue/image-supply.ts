@@ -1,4 +1,4 @@
-/** `ImageSupply` matches image requests with providers, and queues requests while no suitable provider is connected (spec: image rule). */
+/** `ImageSupply` chooses model and size for image requests. Requests wait here until a suitable provider connects. */
 import { type ApiError, apiError, type ImageRequestParams, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';
@@ -10,24 +10,24 @@ interface ImageQuery {
   /** Null: any model. */
   readonly model: string | null;
   readonly image: ImageRequestParams;
-  /** Whether the client's key is meant for a model. */
+  /** Whether the client's API key permits a model. */
   readonly mayUse: (model: string) => boolean;
   readonly accountId: string;
 }
 
 type ImageMatch =
   | { readonly kind: 'matched'; readonly model: string; readonly pixels: string }
-  /** Waiting would not help. */
+  /** The request cannot be served, and waiting would not change that. */
   | { readonly kind: 'refused'; readonly error: ApiError; readonly reason: string }
   /** No suitable image provider is connected. */
   | { readonly kind: 'none' };
 
 type AwaitedMatch = Exclude<ImageMatch, { kind: 'none' }> | { readonly kind: 'disconnected' };
 
-/** Maximum queued requests; each holds a connection and a small body. */
+/** Maximum waiting requests. Each one occupies a connection and a small body. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_PER_ACCOUNT = 128;
-/** Maximum sizes listed in a refusal. */
+/** Maximum sizes listed in an error message. */
 const MAX_LISTED = 32;
 
 export class ImageSupply {
@@ -42,7 +42,7 @@ export class ImageSupply {
     this.#expected = expected;
   }
 
-  /** Requests that wait for an image provider. */
+  /** Number of requests that wait for an image provider. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -52,13 +52,13 @@ export class ImageSupply {
     const offered = this.#models.imageOffers();
     if (model !== null) return this.#matchNamed(model, image, offered);
     const allowed = [...offered].filter(([id]) => mayUse(id));
-    // The model with the most providers, then the first by id: equal requests get equal models.
+    // The model with the most providers, then the first id, so that equal requests get the same model.
     allowed.sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || (a < b ? -1 : 1));
     const matches = allowed.map(([id, offers]) => sizeAndCount(id, offers, image));
     return matches.find(({ kind }) => kind === 'matched') ?? matches[0] ?? { kind: 'none' };
   }
 
-  /** Like {@link match}, but waits for an image provider; refused after `waitMs`. */
+  /** Like {@link match}, but waits up to `waitMs` for an image provider. */
   async wait(query: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     const first = this.match(query);
     if (first.kind !== 'none') return first;
@@ -80,7 +80,7 @@ export class ImageSupply {
     }
   }
 
-  /** Brings {@link match} up to date, after a placement has found no provider. */
+  /** Updates the data of {@link match} from other coordinators, after a placement found no provider. */
   async refresh(model: string): Promise<void> {
     await this.#models.refresh?.(model);
   }
@@ -149,7 +149,7 @@ function sizeAndCount(model: string, offers: readonly ImageOffer[], image: Image
   return refused('n', `n must be at most ${Math.min(max, MAX_IMAGES)} for this model and size.`);
 }
 
-/** Size that the request gets on most providers; null: none makes it. */
+/** Size that most providers would make for the request; null: no provider supports it. */
 function commonSize(offers: readonly ImageOffer[], { size }: ImageRequestParams): string | null {
   const counts = new Map<string, number>();
   for (const { sizes } of offers) {

@@ -1,4 +1,4 @@
-/** `RequestQueue` places jobs, and queues jobs while all providers are busy: fair between accounts, bounded in number and time. */
+/** `RequestQueue` places jobs on providers. Jobs wait while all providers are busy: fairly between accounts, bounded in number and time. */
 
 import type { ImageRequestParams } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
@@ -28,9 +28,9 @@ export interface Placed {
 
 export type Placement =
   | Placed
-  /** `retryAfterMs`: measured wait before a reasonable retry. */
+  /** `retryAfterMs`: expected wait, for the Retry-After header; null: unknown. */
   | { readonly kind: 'refused'; readonly reason: NotPlacedReason; readonly retryAfterMs: number | null };
-/** `hopeless`: the measured wait far exceeds the limit. */
+/** `hopeless`: the expected wait far exceeds the maximum wait. */
 export type NotPlacedReason = NoPlacementReason | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
 
 export interface SlotRequest extends SchedulingRequest {
@@ -38,15 +38,15 @@ export interface SlotRequest extends SchedulingRequest {
   readonly accountId: string;
   /** Prefix hashes of the prompt, shortest first, for prefix affinity. */
   readonly promptPrefixes: readonly PromptPrefix[];
-  /** The client requires more trust than the model does. */
+  /** The client requires a higher trust level than the model does. */
   readonly ownFloor?: boolean;
   /** An earlier attempt of the job has failed. */
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
-  /** The wait is counted by the client's own coordinator, wherever the request is queued; see {@link RequestQueue.countWait}. */
+  /** The client's own coordinator counts this wait, so the queue at another coordinator does not; see {@link RequestQueue.countWait}. */
   readonly isCounted?: boolean;
-  /** Images of the job; null or undefined: a text job. */
+  /** Images that the job generates; null or undefined for other jobs. */
   readonly image?: ImageDemand | null;
 }
 
@@ -58,7 +58,7 @@ export interface ImageDemand extends Pick<ImageRequestParams, 'size' | 'count'> 
 
 interface Waiter extends Queued {
   readonly request: SlotRequest;
-  /** Only some providers are suitable, so one may be free while other requests wait. */
+  /** Only some providers are suitable, so one of them may be free while requests ahead still wait. */
   readonly isRestricted: boolean;
   /** Ends the wait. */
   readonly settle: (placement: Placement) => void;
@@ -67,9 +67,9 @@ interface Waiter extends Queued {
 type Providers = Pick<ProviderRegistry, 'models' | 'placement'>;
 type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
 
-/** Maximum ratio of expected wait to allowed wait. */
+/** Requests are refused at once if the expected wait exceeds the maximum wait by this factor. */
 export const MAX_WAIT_RATIO = 2;
-/** Maximum `Retry-After`, in milliseconds. Above any wait that {@link MAX_WAIT_RATIO} lets a queue grow to with ordinary jobs. */
+/** Maximum `Retry-After`, in milliseconds. Longer than any wait of ordinary jobs that {@link MAX_WAIT_RATIO} permits. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 export class RequestQueue implements Placements {
@@ -77,12 +77,12 @@ export class RequestQueue implements Placements {
   readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
   readonly #queues = new Map<string, FairQueue<Waiter>>();
-  /** Waits that {@link countWait} counts, by model. */
+  /** Number of waits that {@link countWait} counts, by model. */
   readonly #countedWaits = new Map<string, number>();
   readonly #times = new ServiceTimes();
   readonly #stopListening: () => void;
 
-  /** `floorOf`: minimum trust level that a model requires of providers; null: any. */
+  /** `floorOf`: minimum trust level that the operator sets for a model; null: any. */
   constructor(registry: Providers, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
     this.#registry = registry;
     this.#maxPerModel = maxPerModel;
@@ -93,17 +93,17 @@ export class RequestQueue implements Placements {
     });
   }
 
-  /** A slot on the best provider, within `waitMs`; 0: at once. The caller must start or release the slot. */
+  /** Reserves a slot on the best provider, waiting up to `waitMs`; 0: no wait. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
-    // A provider without the loaded model may still be faster than the queue.
+    // Starting a provider that must load the model first may be faster than waiting.
     if (!this.#queues.has(request.model) || this.#registry.models.canLoad(request.model)) {
       const placement = this.#tryNow(request, expectedMs);
       if (placement !== null) return placement;
     }
     if (waitMs <= 0) {
-      // Waiting requests that could use a free provider have it already.
+      // Requests in the queue already took every free provider that suits them, so only a restricted request can find one.
       const placement = this.#queues.has(request.model) && isRestricted(request) ? this.#tryNow(request, expectedMs) : null;
       return placement ?? this.#retryLater('timeout', request);
     }
@@ -112,7 +112,7 @@ export class RequestQueue implements Placements {
     return this.#wait(request, waitMs, signal);
   }
 
-  /** Like {@link place} without waiting; null: all suitable providers are busy, or other requests wait. */
+  /** Like {@link place} without waiting. Null: all suitable providers are busy, or other requests wait. */
   placeNow(request: SlotRequest): Placement | null {
     if (this.#queues.has(request.model) && !this.#registry.models.canLoad(request.model)) return null;
     return this.#tryNow(request, this.#expectedMs(request.model, request.accountId, request));
@@ -122,18 +122,17 @@ export class RequestQueue implements Placements {
     return resolvedProvider(this.#registry.placement.claimants(serialNumber));
   }
 
-  /** Whether an idle provider could take the request now, while no request waits for the model. */
+  /** Whether an idle provider could take the request now. False while requests wait for the model. */
   hasIdleProvider(request: SlotRequest): boolean {
     return this.#idleProvider(request) !== null;
   }
 
-  /** A slot for a second attempt on an idle provider, without waiting; null: none is idle. */
+  /** Reserves a slot on an idle provider without waiting, for a hedged attempt; null: none is idle. */
   placeOnIdleProvider(request: SlotRequest): Placed | null {
     const choice = this.#idleProvider(request);
     return choice === null ? null : placedOn(choice);
   }
 
-  /** Records how long a job occupied its slot, in milliseconds. */
   served(model: string, ms: number): void {
     this.#times.add(model, ms);
   }
@@ -143,14 +142,14 @@ export class RequestQueue implements Placements {
     return this.#times.waitMs(model, 0, 1);
   }
 
-  /** Queued requests of all models. */
+  /** Number of queued requests of all models. */
   get waiting(): number {
     let count = 0;
     for (const queue of this.#queues.values()) count += queue.size;
     return count;
   }
 
-  /** Counts a request of an own client that may queue at several coordinators. Returns the function that ends the wait. */
+  /** Counts one wait of a local client's request that queues at several coordinators. Returns the function that ends the wait. */
   countWait(model: string): () => void {
     const add = (change: number): void => {
       const count = (this.#countedWaits.get(model) ?? 0) + change;
@@ -161,7 +160,7 @@ export class RequestQueue implements Placements {
     return () => add(-1);
   }
 
-  /** Waiting requests of own clients, of one model or of all, each once. */
+  /** Number of waiting requests of local clients, for one model or for all (null). Each request counts once. */
   waitingOfOwnClients(model: string | null): number {
     const isOwn = ({ request }: Waiter): boolean => request.isCounted !== true;
     if (model !== null) return (this.#queues.get(model)?.count(isOwn) ?? 0) + (this.#countedWaits.get(model) ?? 0);
@@ -171,14 +170,14 @@ export class RequestQueue implements Placements {
     return count;
   }
 
-  /** Queue length of a model, and expected wait at this trust level, in milliseconds; null: unknown. */
+  /** Queue length of a model, and expected wait at this trust level in milliseconds; null: unknown. */
   outlook(model: string, trustFloor = this.#floorOf(model)): { readonly waiting: number; readonly waitMs: number | null } {
     const waiting = this.#queues.get(model)?.size ?? 0;
     const isFree = waiting === 0 && this.#registry.models.isFree(model, trustFloor);
     return { waiting, waitMs: isFree ? 0 : this.#expectedMs(model, null, { providerSerial: null, trustFloor }) };
   }
 
-  /** Refuses queued requests without an attempt. After a failed attempt, a request may still get a slot. */
+  /** For a shutdown: refuses queued requests that had no attempt yet. Requests with a failed attempt may still get a slot. */
   drain(): void {
     this.#refuseWaiting((waiter) => waiter.request.retried !== true);
   }
@@ -188,9 +187,9 @@ export class RequestQueue implements Placements {
     this.#refuseWaiting(() => true);
   }
 
-  #refuseWaiting(whom: (waiter: Waiter) => boolean): void {
+  #refuseWaiting(isRefused: (waiter: Waiter) => boolean): void {
     for (const queue of [...this.#queues.values()]) {
-      for (const waiter of [...queue.inOrder()]) if (whom(waiter)) waiter.settle(refused('aborted'));
+      for (const waiter of [...queue.inOrder()]) if (isRefused(waiter)) waiter.settle(refused('aborted'));
     }
   }
 
@@ -215,7 +214,7 @@ export class RequestQueue implements Placements {
       };
       const abort = (): void => leave(refused('aborted'));
       const timeOut = (): void => {
-        // Removed first: the estimate must not count the request itself.
+        // Removed before the estimate, which must not count the request itself.
         queue.remove(waiter);
         leave(this.#retryLater('timeout', request));
       };
@@ -225,7 +224,7 @@ export class RequestQueue implements Placements {
       const displaced = queue.add(waiter);
       if (queue.size > 0) this.#queues.set(model, queue);
       displaced?.settle(this.#retryLater('queue_full', displaced.request));
-      // A provider may be free for this request, but for none before it.
+      // A provider may suit this request although it suits none of those ahead.
       if (hadOthers && displaced !== waiter) this.#serve(model);
     });
   }
@@ -252,7 +251,7 @@ export class RequestQueue implements Placements {
     return placement.kind === 'placed' ? placement : null;
   }
 
-  /** A slot, a refusal that waiting would not change, or null: busy. `expectedWaitMs`: null if unknown. */
+  /** Returns a slot, a refusal that waiting would not change, or null if all suitable providers are busy. */
   #tryNow(request: SlotRequest, expectedWaitMs: number | null): Placement | null {
     const placement = this.#registry.placement.choose(request.model, { expectedWaitMs, ...request }, request.promptPrefixes);
     switch (placement.kind) {
@@ -265,13 +264,13 @@ export class RequestQueue implements Placements {
     }
   }
 
-  /** A refusal with the expected wait behind the requests queued now. */
+  /** A refusal with the expected wait behind the currently queued requests. */
   #retryLater(reason: NotPlacedReason, request: SlotRequest): Placement {
     return refused(reason, this.#expectedMs(request.model, request.accountId, request));
   }
 
   /**
-   * Expected wait of a new request of this account (null: of an account behind all others), in milliseconds; null: unknown.
+   * Expected wait of a new request of this account, in milliseconds; null: unknown. `accountId` null: behind all others.
    *
    * A restricted request also waits behind requests with the same restriction.
    */
@@ -286,7 +285,7 @@ export class RequestQueue implements Placements {
         ? request.providerSerial === providerSerial &&
           (request.providerId ?? null) === providerId &&
           overlap(request.candidates ?? null, candidates) &&
-          // Any two filters probably leave a provider in common.
+          // Two filters are assumed to share a provider.
           ((request.filter ?? null) === null) === (filter === null)
         : request.trustFloor === trustFloor;
     const ownMs = this.#times.waitMs(
@@ -298,12 +297,12 @@ export class RequestQueue implements Placements {
   }
 }
 
-/** Whether only some providers are suitable. The model's own minimum trust level is the same for the whole queue. */
+/** Whether only some providers are suitable. A trust level set for the model does not count: it restricts the whole queue. */
 function isRestricted({ exclude, ownFloor = false, ...selection }: SlotRequest): boolean {
   return selectsProviders(selection) || exclude.size > 0 || ownFloor;
 }
 
-/** Whether two candidate sets share a provider. Null, any provider, matches only null. */
+/** Whether two candidate sets share a provider. Null means any provider, and matches only null. */
 function overlap(some: ReadonlySet<ProviderId> | null, others: ReadonlySet<ProviderId> | null): boolean {
   if (some === null || others === null) return some === others;
   return [...some].some((providerId) => others.has(providerId));

@@ -1,9 +1,13 @@
-/** `CacheScopes`: keyed hash of the account per provider (decision 0014), so that providers can neither identify nor link accounts. */
+/**
+ * `CacheScopes` derives the id that separates the prompt caches of accounts on a provider (decision 0014).
+ *
+ * A keyed hash of account and provider: providers can neither identify an account nor link it across providers.
+ */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
-/** Name of the secret shared by all coordinators of one database. */
+/** Name of the secret in the database, shared by all coordinators. */
 export const CACHE_SCOPE_SECRET = 'cache-scope';
 
 const SCOPE_DIGITS = 32;

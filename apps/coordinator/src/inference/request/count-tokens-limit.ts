@@ -1,12 +1,13 @@
 /**
- * Limits `POST /v1/messages/count_tokens` per account, because counting is free: bytes per minute (token bucket), and concurrent
- * requests and bytes. Images also count by their pixels, see {@link imageBytes}.
+ * Limits `POST /v1/messages/count_tokens` per account, because counting is free.
+ *
+ * A token bucket limits bytes per minute; further limits apply to concurrent requests and bytes. Images also cost bytes for their pixels.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { InputImages } from './job-request.js';
 
 interface CountTokensLimitOptions {
-  /** 0 sets no limit. */
+  /** 0 disables the limits. */
   readonly bytesPerMinute: number;
   /** Monotonic time in milliseconds. */
   readonly now?: () => number;
@@ -22,26 +23,26 @@ interface Usage {
 
 export interface AdmittedCount {
   readonly kind: 'admitted';
-  /** Counts more bytes for the request. Not null: seconds until a new attempt can succeed; the request is cancelled. */
+  /** Charges further bytes to the request. Returns null, or the seconds until a retry may succeed; the request is then cancelled. */
   add(bytes: number): number | null;
   release(): void;
-  /** The request is refused after all, and its bytes do not count. */
+  /** Releases a request that was refused after all, and returns its bytes to the bucket. */
   cancel(): void;
 }
 
 type CountTokensAdmission = AdmittedCount | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
-/** Claude Code counts some 15 prompts at once. */
+/** Above the number of prompts that Claude Code counts at once, some 15. */
 const MAX_REQUESTS_AT_ONCE = 32;
 const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
 const MAX_ACCOUNTS = 20_000;
 const MINUTE_MS = 60_000;
-/** The largest image, of 40 megapixels, counts for 5 MB, as much as its file may have. */
+/** The largest image has 40 megapixels and costs 5 MB, the maximum size of an image file. */
 const PIXELS_PER_BYTE = 8;
-/** Undoes the rounding of refilled fractions, so that a wait of `retryAfterSeconds` suffices. */
+/** Tolerance for rounding, so that a retry after `retryAfterSeconds` succeeds. */
 const TOLERANCE_BYTES = 0.001;
 
-/** Bytes that images count for besides their data, one per eight pixels: a provider decodes them, however small the data is. */
+/** Bytes charged for the pixels of images, in addition to their data. A small file may still be expensive to decode. */
 export function imageBytes({ maxPixels }: Pick<InputImages, 'maxPixels'>): number {
   return Math.ceil(maxPixels / PIXELS_PER_BYTE);
 }
@@ -57,12 +58,12 @@ export class CountTokensLimit {
     this.#accounts = new BoundedMap(maxAccounts);
   }
 
-  /** Bytes that a request counts for: a request above the whole bucket would never be admitted. */
+  /** Bytes charged for a request. At most the whole bucket, or large requests would never be admitted. */
   costOf(bytes: number): number {
     return Math.min(bytes, this.#bytesPerMinute);
   }
 
-  /** Admits a request with this many bytes. The caller releases an admitted request when it is answered. */
+  /** Admits or refuses a request of this many bytes. The caller releases an admitted request after its response. */
   admit(accountId: string, bytes: number): CountTokensAdmission {
     if (this.#bytesPerMinute === 0) return { kind: 'admitted', add: () => null, release: () => {}, cancel: () => {} };
     const usage = this.#usageOf(accountId);
@@ -85,7 +86,7 @@ export class CountTokensLimit {
       release();
     };
     const add = (more: number): number | null => {
-      // The client has left.
+      // The request has ended.
       if (isReleased) return null;
       this.#refill(usage);
       const total = countedBytes + more;
@@ -102,7 +103,7 @@ export class CountTokensLimit {
     return { kind: 'admitted', add, release, cancel };
   }
 
-  /** Seconds until a request may count for `bytes`, of which `countedBytes` are counted; null: now. */
+  /** Seconds until a request may be charged `bytes` in total, of which `countedBytes` are already charged; null: now. */
   #secondsUntil(
     usage: Usage,
     { bytes, countedBytes, otherRequests }: { readonly bytes: number; readonly countedBytes: number; readonly otherRequests: number },

@@ -1,4 +1,4 @@
-/** `FreeRefusals` limits free refusals of sealed requests per API key and hour, in number and bytes. */
+/** `FreeRefusals` limits how many sealed requests of an API key may end in free refusals per hour, by number and bytes. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 const WINDOW_MS = 3_600_000;

@@ -1,8 +1,9 @@
 /**
- * `ImageFetcher` fetches images at `https` URLs of requests, if the operator allows it.
+ * `ImageFetcher` downloads the images at `https` URLs in requests, if the operator allows it.
  *
- * The guard: public addresses only, checked for the address of the connection itself; port 443; few redirects, each checked again;
- * bounded bytes, time, concurrency and rate. No cookie, credential or header of the client is sent.
+ * Guards against server-side request forgery: only public addresses, checked on the connection itself, only port 443, few redirects.
+ *
+ * Bytes, time, concurrency and rate are limited. No cookie, credential or header of the client is sent.
  */
 import { Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
@@ -18,35 +19,35 @@ import { Semaphore } from '../../semaphore.js';
 /** An image at a URL of a request. */
 export interface ImageUrl {
   readonly url: string;
-  /** Path of the part in the client's request. */
+  /** Path of the image's part in the client's request. */
   readonly field: string;
 }
 
 export interface FetchedInputImage {
   readonly mediaType: InputImageType;
   readonly bytes: Uint8Array;
-  /** Pixels that the header declares. */
+  /** Pixels declared in the file's header. */
   readonly pixels: number;
   /** Lowercase hexadecimal. */
   readonly sha256: string;
 }
 
-/** Differences from the public internet, for tests. */
+/** Overrides for tests. */
 interface ImageFetcherOptions {
   /** Whether a connection to the address is allowed. Default: public addresses. */
   readonly isAllowed?: (address: string) => boolean;
-  /** Addresses of a host name; empty: none found. Default: from DNS, without the hosts file. */
+  /** Addresses of a host name; empty: none found. Default: DNS, without the hosts file. */
   readonly resolve?: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** Default: 443. */
   readonly port?: string;
-  /** PEM of a trusted certificate. Default: the system's authorities. */
+  /** PEM of a trusted certificate. Default: the certificate authorities of the system. */
   readonly ca?: string;
   readonly totalMs?: number;
 }
 
 /** Time for all images of a request, redirects included, in milliseconds. */
 const TOTAL_MS = 15_000;
-/** Time for the first try of a query at one name server, in milliseconds. */
+/** Timeout of the first query to one name server, in milliseconds. */
 const DNS_TIMEOUT_MS = 2000;
 const DNS_TRIES = 2;
 const MAX_REDIRECTS = 3;
@@ -73,9 +74,9 @@ export class ImageFetcher {
   }
 
   /**
-   * Fetches the images, by URL. Throws RequestError that names the first part at fault.
+   * Fetches images, by URL. Throws RequestError that names the request part of the first failed image.
    *
-   * @param claim Reserves memory for received bytes. False: there is none, and the request is refused.
+   * @param claim Reserves memory for received bytes. False: no memory is left, and the request is refused.
    */
   async fetchAll(
     urls: readonly ImageUrl[],
@@ -95,7 +96,7 @@ export class ImageFetcher {
     return new Map(await Promise.all(urls.map(fetchOne)));
   }
 
-  /** Counts the URLs for the account. Throws RequestError above its rate. */
+  /** Charges the URLs to the account's rate. Throws RequestError above the rate. */
   #admit(accountId: string, urls: readonly ImageUrl[]): Account {
     const now = performance.now();
     const account = this.#accounts.get(accountId) ?? { slots: new Semaphore(MAX_CONCURRENT_PER_ACCOUNT), windowStart: now, urlCount: 0 };
@@ -113,7 +114,7 @@ export class ImageFetcher {
     return account;
   }
 
-  /** Follows redirects to one image. */
+  /** Downloads one image, following redirects. */
   async #fetch(first: string, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
     let url = this.#parsed(first, field);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -133,7 +134,7 @@ export class ImageFetcher {
     throw failure(field, `Its URL redirects more than ${MAX_REDIRECTS} times.`);
   }
 
-  /** A URL that may be requested. `base`: the redirecting URL. Throws RequestError for others. */
+  /** Parses and checks a URL. `base`: the redirecting URL. Throws RequestError if the URL may not be requested. */
   #parsed(text: string, field: string, base?: URL): URL {
     const url = text.length <= MAX_URL_LENGTH && URL.canParse(text, base?.href) ? new URL(text, base) : null;
     if (url === null || url.username !== '' || url.password !== '') throw failure(field, 'Its URL is not valid.');
@@ -143,7 +144,7 @@ export class ImageFetcher {
     return url;
   }
 
-  /** The response once its headers have arrived. The address is checked when the connection is made, and used for it. */
+  /** Resolves when the response headers have arrived. The checked address is the one that the connection uses. */
   #get(url: URL, field: string, signal: AbortSignal): Promise<IncomingMessage> {
     const { isAllowed, resolve: resolveHost, ca } = this.#options;
     const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -153,7 +154,7 @@ export class ImageFetcher {
         const addresses = found.map((address) => ({ address, family: isIP(address) }));
         const [first] = addresses;
         if (first === undefined) callback(new Error('the name has no address'), '');
-        // One private address of several is refused, too: any of them may be used.
+        // Refused if any address is private, because any of them may be used.
         else if (!found.every((address) => isAllowed(address))) callback(new PrivateAddressError(), '');
         else if (all === true) callback(null, addresses);
         else callback(null, first.address, first.family);
@@ -162,7 +163,7 @@ export class ImageFetcher {
       resolveHost(hostname, signal).then(answer, fail);
     };
     return new Promise((resolve, reject) => {
-      // A socket of its own for each request: a pooled one may belong to an address that another name resolved to.
+      // No connection pool: a pooled socket may be connected to the address of another name.
       const request = httpsRequest(url, {
         agent: false,
         lookup,
@@ -175,7 +176,7 @@ export class ImageFetcher {
         if (error instanceof PrivateAddressError) reject(notPublic(field));
         else reject(signal.aborted ? timedOut(field) : failure(field, 'Its URL could not be fetched.'));
       });
-      // A response that changes the protocol (101) ends the request without an error and without a response.
+      // A 101 response ends the request without an error and without a response.
       request.on('close', () => reject(failure(field, 'Its URL could not be fetched.')));
       request.end();
     });
@@ -196,9 +197,9 @@ class PrivateAddressError extends Error {
 }
 
 /**
- * Addresses of a name in DNS. Rejects once aborted.
+ * Addresses of a name in DNS. Rejects when aborted.
  *
- * `dns.lookup` cannot be aborted, and Node runs two at once: names that never resolve would delay those of database and mail.
+ * Not `dns.lookup`, which cannot be aborted and shares few threads: unresolvable names would delay lookups of the database and mail server.
  */
 async function addressesOf(host: string, signal: AbortSignal): Promise<readonly string[]> {
   signal.throwIfAborted();
@@ -215,13 +216,13 @@ async function addressesOf(host: string, signal: AbortSignal): Promise<readonly 
   }
 }
 
-/** Whether an IP address is public unicast; IPv4 addresses embedded in IPv6 ones count as themselves or as not public. */
+/** Whether an IP address is public unicast. An IPv6 address with an embedded IPv4 address is checked by that address, or rejected. */
 export function isPublicAddress(address: string): boolean {
   const bare = address.replace(/%.*$/, '');
   if (!ipaddr.isValid(bare)) return false;
   const parsed = ipaddr.process(bare);
   if (parsed.range() !== 'unicast') return false;
-  // All global IPv6 unicast is in 2000::/3. `unicast` includes others, such as ::7f00:1 and the local NAT64 prefix 64:ff9b:1::/48.
+  // Global IPv6 unicast is 2000::/3. The library's `unicast` is wider: for example ::7f00:1 and the local NAT64 prefix 64:ff9b:1::/48.
   const [first = 0] = parsed.toByteArray();
   return parsed.kind() === 'ipv4' || first >> 5 === 1;
 }

@@ -1,9 +1,9 @@
-/** An image job with its resolved resolution, and the tokens and maximum bytes that follow. */
+/** `ImageJob`: parameters of an image request with the resolved size. Also computes its scheduler work and maximum bytes. */
 import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
 export interface ImageJob extends ImageRequestParams {
-  /** `<width>x<height>` of every image. Providers with another result are excluded. */
+  /** `<width>x<height>` of every image. Only providers that make exactly this size are used. */
   readonly pixels: string;
   /** Download URLs, one per image; null: the response contains the images. */
   readonly urls: readonly string[] | null;
@@ -11,12 +11,12 @@ export interface ImageJob extends ImageRequestParams {
   readonly waitUntil: number;
 }
 
-/** Pixels per token of scheduler work: throughput is measured and compared as for text. */
+/** Pixels per token of scheduler work. Expressed in tokens, so that image throughput is measured as text throughput is. */
 const PIXELS_PER_TOKEN = 1024;
-/** Response body bytes besides the images. */
+/** Maximum bytes of a response body without its images. */
 const BODY_BYTES = 8 * 1024;
 
-/** Whether an offer includes this number of images in this resolution. */
+/** Whether an offer includes this number of images in this size. */
 export function makesImages(
   offer: ImageOffer | undefined,
   { size, count }: Pick<ImageRequestParams, 'size' | 'count'>,
@@ -42,7 +42,7 @@ export function maxBytesOf(pixels: string): number {
   return maxImageBytes(width, height);
 }
 
-/** Maximum bytes of a response body; null: more than a response may have. */
+/** Maximum bytes of a response body; null: exceeds the maximum of any response. */
 export function maxBodyBytes({ count, pixels, responseFormat }: Pick<ImageJob, 'count' | 'pixels' | 'responseFormat'>): number | null {
   if (responseFormat === 'url') return BODY_BYTES;
   const bytes = BODY_BYTES + count * 4 * Math.ceil(maxBytesOf(pixels) / 3);

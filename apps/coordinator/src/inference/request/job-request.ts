@@ -1,4 +1,4 @@
-/** `JobRequest`: the parameters of a client's request that routing and billing need. No later code parses the body. */
+/** `JobRequest`: everything that routing, billing and attempts need from a client's request. Later code does not parse the body again. */
 import {
   type AnswerFormat,
   apiError,
@@ -32,48 +32,48 @@ import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
 
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
-/** Mean bytes of a body per token. */
+/** Assumed mean bytes of a request body per prompt token. */
 const BYTES_PER_TOKEN = 4;
-/** Typical answer length in tokens; most answers are shorter than their limit. */
+/** Assumed answer length in tokens, because most answers are shorter than their limit. */
 const TYPICAL_COMPLETION_TOKENS = 400;
 
 export interface JobRequest {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Spend limit of the key, or null. */
+  /** Null: no limit. */
   readonly keySpendLimit: MicroUsd | null;
-  /** Budget of the key, or null. */
+  /** Null: no budget. */
   readonly keyBudget: KeyBudget | null;
   readonly endpoint: Endpoint;
   readonly params: RequestParams;
   /** Image jobs only; otherwise null. */
   readonly images: ImageJob | null;
-  /** Images in the prompt; null: none. */
+  /** Images in the prompt; null if there are none. */
   readonly inputImages: InputImages | null;
-  /** Images that were fetched for the URLs of the body, one per distinct URL, in order. */
+  /** Images that the coordinator fetched for URLs in the body: one per distinct URL, in order of first appearance. */
   readonly fetchedImages: readonly FetchedInputImage[];
-  /** Keyed prefix hashes of the prompt; never stored. */
+  /** Keyed hashes of the prompt's prefixes. Never stored. */
   readonly promptPrefixes: readonly PromptPrefix[];
-  /** The same by fallback model. */
+  /** Prefix hashes for each fallback model. */
   readonly fallbackPrefixes: ReadonlyMap<string, readonly PromptPrefix[]>;
   readonly responseMetadata: ResponseMetadata;
-  /** The client's body, byte for byte: JSON, or a sealed request. */
+  /** Request body of the client, unchanged: JSON, or a sealed request. */
   readonly body: Uint8Array;
-  /** Bytes of the JSON body; of a sealed request, as its context names them. */
+  /** Size of the JSON body. For a sealed request, the size that its context states. */
   readonly jsonBytes: number;
-  /** Terms of a request that the client sealed to its candidates; null: the coordinator reads and seals the body. */
+  /** Clear terms of a request that the client sealed; null: plain mode. */
   readonly sealed: SealedRequest | null;
   readonly requestSha256: string;
   readonly clientNonce: string | null;
-  /** Minimum trust level required by the client; null: the model's. */
+  /** Minimum trust level that the client requires; null: the model's. */
   readonly trustFloor: TrustLevel | null;
-  /** Parameter that required the trust level. */
+  /** Parameter in which the client required the trust level. For errors. */
   readonly trustParam: 'X-Inference-Trust' | 'provider.min_trust';
   readonly signatureForm: SignatureForm;
-  /** Members and tools of the request without effect. */
+  /** Names of request members and tools that have no effect. */
   readonly ignored: readonly string[];
-  /** The only provider allowed; null: any. */
+  /** Provider that the client requires; null: any. */
   readonly providerId: ProviderId | null;
 }
 
@@ -82,24 +82,24 @@ export interface InputImages {
   readonly count: number;
   /** Base64 characters of the images in the JSON body. */
   readonly base64Bytes: number;
-  /** Paths of the images' parts in the body, in order. Empty: the client sealed the request. */
+  /** Paths of the images' parts in the body, in order. Empty for a sealed request. */
   readonly fields: readonly string[];
-  /** Pixels that all images declare, at most. 0: not read, because only free token counts are limited by them. */
+  /** Maximum pixels of all images together. Only set for token counts, whose limit needs it; otherwise 0. */
   readonly maxPixels: number;
 }
 
-/** A request whose body the coordinator has read. */
+/** A request whose body the coordinator can read. */
 export interface ReadJobRequest extends JobRequest {
-  /** Format of the response parts written by the coordinator. */
+  /** Writes the parts of the response that the coordinator adds. */
   readonly answer: AnswerFormat;
 }
 
-/** Request parameters outside the body, and the caller. */
+/** Parameters of a request outside its body, and the caller. */
 export interface RequestInput {
   readonly jobId: JobId;
   readonly endpoint: Endpoint;
   readonly body: Uint8Array;
-  /** Maximum bytes of the body without images. */
+  /** Maximum size of the body without images, in bytes. */
   readonly maxTextBytes: number;
   readonly accountId: string;
   readonly apiKeyId: string;
@@ -109,7 +109,7 @@ export interface RequestInput {
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
   readonly signatureHeader: string | undefined;
-  /** Default of the key where the header is missing; null: none. */
+  /** Default of the API key if the request has no such header; null: none. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
   readonly providerIdHeader: string | undefined;
@@ -117,13 +117,13 @@ export interface RequestInput {
   readonly now: number;
 }
 
-/** Maximum prompt tokens of a job whose model takes so many tokens per image. */
+/** Maximum prompt tokens of a job, for a model that needs up to `maxImageTokens` per image. */
 export function maxPromptTokens({ jsonBytes, inputImages }: Pick<JobRequest, 'jsonBytes' | 'inputImages'>, maxImageTokens: number): number {
   if (inputImages === null) return promptTokenBound(jsonBytes);
   return promptTokenBound(jsonBytes - inputImages.base64Bytes, inputImages.count * maxImageTokens);
 }
 
-/** Job of a parsed image request, for the resolved model and size. Throws RequestError for a malformed header. */
+/** Job of a parsed image request, with the resolved model and size. Throws RequestError on a malformed header. */
 export function imageJobRequest(
   input: RequestInput,
   { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
@@ -132,7 +132,7 @@ export function imageJobRequest(
   return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
-/** Job of a sealed request. The trust header applies; the candidates replace a named provider. Throws RequestError. */
+/** Job of a sealed request. Among the headers, only the trust level applies. Throws RequestError. */
 export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
   const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes, input_images, input_image_bytes } = sealed.context;
   const maxPixels = endpoint === '/v1/messages/count_tokens' ? (input_images ?? 0) * MAX_INPUT_IMAGE_PIXELS : 0;
@@ -171,7 +171,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
   };
 }
 
-/** Id prefixes of responses to sealed requests, whose bodies the coordinator has not read. */
+/** Id prefixes of responses to sealed requests, whose bodies the coordinator cannot parse. */
 const RESPONSE_ID_PREFIXES: Readonly<Record<Endpoint, string>> = {
   '/v1/chat/completions': 'chatcmpl-',
   '/v1/completions': 'cmpl-',
@@ -182,19 +182,19 @@ const RESPONSE_ID_PREFIXES: Readonly<Record<Endpoint, string>> = {
   '/v1/images/generations': '',
 };
 
-/** Images that the request asks for; 0: text or vectors. */
+/** Number of images that the job generates; 0 for text and vectors. */
 export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 'sealed'>): number {
   return images?.count ?? sealed?.context.images ?? 0;
 }
 
-/** Only images make a body larger than `maxTextBytes`. Throws RequestError. */
+/** Requires that a body above `maxTextBytes` is that large because of its images. Throws RequestError. */
 export function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
   if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
   const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
   throw new RequestError('body_too_large', null, message);
 }
 
-/** Job of a parsed body. Throws RequestError for a malformed header. */
+/** Job of a parsed body. Throws RequestError on a malformed header. */
 export function jobOf(
   input: RequestInput,
   parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
@@ -235,7 +235,7 @@ export function jobOf(
   };
 }
 
-/** The same job with another model of the request. Prefixes of the prompt are cached per model. */
+/** The same job for another model of the request. Each model has its own prefix hashes. */
 export function withModel(job: JobRequest, model: string): JobRequest {
   if (model === job.params.model) return job;
   const promptPrefixes = job.fallbackPrefixes.get(model) ?? [];
@@ -245,16 +245,16 @@ export function withModel(job: JobRequest, model: string): JobRequest {
 interface ContextInput {
   readonly providerId: ProviderId;
   readonly keyId: KeyId;
-  /** Separates the prefix caches of accounts; see `CacheScopes`. Null: the scope comes from the sealed head. */
+  /** Separates the prompt caches of accounts; see `CacheScopes`. Null: the sealed request contains the scope. */
   readonly cacheScope: string | null;
   /** Milliseconds. */
   readonly now: number;
   readonly lifetimeMs: number;
 }
 
-/** The context that binds a job to one provider and one of its sealing keys. */
+/** The context of a job, which binds it to one provider and one of its sealing keys. */
 export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now, lifetimeMs }: ContextInput): JobContext {
-  // Members in canonical order, which saves the sorting. Names come before spreads (decision 0066).
+  // Members in canonical order, so that serialization need not sort them. Names come before spreads (decision 0066).
   const terms: Omit<JobContext, 'cache_scope' | 'client_nonce'> = {
     created: job.responseMetadata.created,
     endpoint: job.endpoint,
@@ -283,7 +283,7 @@ function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext[
   };
 }
 
-/** Expected work, estimated from sizes alone. `maxImageTokens`: of one image in the prompt. */
+/** Work estimate for scheduling, from sizes only. `maxImageTokens`: of one image in the prompt. */
 export function expectedWork({ jsonBytes, params, images, inputImages }: JobRequest, maxImageTokens: number): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
   const textBytes = jsonBytes - (inputImages?.base64Bytes ?? 0);
@@ -298,7 +298,7 @@ function readNonce(header: string | undefined): string | null {
   try {
     if (fromBase64Url(header).length === 32) return header;
   } catch {
-    // Falls through to the error below.
+    // The error below applies.
   }
   const { code, message } = apiError('invalid_request', { message: 'X-Inference-Nonce must be 32 bytes in base64url without padding.' });
   throw new RequestError(code, 'X-Inference-Nonce', message);

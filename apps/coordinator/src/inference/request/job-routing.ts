@@ -1,4 +1,4 @@
-/** Resolves routing preferences to placement constraints, and explains the applied preferences in response headers. */
+/** Translates a client's routing preferences into constraints for placement, and describes the applied ones in response headers. */
 import { type ApiError, apiError, COULD_NOT_PROCESS, type RequestParams, type RoutingPreferences } from '@inference/formats';
 import { PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import { NO_FILTER, type ProviderFilter, type SortCriterion } from '@inference/scheduler';
@@ -11,16 +11,16 @@ const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 
 export interface JobRouting {
   readonly preferences: RoutingPreferences;
-  /** Connected providers of `only`. Null: any. */
+  /** Connected providers of `provider.only`; null: any provider. */
   readonly only: ReadonlySet<ProviderId> | null;
-  /** Connected providers of `order`, as far as `only` has them. */
+  /** Connected providers of `provider.order`, restricted to those in `only`. */
   readonly order: readonly ProviderId[];
-  /** Null: no provider is left out. */
+  /** Null: no provider is filtered out. */
   readonly filter: ProviderFilter | null;
   readonly sort: SortCriterion | null;
 }
 
-/** Several providers claim a serial number of this member, and none proves it. */
+/** A serial number in this member is claimed by several providers, and proven by none. */
 export interface AmbiguousName {
   readonly ambiguous: 'provider.only' | 'provider.order';
 }
@@ -44,18 +44,18 @@ export async function resolveRouting(
       ignore.length === 0 && quantizations === null
         ? null
         : { ...NO_FILTER, ignoredIds, ignoredSerials, quantizations: quantizations === null ? null : new Set(quantizations) },
-    // All providers of a model cost the same.
+    // Sorting by price has no effect: all providers of a model cost the same.
     sort: sort === 'price' ? null : sort,
   };
 }
 
-/** The routing of a job with a fallback model. */
+/** Routing of a job with a fallback model. */
 export function fallbackRouting(routing: JobRouting | null): JobRouting | null {
   if (routing === null) return null;
   return { ...routing, filter: { ...NO_FILTER, ...routing.filter, servesFallbackModels: true } };
 }
 
-/** The filter of a job with `choices` outputs and `images` in its prompt. */
+/** Filter for providers that can generate `choices` outputs and read `images` images. */
 export function capabilityFilter(filter: ProviderFilter | null, { choices, images }: Capabilities): ProviderFilter | null {
   if (choices === 1 && images === 0) return filter;
   return { ...NO_FILTER, ...filter, servesChoices: choices > 1, images };
@@ -66,7 +66,7 @@ interface Capabilities {
   readonly images: number;
 }
 
-/** Ids of the named providers that are connected, in the order of the names. */
+/** Ids of those named providers that are connected, in the order of the names. */
 async function resolveNames(names: readonly string[], placements: Pick<Placements, 'resolveSerial'>): Promise<ProviderId[] | 'ambiguous'> {
   const ids: ProviderId[] = [];
   for (const name of names) {
@@ -84,11 +84,11 @@ function isProviderId(name: string): name is ProviderId {
 interface PricedModel {
   readonly model: string;
   readonly price: Price;
-  /** Images are charged per image, everything else by tokens. */
+  /** Whether the model is billed per image instead of per token. */
   readonly isForImages: boolean;
 }
 
-/** Error where the price of a model exceeds `provider.max_price`; null: it does not. */
+/** Error if the price of a model exceeds `provider.max_price`; null otherwise. */
 export function maxPriceProblem(
   { model, price, isForImages }: PricedModel,
   { maxPrice }: Pick<RoutingPreferences, 'maxPrice'>,
@@ -108,10 +108,10 @@ export function maxPriceProblem(
   return null;
 }
 
-/** Members of `provider` that can leave a model without a provider. */
+/** Members of `provider` that can exclude all providers of a model. */
 const SELECTING: ReadonlySet<string> = new Set(['only', 'ignore', 'order', 'quantizations']);
 
-/** Error where no connected provider of the model matches the preferences, reads the images, or serves several choices. */
+/** Error if no connected provider of the model matches the preferences, reads the images and generates several choices. */
 export function nothingMatches(
   { model, choices = 1 }: Pick<RequestParams, 'model' | 'choices'>,
   { routing, images }: { readonly routing: JobRouting | null; readonly images: Pick<InputImages, 'count' | 'fields'> | null },
@@ -136,7 +136,7 @@ export function nothingMatches(
   return apiError('provider_not_available', { param: members[0] ?? 'provider', message });
 }
 
-/** Error where the providers that the client names read no images, or not so many. Null: the client named none. */
+/** Error if the providers that the client named cannot read the images. Null: the client named none. */
 export function namedWithoutVision({
   sealed,
   providerId,
@@ -159,16 +159,16 @@ export function namedWithoutVision({
   return apiError('unsupported_parameter', { param, message });
 }
 
-/** How a job came to a provider and model, for the response headers. */
+/** Result of routing, for the response headers. */
 export interface Route {
   /** The model that answers. */
   readonly model: string;
-  /** Why the requested model did not answer: a code of the log. Null: the requested model answers. */
+  /** Why the requested model did not answer, a code of the log. Null: the requested model answered. */
   readonly fallbackReason: string | null;
   readonly preferences: RoutingPreferences | null;
 }
 
-/** Headers that explain the route. Empty without preferences. */
+/** Headers that describe the routing. Empty without preferences. */
 export function routeHeaders({ model, fallbackReason, preferences }: Route, provider: ProviderConnection): Record<string, string> {
   if (preferences === null) return {};
   const applied = preferences.given.map((name) => SHOWN_VALUES[name]?.(preferences, provider) ?? name);
@@ -178,7 +178,7 @@ export function routeHeaders({ model, fallbackReason, preferences }: Route, prov
   };
 }
 
-/** Preferences with a value that the header shows. */
+/** Preferences whose applied value the header shows. */
 const SHOWN_VALUES: Readonly<Record<string, (preferences: RoutingPreferences, provider: ProviderConnection) => string>> = {
   order: ({ order }, { registration: { identity } }) => {
     const position = order.findIndex((name) => name === identity.providerId || name === identity.attestation.serial_number);

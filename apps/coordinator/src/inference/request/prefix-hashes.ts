@@ -1,15 +1,15 @@
-/** `PrefixHashes`: keyed hashes of prompt prefixes per account, which recognise the next turn of a conversation. */
+/** `PrefixHashes` computes keyed hashes of prompt prefixes per account, for prefix affinity: follow-up turns go to the same provider. */
 import { hash, randomBytes } from 'node:crypto';
 import { hashPromptPrefixes, type TextRequest } from '@inference/formats';
 import type { PromptPrefix } from '@inference/scheduler';
 
-/** Maximum hexadecimal digits that a number represents exactly. */
+/** Maximum hexadecimal digits of an exact integer in a JavaScript number. */
 const HASH_DIGITS = 13;
 const HASH_RANGE = 16 ** HASH_DIGITS;
-/** Mean characters of a prompt per token. */
+/** Assumed mean characters of a prompt per token. */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** Name of the secret shared by the coordinators of a cluster. */
+/** Name of the secret in the database, shared by the coordinators of a cluster. */
 export const PREFIX_HASH_SECRET = 'prefix-hashes';
 
 export class PrefixHashes {
@@ -19,9 +19,9 @@ export class PrefixHashes {
     this.#key = Buffer.from(key).toString('hex');
   }
 
-  /** The prefixes of a request's prompt for each of these models, the shortest first. The prompt is hashed once. */
+  /** Prefix hashes of a prompt for each model, shortest first. The prompt is hashed only once. */
   promptPrefixes(request: TextRequest, models: readonly string[], accountId: string): ReadonlyMap<string, readonly PromptPrefix[]> {
-    // The length separates the account unambiguously. The key comes first, and hashes go to coordinators only.
+    // The length prefix makes the account id unambiguous. SHA-256 with a key prefix is enough: hashes go to coordinators only.
     const start = `${this.#key} ${accountId.length} ${accountId} `;
     const blocks = hashPromptPrefixes(request, start, sha256);
     return new Map(

@@ -1,4 +1,4 @@
-/** A sealed request's clear terms. The coordinator has no key, and validates structure, times and sizes only. */
+/** Reads the clear part of a sealed request. The coordinator has no key for it, and validates structure, times and sizes only. */
 import { apiError, RequestError } from '@inference/formats';
 import {
   CLOCK_TOLERANCE_MS,
@@ -13,28 +13,28 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 
-/** Maximum validity of a sealed request, in milliseconds: bounds the memory of nonces here and at the providers. */
+/** Maximum validity of a sealed request, in milliseconds. Bounds how long coordinators and providers must remember its nonce. */
 export const MAX_SEALED_LIFETIME_MS = 3_600_000;
 
-/** A provider that can open the request, with the key that the client chose. */
+/** A provider that can open the request with the sealing key that the client chose. */
 export interface SealedCandidate {
   /** Position in the context's `recipients`. */
   readonly index: number;
   readonly keyId: KeyId;
-  /** HPKE encapsulated key of the wrapped data key, 32 bytes. */
+  /** HPKE encapsulated key that wraps the data key, 32 bytes. */
   readonly enc: Uint8Array;
 }
 
 export interface SealedRequest {
   readonly context: E2eContext;
-  /** Lowercase hexadecimal SHA-256 of the context's canonical JSON. */
+  /** SHA-256 of the context's canonical JSON, in lowercase hexadecimal. */
   readonly contextSha256: string;
   readonly candidates: ReadonlyMap<ProviderId, SealedCandidate>;
-  /** Pixels that each image is priced by; null: no images. */
+  /** Pixels for which each image is billed; null: the job generates no images. */
   readonly imagePixels: number | null;
 }
 
-/** Validates a sealed request at `now`, in milliseconds. Throws RequestError that names the field. */
+/** Parses and validates a sealed request. `now` in milliseconds. Throws RequestError that names the field. */
 export function readSealedRequest(body: Uint8Array, now: number): Omit<SealedRequest, 'imagePixels'> {
   const { context, contextBytes, wrappedKeys } = parseOrRefuse(body);
   requireTimes(context, now);
@@ -46,7 +46,7 @@ export function readSealedRequest(body: Uint8Array, now: number): Omit<SealedReq
   return { context, contextSha256: sha256Hex(contextBytes), candidates };
 }
 
-/** Nonce of a sealed request for the ledger: once per account, until no coordinator accepts the request's times any more. */
+/** Nonce for the ledger, which accepts it once per account until the request has expired at every coordinator. */
 export function sealedNonce(
   { context: { nonce, issued_at, expires_at } }: Pick<SealedRequest, 'context'>,
   { accountId, jobId }: { readonly accountId: string; readonly jobId: JobId },
@@ -64,7 +64,7 @@ function parseOrRefuse(body: Uint8Array): E2eRequestHeader {
   }
 }
 
-/** Member of the context at fault, such as `context.max_tokens`; null: the fault is elsewhere. */
+/** Context member at fault, such as `context.max_tokens`; null if the fault is elsewhere. */
 function fieldOf({ code, member }: E2eError): string | null {
   if (code === 'size_mismatch') return 'context.body_bytes';
   return member === null ? null : `context.${member.replaceAll('/', '.')}`;

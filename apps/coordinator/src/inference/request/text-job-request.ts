@@ -1,4 +1,4 @@
-/** `readJobRequest` reads a request for text or embeddings, and `withFetchedImages` adds the images at its URLs. The body is parsed once. */
+/** `readJobRequest` reads a request for text or embeddings. `withFetchedImages` then adds the images fetched for its URLs. */
 import {
   type EmbeddingRequest,
   formatFor,
@@ -18,19 +18,19 @@ const MAX_IGNORED = 100;
 /** Input of a request for text or embeddings. */
 export type TextInput = RequestInput & { readonly endpoint: Exclude<Endpoint, '/v1/images/generations'> };
 
-/** A request whose images at URLs are not fetched. */
+/** A parsed request whose image URLs are not fetched yet. */
 export interface UnfetchedRequest {
-  /** With URLs, this job has no prefixes yet. */
+  /** Without prefix hashes if there are image URLs, because the images are part of the prompt. */
   readonly job: ReadJobRequest;
   readonly request: TextRequest | EmbeddingRequest;
-  /** Distinct URLs of images in the body, in order of first appearance. */
+  /** Distinct image URLs in the body, in order of first appearance. */
   readonly imageUrls: readonly ImageUrl[];
 }
 
-/** Parses a request. `mayFetch`: images at URLs may be fetched, otherwise they are refused. Throws RequestError. */
+/** Parses a request. `mayFetch`: images at URLs are accepted. Throws RequestError. */
 export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFetch: boolean }): UnfetchedRequest {
   const { body, unknownMembers, maxTextBytes } = input;
-  // Parsing a large text would block the event loop.
+  // Checked before parsing, because parsing a large body would block the event loop.
   if (!mayContainImages(body)) requireTextSize(body.length, maxTextBytes, null);
   const options = { unknownMembers, ...(mayFetch ? { imageAt: notFetched } : {}) };
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(body, options);
@@ -69,7 +69,7 @@ export function withFetchedImages(
   return withPrefixes(withImages, complete, input);
 }
 
-/** Embeddings use the whole text, so no prefix of theirs is cached. */
+/** Embeddings have no prefix hashes: providers cache nothing for them. */
 function withPrefixes(
   job: ReadJobRequest,
   request: TextRequest | EmbeddingRequest,
@@ -81,7 +81,7 @@ function withPrefixes(
   return { ...job, promptPrefixes: fallbackPrefixes.get(model) ?? [], fallbackPrefixes };
 }
 
-/** Stands for an image that is not fetched yet. */
+/** Placeholder for an image that is not fetched yet. */
 const notFetched: ImageUrlResolver = () => ({ mediaType: 'image/png', base64: '' });
 
 function imageUrlsOf(request: TextRequest): readonly ImageUrl[] {
@@ -102,7 +102,7 @@ function sumOf<Value>(values: readonly Value[], numberOf: (value: Value) => numb
   return values.reduce((sum, value) => sum + numberOf(value), 0);
 }
 
-/** Images in a body are base64, and every way to write them says so. */
+/** Images in a body are base64, and every format that carries them contains this word. */
 function mayContainImages(body: Uint8Array): boolean {
   return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
 }

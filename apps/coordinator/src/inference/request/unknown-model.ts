@@ -1,10 +1,10 @@
-/** Error for a request to an unlisted model, with suggestions from the listed models. */
+/** Error for a model that is not listed, with similar listed names as suggestions. */
 import { type ApiError, apiError, nearestNames } from '@inference/formats';
 
 const MAX_SUGGESTIONS = 3;
-/** Maximum characters of the repeated name. */
+/** Maximum characters of the model name in the error message. */
 const MAX_SHOWN = 120;
-/** Shorter texts are parts of too many names. */
+/** Minimum length for suggestions that contain the text. Shorter texts occur in too many names. */
 const MIN_PART = 4;
 
 export function unknownModel(model: string, listed: Iterable<string>): ApiError {
@@ -14,7 +14,7 @@ export function unknownModel(model: string, listed: Iterable<string>): ApiError 
   return apiError('model_not_found', { param: 'model', message });
 }
 
-/** Listed names with small edit distance, with or without the part before the last slash, and names containing the text. */
+/** Listed names at a small edit distance, with or without the part before the last slash, and names that contain the text. */
 function nearModels(model: string, listed: readonly string[]): readonly string[] {
   const own = lastPart(model).toLowerCase();
   const ownPart = new Map(listed.map((name) => [lastPart(name), name]));
@@ -27,7 +27,7 @@ function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-/** Replaces characters foreign to model names, such as markup. */
+/** Quotes a name for a message. Replaces characters that model names do not contain, such as markup. */
 function quoted(name: string): string {
   const shown = name.replace(/[^\p{L}\p{N} ._:/@+()[\]-]/gu, '?');
   return `"${shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}...` : shown}"`;

@@ -1,4 +1,4 @@
-/** `Bill` of a job: reserves the maximum cost, settles the signed usage before the last bytes are sent, or releases. */
+/** `Bill` accounts for one job in the ledger: reserves the maximum cost, then charges the signed usage or releases the reservation. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
@@ -8,18 +8,18 @@ import { costOf, type Price } from '../../billing/prices/price.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { within } from '../deadline.js';
 
-/** Charge of a job. `pending`: the ledger did not answer in time and is retried in the background. */
+/** Charge of a job. `pending`: the ledger did not respond in time; the settlement is retried in the background. */
 export type Charge =
   | { readonly kind: 'settled'; readonly cost: MicroUsd }
   | { readonly kind: 'free' }
   | { readonly kind: 'pending' }
-  /** The ledger has no reservation for this job any more; nothing is charged. */
+  /** The ledger no longer has a reservation for this job, so nothing is charged. */
   | { readonly kind: 'unbilled' };
 
-/** A ledger step that failed. For operators; contains no content. */
+/** A failed ledger step, reported to operators. Contains no content. */
 export type BillingProblem =
   | { readonly type: 'reserve_failed' | 'release_failed' | 'settle_failed'; readonly jobId: JobId; readonly error: unknown }
-  /** A delivered response without a charge: retries failed for too long, or the reservation no longer exists. */
+  /** A response was delivered but not charged: retries failed for too long, or the reservation no longer exists. */
   | { readonly type: 'unsettled'; readonly settlement: Settlement; readonly reason: 'ledger_unavailable' | 'no_hold' };
 
 /** Charge in micro-USD; null: not known yet. */
@@ -38,12 +38,12 @@ export function chargedCost(charge: Charge): MicroUsd | null {
 }
 
 export interface BillingTimings {
-  /** Maximum wait of a client for one ledger step. */
+  /** Maximum time that a client waits for one ledger step. */
   readonly ledgerMs: number;
-  /** Pause before the first retry of a failed settlement; doubles up to `settleRetryMaxMs`. */
+  /** Pause before the first retry of a failed settlement. Doubles with each retry, up to `settleRetryMaxMs`. */
   readonly settleRetryMs: number;
   readonly settleRetryMaxMs: number;
-  /** A settlement is abandoned after this time. */
+  /** Time after which a settlement is given up. */
   readonly settleGiveUpMs: number;
 }
 
@@ -52,24 +52,24 @@ export interface BillDependencies {
   readonly timings: BillingTimings;
   readonly now: () => number;
   readonly onProblem: (problem: BillingProblem) => void;
-  /** Aborted when the coordinator stops: waiting retries are made at once, and are the last. */
+  /** Aborted when the coordinator stops. Waiting retries then run at once, for the last time. */
   readonly stopping: AbortSignal;
 }
 
-/** A refusal to begin, in the words for the client and for the log. */
+/** Why a job may not start, for the client and for the log. */
 interface ReserveRefusal {
   readonly error: ApiError;
   readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'key_budget_exceeded' | 'replayed' | 'ledger_unavailable';
 }
 
-/** Charged usage. */
+/** Charged usage of a job. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
-/** Maximum cost of a job, and the terms of its reservation. */
+/** Terms for the reservation of a job. */
 export interface BillTerms {
-  /** Reservations for the models that may answer; empty: the job is free. */
+  /** Reservations for the models that may answer, one per model. Empty: the job is free. */
   readonly reservations: readonly Reservation[];
-  /** Nonce of a free sealed request; null: a free job needs no ledger step. */
+  /** Nonce of a free sealed request. Null: a free job needs no ledger step. */
   readonly freeNonce: SealedNonce | null;
 }
 
@@ -85,7 +85,7 @@ export class Bill {
   #finish: () => void = () => {};
 
   constructor({ reservations, freeNonce }: BillTerms, dependencies: BillDependencies) {
-    this.#reservation = dearestReservation(reservations);
+    this.#reservation = coveringReservation(reservations);
     this.#freeNonce = freeNonce;
     this.#prices = new Map(reservations.map(({ model, price }) => [model, price]));
     this.#deps = dependencies;
@@ -94,7 +94,7 @@ export class Bill {
     });
   }
 
-  /** Reserves the maximum cost of the job, and takes the nonce of a sealed request. Null: the job may run. */
+  /** Reserves the maximum cost, and takes the nonce of a sealed request. Null: the job may run. */
   async reserve(): Promise<ReserveRefusal | null> {
     const reservation = this.#reservation;
     if (reservation === null) return this.#freeNonce === null ? null : this.#takeNonce(this.#freeNonce);
@@ -113,7 +113,7 @@ export class Bill {
         return UNAVAILABLE;
       }
     } catch (error) {
-      // The ledger may or may not hold a reservation. Release or the sweeper removes it.
+      // The ledger may or may not have made the reservation. The release, or later the reservation sweeper, removes it.
       onProblem({ type: 'reserve_failed', jobId: reservation.jobId, error });
       void this.#release(reservation.jobId);
       return UNAVAILABLE;
@@ -126,7 +126,7 @@ export class Bill {
     return refusalOf(outcome, reservation);
   }
 
-  /** Charges usage at the price of the answering model. Resolves when the charge is durable, or as `pending` after `ledgerMs`. */
+  /** Charges usage at the price of the model that answered. Resolves when the charge is durable, or to `pending` after `ledgerMs`. */
   async settle({ model, ...usage }: JobUsage & { readonly providerId: ProviderId; readonly model: string }): Promise<Charge> {
     const reservation = this.#reservation;
     if (reservation === null) return { kind: 'free' };
@@ -135,12 +135,12 @@ export class Bill {
     const price = this.#prices.get(model);
     const served = price === undefined || model === reservation.model ? {} : { served: { model, price } };
     const settlement: Settlement = { jobId: reservation.jobId, ...usage, ...served, at: this.#deps.now() };
-    const settled = this.#settleInTheEnd(settlement);
+    const settled = this.#settleWithRetries(settlement);
     const outcome = await within(settled, this.#deps.timings.ledgerMs);
     return outcome === 'late' ? { kind: 'pending' } : outcome;
   }
 
-  /** Releases the reservation unless it was settled. Harmless without a reservation. */
+  /** Releases the reservation unless it was settled. No effect without a reservation. */
   async close(): Promise<void> {
     if (this.#state === 'open') this.#close();
     else if (this.#state === 'reserved' && this.#reservation !== null) {
@@ -160,7 +160,7 @@ export class Bill {
     }
   }
 
-  async #settleInTheEnd(settlement: Settlement): Promise<Charge> {
+  async #settleWithRetries(settlement: Settlement): Promise<Charge> {
     const { ledger, timings, now, onProblem, stopping } = this.#deps;
     const giveUpAt = now() + timings.settleGiveUpMs;
     try {
@@ -239,16 +239,16 @@ function budgetState({ budget, spent, reserved, resetsAt }: Extract<ReserveOutco
   return `Of this API key's budget of ${usd(budget.amount)} per ${budget.period}, ${usd(spent)} is spent${running}. The budget resets at ${resets}.`;
 }
 
-/** Reservation that covers each of these, of one job with different models. Null: there are none. */
-function dearestReservation(reservations: readonly Reservation[]): Reservation | null {
+/** Combines the reservations of a job for different models into a single one that covers all. Null: the job has none. */
+function coveringReservation(reservations: readonly Reservation[]): Reservation | null {
   const [only, ...others] = reservations;
   if (only === undefined) return null;
   if (others.length === 0) return only;
   const maxCost = ({ price, maxPromptTokens: promptTokens, maxCompletionTokens: completionTokens, images = 0 }: Reservation): number =>
     costOf(price, { promptTokens, completionTokens, images });
-  const dearest = others.reduce((best, other) => (maxCost(other) > maxCost(best) ? other : best), only);
+  const mostExpensive = others.reduce((best, other) => (maxCost(other) > maxCost(best) ? other : best), only);
   return {
-    ...dearest,
+    ...mostExpensive,
     maxPromptTokens: Math.max(...reservations.map(({ maxPromptTokens }) => maxPromptTokens)),
     maxCompletionTokens: Math.max(...reservations.map(({ maxCompletionTokens }) => maxCompletionTokens)),
   };

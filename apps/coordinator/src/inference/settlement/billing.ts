@@ -1,4 +1,4 @@
-/** `Billing` opens the bill of each job, and lists reserved jobs, which the reservation sweeper must skip. */
+/** `Billing` creates the bill of each job, and lists jobs with an open bill, whose reservations the sweeper must not release. */
 import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import type { Endpoint, JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
@@ -18,9 +18,9 @@ const COUNT_TOKENS = '/v1/messages/count_tokens';
 /** A model that may answer. */
 interface BilledModel {
   readonly model: string;
-  /** Maximum tokens of prompt and answer; null: unknown. */
+  /** Maximum tokens of prompt and answer together; null: unknown. */
   readonly contextLength: number | null;
-  /** Maximum prompt tokens of one image; 0: the model reads none. */
+  /** Maximum prompt tokens of one image; 0: the model cannot read images. */
   readonly maxImageTokens: number;
 }
 
@@ -35,23 +35,22 @@ export class Billing {
     this.#billDeps = { ...options, stopping: this.#stopping.signal };
   }
 
-  /** Jobs with a reservation owned by this process. */
+  /** Jobs whose reservations belong to this process. */
   get liveJobs(): ReadonlySet<JobId> {
     return new Set(this.#open.keys());
   }
 
-  /** Current price of a model. */
   price(model: string): Price {
     return this.#options.prices.current(model);
   }
 
-  /** Whether a request for text costs nothing, whatever its length. */
+  /** Whether text requests of any length are free. */
   isFree(endpoint: Endpoint, model: string): boolean {
     const { promptPerMillion, completionPerMillion } = this.price(model);
     return endpoint === COUNT_TOKENS || (promptPerMillion === 0 && completionPerMillion === 0);
   }
 
-  /** Opens a job's bill: the dearest model is reserved, the answering model charged. The caller closes the bill. */
+  /** Opens the bill of a job: reserves for the most expensive model, charges the model that answers. The caller closes the bill. */
   open(job: JobRequest, models: readonly BilledModel[]): Bill {
     const bill = new Bill(this.#terms(job, models), this.#billDeps);
     this.#open.set(job.jobId, bill);
@@ -59,7 +58,7 @@ export class Billing {
     return bill;
   }
 
-  /** Lets waiting settlements retry once more, within `ms`. The sweeper handles settlements that fail then. */
+  /** For a shutdown: lets pending settlements retry once more, within `ms`. The sweeper releases what remains. */
   async close(ms: number): Promise<void> {
     this.#stopping.abort();
     await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
@@ -67,7 +66,7 @@ export class Billing {
 
   #terms(job: JobRequest, models: readonly BilledModel[]): BillTerms {
     const nonce = job.sealed === null ? null : sealedNonce(job.sealed, job);
-    // Counting tokens generates nothing.
+    // Counting tokens is free.
     if (job.endpoint === COUNT_TOKENS) return { reservations: [], freeNonce: nonce };
     const reservations = models.map((model) => this.#reservation(job, model));
     return { reservations: nonce === null ? reservations : reservations.map((of) => ({ ...of, nonce })), freeNonce: null };
@@ -79,7 +78,7 @@ export class Billing {
     const images = requestedImages(job);
     const pixels = job.images === null ? (job.sealed?.imagePixels ?? null) : pixelCount(job.images.pixels);
     const isEmbedding = job.endpoint === '/v1/embeddings';
-    // A request for vectors may hold many texts, each as long as the context.
+    // An embedding request may contain many texts, each as long as the context.
     const max = isEmbedding ? Number.MAX_SAFE_INTEGER : (contextLength ?? Number.MAX_SAFE_INTEGER);
     return {
       jobId: job.jobId,

@@ -1,4 +1,4 @@
-/** Verifies a completed response: hash of the relayed bytes, signature over the hash, and every field of the signed receipt. */
+/** Verifies a completed response in plain mode: the hash of the relayed bytes, the signature over it, and the signed receipt. */
 import type { SignedParts } from '@inference/formats';
 import {
   agreesWithReceipt,
@@ -19,7 +19,7 @@ import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protoc
 import { type Bound, SILENT_TOKENS, settlementBounds } from '../../billing/prices/settlement-bounds.js';
 import type { Identity } from '../../providers/session/registration/admission.js';
 
-/** First fault found. Faults of receipt fields are named by the field. */
+/** First fault found. Faults of receipt members contain the member's name. */
 export type CompletionProblem =
   | 'incomplete_response'
   | 'response_hash'
@@ -27,27 +27,27 @@ export type CompletionProblem =
   | 'receipt_statement'
   | 'response_body'
   | `receipt.${string}`
-  /** Signed counts that contradict the counts in the response (`reported`), or exceed a bound. */
+  /** Signed counts that contradict the counts in the response body (`reported`), or exceed a bound. */
   | `usage.${Bound | 'reported' | 'hidden_tokens'}`
   | `image.${string}`;
 
-/** Verified counts of an answer, from a receipt of either mode. */
+/** Verified token counts of an answer, from a receipt of either mode. */
 export interface VerifiedCounts {
   readonly model: string;
   readonly usage: Usage;
   readonly hidden_tokens: number;
   readonly weights_sha256?: string | undefined;
-  /** Bytes of the answer in plaintext. */
+  /** Size of the answer in plaintext. */
   readonly responseBytes: number;
 }
 
 export type CompletionCheck =
   | { readonly ok: true; readonly kind: 'answered'; readonly receipt: VerifiedCounts; readonly signed: SignedParts }
-  /** The provider signed that it refused the sealed body. Free of charge. */
+  /** The provider signed a refusal of the sealed request. Free of charge. */
   | { readonly ok: true; readonly kind: 'refused'; readonly signed: SignedParts }
   | { readonly ok: false; readonly problem: CompletionProblem };
 
-/** {@link CompletionCheck} of an answer that the coordinator read. */
+/** {@link CompletionCheck} in plain mode. */
 export type PlainCompletionCheck =
   | { readonly ok: true; readonly receipt: Receipt; readonly signed: SignedParts }
   | Extract<CompletionCheck, { readonly ok: false }>;
@@ -55,38 +55,38 @@ export type PlainCompletionCheck =
 export interface Produced {
   readonly context: JobContext;
   readonly provider: Identity;
-  /** Receipt version registered by the provider. */
+  /** Receipt version that the provider registered. */
   readonly receiptVersion: 1 | 2;
-  /** The final frame was opened. */
+  /** Whether the final frame was read. */
   readonly finished: boolean;
-  /** The provider was asked to end the response early. */
+  /** Whether the coordinator asked the provider to end the response early. */
   readonly recalled: boolean;
-  /** Hexadecimal SHA-256 of the received plaintext. */
+  /** SHA-256 of the received plaintext, in hexadecimal. */
   readonly responseSha256: string;
-  /** Completion time by the clock that issued the context; the system clock may have been set since. */
+  /** Completion time, measured from the time in the context. Independent of changes to the system clock. */
   readonly completedAt: number;
   readonly reportedUsage: UsageReport;
   readonly possible: PossibleUsage;
 }
 
-/** Bounds of the counts of one job. */
+/** Bounds for the token counts of one job. */
 interface PossibleUsage {
   readonly maxPromptTokens: number;
-  /** Bytes of the response, hashed. */
+  /** Size of the hashed response. */
   readonly responseBytes: number;
   readonly elapsedMs: number;
   readonly hidden: HiddenBounds;
 }
 
-/** Bounds of tokens without bytes in the response. */
+/** Bounds for tokens that have no bytes in the response, such as thinking. */
 interface HiddenBounds {
-  /** Whether the model writes think sections; null: not known. */
+  /** Whether the model writes think segments; null: unknown. */
   readonly thinks: boolean | null;
-  /** False: far beyond the provider's measured decode rate. */
+  /** False: far above the provider's measured decode rate. */
   couldDecode(tokensPerSecond: number): boolean;
 }
 
-/** Both signatures are verified concurrently, off this thread. */
+/** Verifies both signatures concurrently, off the main thread. */
 export async function checkCompletion(message: JobCompleted, produced: Produced): Promise<PlainCompletionCheck> {
   if (!produced.finished) return bad('incomplete_response');
   if (message.response_sha256 !== produced.responseSha256) return bad('response_hash');
@@ -110,7 +110,7 @@ export async function checkCompletion(message: JobCompleted, produced: Produced)
   return { ok: true, receipt: receipt.value, signed };
 }
 
-/** The receipt, or null if this key did not sign it. */
+/** The receipt; null if this key did not sign it. */
 async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Promise<OpenedStatement<Receipt> | null> {
   try {
     return await openReceiptAsync(message.receipt, publicKey, verifyP256Async);
@@ -120,7 +120,7 @@ async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Prom
   }
 }
 
-/** First receipt field that contradicts the job, or null. */
+/** First receipt member that contradicts the job, or null. */
 function receiptProblem(
   receipt: Receipt,
   { context, provider, receiptVersion, recalled, responseSha256, completedAt }: Produced,
@@ -145,7 +145,7 @@ function receiptProblem(
   return receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
 }
 
-/** First impossible count, or null. Agents respect these bounds, so a count beyond them is false. */
+/** First impossible count, or null. Agents observe these bounds, so a larger count is false. */
 export function usageProblem(
   { usage, hidden_tokens }: Pick<Receipt, 'usage' | 'hidden_tokens'>,
   { context, possible }: Pick<Produced, 'context' | 'possible'>,

@@ -1,21 +1,24 @@
 /**
- * `EngineFailures`: whom to blame for a failed engine. After two providers, the request may be the cause.
+ * `EngineFailures` decides who is at fault when a provider's engine process fails during a job: the provider or the request.
  *
- * Beyond a few such jobs per account, providers are blamed only if another one completes the job.
+ * Two failed engines suggest the request. After a few such jobs of an account, a job that fails two engines and completes on none blames no
+ * provider.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';
 import { ENGINE_FAILED } from './outcome-policy.js';
 
-/** An engine that failed at a job. */
+/** A provider whose engine failed during a job. */
 export interface EngineFailure {
   readonly provider: ProviderConnection;
-  /** Already recorded as the provider's fault. */
+  /** Whether the failure is already recorded as the provider's fault. */
   readonly isRecorded: boolean;
 }
 
-/** Maximum jobs per account and window that count against providers at once, although no engine completed them. */
+/**
+ * Jobs per account and window that failed on several engines and completed on none. Further failures are not blamed on providers at once.
+ */
 const MAX_COUNTED_JOBS = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_ACCOUNTS = 10_000;
@@ -42,7 +45,7 @@ export class EngineFailures {
     engineFailures.set(providerIdOf(provider), { provider, isRecorded });
   }
 
-  /** The job has ended. `wasCompleted`: by another provider. */
+  /** Records the end of the job. `wasCompleted`: another provider completed it. */
   settle({ engineFailures, job }: FailedJob, wasCompleted: boolean): void {
     if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
     else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);

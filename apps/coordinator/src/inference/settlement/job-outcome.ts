@@ -1,4 +1,4 @@
-/** `JobOutcome`: how a job ended and on which providers, for client, log, ledger and statistics. */
+/** `JobOutcome`: how a job ended and on which providers. Read by routes, log, usage records and statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -15,10 +15,10 @@ export type JobOutcome =
   | FailedJob
   | ClientDisconnected;
 
-/** A provider refused a sealed body, signed, inside the seal. Delivered and free of charge. */
+/** A signed refusal of a sealed request, delivered to the client free of charge. */
 type RefusedJob = AttemptSummary & { readonly kind: 'refused'; readonly signed: SignedParts; readonly billed: null };
 
-/** The client disconnected. `billed`: the delivered part of its stream, if signed. */
+/** The client disconnected. `billed`: the delivered part of its stream, if the provider signed it. */
 type ClientDisconnected = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
 
 export type FailedJob = AttemptSummary & {
@@ -29,32 +29,32 @@ export type FailedJob = AttemptSummary & {
   readonly problem?: CompletionProblem;
 };
 
-/** A verified response, the billed usage, and the charge. */
+/** A verified response with its billed usage and charge. */
 export interface Billed {
   readonly receipt: VerifiedCounts;
   readonly signed: SignedParts;
   readonly usage: JobUsage;
   readonly charge: Charge;
-  /** Null: the client's reading may have slowed the provider. */
+  /** Null: a slow client may have slowed the provider down. */
   readonly pace: AnswerPace | null;
 }
 
-/** When an answer arrived. */
+/** Timing of an answer. */
 export interface AnswerPace {
-  /** By the clock of `performance.now()`. */
+  /** By `performance.now()`. */
   readonly completedAt: number;
   /** Time from the first content to the end, in milliseconds. */
   readonly contentMs: number;
-  /** Null: unknown part of the output was generated before the first content. */
+  /** Null: an unknown part of the output was generated before the first content. */
   readonly decodedTokens: number | null;
 }
 
-/** One provider's part in a job, for log and metrics. */
+/** Record of one attempt, for log and metrics. */
 export interface AttemptRecord {
   readonly providerId: ProviderId;
-  /** `retry`: after another attempt failed. `hedge`: beside another whose first content was late. */
+  /** `retry`: after another attempt failed. `hedge`: started because another attempt was late. */
   readonly role: AttemptPlan['role'];
-  /** `answered`: completed, verified or not; `overtaken`: another attempt was faster; `stopped`; or the code of the failure. */
+  /** `answered`: completed, verified or not. `overtaken`: another attempt was faster. `stopped`. Otherwise the failure's code. */
   readonly outcome: string;
   readonly ms: number;
 }
@@ -63,9 +63,9 @@ export interface AttemptSummary {
   /** Ended attempts, in order of their end. */
   readonly attemptRecords: readonly AttemptRecord[];
   readonly attempts: number;
-  /** The deciding provider, or the last one tried; null: no attempt was made. */
+  /** Provider of the deciding attempt, or of the last one; null: no attempt was made. */
   readonly provider: ProviderConnection | null;
-  /** Model of that provider's attempt: the request's, or a fallback. Null: no attempt was made. */
+  /** Model of that attempt: the requested one or a fallback. Null: no attempt was made. */
   readonly model: string | null;
 }
 
@@ -80,17 +80,17 @@ export function clientDisconnected(summary: AttemptSummary, billed: Billed | nul
 }
 
 interface UnservedModel {
-  /** A provider is likely to serve the model again soon. */
+  /** Whether a provider will probably serve the model again soon. */
   readonly isExpected: boolean;
-  /** Until the reported return of a provider; null: unknown. */
+  /** Time until the return that a provider announced; null: unknown. */
   readonly returnsInMs: number | null;
   readonly listed: () => readonly string[];
 }
 
-/** Maximum `Retry-After` of an unserved model: providers report their return themselves. */
+/** Maximum `Retry-After`, because providers choose the time of return that they announce. */
 const MAX_RETURN_MS = 24 * 3_600_000;
 
-/** Outcome of a job for an unserved model. */
+/** Outcome of a job for a model that no provider serves. */
 export function notServed(model: string, { isExpected, returnsInMs, listed }: UnservedModel): FailedJob {
   if (!isExpected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
@@ -100,21 +100,21 @@ export function notServed(model: string, { isExpected, returnsInMs, listed }: Un
 
 interface NotPlacedContext {
   readonly isClientDisconnected: boolean;
-  /** Minimum trust level requested by the client itself. */
+  /** Minimum trust level that the client requested. */
   readonly trustFloor: TrustLevel | null;
   readonly trustParam: JobRequest['trustParam'];
-  /** How the client named its provider, if at all. */
+  /** How the client named the provider. */
   readonly namedBy: 'serial' | 'id' | 'candidates' | 'preferences';
-  /** Error where no provider matches the preferences. */
+  /** Error if no provider matches the preferences. */
   readonly nothingMatches: () => ApiError;
-  /** Error where the named providers do not read the images; null: the client named none. */
+  /** Error if the named providers cannot read the images. Null: the client named none. */
   readonly lacksVision: () => ApiError | null;
   readonly summary: AttemptSummary;
-  /** Outcome of the last attempt. */
+  /** Outcome of the last attempt; null: no attempt was made. */
   readonly last: JobOutcome | null;
 }
 
-/** Outcome of a job without a slot. */
+/** Outcome of a job that got no slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
   { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, lacksVision, summary, last }: NotPlacedContext,
@@ -126,7 +126,7 @@ export function notPlaced(
     case 'no_vision':
       return last ?? failed(summary, lacksVision() ?? nothingMatches(), reason);
     case 'no_such_serial':
-      // After an attempt, the remaining candidates have left.
+      // After an attempt, the other candidates have disconnected.
       if (last !== null && (namedBy === 'candidates' || namedBy === 'preferences')) return last;
       return failed(summary, namedBy === 'preferences' ? nothingMatches() : providerNotAvailable(namedBy), reason);
     case 'queue_full':

@@ -1,57 +1,57 @@
-/** Table of attempt results: whether to retry, whom to blame, and the client's error. All these results are free. */
+/** Maps each unsuccessful result of an attempt to a retry decision, the blamed party and the client's error. None of these is charged. */
 import { type ApiError, apiError, jobFailureError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
 import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
 import type { CompletionProblem } from './completion-check.js';
 
-/** Result of an attempt after verification, including results not reported by the provider. */
+/** Result of an attempt after verification. Includes results that only the coordinator can find. */
 export type AttemptResult =
   | Exclude<AttemptOutcome, { kind: 'completed' }>
   /** The provider's sealing key expired before the job could be sent. */
   | { readonly kind: 'key_expired' }
-  /** The provider no longer has the key that the client sealed to, or does not serve the end-to-end mode. */
+  /** The provider no longer has the sealing key that the client chose, or does not support end-to-end mode. */
   | { readonly kind: 'stale_key' }
-  /** Signature, receipt, counts or images do not verify. */
+  /** Signature, receipt, token counts or images are not valid. */
   | { readonly kind: 'unverified'; readonly problem: CompletionProblem }
   /** Verified images could not be stored for download. */
   | { readonly kind: 'images_not_stored' }
-  /** The provider blames the client; see `RefusalTracker`. */
+  /** The provider blames the client for the failure; see `RefusalTracker`. */
   | { readonly kind: 'refused'; readonly failure: JobFailure; readonly credibility: RefusalCredibility };
 
-/** `false`: the refusal contradicts the provider's own offer. `confirmed`: enough providers refused. */
+/** `false`: the provider's own offer contradicts the refusal. `confirmed`: enough providers refused. */
 type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
- * Consequence for the provider. The registry counts lost connections, once per session.
+ * Consequence for the provider. Lost connections are counted elsewhere, by the provider registry.
  *
- * - `none`: no fault, but not again for this job. `slow`: overtaken by a hedged attempt.
- * - `busy`, `draining`: no fault, may get the job again.
- * - `client`: the provider blames the client. `misbehaved`: protocol violation.
+ * - `none`: no fault, but no further attempt of this job. `slow`: a hedged attempt was faster.
+ * - `busy`, `draining`: no fault, and further attempts are possible.
+ * - `client`: the provider blames the client. `misbehaved`: the provider violated the protocol.
  */
 export type Blame = 'none' | 'slow' | 'busy' | 'draining' | 'client' | 'failed' | 'timed_out' | 'unverified' | 'misbehaved';
 
 interface OutcomePolicy {
-  /** Another attempt may follow, within the limits of the job. */
+  /** Whether another attempt may follow, within the limits of the job. */
   readonly retry: boolean;
   readonly blame: Blame;
   readonly error: ApiError;
-  /** Code for log, metrics and traces; never text of a provider. */
+  /** Code for log, metrics and traces. Never text from a provider. */
   readonly reason: string;
-  /** Code stored with the provider's fault. */
+  /** Code that is stored with the provider's fault. */
   readonly detail: string;
 }
 
 export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
 export const FALSE_REFUSAL = 'refusal_false';
 
-/** Reasons of providers that left during the job and may come back. */
+/** Failure reasons of providers that left during the job and may reconnect. */
 export const PROVIDER_LEFT_REASONS: ReadonlySet<string> = new Set(['connection_lost', 'draining', 'away']);
 
 export function isFailure(outcome: AttemptOutcome): outcome is FailedAttempt {
   return outcome.kind !== 'completed' && outcome.kind !== 'stopped' && outcome.kind !== 'overtaken';
 }
 
-/** Whether the provider blames the request itself. */
+/** Whether the provider blames the request for the failure. */
 export function blamesClient(outcome: AttemptOutcome): outcome is FailedAttempt & { kind: 'failed' } {
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
@@ -74,7 +74,7 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
       return policy(true, 'none', unopenedError(result.code), `unopened_${result.code}`);
     case 'stale_key':
       return policy(true, 'none', apiError('stale_key'), 'stale_key');
-    // The coordinator is shutting down, or the client disconnected and gets no error.
+    // The coordinator is shutting down. If the client disconnected instead, nobody reads this error.
     case 'stopped':
       return policy(false, 'none', apiError('shutting_down'), 'shutting_down');
     case 'overtaken':
@@ -115,13 +115,13 @@ function unopenedError(code: UnopenedCode): ApiError {
 function reportedFailurePolicy(failure: JobFailure): OutcomePolicy {
   const reason = failure.code;
   switch (JOB_FAILURES[failure.code].blame) {
-    // Only the reason is used: `RefusalTracker` decides retry and blame of reviewed refusals.
+    // Only the reason is used. `RefusalTracker` decides retry and blame.
     case 'client':
       return refusalPolicy(failure, 'confirmed');
     case 'capacity':
       return policy(true, failure.code === 'draining' ? 'draining' : 'busy', apiError('no_provider'), reason);
     case 'provider':
-    // `cancelled` without a disconnected client: the provider ended the job by itself.
+    // `cancelled` although no client disconnected: the provider ended the job on its own.
     case 'nobody':
       return policy(true, 'failed', apiError('provider_failed'), reason);
   }

@@ -1,4 +1,4 @@
-/** `recordResult` applies the outcome policy to the attempt's provider: reputation, session, and exclusion from retries. */
+/** `recordResult` applies the outcome policy to the provider of an attempt: reputation, connection state, and exclusion from retries. */
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { LatencyTracker } from '../attempt/hedging-policy.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';
@@ -12,7 +12,7 @@ export interface ResultRecorders {
   readonly refusals: RefusalTracker;
 }
 
-/** `elapsedMs`: duration of the attempt. */
+/** Records an unsuccessful result. `elapsedMs`: duration of the attempt. */
 export function recordResult(
   { slot: { provider }, role, estimate }: AttemptPlan,
   result: AttemptResult,
@@ -26,7 +26,7 @@ export function recordResult(
     refusals.refused(running, provider, result.failure);
     return;
   }
-  // The client's disconnect cancelled a job with nothing to sign.
+  // The coordinator cancelled the job because the client disconnected, and the provider had nothing to sign.
   if (clientSignal.aborted && result.kind === 'failed' && result.failure.code === 'cancelled') return;
   const { blame, detail } = outcomePolicy(result);
   switch (blame) {
@@ -38,7 +38,7 @@ export function recordResult(
       if (result.kind !== 'stopped') excludeUnlessReplaced();
       return;
     case 'slow':
-      // An overtaken provider may still be working on this very job when the winner fails.
+      // The overtaken provider may still be busy with this job when the winner fails.
       slotRequest.exclude.add(providerId);
       if (role === 'hedge') return;
       latencyTracker.observe(slotRequest.model, running.job.params.stream, estimate, elapsedMs);
@@ -62,7 +62,7 @@ export function recordResult(
       blame satisfies never;
   }
 
-  /** A reconnected provider may get the job again. */
+  /** Excludes the provider from this job, unless it has reconnected meanwhile. */
   function excludeUnlessReplaced(): void {
     if (!provider.isReplaced) slotRequest.exclude.add(providerId);
   }

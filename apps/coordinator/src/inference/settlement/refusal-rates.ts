@@ -1,5 +1,7 @@
 /**
- * `RefusalRates` compares a provider's share of client-blaming refusals with the model's other providers. Counts halve every ten minutes.
+ * `RefusalRates` compares how often a provider refuses jobs of a model, blaming the client, with the model's other providers.
+ *
+ * Counts decay with a half-life of ten minutes.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -15,9 +17,9 @@ const MAX_MODELS = 5000;
 const MAX_PROVIDER_MODELS = 50_000;
 const MIN_REFUSALS = 4;
 const MIN_SHARE = 0.2;
-/** Refusals are frequent above this multiple of the other providers' rate. */
+/** Refusals are frequent if the provider's rate exceeds the other providers' rate by this factor. */
 const MAX_RATIO = 4;
-/** Refusals are frequent above this share, regardless of other providers. */
+/** Refusals are frequent above this share, whatever the other providers do. */
 const MAX_SHARE = 0.9;
 
 export class RefusalRates {
@@ -38,12 +40,12 @@ export class RefusalRates {
     this.#add(model, providerId, 'answered');
   }
 
-  /** Whether the provider refuses a far larger share of its jobs than the model's other providers, and more than `minShare`. */
+  /** Whether the provider refuses a much larger share of its jobs than the model's other providers, and more than `minShare`. */
   isFrequent(model: string, providerId: ProviderId, minShare = MIN_SHARE): boolean {
     const own = this.#read(this.#providers, keyOf(model, providerId));
     const all = this.#read(this.#models, model);
     const others = { refused: Math.max(0, all.refused - own.refused), answered: Math.max(0, all.answered - own.answered) };
-    // Laplace smoothing (one refused and one answered job added): few answers have little weight.
+    // Laplace smoothing (one refused and one answered job are added), so that few answers have little weight.
     const rateOfOthers = (others.refused + 1) / (others.refused + others.answered + 2);
     const rate = own.refused / (own.refused + own.answered);
     return Math.round(own.refused) >= MIN_REFUSALS && rate > Math.max(minShare, Math.min(MAX_SHARE, MAX_RATIO * rateOfOthers));

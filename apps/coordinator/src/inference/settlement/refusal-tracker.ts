@@ -1,7 +1,7 @@
 /**
- * `RefusalTracker` evaluates refusals that blame the client; a second provider must confirm them if possible.
+ * `RefusalTracker` evaluates refusals in which a provider blames the client's request.
  *
- * False and unusually frequent refusals count as failures of the provider.
+ * If possible, another provider must confirm a refusal. False and unusually frequent refusals are recorded as faults of the provider.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -16,27 +16,27 @@ import type { JobOutcome } from './job-outcome.js';
 import { type AttemptResult, FALSE_REFUSAL } from './outcome-policy.js';
 import { RefusalRates } from './refusal-rates.js';
 
-/** One refusal of a job. */
+/** A refusal of a job by one provider. */
 export interface ProviderRefusal {
   readonly provider: ProviderConnection;
   readonly failure: JobFailure;
-  /** Offer at the time of the refusal; undefined: the provider no longer offered the model. */
+  /** The provider's offer of the model at the time; undefined if it no longer offered the model. */
   readonly offer: ModelOffer | undefined;
   /** See `ProviderConnection.isProven`. */
   readonly isProven: boolean;
-  /** The provider's own offer contradicts the refusal. */
+  /** Whether the provider's own offer contradicts the refusal. */
   readonly isFalse: boolean;
 }
 
-/** Maximum failures of a provider counted per account and window. */
+/** Maximum faults of a provider that one account may cause per window. */
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** Number of unproven providers whose refusals confirm each other. */
+/** Number of refusals by unproven providers that confirm each other. */
 const UNPROVEN_QUORUM = 3;
-/** Minimum plausible limit, as a share of the offered context: an engine may reserve a few positions. */
+/** Minimum plausible context limit, as a share of the offered context. An engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
-/** Share of refused jobs above which refusals are frequent, when another agent version answered. */
+/** Share of refused jobs above which refusals are frequent, if a provider with another agent version answered. */
 const MIN_SHARE_OF_OTHER_AGENT = 0.9;
 
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
@@ -58,7 +58,7 @@ export class RefusalTracker {
     this.#rates = new RefusalRates(options.now);
   }
 
-  /** Records a refusal. The provider, and others of the same owner, get no further attempt of this job. */
+  /** Records a refusal. Excludes the provider, and other providers of its owner, from this job. */
   refused({ job, slotRequest, refusals }: RunningJob, provider: ProviderConnection, failure: JobFailure): void {
     const { model } = slotRequest;
     const { ownerAccountId } = provider;
@@ -77,7 +77,7 @@ export class RefusalTracker {
     for (const other of this.#options.registry.placement.providersOfOwner(model, ownerAccountId)) slotRequest.exclude.add(other);
   }
 
-  /** Evaluates the refusals of an ended job: an answer of another provider contradicts some of them. */
+  /** Evaluates all refusals after the end of the job. An answer by another provider contradicts some of them. */
   settle({ refusals, job, slotRequest }: RunningJob, outcome: JobOutcome): void {
     const { model } = slotRequest;
     const isPinned = namesProvider(slotRequest);
@@ -89,7 +89,7 @@ export class RefusalTracker {
       const providerId = providerIdOf(provider);
       if (answer !== null) {
         if (!isContradicted(refusal, answer.receipt)) {
-          // The answer shows an excess of this provider's context.
+          // The answer shows that the prompt exceeds this provider's context.
           if (refusal.failure.code === 'context_length_exceeded') continue;
         } else if (isImpossible(refusal, job)) {
           provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
@@ -102,7 +102,7 @@ export class RefusalTracker {
           continue;
         }
       }
-      // A client with a named provider could choose whose refusals look frequent.
+      // Not counted: a client that names the provider could make refusals of its choice look frequent.
       if (isPinned) continue;
       this.#rates.refused(model, providerId);
       const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
@@ -113,12 +113,12 @@ export class RefusalTracker {
     }
   }
 
-  /** A second candidate answered a sealed request that the provider had refused. */
+  /** Records that a second candidate answered a sealed request which this provider had refused. */
   contradicted(accountId: string, provider: ProviderConnection): void {
     if (this.#count(accountId, providerIdOf(provider))) provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
   }
 
-  /** Counts one more failure caused by this account. False: the account has reached its maximum. */
+  /** Counts a fault caused by this account. False: the account has reached its maximum. */
   #count(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;
     const now = this.#options.now();
@@ -130,7 +130,7 @@ export class RefusalTracker {
   }
 }
 
-/** Result of the newest refusal of a job, for the outcome policy. */
+/** Result of the newest refusal, for the outcome policy. */
 export function refusalResult({ refusals }: Pick<RunningJob, 'refusals'>): AttemptResult & { readonly kind: 'refused' } {
   const newest = refusals.at(-1);
   if (newest === undefined) throw new Error('no provider refused the job');
@@ -138,13 +138,13 @@ export function refusalResult({ refusals }: Pick<RunningJob, 'refusals'>): Attem
   return { kind: 'refused', failure: newest.failure, credibility };
 }
 
-/** Whether enough providers refused the job to confirm the refusals. */
+/** Whether enough providers have refused the job. */
 function isConfirmed(refusals: readonly ProviderRefusal[]): boolean {
   const plausible = refusals.filter(({ isFalse }) => !isFalse);
   return plausible.length >= UNPROVEN_QUORUM || (plausible.length > 1 && plausible.some(({ isProven }) => isProven));
 }
 
-/** Whether the provider's offer proves the refusal false. */
+/** Whether the provider's own offer shows that the refusal is false. */
 export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefined, { endpoint }: Pick<JobRequest, 'endpoint'>): boolean {
   if (offer === undefined) return false;
   const { code, limit, actual, param } = failure;
@@ -153,21 +153,21 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
   return limit < LIMIT_TOLERANCE * offer.context_length - 1 || (actual !== undefined && actual < limit);
 }
 
-/** Whether no prompt of this size can exceed the context. Embedding tokenizers may expand text, so unknown for embeddings. */
+/** Whether no prompt of this size can exceed the context. False for embeddings, whose tokenizers may expand text. */
 function isImpossible({ failure, offer }: ProviderRefusal, job: JobRequest): boolean {
   if (job.endpoint === '/v1/embeddings' || offer === undefined) return false;
   const bound = maxPromptTokens(job, offer.vision?.max_image_tokens ?? 0);
   return failure.code === 'context_length_exceeded' && bound < offer.context_length;
 }
 
-/** Whether the agent version may explain the refusal: versions differ in supported features. */
+/** Whether a different agent version may explain the refusal: versions differ in supported features. */
 function isOtherAgent({ failure, provider: { registration } }: ProviderRefusal, answered: ProviderConnection): boolean {
   if (failure.code !== 'unsupported') return false;
   const other = answered.registration;
   return registration.agentName !== other.agentName || registration.agentVersion !== other.agentVersion;
 }
 
-/** Whether an answer to the same request proves the refusal wrong. Engines differ in supported features. */
+/** Whether an answer to the same request shows that the refusal was wrong. Engines differ in supported features. */
 function isContradicted({ failure, offer }: ProviderRefusal, { usage }: VerifiedCounts): boolean {
   switch (failure.code) {
     case 'context_length_exceeded':

@@ -1,4 +1,4 @@
-/** Verifies a completed end-to-end answer without reading it: signature over the ciphertext's hash, and known receipt members. */
+/** Verifies a completed answer in end-to-end mode without reading it: the signature over the ciphertext's hash, and the receipt. */
 import {
   CLOCK_TOLERANCE_MS,
   type E2eReceipt,
@@ -13,7 +13,7 @@ import { verifyP256Async } from '@inference/protocol/crypto';
 import type { SealedRequest } from '../request/sealed-request.js';
 import { type CompletionCheck, type CompletionProblem, type Produced, signatureVerifies, usageProblem } from './completion-check.js';
 
-/** Facts of a sealed job. `responseSha256` and the response bytes are those of the ciphertext before the final frame. */
+/** Facts of a sealed job. `responseSha256` and the response size refer to the ciphertext before the final frame. */
 export interface SealedProduced extends Omit<Produced, 'receiptVersion' | 'reportedUsage'> {
   readonly sealed: SealedRequest;
 }
@@ -46,7 +46,7 @@ export async function checkSealedCompletion(message: JobCompleted, produced: Sea
   return { ok: true, kind: 'answered', receipt: { model, usage, hidden_tokens, weights_sha256, responseBytes: response_bytes }, signed };
 }
 
-/** The receipt, or null if this key did not sign it. */
+/** The receipt; null if this key did not sign it. */
 async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Promise<OpenedStatement<E2eReceipt> | null> {
   try {
     return await openE2eReceiptAsync(message.receipt, publicKey, verifyP256Async);

@@ -1,4 +1,4 @@
-/** `settleAnswer` verifies a completed response, charges the bounded usage, records measurements, and then delivers the response. */
+/** `settleAnswer` verifies a completed response, charges the usage within its bounds, records measurements, and delivers the response. */
 import type { SignedParts } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import type { AnswerSample } from '@inference/scheduler';
@@ -14,13 +14,13 @@ import { type AnswerPace, clientDisconnected, type JobOutcome } from './job-outc
 import type { AttemptResult } from './outcome-policy.js';
 import { checkSealedCompletion } from './sealed-completion-check.js';
 
-/** `rejected`: nothing was charged or delivered. `refused`: verified, and not delivered yet. */
+/** `rejected`: neither charged nor delivered. `refused`: verified, but not delivered yet. */
 export type SettledAnswer =
   | Exclude<JobOutcome, { kind: 'failed' | 'refused' }>
   | { readonly kind: 'refused'; readonly signed: SignedParts }
   | { readonly kind: 'rejected'; readonly result: AttemptResult & { readonly kind: 'unverified' | 'images_not_stored' } };
 
-/** Verifies, charges and delivers. `onImageStoreError`: verified images could not be stored for download. */
+/** `onImageStoreError`: called when verified images could not be stored for download. */
 export async function settleAnswer(
   completed: CompletedAttempt,
   { slot: { provider }, context, otherJobCount, maxImageTokens }: AttemptPlan,
@@ -36,7 +36,7 @@ export async function settleAnswer(
   if (check.kind === 'refused') return { kind: 'refused', signed: check.signed };
   provider.report({ kind: 'answer_verified' });
   const { receipt, signed } = check;
-  // A connected client still receives the bytes that it has not read yet.
+  // A connected client will also receive the bytes that it has not read yet.
   const delivered = clientSignal.aborted ? delivery.delivered : completed.bytes;
   if (clientSignal.aborted && delivered === 0) return clientDisconnected(summary);
   if (delivery.attachments !== undefined) {
@@ -52,7 +52,7 @@ export async function settleAnswer(
     images: receipt.usage.images ?? 0,
     ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
   };
-  // Verification checked the whole response; these bounds are for the part paid by a disconnected client.
+  // Verification checked the usage of the whole response. A disconnected client pays for a part, which is bounded here.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: requestedImages(job),
     maxPromptTokens: promptBound,
@@ -82,13 +82,13 @@ export async function settleAnswer(
   return { kind: 'delivered', billed, ...summary };
 }
 
-/** Plaintext bytes in the delivered share of an answer. */
+/** Plaintext bytes in the part of the answer that was delivered. */
 function deliveredPlaintext(responseBytes: number, { delivered, signed }: DeliveredBytes): number {
   if (delivered >= signed) return Math.max(1, responseBytes);
   return Math.ceil((responseBytes * delivered) / Math.max(1, signed));
 }
 
-/** Verifies the signatures, the receipt, and attachments beside the signed bytes. */
+/** Verifies the signatures, the receipt and the attachments. */
 async function verifyAnswer(
   { message, finished, recalled, responseSha256, reportedUsage, bytes, plaintextBytes, elapsedMs }: CompletedAttempt,
   { job, delivery: { attachments } }: RunningJob,
@@ -117,7 +117,7 @@ async function verifyAnswer(
   const problem = check.ok && attachments !== undefined ? await attachments.verify(check.receipt) : null;
   if (problem !== null) return { ok: false, problem };
   if (!check.ok) return check;
-  // Picked, because a receipt may have unknown members, which must not replace the counted bytes.
+  // Picks members, because unknown members of a receipt must not replace the measured size.
   const { model, usage, hidden_tokens, weights_sha256 } = check.receipt;
   const receipt: VerifiedCounts = { model, usage, hidden_tokens, weights_sha256, responseBytes: bytes };
   return { ok: true, kind: 'answered', receipt, signed: check.signed };
@@ -130,7 +130,7 @@ function hiddenBounds(provider: ProviderConnection, model: string): Produced['po
   };
 }
 
-/** Null: the client's reading may have slowed the provider, or the response was ended early. */
+/** Null: a slow client may have slowed the provider down, or the response was ended early. */
 function throughputSample(
   { bytes, recalled, elapsedMs, firstContentMs }: CompletedAttempt,
   { job }: RunningJob,
@@ -142,13 +142,13 @@ function throughputSample(
 ): AnswerSample | null {
   // A response within the initial credit never waits for the client.
   const isPacedByProvider = bytes <= INITIAL_CREDIT_BYTES || job.images !== null;
-  // The size of sealed images is not known.
+  // The size of images in sealed jobs is unknown.
   if (!isPacedByProvider || recalled || (job.images === null && requestedImages(job) > 0)) return null;
   return {
     promptTokens: usage.promptTokens,
     cachedTokens: usage.cachedTokens,
     completionTokens: job.images === null ? usage.completionTokens : imageTokens(job.images),
-    // After hidden tokens, the first content says nothing about prefill speed.
+    // With hidden tokens, the time to the first content does not measure prefill.
     streamed: job.params.stream && receipt.hidden_tokens === 0,
     promptOnly: job.endpoint === '/v1/embeddings',
     elapsedMs,
@@ -162,13 +162,13 @@ function paceOf({ elapsedMs, firstContentMs, streamed, completionTokens }: Answe
 }
 
 interface DeliveredBytes {
-  /** Content bytes taken by the client's connection. */
+  /** Content bytes that the client's connection has taken. */
   readonly delivered: number;
-  /** Content bytes covered by the receipt. */
+  /** Content bytes that the receipt covers. */
   readonly signed: number;
 }
 
-/** Tokens billed after a disconnect: prompt and hidden tokens in full, visible tokens by delivered share of bytes. */
+/** Usage billed after a disconnect: prompt and hidden tokens in full, visible tokens by the delivered share of bytes. */
 export function deliveredUsage(
   { usage, hidden_tokens }: Pick<VerifiedCounts, 'usage' | 'hidden_tokens'>,
   { delivered, signed }: DeliveredBytes,

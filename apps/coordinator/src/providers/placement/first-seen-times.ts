@@ -1,4 +1,6 @@
-/** `FirstSeenTimes`: when this process first saw each model, in milliseconds. Bounded; names without a provider are dropped first. */
+/**
+ * `FirstSeenTimes` stores when this process first saw each model, in milliseconds. Bounded: models without a provider are dropped first.
+ */
 
 const MAX_MODELS = 10_000;
 
@@ -15,7 +17,6 @@ export class FirstSeenTimes {
     return this.#at.size;
   }
 
-  /** A model is offered. */
   record(model: string, now: number): void {
     if (this.#at.has(model)) return;
     this.#at.set(model, now);
@@ -26,7 +27,7 @@ export class FirstSeenTimes {
     return this.#at.get(model) ?? null;
   }
 
-  /** The bound grows with the map, so each name is visited about once. */
+  /** Drops models that no provider offers. The limit then doubles the remaining size, so that this rarely runs. */
   #forget(): void {
     for (const model of this.#at.keys()) if (!this.#isOffered(model)) this.#at.delete(model);
     this.#max = Math.max(MAX_MODELS, 2 * this.#at.size);

@@ -1,8 +1,8 @@
-/** Selects the models of public lists: names without a proven provider are limited per provider, per owner and in total. */
+/** Selects the models of public lists. Limits the names from unproven providers per provider, per owner and in total, against spam. */
 
-/** Maximum names of one unproven provider. */
+/** Maximum names per unproven provider. */
 export const MAX_NAMES_PER_PROVIDER = 32;
-/** Maximum names of unproven providers: per owner, and of all providers without an owner together. */
+/** Maximum names from the unproven providers of one owner, and from all providers without an owner together. */
 export const MAX_NAMES_PER_OWNER = 128;
 export const MAX_NAMES_WITHOUT_OWNER = 256;
 export const MAX_LISTED_MODELS = 1000;
@@ -13,13 +13,13 @@ interface ListingCandidate<S> {
 }
 
 interface ListingRules<S> {
-  /** Whether the provider has proven itself with the model. */
+  /** Whether verified answers or a certificate chain vouch for the provider with this model. */
   isProven(session: S, model: string): boolean;
-  /** Null: the provider has no owner. */
+  /** Account of the owner; null if the provider has none. */
   ownerOf(session: S): string | null;
 }
 
-/** Ids to list: models of proven providers first, then by number of providers, then alphabetically. */
+/** Ids to list. Models of proven providers come first, then by number of providers, then alphabetically. */
 export function listedModels<S>(candidates: readonly ListingCandidate<S>[], rules: ListingRules<S>): ReadonlySet<string> {
   const ranked = candidates.map(({ id, sessions }) => ({
     id,

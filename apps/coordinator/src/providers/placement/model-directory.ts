@@ -1,6 +1,7 @@
 /**
- * `ModelDirectory`: the models that connected providers serve, their providers, and their capacity; for placement, the model list and
- * image requests.
+ * `ModelDirectory` answers queries about models: which connected providers serve them, with which offers and capacity.
+ *
+ * Used by inference, the model list and statistics.
  */
 import type { ImageOffer, ModelOffer, ModelType, TrustLevel, VisionOffer } from '@inference/protocol';
 import {
@@ -19,7 +20,7 @@ import { FirstSeenTimes } from './first-seen-times.js';
 import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
-/** Providers that a request may go to. */
+/** Selects the providers that may serve a request. */
 export type ProviderSelector = ProviderSelection & Pick<PlacementConstraints, 'trustFloor'>;
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
@@ -31,9 +32,8 @@ export interface ListedModel {
   readonly firstSeenAt: number;
 }
 
-/** A provider that serves a model. */
 interface ModelProvider {
-  /** The provider's own offer of this model. */
+  /** This provider's own offer of the model. */
   readonly offer: ModelOffer | undefined;
   readonly trustLevel: TrustLevel | null;
   readonly isAttested: boolean;
@@ -41,7 +41,7 @@ interface ModelProvider {
 
 export interface ModelListing {
   readonly models: readonly ListedModel[];
-  /** Listed models of one provider. */
+  /** Names of the listed models that a provider serves. */
   namesOf(provider: Pick<ProviderSnapshot, 'registration' | 'models'>): string[];
 }
 
@@ -60,7 +60,7 @@ interface IndexedModel {
 
 export type CapacityListener = (models: readonly Pick<ModelOffer, 'id'>[]) => void;
 
-/** Lifetime of the cached names of listed models, in milliseconds. */
+/** Lifetime of the cached list of model names, in milliseconds. */
 const LISTED_NAMES_MS = 1000;
 
 export class ModelDirectory {
@@ -74,12 +74,12 @@ export class ModelDirectory {
     this.#firstSeen = new FirstSeenTimes((model) => options.index.pool(model) !== undefined);
   }
 
-  /** Whether at least one provider serves the model now, free or not. */
+  /** Whether at least one provider serves the model now, even if all its slots are in use. */
   serves(model: string): boolean {
     return (this.#pool(model)?.serving ?? 0) > 0;
   }
 
-  /** Earliest reported return of a connected provider of the model that takes no jobs, in milliseconds; null: not reported. */
+  /** Earliest return that the model's unavailable providers have announced, in milliseconds; null: none announced. */
   returnsAt(model: string): number | null {
     let earliest: number | null = null;
     for (const { subject } of this.#pool(model)?.members() ?? []) {
@@ -89,12 +89,12 @@ export class ModelDirectory {
     return earliest;
   }
 
-  /** Whether a served model is of this type. */
+  /** Whether providers serve the model with this type. */
   isOfType(model: string, type: ModelType): boolean {
     return this.#options.index.isOfType(model, type);
   }
 
-  /** Slots of providers that have the model in memory or are loading it. A selector restricts the providers. */
+  /** Number of slots at providers that have loaded the model or are loading it. `selector` restricts the providers. */
   slotCount(model: string, selector: ProviderSelector = ANY_PROVIDER): number {
     const { trustFloor } = selector;
     const pool = this.#pool(model);
@@ -107,18 +107,18 @@ export class ModelDirectory {
     return slots;
   }
 
-  /** Whether a provider could load the model for one more job. */
+  /** Whether a provider without the loaded model could load it for one more job. */
   canLoad(model: string): boolean {
     return (this.#pool(model)?.cold ?? 0) > 0;
   }
 
-  /** Whether a provider of at least this trust would take a request now, perhaps after loading the model. */
+  /** Whether a provider of at least this trust level would take a request now, possibly after loading the model. */
   isFree(model: string, trustFloor: TrustLevel | null = null): boolean {
     const open = this.#pool(model)?.open ?? [];
     return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hasHardwareTrust) : open.length > 0;
   }
 
-  /** Longest context of the model's providers, or of the named providers, in tokens; null: no provider. */
+  /** Longest context of the model's providers, or of the named ones, in tokens; null: no such provider. */
   contextLength(model: string, named: ProviderSelection | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;
@@ -130,7 +130,7 @@ export class ModelDirectory {
     return longest;
   }
 
-  /** Images that providers of a text model read: the highest bounds of their offers. Null: none reads images. */
+  /** Maximum image input over the model's providers. Null: none of them reads images. */
   vision(model: string): VisionOffer | null {
     const offers: VisionOffer[] = [];
     for (const { subject } of this.#pool(model)?.members() ?? []) {
@@ -140,7 +140,7 @@ export class ModelDirectory {
     return combinedVision(offers);
   }
 
-  /** Image offers of the providers that serve image models now, free or not, by model. */
+  /** Image offers by model, from all providers that serve image models now, even if busy. */
   imageOffers(): ReadonlyMap<string, readonly ImageOffer[]> {
     const offered = new Map<string, readonly ImageOffer[]>();
     for (const model of this.#options.index.imageProviders().keys()) {
@@ -150,7 +150,7 @@ export class ModelDirectory {
     return offered;
   }
 
-  /** Image offers of the providers that serve the image model now, free or not. */
+  /** Image offers of the providers that serve this model now, even if busy. */
   imageOffersOf(model: string): readonly ImageOffer[] {
     const offers: ImageOffer[] = [];
     for (const session of this.#options.index.imageProviders().get(model) ?? []) {
@@ -160,7 +160,7 @@ export class ModelDirectory {
     return offers;
   }
 
-  /** All served models, by id. */
+  /** All served models, sorted by id. */
   list(): readonly ListedModel[] {
     return this.#served().map((entry) => this.#model(entry));
   }
@@ -170,19 +170,19 @@ export class ModelDirectory {
     for (const [id] of this.#options.index.pools()) yield id;
   }
 
-  /** Providers of a model, as of now; null: none is connected. */
+  /** The model's providers as of now; null: none is connected. */
   poolNow(id: string): ProviderPool<unknown> | null {
     return this.#options.index.poolAt(id, this.#options.now()) ?? null;
   }
 
-  /** A served model by its id, listed or not; null: no provider serves the model. */
+  /** A served model, whether listed or not; null: no provider serves it. */
   find(id: string): ListedModel | null {
     const pool = this.#pool(id);
     const entry = pool === undefined ? null : this.#entry(id, pool);
     return entry === null ? null : this.#model(entry);
   }
 
-  /** The models that public reads list, by id. */
+  /** The models in public lists, sorted by id. */
   listing(): ModelListing {
     const served = this.#served();
     const listed = listedModels(
@@ -201,7 +201,7 @@ export class ModelDirectory {
     };
   }
 
-  /** Ids of the listed models. Cached briefly, because each request for an unknown model searches the list. */
+  /** Ids of the listed models. Cached briefly, because each request for an unknown model searches them. */
   listedNames(): readonly string[] {
     const at = this.#options.now();
     const { size } = this.#options.index;
@@ -211,7 +211,7 @@ export class ModelDirectory {
     return this.#names.ids;
   }
 
-  /** Calls back with the models whose capacity may have changed. Returns the function that unsubscribes. */
+  /** Calls the listener with models whose capacity may have changed. Returns a function that unsubscribes. */
   onCapacity(listener: CapacityListener): () => void {
     this.#capacityListeners.add(listener);
     return () => this.#capacityListeners.delete(listener);
@@ -221,7 +221,7 @@ export class ModelDirectory {
     for (const listener of this.#capacityListeners) listener(models);
   }
 
-  /** Records the first sight of each model. */
+  /** Records when each model was first seen. */
   seen(models: readonly ModelOffer[]): void {
     for (const { id } of models) this.#firstSeen.record(id, this.#options.now());
   }
@@ -269,17 +269,17 @@ export class ModelDirectory {
   }
 }
 
-/** A provider's image offer for a model; undefined where the provider offers the model as another type. */
+/** A provider's image offer for a model; undefined if it does not offer the model as an image model. */
 export function imageOfferOf({ models }: { readonly models: readonly ModelOffer[] }, model: string): ImageOffer | undefined {
   return models.find(({ id, model_type }) => id === model && model_type === 'image')?.image;
 }
 
-/** A provider's bounds for images in prompts of a model; undefined: the provider reads none. */
+/** A provider's limits for images in prompts; undefined: the provider reads none with this model. */
 export function visionOfferOf({ models }: { readonly models: readonly ModelOffer[] }, model: string): VisionOffer | undefined {
   return models.find(({ id }) => id === model)?.vision;
 }
 
-/** The highest bounds of several offers; null for none. */
+/** The highest limits among several offers; null if there are none. */
 export function combinedVision(offers: readonly VisionOffer[]): VisionOffer | null {
   if (offers.length === 0) return null;
   return {

@@ -1,4 +1,8 @@
-/** `PlacementLog` records each placement decision for the chosen provider and two others in turn, in constant time. */
+/**
+ * `PlacementLog` records why placement chose or passed over a provider. Shown to the provider's owner and to operators.
+ *
+ * Each decision is recorded for the chosen provider and two others in rotation, so that its cost does not grow with the network.
+ */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -6,27 +10,27 @@ import { chosenVerdict, type PlacementVerdict, passedVerdict } from './placement
 
 export interface LoggedDecision {
   readonly model: string;
-  /** The newest verdict of this kind. */
+  /** Newest verdict with this outcome and reason. */
   readonly verdict: PlacementVerdict;
-  /** Number of decisions of this kind. */
+  /** Number of decisions merged into this entry. */
   readonly count: number;
   /** Milliseconds. */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** With `untrusted`: time of the newest answered challenge, in milliseconds. */
+  /** Time of the newest answered challenge, in milliseconds. Only set for the reason `untrusted`. */
   readonly challengedAt: number | null;
 }
 
 type Mutable = { -readonly [Name in keyof LoggedDecision]: LoggedDecision[Name] };
 
 const MAX_ENTRIES = 24;
-/** Maximum distance of two decisions of one kind that are merged, in milliseconds. */
+/** Decisions of the same kind within this time are merged, in milliseconds. */
 const MERGE_WINDOW_MS = 60_000;
-/** Newest entries that are searched for the same kind. */
+/** Number of newest entries that are searched for one of the same kind. */
 const MAX_LOOKBACK = 6;
 
 class DecisionHistory {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #entries: Mutable[] = [];
 
   add(model: string, verdict: PlacementVerdict, challengedAt: number | null, now: number): void {
@@ -45,32 +49,32 @@ class DecisionHistory {
     if (this.#entries.length > MAX_ENTRIES) this.#entries.shift();
   }
 
-  /** The newest first. */
+  /** Newest first. */
   get entries(): readonly LoggedDecision[] {
     return [...this.#entries].sort((a, b) => b.lastAt - a.lastAt);
   }
 }
 
-/** Providers not chosen that each decision records. */
+/** Number of other providers that each decision is recorded for. */
 const MAX_OTHERS = 2;
 
-/** The parts of a session that the log reads. */
+/** The part of a session that the log uses. */
 interface LoggedProvider {
   readonly models: readonly { readonly id: string }[];
-  /** The newest challenge that was answered correctly. */
+  /** Newest correctly answered challenge. */
   readonly evidence: { readonly lastChallenge: { readonly answeredAt: number } | null };
 }
 
-/** Share of a provider in all placements since its connection. */
+/** Share of a provider in all placements since it connected. */
 export interface PlacementShare {
   readonly placements: number;
-  /** 0 to 1; null while nothing was placed. */
+  /** 0 to 1; null if nothing was placed since then. */
   readonly share: number | null;
 }
 
 interface LoggedDecisions {
   readonly history: DecisionHistory;
-  /** Placements of each model before this connection began to offer the model. */
+  /** Placement count of each model when this connection began to offer it. */
   readonly before: Map<string, number>;
   readonly byModel: Map<string, number>;
   readonly beforeAll: number;
@@ -81,17 +85,17 @@ const MAX_MODELS = 10_000;
 export class PlacementLog<S extends LoggedProvider> {
   readonly #logged = new WeakMap<S, LoggedDecisions>();
   readonly #placed = new BoundedMap<string, number>(MAX_MODELS);
-  /** Iterators that visit the members of each pool in turn. */
+  /** Iterators that rotate through the members of each pool. */
   readonly #turns = new WeakMap<ProviderPool<S>, Iterator<PoolMember<S>>>();
   #placedInAll = 0;
 
-  /** Begins to count the models of a connection that are not counted yet. */
+  /** Starts counting placements of the models that the connection newly offers. */
   follow(session: S): void {
     const { before } = this.#decisionsOf(session);
     for (const { id } of session.models) if (!before.has(id)) before.set(id, this.#placed.get(id) ?? 0);
   }
 
-  /** Records a decision about a model's providers. */
+  /** Records one placement decision. */
   decided(model: string, pool: ProviderPool<S>, request: PlacementRequest, decision: SchedulingDecision<S>, now: number): void {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {
@@ -100,7 +104,7 @@ export class PlacementLog<S extends LoggedProvider> {
       byModel.set(model, (byModel.get(model) ?? 0) + 1);
       this.#countPlaced(model);
     }
-    // A request that selects providers says nothing about the others.
+    // If the client selected providers, the decision says nothing about the others.
     if (selectsProviders(request)) return;
     for (let looked = 0; looked < Math.min(MAX_OTHERS, pool.size); looked++) {
       const member = this.#next(pool);
@@ -111,12 +115,12 @@ export class PlacementLog<S extends LoggedProvider> {
     }
   }
 
-  /** The newest first. */
+  /** Newest first. */
   entries(session: S): readonly LoggedDecision[] {
     return this.#logged.get(session)?.history.entries ?? [];
   }
 
-  /** `model` null: of all models. */
+  /** Share of a provider in the placements of a model; `model` null: of all models. */
   share(session: S, model: string | null): PlacementShare {
     const logged = this.#logged.get(session);
     if (logged === undefined) return { placements: 0, share: null };
@@ -147,7 +151,7 @@ export class PlacementLog<S extends LoggedProvider> {
     this.#placedInAll++;
   }
 
-  /** The next member in turn. Members may change between two turns. */
+  /** Next member in rotation. The pool may have changed since the last call. */
   #next(pool: ProviderPool<S>): PoolMember<S> | null {
     const known = this.#turns.get(pool)?.next();
     if (known !== undefined && known.done !== true) return known.value;

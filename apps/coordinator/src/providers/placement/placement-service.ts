@@ -1,4 +1,4 @@
-/** `PlacementService`: chooses a provider for each request and reserves a slot. */
+/** `PlacementService` chooses a provider for each request and reserves a slot there. */
 import type { ImageOffer, ProviderId } from '@inference/protocol';
 import {
   type Choice,
@@ -39,15 +39,15 @@ export type PlacementChoice =
       readonly kind: 'placed';
       readonly estimate: LatencyEstimate;
       readonly why: Choice<unknown>['why'];
-      /** Reserves a slot. Call in the same turn, or not at all. */
+      /** Reserves the slot. Must be called in the same turn of the event loop, or not at all. */
       readonly takeSlot: () => ProviderSlot;
     }
-  /** Some providers could take the request, but not now. */
+  /** Suitable providers exist, but all of them are busy. */
   | { readonly kind: 'busy' }
-  /** Waiting would not help. */
+  /** No suitable provider exists, and waiting would not change that. */
   | { readonly kind: 'none'; readonly reason: NoPlacementReason };
 
-/** A provider that claims a serial number; `hardware` trust proves the claim. */
+/** A provider that claims a serial number. Only `hardware` trust proves the claim. */
 export type SerialClaimant = Pick<ProviderFacts, 'providerId' | 'trustLevel'>;
 
 export class PlacementService {
@@ -55,7 +55,7 @@ export class PlacementService {
   readonly #scheduler: Scheduler<OnlineSession>;
   readonly #log = new PlacementLog<OnlineSession>();
   readonly #local = new WeakMap<OnlineSession, LocalProvider>();
-  /** For providers, owners and operators. */
+  /** Reports for owners and operators. */
   readonly reports: ProviderReports;
 
   constructor(options: PlacementServiceOptions) {
@@ -71,25 +71,25 @@ export class PlacementService {
     this.reports = new ProviderReports({ log: this.#log, connected, measurements, now });
   }
 
-  /** Chooses among the providers of a model. `prefixes`: prefixes of the prompt, the shortest first. */
+  /** Chooses one of the model's providers. `prefixes`: prompt prefixes, shortest first. */
   choose(model: string, request: SchedulingRequest, prefixes: readonly PromptPrefix[] = []): PlacementChoice {
     const prefixCandidates = prefixes.length === 0 ? [] : this.#options.measurements.prefixCandidates(prefixes);
     const demand: SchedulingRequest = prefixCandidates.length === 0 ? request : { ...request, prefixCandidates };
     const { decision, pool, now } = this.#scheduler.choose(model, demand);
-    // A search for an idle provider places nothing.
+    // Not logged for a search for an idle provider, which may place nothing.
     if (pool !== null && request.idleOnly !== true) this.#log.decided(model, pool, demand, decision, now);
     if (decision.kind !== 'placed') return decision;
     const [{ member, estimate, why }] = decision.ordered;
     return { kind: 'placed', estimate, why, takeSlot: () => this.#takeSlot(member.subject, model) };
   }
 
-  /** Why each provider of a model may not get such a request now. */
+  /** For each provider of a model that may not serve such a request now, the reason. */
   ineligibleReasons(model: string, constraints: PlacementConstraints): ReadonlyMap<ProviderId, IneligibleReason> {
     const { index, now } = this.#options;
     return ineligibleReasons(index.pool(model)?.members() ?? [], constraints, now());
   }
 
-  /** Connected providers whose attestation names a serial number. */
+  /** Connected providers whose attestation contains the serial number. */
   claimants(serialNumber: string): SerialClaimant[] {
     const { connected } = this.#options;
     return [...connected.withSerial(serialNumber)].map((session) => {
@@ -98,44 +98,46 @@ export class PlacementService {
     });
   }
 
-  /** Connected providers of a model with earnings for this account. */
+  /** Connected providers of a model that are linked to this account. */
   *providersOfOwner(model: string, accountId: string): Iterable<ProviderId> {
     for (const { subject, facts } of this.#options.index.pool(model)?.members() ?? []) {
       if (subject.ownerAccountId === accountId) yield facts.providerId;
     }
   }
 
-  /** Providers of a model whose image offer does not fit. */
+  /** Providers of a model whose image offer does not satisfy `fits`. */
   *unfitForImages(model: string, fits: (offer: ImageOffer | undefined) => boolean): Iterable<ProviderId> {
     for (const { subject, facts } of this.#options.index.pool(model)?.members() ?? []) {
       if (!fits(imageOfferOf(subject, model))) yield facts.providerId;
     }
   }
 
-  /** The connection of a provider with this session; null: the session has ended. */
+  /** A provider's connection, if it still has this session; otherwise null. */
   connection(providerId: ProviderId, sessionId: string): ProviderConnection | null {
     const session = this.#options.connected.get(providerId);
     return session?.sessionId === sessionId ? this.#localProvider(session) : null;
   }
 
-  /** Closes the session of a provider that has since connected to another coordinator, if the session is open here. */
+  /** Closes the session of a provider that has since connected to another coordinator. No effect if it has no session here. */
   replacedElsewhere(providerId: ProviderId): void {
     this.#options.connected.get(providerId)?.reject('replaced', 'the same enclave key has connected to another coordinator');
   }
 
-  /** Calls back with the prefixes of each answered prompt, which the provider's cache now has. Returns a cancel function. */
+  /**
+   * Calls the listener with the prompt prefixes of each answer, which the provider has now cached. Returns a function that unsubscribes.
+   */
   onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
     return this.#options.measurements.onPrefixesCached(listener);
   }
 
-  /** Highest plausible decode rate of a provider with a model, in tokens per second; null: any. */
+  /** Maximum plausible decode rate of a provider with a model, in tokens per second; null: unlimited. */
   maxPlausibleRate(providerId: ProviderId, model: string): number | null {
     const session = this.#options.connected.get(providerId);
     const limit = session === null ? Number.POSITIVE_INFINITY : this.#options.measurements.maxPlausibleRate(session, model);
     return Number.isFinite(limit) ? limit : null;
   }
 
-  /** Updates the session's entry in the model index after a change of its models, load, slots, trust or reputation. */
+  /** Updates the session in the model index, after its models, load, slots, trust or reputation changed. */
   updateIndex(session: OnlineSession): void {
     const { index, connected, now } = this.#options;
     if (!connected.isCurrent(session)) return;
@@ -143,7 +145,7 @@ export class PlacementService {
     index.update(session, connected.facts(session, at), at);
   }
 
-  /** Begins to count placements for the models that the session offers. */
+  /** Starts counting placements of the models that the session offers. */
   follow(session: OnlineSession): void {
     this.#log.follow(session);
   }

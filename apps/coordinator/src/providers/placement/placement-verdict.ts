@@ -1,4 +1,4 @@
-/** Explains a placement decision to one provider: a code from a closed list, and a duration. */
+/** Explains a placement decision from the view of one provider, as a code and a duration. Part of `PlacementLog`. */
 import {
   type Choice,
   costModelOf,
@@ -15,22 +15,27 @@ import {
   type UnavailableReason,
 } from '@inference/scheduler';
 
-/** Why a provider was chosen. `named`: the client named this provider. */
+/** Why a provider was chosen. `named`: the client named it. */
 type ChosenReason = Exclude<Choice<unknown>['why'], 'alternate'> | 'named';
-/** Why an eligible provider was not chosen. */
+/**
+ * Why an eligible provider was not chosen: it is slower, or as fast as the best (`near_tie`), or another was preferred (`…_other`).
+ *
+ * A provider is preferred to measure its unknown speed (`measuring`), after a long idle time (`overdue`), because it caches the prompt's
+ * prefix (`warm`), or to test it on probation (`probing`).
+ */
 export type NotChosenReason = 'slower' | 'near_tie' | 'measuring_other' | 'overdue_other' | 'warm_other' | 'probing_other';
 export type NotEligibleReason = Exclude<IneligibleReason, UnavailableReason | 'other_serial'>;
 
 export type PlacementVerdict =
   | { readonly outcome: 'chosen'; readonly reason: ChosenReason; readonly ms: null }
-  /** `ms`: additional time compared with the best provider, for `slower`; else null. */
+  /** For `slower`, `ms` is the additional time compared with the best provider. */
   | { readonly outcome: 'not_chosen'; readonly reason: NotChosenReason; readonly ms: number | null }
-  /** The provider takes no request at all now. `ms`: remaining pause, for `held_off`; else null. */
+  /** The provider takes no requests now. For `held_off`, `ms` is the rest of its backoff. */
   | { readonly outcome: 'gate'; readonly reason: UnavailableReason; readonly ms: number | null }
   /** The provider may not serve this request. */
   | { readonly outcome: 'not_eligible'; readonly reason: NotEligibleReason; readonly ms: null };
 
-/** Reason for a provider as fast as the best provider, by the reason for the choice of another. */
+/** Reasons for a provider that was as fast as the chosen one, by the reason of that choice. */
 const NOT_CHOSEN_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], NotChosenReason>>> = {
   measuring: 'measuring_other',
   overdue: 'overdue_other',
@@ -38,13 +43,13 @@ const NOT_CHOSEN_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], NotCho
   probing: 'probing_other',
 };
 
-/** The verdict for the first choice of a decision. */
+/** Verdict for the chosen provider. */
 export function chosenVerdict({ why }: Choice<unknown>, request: PlacementRequest): PlacementVerdict & { outcome: 'chosen' } {
   if (namesProvider(request)) return { outcome: 'chosen', reason: 'named', ms: null };
   return { outcome: 'chosen', reason: why === 'alternate' ? 'near_tie' : why, ms: null };
 }
 
-/** The verdict for a provider that was not the first choice; null: the decision did not concern the provider. */
+/** Verdict for a provider that was not chosen. Null: the decision does not concern the provider. */
 export function passedVerdict<S>(
   member: PoolMember<S>,
   request: PlacementRequest,

@@ -1,4 +1,4 @@
-/** Measurements of providers from their verified answers: throughput, answer lengths, and cached prompt prefixes. */
+/** `ProviderMeasurements`: throughput, answer lengths and cached prompt prefixes of providers, from their verified answers. */
 import type { ProviderId } from '@inference/protocol';
 import {
   estimateFromHardware,
@@ -28,7 +28,7 @@ interface ProviderMeasurementsOptions {
   readonly now: () => number;
 }
 
-/** Lifetime of the fastest rates of a model, in milliseconds, and maximum models with them. */
+/** Lifetime of the cached fastest rates of a model, in milliseconds, and maximum number of cached models. */
 const FASTEST_RATES_MS = 10_000;
 const MAX_MODELS = 10_000;
 
@@ -44,7 +44,7 @@ export class ProviderMeasurements {
     this.#answerLengthStats = new AnswerLengthStats(options.now);
   }
 
-  /** Calls back with the prefixes of an answered prompt. Returns the cancellation. */
+  /** Calls the listener with the prompt prefixes of each answer. Returns a function that unsubscribes. */
   onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
     this.#prefixListeners.add(listener);
     return () => this.#prefixListeners.delete(listener);
@@ -63,23 +63,23 @@ export class ProviderMeasurements {
     if (tokenCounts !== null) this.#answerLengthStats.add(providerId, model, tokenCounts);
   }
 
-  /** Whether enough verified answers measured the provider's rates, or its certificate chain verifies. */
+  /** Whether the provider's rates come from enough verified answers, or its certificate chain is valid. */
   isProven(session: OnlineSession, model: string): boolean {
     const member = this.#options.index.pool(model)?.member(session.registration.identity.providerId);
     return member !== undefined && isProven(member);
   }
 
-  /** False for a rate far above the rates of all measured providers of the model, including this provider. */
+  /** False if the rate is far above the rates of all measured providers of the model, including this one. */
   isPlausibleRate(session: OnlineSession, model: string, tokensPerSecond: number): boolean {
     return isPlausibleRate(tokensPerSecond, this.#rateOf(session, model), measuredRates(this.#options.index.pool(model)?.members() ?? []));
   }
 
-  /** Highest plausible rate of the provider, in tokens per second; Infinity: any. References are up to 10 s old. */
+  /** Maximum plausible rate of the provider, in tokens per second; Infinity: unlimited. Compares with rates that are up to 10 s old. */
   maxPlausibleRate(session: OnlineSession, model: string): number {
     return maxPlausibleRate(this.#rateOf(session, model), this.#fastestOf(model));
   }
 
-  /** Throughput estimates that placement uses, for each model of a provider. */
+  /** Throughput estimates of a provider's models, as placement uses them. */
   throughput(session: OnlineSession): readonly { readonly model: string; readonly speed: ThroughputEstimate }[] {
     const { providerId } = session.registration.identity;
     return session.models.flatMap(({ id }) => {
@@ -88,7 +88,7 @@ export class ProviderMeasurements {
     });
   }
 
-  /** Mean answer lengths of a provider by model, beside the medians of the model's providers. */
+  /** Mean answer lengths of a provider by model, with the medians of all providers of the model. */
   answerLengths(session: OnlineSession): readonly { readonly model: string; readonly length: ComparedLength }[] {
     const { providerId } = session.registration.identity;
     return session.models.flatMap(({ id }) => {
@@ -97,7 +97,7 @@ export class ProviderMeasurements {
     });
   }
 
-  /** Providers that probably have a beginning of the prompt in their prefix cache. `prefixes`: the shortest first. */
+  /** Providers that probably have a prefix of the prompt in their cache. `prefixes`: shortest first. */
   prefixCandidates(prefixes: readonly PromptPrefix[]): readonly PrefixCandidate[] {
     const { connected, now } = this.#options;
     return this.#prefixAffinity.candidates(prefixes, now(), (providerId) => connected.jobsOf(providerId));

@@ -1,4 +1,4 @@
-/** `ProviderReports`: placements, shares, throughput and answer lengths of single providers, and demand per model. */
+/** `ProviderReports`: placements, throughput and answer lengths of single providers, and demand per model. For owners and operators. */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -16,7 +16,7 @@ interface ProviderReportsOptions {
   readonly now: () => number;
 }
 
-/** Reports on a disconnected provider are empty. */
+/** Reports on a provider that is not connected are empty. */
 export class ProviderReports {
   readonly #options: ProviderReportsOptions;
   readonly #requests = new RequestCounts();
@@ -25,25 +25,25 @@ export class ProviderReports {
     this.#options = options;
   }
 
-  /** Share of this connection's placements in all placements since its start, optionally for one model. */
+  /** Share of this connection in all placements since it began. `model` null: of all models. */
   share(providerId: ProviderId, model: string | null): PlacementShare {
     const session = this.#options.connected.get(providerId);
     return session === null ? { placements: 0, share: null } : this.#options.log.share(session, model);
   }
 
-  /** The last placement decisions about a provider, the newest first. */
+  /** Recent placement decisions about a provider, newest first. */
   decisions(providerId: ProviderId): readonly LoggedDecision[] {
     const session = this.#options.connected.get(providerId);
     return session === null ? [] : this.#options.log.entries(session);
   }
 
-  /** Throughput estimates that placement uses, by model. */
+  /** Throughput estimates by model, as placement uses them. */
   throughput(providerId: ProviderId): readonly { readonly model: string; readonly speed: ThroughputEstimate }[] {
     const session = this.#options.connected.get(providerId);
     return session === null ? [] : this.#options.measurements.throughput(session);
   }
 
-  /** Mean answer lengths by model, beside the medians of the model's providers. */
+  /** Mean answer lengths by model, with the medians of all providers of the model. */
   answerLengths(providerId: ProviderId): readonly { readonly model: string; readonly length: ComparedLength }[] {
     const session = this.#options.connected.get(providerId);
     return session === null ? [] : this.#options.measurements.answerLengths(session);
@@ -53,20 +53,19 @@ export class ProviderReports {
     this.#requests.add(model, this.#options.now());
   }
 
-  /** Requests for a model in the last five minutes. */
+  /** Number of requests for a model in the last five minutes. */
   recentRequests(model: string): number {
     return this.#requests.recent(model, this.#options.now());
   }
 }
 
-/** Minutes in the sum, including the current minute. */
+/** Length of the window in minutes, including the current one. */
 const WINDOW_MINUTES = 5;
 const MAX_MODELS = 10_000;
 
 class RequestCounts {
   readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MAX_MODELS);
 
-  /** Counts one request for the model. */
   add(model: string, now: number): void {
     const minute = Math.floor(now / MINUTE_MS);
     const minutes = this.#models.get(model) ?? [];
@@ -80,7 +79,7 @@ class RequestCounts {
     this.#models.set(model, minutes);
   }
 
-  /** Requests in the current minute and the minutes before. */
+  /** Number of requests in the window. */
   recent(model: string, now: number): number {
     const first = Math.floor(now / MINUTE_MS) - (WINDOW_MINUTES - 1);
     let count = 0;

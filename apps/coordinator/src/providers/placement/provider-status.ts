@@ -1,14 +1,14 @@
-/** Computes the facts of a provider for placement, and the published status. */
+/** Derives a provider's placement facts and its published status from its session and reputation. */
 import type { TrustLevel } from '@inference/protocol';
 import { isTransient, meetsTrustFloor, type ProviderFacts, type UnavailableReason, unavailableReason } from '@inference/scheduler';
 import { type Reputation, recentFailures, stateAt } from '../reputation/reputation.js';
 import type { OnlineSession } from '../session/provider-session.js';
 
-/** A short pause or a full provider is no status of its own; a provider on probation is `online`. */
+/** Published status. Short-lived states are not included: for example, a provider with full slots or on probation is `online`. */
 export type ProviderStatus = 'online' | Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
 interface StatusRules {
-  /** An operator quarantined the provider. */
+  /** Whether an operator quarantined the provider. */
   readonly isQuarantined: boolean;
   readonly minTrustLevel: TrustLevel;
 }
@@ -45,7 +45,7 @@ export function providerFacts(
   };
 }
 
-/** `online`, or the lasting reason why the provider takes no jobs at `now`. */
+/** `online`, or the lasting reason why the provider gets no jobs. */
 export function statusOf(facts: ProviderFacts, now: number): ProviderStatus {
   const gate = unavailableReason(facts, now);
   if (gate === 'cooling_down') return gate;
@@ -53,7 +53,7 @@ export function statusOf(facts: ProviderFacts, now: number): ProviderStatus {
   return gate as Exclude<ProviderStatus, 'online'>;
 }
 
-/** Whether jobs may come, now or soon. */
+/** Whether the provider takes jobs, now or after a short pause. */
 export function isServing(facts: ProviderFacts, now: number): boolean {
   const gate = unavailableReason(facts, now);
   return gate === null || isTransient(gate);

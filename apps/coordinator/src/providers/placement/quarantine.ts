@@ -1,7 +1,7 @@
-/** `OperatorQuarantine` of a provider: reason and start. No jobs until an operator's release. */
+/** An operator's quarantine of a provider, which gets no jobs until an operator releases it. */
 
 export interface OperatorQuarantine {
-  /** Written by the operator, at most 300 characters; the owner of the machine can read it. */
+  /** Text by the operator, at most 300 characters. The provider's owner can read it. */
   readonly reason: string;
   /** Milliseconds since 1970. */
   readonly since: number;

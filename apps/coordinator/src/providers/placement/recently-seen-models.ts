@@ -1,4 +1,8 @@
-/** `RecentlySeenModels`: catalogue models and models served within a day. Requests without a provider get 503; for unknown models, 404. */
+/**
+ * `RecentlySeenModels` contains models of the catalogue and models served within the last day.
+ *
+ * A request for one of these without a provider gets status 503. Requests for other models get 404.
+ */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { CapacityListener } from './model-directory.js';
 
@@ -12,7 +16,7 @@ interface RecentlySeenModelsOptions {
     onCapacity(listener: CapacityListener): () => void;
   };
   readonly catalogue: { readonly entries: ReadonlyMap<string, unknown> };
-  /** Models of the newest jobs before this process started. */
+  /** Models of recent jobs from before this process started. */
   readonly earlier: Iterable<string>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -20,7 +24,7 @@ interface RecentlySeenModelsOptions {
 
 export class RecentlySeenModels {
   readonly #options: RecentlySeenModelsOptions;
-  /** Time at which each model was last served, the latest last. */
+  /** Time at which each model was last served, most recent last. */
   readonly #servedAt = new BoundedMap<string, number>(MAX_MODELS);
   readonly #stopListening: () => void;
 
@@ -39,7 +43,7 @@ export class RecentlySeenModels {
     return catalogue.entries.has(model) || (servedAt !== undefined && now() - servedAt < RECENTLY_SEEN_MS);
   }
 
-  /** Records that a provider serves the model now, here or at another coordinator. */
+  /** Records that a provider of any coordinator serves the model now. */
   record(model: string): void {
     this.#servedAt.set(model, this.#options.now());
   }

@@ -1,17 +1,21 @@
-/** Mean tokens per answer of each provider and model, to find inflated counts. For operators: outliers are no fault. */
+/**
+ * `AnswerLengthStats`: mean tokens per answer of each provider and model. Shows operators which providers may inflate token counts.
+ *
+ * An outlier is a hint only, and has no effect on reputation.
+ */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 interface AnswerLength {
   readonly answers: number;
-  /** Means; newer answers count for more. */
+  /** Moving averages, in which newer answers have more weight. */
   readonly hiddenTokens: number;
   readonly completionTokens: number;
 }
 
 type LengthOutlier = 'hidden_tokens' | 'completion_tokens';
 
-/** Means of one provider beside the medians of the model's providers. Medians are null below the minimum number of providers. */
+/** Means of one provider, with the medians of the model's providers. Medians are null with too few providers. */
 export interface ComparedLength extends AnswerLength {
   readonly medianHiddenTokens: number | null;
   readonly medianCompletionTokens: number | null;
@@ -24,18 +28,18 @@ interface ModelMedians {
   readonly completion: number | null;
 }
 
-/** Weight of the newest answer, after the first answers. */
+/** Weight of the newest answer. The first answers have more. */
 const NEWEST_WEIGHT = 0.02;
-/** Answers before a provider is compared. */
+/** Number of answers before a provider is compared. */
 export const MIN_ANSWERS = 30;
-/** Providers with enough answers before a median exists. */
+/** Number of compared providers before a median exists. */
 export const MIN_PROVIDERS = 4;
-/** Factor and offset of the outlier bound: factor times the median, plus the offset in tokens. */
+/** An outlier exceeds the median times this factor, plus this number of tokens. */
 const OUTLIER_FACTOR = 4;
 const OUTLIER_TOKENS = 64;
 const MAX_ENTRIES = 100_000;
 const MAX_MEDIANS = 1000;
-/** Lifetime of the cached medians of a model, in milliseconds: a list of all providers asks once per provider. */
+/** Lifetime of a model's cached medians, in milliseconds. Lists of all providers read them once per provider. */
 const MEDIANS_TTL_MS = 5000;
 
 export class AnswerLengthStats {
@@ -47,7 +51,6 @@ export class AnswerLengthStats {
     this.#now = now;
   }
 
-  /** Adds a verified answer. */
   add(providerId: ProviderId, model: string, tokens: Pick<AnswerLength, 'hiddenTokens' | 'completionTokens'>): void {
     const key = keyOf(providerId, model);
     const { answers, hiddenTokens, completionTokens } = this.#lengths.get(key) ?? { answers: 0, hiddenTokens: 0, completionTokens: 0 };
@@ -59,7 +62,7 @@ export class AnswerLengthStats {
     });
   }
 
-  /** Means of a provider for a model beside the medians of all `members`; null before the provider's first answer. */
+  /** Means of a provider for a model, with the medians of `members`. Null before the provider's first answer. */
   compare(providerId: ProviderId, model: string, members: () => Iterable<ProviderId>): ComparedLength | null {
     const own = this.#lengths.get(keyOf(providerId, model));
     if (own === undefined) return null;
@@ -102,7 +105,7 @@ function isBeyond(value: number, norm: number | null): boolean {
   return norm !== null && value > OUTLIER_FACTOR * norm + OUTLIER_TOKENS;
 }
 
-/** The lower of the two middle values: of four providers, two equal providers must not determine the median. */
+/** Lower median. With four providers, two colluding ones then cannot determine it. */
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;

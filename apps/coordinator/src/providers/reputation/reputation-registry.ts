@@ -1,4 +1,8 @@
-/** `ReputationRegistry` gives other layers the reputations of enclave keys. State: `ReputationStore`; rules: `reputation.ts`. */
+/**
+ * `ReputationRegistry`: reputations of enclave keys, for placement, routes and inference. `ReputationStore` holds the state.
+ *
+ * The rules are in `reputation.ts`.
+ */
 import type { ProviderId, RestrictionReason } from '@inference/protocol';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
 import type { RestrictionMessage } from '../session/trust-message.js';
@@ -8,27 +12,27 @@ import { ReputationStore, type ReputationStoreOptions } from './reputation-store
 /** Times in milliseconds. */
 export interface ReputationSummary {
   readonly state: ReputationState;
-  /** Reason of the restriction, and for operators the exact problem; null while the state is `well`. */
+  /** Reason of the restriction, and a more exact code for operators. Null in state `well`. */
   readonly reason: RestrictionReason | null;
   readonly detail: string | null;
-  /** Start of the restriction, and the time after which a single job decides. */
+  /** Start of the restriction, and the time at which probation begins. */
   readonly since: number | null;
   readonly until: number | null;
-  /** Failures that still count. Each failure makes placement prefer other providers. */
+  /** Recent failures, which make placement prefer other providers. */
   readonly recentFailures: number;
 }
 
 export type ReputationEvent =
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Jobs failed. `until`: end of the cooldown, in milliseconds. */
+  /** Too many jobs failed. `until`: end of the cooldown, in milliseconds. */
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
 interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
-  /** Providers that an operator quarantined. Default: none. */
+  /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
-  /** Called for each job that a provider answered, or failed by its fault. */
+  /** Called for each job that a provider answered, or that failed by its fault. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 
@@ -48,57 +52,55 @@ export class ReputationRegistry {
     return { state: stateAt(reputation, now), reason, detail, since, until, recentFailures: recentFailures(reputation, now) };
   }
 
-  /** The operator's quarantine of a provider, or null. */
+  /** The operator's quarantine of a provider; null: none. */
   quarantineOf(providerId: ProviderId): OperatorQuarantine | null {
     return this.#options.quarantineOf?.(providerId) ?? null;
   }
 
-  /** Reputation for placement. */
   get(providerId: ProviderId): Reputation {
     return this.#store.get(providerId);
   }
 
-  /** Keys that are restricted or on probation. */
+  /** Enclave keys that are restricted or on probation. */
   *restricted(): Iterable<[ProviderId, ReputationSummary]> {
     for (const [providerId] of this.#store.restricted()) yield [providerId, this.summaryOf(providerId)];
   }
 
-  /** Whether the key is on probation after a false answer. */
+  /** Whether the key is restricted, or on probation, because an answer did not verify. */
   isDistrusted(providerId: ProviderId): boolean {
     return this.#store.get(providerId).restriction?.reason === 'answers_not_verified';
   }
 
-  /** Message to a provider that is restricted or on probation; null: neither. */
+  /** Message for a provider that is restricted or on probation; otherwise null. */
   restrictionMessage(providerId: ProviderId): RestrictionMessage | null {
     const { state, reason, since, until } = this.summaryOf(providerId);
     return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };
   }
 
-  /** Records a job that failed by the provider's fault. `detail`: the exact problem, a code. */
+  /** Records a job that failed by the provider's fault. `detail`: a more exact code. */
   recordFault(providerId: ProviderId, fault: Fault, detail: string): void {
     this.#options.onOutcome?.(providerId, true);
     this.#report(providerId, this.#store.faulted(providerId, fault, detail));
   }
 
-  /** Records a verified answer of the provider. */
   recordAnswer(providerId: ProviderId): void {
     this.#options.onOutcome?.(providerId, false);
     this.#store.answered(providerId);
   }
 
-  /** Records that another provider sent the first content of the same job sooner. */
+  /** Records that another attempt of the same job was faster. */
   recordSlowAnswer(providerId: ProviderId): void {
     this.#store.late(providerId);
   }
 
-  /** Ends the restriction of a key and clears its reputation. False: the key was not restricted. */
+  /** Ends the restriction and clears the reputation. False: the key was not restricted. */
   reinstate(providerId: ProviderId): boolean {
     if (!this.#store.clear(providerId)) return false;
     this.#options.onEvent({ type: 'reinstated', providerId });
     return true;
   }
 
-  /** Stores a reputation that another coordinator wrote. */
+  /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, reputation: Reputation): void {
     this.#store.adopt(providerId, reputation);
   }

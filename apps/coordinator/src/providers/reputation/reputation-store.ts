@@ -1,4 +1,6 @@
-/** `ReputationStore`: reputations of enclave keys in memory, bounded, optionally persistent. A reconnect clears nothing. */
+/**
+ * `ReputationStore` holds reputations by enclave key, so that a reconnect clears nothing. Bounded, in memory, and optionally persistent.
+ */
 import type { ProviderId } from '@inference/protocol';
 import {
   afterAnswer,
@@ -17,17 +19,17 @@ import {
 export interface ReputationStoreOptions {
   readonly now: () => number;
   readonly random: () => number;
-  /** The placement facts of the provider may have changed. */
+  /** Called when the provider's placement facts may have changed. */
   readonly onChange: (providerId: ProviderId) => void;
   readonly max?: number;
   readonly persistence?: ReputationPersistence;
 }
 
-/** Persists reputations across restarts. */
+/** Storage that keeps reputations over restarts. */
 export interface ReputationPersistence {
-  /** Stored reputations, the oldest first. */
+  /** Stored reputations, oldest first. */
   readonly known: Iterable<readonly [ProviderId, Reputation]>;
-  /** Stores a changed reputation; null: nothing counts any more. Returns at once. */
+  /** Stores a changed reputation; null deletes it. Returns immediately. */
   put(providerId: ProviderId, reputation: Reputation | null): void;
 }
 
@@ -37,7 +39,7 @@ interface Entry {
 }
 
 const MAX_ENTRIES = 50_000;
-/** Longest wait of a timer, in milliseconds. */
+/** Maximum delay of a Node.js timer, in milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class ReputationStore {
@@ -57,14 +59,14 @@ export class ReputationStore {
     return this.#entries.get(providerId)?.reputation ?? CLEAN_REPUTATION;
   }
 
-  /** Keys that are restricted or on probation now. */
+  /** Enclave keys that are restricted or on probation. */
   *restricted(): Iterable<[ProviderId, Restriction]> {
     for (const [providerId, { reputation }] of this.#entries) {
       if (reputation.restriction !== null) yield [providerId, reputation.restriction];
     }
   }
 
-  /** Records a failed job caused by the provider. Returns the resulting restriction, or null. */
+  /** Records a job that failed by the provider's fault. Returns the new restriction, or null. */
   faulted(providerId: ProviderId, fault: Fault, detail: string): Restriction | null {
     const before = this.get(providerId);
     const after = afterFault(before, fault, detail, this.#options.now(), this.#options.random());
@@ -80,17 +82,17 @@ export class ReputationStore {
     this.#put(providerId, afterSlowAnswer(this.get(providerId), this.#options.now()));
   }
 
-  /** Clears the reputation. False: the key was not restricted. */
+  /** Clears a reputation. False: the key was not restricted. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
     this.#drop(providerId);
-    // Written explicitly, so other coordinators read the clearing too.
+    // Stored explicitly, so that other coordinators clear the reputation too.
     this.#options.persistence?.put(providerId, { ...CLEAN_REPUTATION, at: this.#options.now() });
     this.#options.onChange(providerId);
     return true;
   }
 
-  /** Stores a reputation that another coordinator wrote. */
+  /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, stored: Reputation): void {
     this.#store(providerId, clampedToClock(stored, this.#options.now()));
     this.#options.onChange(providerId);
@@ -105,7 +107,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** False: nothing of the reputation counts, and the key has none. */
+  /** False: the reputation has no effect any more, and was deleted. */
   #store(providerId: ProviderId, reputation: Reputation): boolean {
     const now = this.#options.now();
     if (isClean(reputation, now)) {
@@ -113,7 +115,7 @@ export class ReputationStore {
       return false;
     }
     this.#drop(providerId);
-    // The newest entry is last, so the oldest is evicted first.
+    // Reinserted at the end, so that the oldest entry is evicted first.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
     if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#forget(this.#evictionCandidate());
     return true;
@@ -136,7 +138,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** The oldest unrestricted key, else the oldest of all. */
+  /** The oldest key without a restriction, else the oldest key. */
   #evictionCandidate(): ProviderId {
     let oldest: ProviderId | null = null;
     for (const [providerId, { reputation }] of this.#entries) {
@@ -146,7 +148,7 @@ export class ReputationStore {
     return oldest as ProviderId;
   }
 
-  /** Removes a reputation that no longer counts. */
+  /** Deletes a reputation that has no effect any more. */
   #forget(providerId: ProviderId): void {
     this.#drop(providerId);
     this.#options.persistence?.put(providerId, null);

@@ -1,36 +1,37 @@
 /**
- * Reputation of a provider by its recent jobs. Pure: steps return new reputations.
+ * Rules of provider reputation: pure functions that return a new reputation.
  *
- * Failures lead to cooldowns of doubling length; many cooldowns, or an unverified answer, to a quarantine. Afterwards, a probation job
- * decides. All effects expire.
+ * Failures lead to cooldowns of doubling length. Many cooldowns, or an answer that does not verify, lead to a quarantine.
+ *
+ * After each restriction comes a probation: the next job ends the restriction or renews it. All effects expire.
  */
 import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
-/** The fault of a provider in a job. */
+/** Kind of fault by which a provider failed a job. */
 export type Fault = 'failed' | 'timed_out' | 'lost' | 'misbehaved' | 'unverified';
 
 export interface Restriction {
   readonly kind: 'cooldown' | 'quarantine';
   readonly reason: RestrictionReason;
-  /** For the operator: the exact problem, a code. */
+  /** A more exact code, for operators. */
   readonly detail: string;
-  /** Milliseconds. From `until` on, one job at a time decides. */
+  /** Milliseconds. Probation begins at `until`. */
   readonly since: number;
   readonly until: number;
 }
 
 /** Times in milliseconds. */
 export interface Reputation {
-  /** Weight of the failures at the time `at`. */
+  /** Decaying weight of the failures, as of `at`. */
   readonly weight: number;
-  /** Consecutive jobs in which a second provider was faster, at the time `at`. */
+  /** Consecutive jobs in which another attempt was faster, as of `at`. */
   readonly late: number;
   readonly at: number;
   readonly restriction: Restriction | null;
-  /** Number of earlier cooldowns and quarantines, less the forgiven. Each doubles the next duration. */
+  /** Number of past cooldowns and quarantines, less forgiven ones. Each doubles the duration of the next. */
   readonly cooldowns: number;
   readonly quarantines: number;
-  /** Time of the last increment. */
+  /** Time from which forgiveness counts: the end of the newest cooldown or quarantine. */
   readonly cooldownsAt: number;
   readonly quarantinesAt: number;
 }
@@ -50,23 +51,23 @@ export const CLEAN_REPUTATION: Reputation = {
 
 /** Half-life of a failure's weight, in milliseconds. */
 export const HALF_LIFE_MS = 2 * 60_000;
-/** Factor by which each verified answer lowers the weight. */
+/** Factor by which each verified answer reduces the weight. */
 const ANSWER_DECAY = 0.45;
-/** Weight that starts a cooldown: three failures within a minute. */
+/** Weight at which a cooldown starts: three failures within a minute. */
 const COOLDOWN_WEIGHT = 2.5;
-/** Consecutive slow answers that count as one failure. */
+/** Number of consecutive slow answers that weigh as much as one failure. */
 const MAX_SLOW_ANSWERS = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
 const MAX_COOLDOWN_MS = 10 * 60_000;
-/** Consecutive cooldowns that lead to a quarantine. */
+/** Number of consecutive cooldowns that lead to a quarantine. */
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
 export const MAX_QUARANTINE_MS = 24 * 3_600_000;
-/** Maximum count, so that all quarantines are forgiven within 20 days. Seven already lead to the maximum duration. */
+/** Maximum count, so that all quarantines are forgiven within 20 days. Seven already give the maximum duration. */
 const MAX_QUARANTINES = 20;
-/** Maximum time without a deciding job, for example because the provider never returned. The restriction then expires. */
+/** Maximum probation, for providers that get no job or never return. The restriction then expires. */
 export const MAX_PROBATION_MS = 30 * 24 * 3_600_000;
-/** Time without a cooldown or quarantine after which one is forgiven, in milliseconds. */
+/** Time after which one past cooldown or quarantine is forgiven, in milliseconds. */
 export const COOLDOWN_FORGIVENESS_MS = 15 * 60_000;
 export const QUARANTINE_FORGIVENESS_MS = 24 * 3_600_000;
 
@@ -84,17 +85,17 @@ export function stateAt({ restriction }: Reputation, now: number): ReputationSta
   return restriction.kind === 'cooldown' ? 'cooling_down' : 'quarantined';
 }
 
-/** Failures that still count at `now`, rounded: the input of the placement penalty. */
+/** Rounded weight of recent failures. Placement adds a penalty for each. */
 export function recentFailures(reputation: Reputation, now: number): number {
   const { weight, late } = decayWeights(reputation, now);
   return Math.round(weight) + (late >= MAX_SLOW_ANSWERS ? 1 : 0);
 }
 
-/** A job failed by the provider's fault. `random` in [0, 1). */
+/** Reputation after a job that failed by the provider's fault. `random` in [0, 1). */
 export function afterFault(before: Reputation, fault: Fault, detail: string, now: number, random: number): Reputation {
   const state = stateAt(before, now);
   if (fault === 'unverified') return state === 'quarantined' ? before : quarantined(before, REASONS[fault], detail, now, random);
-  // Such a job began before the restriction, or ran because no other provider was free.
+  // The job began before the restriction, or no other provider was free.
   if (state === 'cooling_down' || state === 'quarantined') return before;
   const { weight, late } = decayWeights(before, now);
   const heavier = { ...before, weight: weight + (fault === 'misbehaved' ? COOLDOWN_WEIGHT : 1), late, at: now };
@@ -107,17 +108,17 @@ export function afterFault(before: Reputation, fault: Fault, detail: string, now
   return { ...heavier, restriction, cooldowns: cooldowns + 1, cooldownsAt: until };
 }
 
-/** Reputation after a verified answer, which ends a cooldown, and a quarantine whose time is over. */
+/** Reputation after a verified answer, which ends a cooldown or a probation. During a quarantine it changes nothing. */
 export function afterAnswer(before: Reputation, now: number): Reputation {
   const { weight } = decayWeights(before, now);
   const state = stateAt(before, now);
   if (state === 'quarantined') return before;
-  // One verified answer ends the probation and leaves little room for the next failures.
+  // A single verified answer ends the restriction. The remaining weight leaves little room for further failures.
   if (state !== 'well') return { ...before, restriction: null, weight: ANSWER_DECAY, late: 0, at: now };
   return { ...before, weight: weight * ANSWER_DECAY, late: 0, at: now };
 }
 
-/** Another attempt at the same job had its first content sooner. */
+/** Reputation after another attempt of the same job was faster. */
 export function afterSlowAnswer(before: Reputation, now: number): Reputation {
   const { weight, late } = decayWeights(before, now);
   return { ...before, weight, late: late + 1, at: now };
@@ -130,7 +131,7 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
   return { ...before, restriction, quarantines: Math.min(quarantines + 1, MAX_QUARANTINES), quarantinesAt: until };
 }
 
-/** Adapts a reputation written by another process to this clock: no future times, and no overlong restriction. */
+/** Limits the times of a stored reputation to this clock, because another process wrote them. */
 export function clampedToClock(stored: Reputation, now: number): Reputation {
   const restriction = stored.restriction;
   const latest = now + addJitter(MAX_QUARANTINE_MS, 1);
@@ -144,7 +145,7 @@ export function clampedToClock(stored: Reputation, now: number): Reputation {
   };
 }
 
-/** Whether nothing of the reputation counts any more. */
+/** Whether the reputation has no effect any more. */
 export function isClean(reputation: Reputation, now: number): boolean {
   const { restriction, cooldowns, cooldownsAt, quarantines, quarantinesAt } = reputation;
   const { weight, late } = decayWeights(reputation, now);
@@ -155,7 +156,7 @@ export function isClean(reputation: Reputation, now: number): boolean {
   );
 }
 
-/** Time of the next change of state or penalty without any event, in milliseconds; null: none. */
+/** Next time at which state or penalty changes without an event, in milliseconds; null: none. */
 export function nextChangeAt(reputation: Reputation, now: number): number | null {
   const { restriction } = reputation;
   if (restriction !== null && now < restriction.until) return restriction.until;
@@ -167,7 +168,7 @@ export function nextChangeAt(reputation: Reputation, now: number): number | null
   return isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
 }
 
-/** End of the probation after a restriction, if no job decides before. */
+/** End of the probation after a restriction, if no job decides earlier. */
 function expiryOf({ until }: Restriction): number {
   return until + MAX_PROBATION_MS;
 }
@@ -181,7 +182,7 @@ function countAfterForgiveness(count: number, since: number, everyMs: number, no
   return Math.max(0, count - Math.floor(Math.max(0, now - since) / everyMs));
 }
 
-/** Varies a duration by a quarter, so providers that failed together do not return together. */
+/** Varies a duration by a quarter, so that providers that failed together do not return together. */
 function addJitter(ms: number, random: number): number {
   return Math.round(ms * (0.75 + random / 2));
 }

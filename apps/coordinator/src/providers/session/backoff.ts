@@ -1,7 +1,7 @@
 /**
- * `Backoff`: pause of a provider that reported full slots. Part of `ProviderSession`.
+ * `Backoff`: pause in placement after a provider reported full slots. Part of `ProviderSession`.
  *
- * Further reports double the pause; a verified answer ends the pause.
+ * Consecutive reports double the pause. A verified answer ends it.
  */
 interface BackoffOptions {
   readonly firstMs: number;
@@ -22,17 +22,17 @@ export class Backoff {
     this.#onElapsed = onElapsed;
   }
 
-  /** End of the current or last pause, in milliseconds; 0 before the first pause and after a reset. */
+  /** End of the current or last pause, in milliseconds; 0 before the first one and after a reset. */
   get until(): number {
     return this.#until;
   }
 
-  /** Pauses since the last verified answer. */
+  /** Number of pauses since the last verified answer. */
   get count(): number {
     return this.#count;
   }
 
-  /** Starts a pause. Reports during a pause concern earlier jobs, and change nothing. */
+  /** Starts a pause. No effect during a pause, because the report then concerns a job sent earlier. */
   start(): void {
     if (this.#now() < this.#until) return;
     const { firstMs, maxMs } = this.#rules;
@@ -43,7 +43,7 @@ export class Backoff {
     this.#timer = setTimeout(this.#onElapsed, ms + 1);
   }
 
-  /** Ends the pause after a verified answer. True: a pause was under way. */
+  /** Ends the pause after a verified answer. Returns whether a pause was in progress. */
   reset(): boolean {
     const wasPaused = this.#now() < this.#until;
     this.#count = 0;
@@ -52,7 +52,6 @@ export class Backoff {
     return wasPaused;
   }
 
-  /** Cancels the callback at the end of the pause. */
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

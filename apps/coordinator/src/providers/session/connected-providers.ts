@@ -1,4 +1,4 @@
-/** `ConnectedProviders`: the registered sessions, one per enclave key, and the placement facts of each. */
+/** `ConnectedProviders`: the registered sessions, one per enclave key, with their placement facts. */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { type ProviderFacts, type ProviderJobs, unavailableReason } from '@inference/scheduler';
 import { isServing, type ProviderStatus, providerFacts, statusOf } from '../placement/provider-status.js';
@@ -31,12 +31,12 @@ export class ConnectedProviders {
     return this.#sessions.values();
   }
 
-  /** Sessions whose attestation names the serial number. */
+  /** Sessions whose attestation contains the serial number. */
   withSerial(serialNumber: string): Iterable<OnlineSession> {
     return this.#serials.get(serialNumber) ?? [];
   }
 
-  /** Adds a session. Returns the replaced session of the same key, if any. */
+  /** Adds a session. Returns the session of the same key that it replaces, or null. */
   add(session: OnlineSession): OnlineSession | null {
     const { providerId } = session.registration.identity;
     const older = this.get(providerId);
@@ -47,13 +47,13 @@ export class ConnectedProviders {
     return older;
   }
 
-  /** Removes a session. A newer session of the same key stays. */
+  /** Removes a session. Has no effect on a newer session of the same key. */
   remove(session: OnlineSession): void {
     this.#removeSerial(session);
     if (this.isCurrent(session)) this.#sessions.delete(session.registration.identity.providerId);
   }
 
-  /** Whether the session is registered and not replaced by a newer session of the same key. */
+  /** Whether the session is registered and not replaced by a newer one of the same key. */
   isCurrent(session: OnlineSession): boolean {
     return this.#sessions.get(session.registration.identity.providerId) === session;
   }
@@ -66,7 +66,7 @@ export class ConnectedProviders {
     return providerFacts(session, reputations.get(providerId), rules, now);
   }
 
-  /** Whether jobs may come, now or soon. */
+  /** Whether the provider takes jobs, now or after a short pause. */
   isServing(session: OnlineSession): boolean {
     return isServing(this.facts(session), this.#options.now());
   }
@@ -86,7 +86,7 @@ export class ConnectedProviders {
     });
   }
 
-  /** Number of jobs sent to a provider on its connection; null: not connected. */
+  /** Placements and slots of a provider's connection; null: not connected. */
   jobsOf(providerId: ProviderId): ProviderJobs | null {
     const session = this.get(providerId);
     if (session === null) return null;

@@ -1,4 +1,4 @@
-/** `EnrolmentRequests` answers a provider's requests for a device-management enrolment, one at a time per session. */
+/** `EnrolmentRequests` handles a provider's requests to enrol in device management, one at a time per session. */
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
 import type { Identity } from './registration/admission.js';
 
@@ -6,13 +6,12 @@ type EnrolmentAnswer =
   | { readonly kind: 'offered'; readonly url: string; readonly expiresAt: number }
   | { readonly kind: 'refused'; readonly reason: EnrolmentRefusal };
 
-/** Answers for an identity that its session has verified. May reject; the provider is then asked to try later. */
+/** Answers a request for a verified identity. If the promise rejects, the provider is asked to try later. */
 export type EnrolmentService = (identity: Identity) => Promise<EnrolmentAnswer>;
 
-/** Minimum interval between two requests of one session, in milliseconds: each request inserts and voids database rows. */
+/** Minimum interval between requests of a session, in milliseconds. Each request inserts and voids database rows. */
 const MIN_INTERVAL_MS = 5000;
 
-/** The requests of one session. */
 export class EnrolmentRequests {
   readonly #service: EnrolmentService;
   readonly #now: () => number;
@@ -23,7 +22,7 @@ export class EnrolmentRequests {
     this.#now = now;
   }
 
-  /** The message to send in answer. Never rejects. */
+  /** Returns the message to send as the answer. Never rejects. */
   async answer(identity: Identity): Promise<CoordinatorMessage> {
     if (this.#now() < this.#openAgainAt) return refusal('try_later');
     this.#openAgainAt = Number.POSITIVE_INFINITY;

@@ -1,18 +1,23 @@
-/** `GracefulShutdown` asks idle providers to reconnect elsewhere, except spares for running jobs; busy providers follow. */
+/**
+ * `GracefulShutdown` moves providers to other coordinators before this one stops.
+ *
+ * Idle providers are asked to reconnect at once, except those that running jobs may need for a retry. Busy ones follow when they become
+ * idle.
+ */
 
 import { type DrainDemand, type PoolMember, providersToRetain } from '@inference/scheduler';
 import type { ProviderSession } from './provider-session.js';
 
 interface ShutdownDependencies {
-  /** Every open connection, registered or not. */
+  /** All open connections, registered or not. */
   readonly connected: Iterable<ProviderSession>;
   readonly membersOf: (model: string) => Iterable<PoolMember<ProviderSession>>;
   readonly now: () => number;
 }
 
-/** Delay from a provider's last job to the end of its session, for retries, in milliseconds. */
+/** Delay between a provider's last job and the end of its session, so that a retry may still use the provider. In milliseconds. */
 const CLOSE_IDLE_AFTER_MS = 50;
-/** Interval between checks of the retained providers, in milliseconds: their jobs may have been settled or delivered. */
+/** Interval of checks whether retained providers are still needed, in milliseconds. */
 const RECHECK_MS = 200;
 
 export class GracefulShutdown {
@@ -20,14 +25,14 @@ export class GracefulShutdown {
   readonly #demands: () => Iterable<DrainDemand>;
   #timer: NodeJS.Timeout | null = null;
 
-  /** Begins the shutdown. `demands`: possible further needs of running jobs; called again when a provider becomes idle. */
+  /** Begins the shutdown. `demands` returns the placements that running jobs may still need; called when a provider becomes idle. */
   constructor(demands: () => Iterable<DrainDemand>, deps: ShutdownDependencies) {
     this.#demands = demands;
     this.#deps = deps;
     this.#closeIdle();
   }
 
-  /** A provider changed and may have become idle. */
+  /** Handles a change of a provider, which may have become idle. */
   changed(session: ProviderSession): void {
     if (session.jobs.usedSlots === 0) this.#timer ??= setTimeout(() => this.#closeIdle(), CLOSE_IDLE_AFTER_MS);
   }

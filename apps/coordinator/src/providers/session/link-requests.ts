@@ -1,14 +1,17 @@
-/** `LinkRequests` checks machine tokens from providers, one at a time. Of waiting tokens, only the newest counts. */
+/**
+ * `LinkRequests` checks the machine tokens with which a provider links itself to its owner's account.
+ *
+ * Tokens are checked one at a time. If several wait, only the newest is checked.
+ */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
 
 type LinkAnswer =
   | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }
   | { readonly kind: 'refused'; readonly reason: LinkRefusal };
 
-/** Answers for a provider that its session has verified. May reject; the provider is then asked to try later. */
+/** Checks a token of a verified provider. If the promise rejects, the provider is asked to try later. */
 export type LinkService = (providerId: ProviderId, token: string) => Promise<LinkAnswer>;
 
-/** The link tokens of one session. */
 export class LinkRequests {
   readonly #service: LinkService;
   readonly #send: (message: CoordinatorMessage) => void;
@@ -22,7 +25,7 @@ export class LinkRequests {
     this.#send = send;
   }
 
-  /** The account that the newest accepted token links the provider to; null: none. */
+  /** Account of the newest accepted token; null: none. */
   get ownerAccountId(): string | null {
     return this.#ownerAccountId;
   }
@@ -32,7 +35,7 @@ export class LinkRequests {
     if (!this.#isRunning) void this.#work(providerId);
   }
 
-  /** The owner or an operator ended the link. Pending answers of the service no longer count. */
+  /** Ends the link, by decision of the owner or an operator. The result of a check in progress is ignored. */
   unlink(): void {
     this.#unlinkCount++;
     this.#ownerAccountId = null;

@@ -1,4 +1,4 @@
-/** `LocalProvider` and `LocalSlot`: a provider connected to this process and one of its slots, as the inference layer sees them. */
+/** `LocalProvider` and `LocalSlot` implement the interfaces of `provider-connection.ts` for a provider connected to this process. */
 import type { JobMessage, KeyId, ModelOffer, RequestFrames, TrustLevel } from '@inference/protocol';
 import type { ProviderMeasurements } from '../placement/provider-measurements.js';
 import type { JobFinding, JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../provider-connection.js';
@@ -111,7 +111,7 @@ export class LocalSlot implements ProviderSlot {
   readonly #session: OnlineSession;
   #isUsed = false;
 
-  /** Reserves a slot, in the same turn as the choice of the provider. */
+  /** Reserves a slot. Must be called in the same turn of the event loop as the choice of the provider. */
   constructor(provider: LocalProvider, session: OnlineSession) {
     this.provider = provider;
     this.#session = session;

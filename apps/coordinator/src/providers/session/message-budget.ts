@@ -1,11 +1,13 @@
-/** `MessageBudget` limits the messages of one session that advance no job. `ProviderSession` rejects a provider above the limit. */
+/**
+ * `MessageBudget`: token bucket for the messages of a session that advance no job. `ProviderSession` rejects a provider that exceeds it.
+ */
 import type { ProviderMessage } from '@inference/protocol';
 
-/** Budget of a burst, and budget regained per second, both in message costs. */
+/** Size of the bucket, and refill per second. The unit is the cost of a simple message. */
 const BURST = 4000;
 const PER_SECOND = 200;
 
-/** Cost of messages that advance no job: higher where a signature is verified or the model index changes. */
+/** Costs of messages that advance no job. Higher if a signature is verified or the model index changes. */
 export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   load: 1,
   job_progress: 1,
@@ -29,7 +31,7 @@ export class MessageBudget {
     this.#at = now();
   }
 
-  /** Spends the cost of one message; a plain message costs 1. False: the budget is exceeded. */
+  /** Spends the cost of one message. False: the budget is exceeded. */
   spend(cost: number): boolean {
     const now = this.#now();
     this.#left = Math.min(BURST, this.#left + (Math.max(0, now - this.#at) * PER_SECOND) / 1000);

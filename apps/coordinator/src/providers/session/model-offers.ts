@@ -1,11 +1,11 @@
 /**
- * `SessionOffers`: the model offers of one session, evaluated against the catalogue. Part of `ProviderSession`.
+ * `SessionOffers`: model offers of one session, accepted or rejected by the catalogue. Part of `ProviderSession`.
  *
- * Offers are evaluated on arrival and after changes of the catalogue. Only changed rejections are reported to the provider.
+ * Offers are evaluated on arrival and when the catalogue changes. Changes of the rejected offers are reported to the provider.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
-/** Catalogue entry of one model. */
+/** Terms of the catalogue for one model. */
 interface CatalogueTerms {
   readonly displayName: string;
   readonly quantization: string;
@@ -16,7 +16,7 @@ interface CatalogueTerms {
 
 interface OfferRules {
   readonly catalogue: ReadonlyMap<string, CatalogueTerms>;
-  /** Only models of the catalogue are served. */
+  /** Whether models outside the catalogue are rejected. */
   readonly onlyCatalogued: boolean;
 }
 
@@ -77,14 +77,14 @@ export class SessionOffers {
     this.#evaluated = this.#evaluate(offers);
   }
 
-  /** Evaluates the offers again, after a change of the catalogue. True: the accepted offers changed. */
+  /** Evaluates the offers again, after the catalogue changed. Returns whether the accepted offers changed. */
   reevaluate(): boolean {
     const before = JSON.stringify(this.accepted);
     this.take(this.#offers);
     return JSON.stringify(this.accepted) !== before;
   }
 
-  /** The message with the rejected offers, or null: unchanged since the last message. */
+  /** Message with the rejected offers. Null: unchanged since the last message. */
   refusalMessage(): ModelsRefused | null {
     const text = JSON.stringify(this.refused);
     if (text === this.#reported) return null;

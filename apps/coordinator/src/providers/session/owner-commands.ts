@@ -1,5 +1,5 @@
 /**
- * `OwnerCommands`: remote control of one connected provider. Sends owner commands, and awaits an answer for each.
+ * `OwnerCommands`: remote control of one connected provider. Sends commands of its owner and waits for the answers.
  *
  * Also stores the settings that the machine reports, for the console.
  */
@@ -16,32 +16,32 @@ import {
 
 export type OwnerCommandOutcome =
   | { readonly outcome: 'done'; readonly settings: MachineSettings }
-  /** The machine refused. `other`: for a reason unknown to this version of the coordinator. */
+  /** The machine refused the command. `other`: for a reason that this version does not know. */
   | { readonly outcome: 'refused'; readonly refusal: OwnerCommandRefusal | 'other'; readonly settings: MachineSettings }
-  /** The agent supports no remote control. */
+  /** The agent does not support remote control. */
   | { readonly outcome: 'unsupported' }
-  /** The machine did not present a machine token of this account on connection. */
+  /** The provider has not linked itself to this account on its connection. */
   | { readonly outcome: 'not_linked' }
   | { readonly outcome: 'timeout' }
   | { readonly outcome: 'disconnected' }
-  /** {@link MAX_PENDING} commands await answers already. */
+  /** {@link MAX_PENDING} commands are already pending. */
   | { readonly outcome: 'busy' };
 
-/** A command of the signed-in owner. */
+/** A command from the signed-in owner. */
 export interface OwnerCommandRequest {
   readonly accountId: string;
-  /** UUID chosen by the client. A repetition with the same id is not executed twice while the first is pending. */
+  /** UUID chosen by the client. While a command is pending, a repetition with its id is not executed again. */
   readonly commandId: string;
   readonly action: OwnerAction;
 }
 
-/** Maximum time for a machine's answer, in milliseconds. */
+/** Maximum wait for the machine's answer, in milliseconds. */
 export const OWNER_COMMAND_TIMEOUT_MS = 10_000;
-/** Maximum commands per machine that await an answer. */
+/** Maximum pending commands per machine. */
 const MAX_PENDING = 4;
 
 interface OwnerCommandsOptions {
-  /** Remote control in the machine's registration; absent from old agents. */
+  /** Remote control as registered by the agent; absent from old agents. */
   readonly remoteControl: Register['remote_control'];
   readonly send: (message: OwnerCommand) => void;
   readonly now: () => number;
@@ -55,7 +55,7 @@ interface PendingCommand {
 
 export class OwnerCommands {
   readonly #options: OwnerCommandsOptions;
-  /** Commands that await an answer, by id. */
+  /** Commands without an answer yet, by id. */
   readonly #pending = new Map<string, PendingCommand>();
   #settings: MachineSettings | null = null;
   #isClosed = false;
@@ -68,17 +68,17 @@ export class OwnerCommands {
     return this.#options.remoteControl?.versions.some((version) => REMOTE_CONTROL_VERSIONS.includes(version)) === true;
   }
 
-  /** Whether the owner permits commands, by a setting on the machine. */
+  /** Whether the owner permits remote control, by a setting on the machine. */
   get isAllowed(): boolean {
     return this.#settings?.remote_control ?? this.#options.remoteControl?.allowed ?? false;
   }
 
-  /** Settings that the machine reported last; null: none yet. */
+  /** Newest settings reported by the machine; null: none yet. */
   get settings(): MachineSettings | null {
     return this.#settings;
   }
 
-  /** Sends a command and awaits its answer. A pending command with the same id is not sent again. Never rejects. */
+  /** Sends a command and waits for the answer. A pending command with the same id is not sent again. Never rejects. */
   execute(commandId: string, action: OwnerAction): Promise<OwnerCommandOutcome> {
     const repeated = this.#pending.get(commandId);
     if (repeated !== undefined) return repeated.answer;
@@ -100,12 +100,11 @@ export class OwnerCommands {
     return answer;
   }
 
-  /** Stores settings from a message of the machine. */
   reported(settings: MachineSettings): void {
     this.#settings = settings;
   }
 
-  /** Handles an answer of the machine. False: no command waits for the answer. Late answers also update the settings. */
+  /** Handles an answer of the machine. Late answers still update the settings. False: no such command is pending. */
   answered({ command_id, refusal, settings }: OwnerCommandResult): boolean {
     this.#settings = settings;
     const pending = this.#pending.get(command_id);
@@ -113,7 +112,6 @@ export class OwnerCommands {
     return pending !== undefined;
   }
 
-  /** Ends all pending commands as `disconnected`. */
   close(): void {
     this.#isClosed = true;
     for (const { settle } of [...this.#pending.values()]) settle({ outcome: 'disconnected' });

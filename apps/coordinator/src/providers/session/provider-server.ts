@@ -1,4 +1,4 @@
-/** Accepts WebSockets of providers at `GET /provider/v1/socket`, with memory limits before and after registration. */
+/** Accepts the WebSockets of providers at `GET /provider/v1/socket`. Limits their number and the memory for unread input. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import proxyAddress from '@fastify/proxy-addr';
@@ -11,22 +11,22 @@ import { MAX_MESSAGE_BYTES } from './provider-socket.js';
 
 export const PROVIDER_SOCKET_PATH = '/provider/v1/socket';
 const MAX_CONNECTIONS = 20_000;
-/** Memory for all unregistered connections together: 8192 usual connections, or 64 that send their maximum. */
+/** Memory for all unregistered connections together. Enough for 8192 normal connections, or for 64 that send their maximum. */
 const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
-/** Bytes of a message before registration; above the text-frame cap, so that slightly longer messages get a reason. */
+/** Maximum bytes of a message before registration. Above the message limit, so that a slightly longer message gets an error. */
 const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
-/** All unfinished messages of registered providers: 256 frames of the largest size. Anybody can register a machine. */
+/** Memory for the incomplete messages of all registered providers: 256 frames of maximum size. Anybody can register a provider. */
 const MAX_UNFINISHED_BYTES = 128 * 2 ** 20;
-/** Bytes of an incomplete message that do not count, because most messages arrive in one piece. */
+/** Bytes of an incomplete message that are not counted, because most messages arrive in one piece. */
 const UNCOUNTED_BYTES = 16 * 1024;
 
-/** Whether a request asks for the WebSocket of providers. */
+/** Whether a request is a WebSocket upgrade of a provider. */
 export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage): boolean {
   return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
 }
 
-/** Handles an HTTP server's upgrade requests for the WebSocket path. Returns a function that unsubscribes. */
+/** Handles upgrade requests of an HTTP server. Returns a function that unsubscribes. */
 export function openProviderServer(server: Server, registry: ProviderRegistry, trustedProxies: readonly string[]): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
   const unregistered = new FairBudget({
@@ -56,32 +56,32 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
         socket,
         () => {
           claim.release();
-          socket.off('data', count);
-          webSocket.off('message', took);
-          boundUnfinished(webSocket, socket, (giveUp) => unfinished.open({ holder }, giveUp));
+          socket.off('data', onData);
+          webSocket.off('message', onMessage);
+          boundUnfinished(webSocket, socket, (onEvicted) => unfinished.open({ holder }, onEvicted));
         },
         holder,
       );
       let unread = 0;
-      // Drops further input, because a closing handshake would read and buffer all input.
-      const refuseRest = (message: string): void => {
+      // Stops reading, because the closing handshake would otherwise read and buffer all further input.
+      const rejectFurtherInput = (message: string): void => {
         socket.removeAllListeners('data');
         socket.resume();
         session.reject('too_large', message);
       };
-      const count = (chunk: Buffer): void => {
-        // The chunk that completes the registration is counted afterwards.
+      const onData = (chunk: Buffer): void => {
+        // Also called for the chunk that completes the registration, which is counted elsewhere.
         if (!claim.isOpen) return;
         unread += chunk.length;
-        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) refuseRest('a message before registration is too large');
-        else if (!claim.grow(chunk.length)) refuseRest('too much of what was sent before registration waits to be read');
+        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) rejectFurtherInput('a message before registration is too large');
+        else if (!claim.grow(chunk.length)) rejectFurtherInput('too much of what was sent before registration waits to be read');
       };
-      const took = (): void => {
+      const onMessage = (): void => {
         claim.shrink(unread);
         unread = 0;
       };
-      socket.on('data', count);
-      webSocket.on('message', took);
+      socket.on('data', onData);
+      webSocket.on('message', onMessage);
     });
   };
   server.on('upgrade', upgrade);
@@ -91,12 +91,12 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
   };
 }
 
-/** Terminates a connection when the budget has no room for its incomplete message. `open` begins the claim of one message. */
-function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: () => void) => Claim | null): void {
+/** Terminates a connection if the memory budget has no room for its incomplete message. `open` claims memory for one message. */
+function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (onEvicted: () => void) => Claim | null): void {
   let claim: Claim | null = null;
   let unread = 0;
   let lastChunkBytes = 0;
-  const count = (chunk: Buffer): void => {
+  const onData = (chunk: Buffer): void => {
     lastChunkBytes = chunk.length;
     unread += chunk.length;
     if (unread <= UNCOUNTED_BYTES) return;
@@ -104,37 +104,37 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: ()
     const more = unread - (claim?.bytes ?? 0);
     if (claim === null || (more > 0 && !claim.grow(more))) webSocket.terminate();
   };
-  const took = (data: Buffer): void => {
-    // Only the chunk with the end of this message may remain, so frame headers of fragments never add up.
+  const onMessage = (data: Buffer): void => {
+    // Only the chunk that contains the end of this message may remain. Frame headers of fragments are therefore never added up.
     unread = Math.min(Math.max(0, unread - frameBytes(data.length)), lastChunkBytes);
     release();
   };
   // Control frames may arrive between the fragments of an incomplete message.
-  const tookControl = (data: Buffer): void => {
+  const onControlFrame = (data: Buffer): void => {
     unread = Math.max(0, unread - frameBytes(data.length));
   };
   const release = (): void => {
     claim?.release();
     claim = null;
   };
-  // Registered before the library's own listener, which emits the messages of a chunk while reading the chunk.
-  socket.prependListener('data', count);
-  webSocket.on('message', took);
-  webSocket.on('ping', tookControl);
-  webSocket.on('pong', tookControl);
+  // Runs before the library's listener, which emits the messages of a chunk while it reads the chunk.
+  socket.prependListener('data', onData);
+  webSocket.on('message', onMessage);
+  webSocket.on('ping', onControlFrame);
+  webSocket.on('pong', onControlFrame);
   socket.once('close', () => {
-    socket.off('data', count);
+    socket.off('data', onData);
     release();
   });
 }
 
-/** Bytes of a client's frame on the connection (RFC 6455 section 5.2). */
+/** Size of a client's frame on the wire (RFC 6455 section 5.2). */
 function frameBytes(payloadBytes: number): number {
   return payloadBytes + (payloadBytes < 126 ? 6 : payloadBytes < 65_536 ? 8 : 14);
 }
 
 function refuse(socket: Duplex): void {
   socket.on('error', () => {});
-  // Without an owning HTTP server, a half-open peer would hold the socket forever.
+  // Destroyed explicitly: a socket without an HTTP server would stay half-open until the peer closes it.
   socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy());
 }

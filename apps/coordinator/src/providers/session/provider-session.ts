@@ -1,4 +1,4 @@
-/** `ProviderSession`: one connection of a provider, from the handshake to its close. Listed while registered. */
+/** `ProviderSession`: one connection of a provider from the handshake to the close. `ProviderRegistry` lists it after registration. */
 import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
@@ -33,7 +33,7 @@ import type { Registration, SessionCounters, SessionEnd, SessionOptions } from '
 import { SessionStatistics } from './session-statistics.js';
 
 interface SessionEvents {
-  /** All statements verified. The registry adds the session before the provider gets its confirmation. */
+  /** The provider has registered. Called before the provider receives its confirmation. */
   registered(session: OnlineSession): void;
   /** Models, load, slots or trust changed. */
   changed(session: OnlineSession): void;
@@ -44,7 +44,7 @@ export type OnlineSession = ProviderSession & { readonly registration: Registrat
 
 type Phase = 'handshake' | 'online' | 'closed';
 
-/** Payload of a frame without content: the authentication tag. */
+/** Size of an encrypted frame without content: the authentication tag only. */
 const EMPTY_PAYLOAD_BYTES = 16;
 
 export class ProviderSession {
@@ -64,9 +64,9 @@ export class ProviderSession {
   readonly #budget: MessageBudget;
 
   registration: Registration | null = null;
-  /** Network address of the connection; null: unknown. */
+  /** Network address of the connection, as returned by `networkOf`; null: unknown. */
   network: string | null = null;
-  /** Commands of the owner; null before registration. */
+  /** Commands of the provider's owner; null before registration. */
   ownerCommands: OwnerCommands | null = null;
   readonly #offers: SessionOffers;
   isDraining = false;
@@ -103,7 +103,7 @@ export class ProviderSession {
     });
   }
 
-  /** This session with its registration; null before the provider registered. */
+  /** This session, if the provider has registered; otherwise null. */
   get online(): OnlineSession | null {
     return isRegistered(this) ? this : null;
   }
@@ -122,47 +122,47 @@ export class ProviderSession {
     return (latest ?? this.models[0])?.id ?? null;
   }
 
-  /** Whether the token of this hash was issued for this session. */
+  /** Whether the token with this hash belongs to this session. */
   ownsToken(hash: TokenHash): boolean {
     return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
 
-  /** The provider's last report of whether new jobs are taken. */
+  /** Availability as last reported by the provider. */
   get availability(): ReportedAvailability {
     return this.#availability.reported;
   }
 
-  /** Whether the provider reported to take no new jobs: `leaving` or `away`. */
+  /** Whether the provider takes no new jobs: it reported `leaving` or `away`. */
   get isAway(): boolean {
     return this.#availability.isAway;
   }
 
-  /** Whether a new job could exceed the bound on unsent bytes. */
+  /** Whether a new job could exceed the maximum of unsent bytes. */
   get isBacklogged(): boolean {
     return this.#socket.isBacklogged;
   }
 
-  /** End of the pause after the provider reported full slots. */
+  /** End of the backoff after the provider reported full slots, in milliseconds. */
   get backoffUntil(): number {
     return this.#backoff.until;
   }
 
-  /** Consecutive pauses without a verified answer in between. */
+  /** Number of consecutive backoffs since the last verified answer. */
   get backoffCount(): number {
     return this.#backoff.count;
   }
 
-  /** Accepted model offers. A new list after each change. */
+  /** Accepted model offers. A new array after each change. */
   get models(): readonly ModelOffer[] {
     return this.#offers.accepted;
   }
 
-  /** Rejected model offers, each with a reason. */
+  /** Rejected model offers, with reasons. */
   get refusedModels(): ModelsRefused['models'] {
     return this.#offers.refused;
   }
 
-  /** Evaluates the offers again, after a change of the catalogue. */
+  /** Evaluates the offers again, after the catalogue changed. */
   reevaluateOffers(): void {
     if (this.#phase !== 'online') return;
     const changed = this.#offers.reevaluate();
@@ -170,32 +170,32 @@ export class ProviderSession {
     if (changed) this.#changed();
   }
 
-  /** Sends trust and status to the provider if changed since the last message. True: a message was sent. */
+  /** Sends trust and status to the provider if they changed. Returns whether a message was sent. */
   reportStatus(status: ProviderStatus, restriction: RestrictionMessage | null, quarantine: OperatorQuarantine | null): boolean {
     const message = this.#lastReported.nextMessage(this.evidence.verdict(), status, restriction, quarantine);
     if (message !== null) this.#socket.send(message);
     return message !== null;
   }
 
-  /** Pauses new jobs after a report of being full, unless the provider is away. Consecutive pauses grow. */
+  /** Starts a backoff, because the provider reported full slots. No effect while the provider is away. */
   backOff(): void {
     if (this.isAway) return;
     this.#backoff.start();
-    // The slot became free before the pause began, so placement must be notified.
+    // Placement considers the slot free, so it must learn of the backoff.
     this.#changed();
   }
 
-  /** An answer verified, so the provider is not full. */
+  /** Ends a backoff: a verified answer shows that the provider takes jobs. */
   answerVerified(): void {
     if (this.#backoff.reset()) this.#changed();
   }
 
-  /** Account that the provider earns for, by a token checked on this connection; null: none. */
+  /** Account that receives the provider's earnings, verified by a token on this connection; null: none. */
   get ownerAccountId(): string | null {
     return this.#links?.ownerAccountId ?? null;
   }
 
-  /** The owner removed the provider from the account. */
+  /** Handles that the owner removed the provider from the account. */
   unlinked(): void {
     if (this.#phase === 'online') this.#links?.unlink();
   }
@@ -206,7 +206,7 @@ export class ProviderSession {
     this.#changed();
   }
 
-  /** Pings the peer and ends a silent session; called every `pingMs`. Counts pings, because clocks may be set. */
+  /** Pings the provider, or closes a silent session. Called every `pingMs`. Counts pings instead of time, because clocks may be set. */
   checkLiveness(): void {
     const { pingMs, silenceMs } = this.#rules.timings;
     if (this.#socket.checkProgress() * pingMs > silenceMs) this.reject('too_slow', TOO_SLOW);
@@ -252,7 +252,7 @@ export class ProviderSession {
     }
   }
 
-  /** Registers the provider, if its evidence supports any trust level. */
+  /** Registers the provider if its evidence supports at least trust level `self_signed`. */
   #begin({ admitted, registration, models, availability, firstChallenge }: Registered): void {
     this.#phase = 'online';
     this.evidence.begin(admitted, firstChallenge);
@@ -341,7 +341,7 @@ export class ProviderSession {
       if (this.#phase !== 'online') throw outOfTurn('a binary frame');
       const frame = decodeFrame(bytes);
       if (frame.type !== 'response') throw outOfTurn('a request frame');
-      // Only the end of an answer may be empty: nothing else would ever use up the credit.
+      // Empty frames cost budget, because they use up no credit. Only the last frame of an answer may be empty.
       if (frame.payload.length <= EMPTY_PAYLOAD_BYTES && !frame.final && !this.#charge(1)) return;
       this.#countStray(this.jobs.receiveFrame(frame));
     });
@@ -363,7 +363,7 @@ export class ProviderSession {
     this.#charge(1);
   }
 
-  /** False: the message budget is exceeded, and the session is over. */
+  /** False: the message budget is exceeded, and the session was rejected. */
   #charge(cost: number): boolean {
     if (this.#budget.spend(cost)) return true;
     this.reject('misbehaved', 'too many messages that belong to no job');
@@ -380,7 +380,7 @@ export class ProviderSession {
     this.#backoff.stop();
     this.evidence.stop();
     this.ownerCommands?.close();
-    // The registry removes the session first, so that lost jobs are not placed on the same session again.
+    // The registry removes the session first, so that its lost jobs are not placed on it again.
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();
   }

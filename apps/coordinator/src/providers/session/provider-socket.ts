@@ -1,4 +1,4 @@
-/** `ProviderSocket`: WebSocket of a provider with size limits, back-pressure, a bound for unsent bytes, and liveness. */
+/** `ProviderSocket`: WebSocket of a provider with message size limits, back-pressure, a maximum of unsent bytes, and liveness checks. */
 import {
   type CoordinatorMessage,
   FRAME_HEADER_BYTES,
@@ -14,30 +14,30 @@ import {
 } from '@inference/protocol';
 import type { RawData, WebSocket } from 'ws';
 
-/** The byte stream below a WebSocket: gathers writes and reports back-pressure. */
+/** The byte stream below the WebSocket, for write batching and back-pressure. */
 export interface Transport {
   cork(): void;
   uncork(): void;
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** Maximum message bytes of the WebSocket library. Above this program's limit, so that slightly longer messages get an error message. */
+/** Maximum message size of the WebSocket library. Above this program's limit, so that a slightly longer message gets an error. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
-/** Buffered bytes above which request frames wait for the stream's `drain`. */
+/** Number of buffered bytes above which request frames wait for the stream's `drain` event. */
 const SEND_WINDOW_BYTES = 1024 * 1024;
-/** Requests up to this size overtake larger queued requests, up to twice the window. */
+/** Requests up to this size are sent before larger queued ones, while at most two windows are buffered. */
 const MAX_SMALL_JOB_BYTES = 64 * 1024;
-/** Unsent bytes above which the provider gets no new job: a request without images would exceed `MAX_UNSENT_BYTES`. */
+/** Number of unsent bytes above which the provider gets no new job: a request without images could exceed `MAX_UNSENT_BYTES`. */
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
-/** Unsent bytes above which pings are not answered, because pongs would accumulate for a peer that does not read. */
+/** Number of unsent bytes above which pings get no pong: pongs would accumulate if the peer does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
-/** Time for the rejection message and the closing handshake, in milliseconds. */
+/** Time limit for the rejection message and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;
 
-/** Message for the owner of a provider whose session ends for lack of progress. */
+/** Rejection message for a provider that does not read what it is sent. */
 export const TOO_SLOW = 'the provider does not take what is sent to it';
 
-/** Why the coordinator ended a connection. */
+/** Why the coordinator closed a connection. */
 export interface Rejection {
   readonly code: RejectionCode;
   readonly reason: RejectionReason | null;
@@ -48,19 +48,19 @@ export interface Rejection {
 interface SocketEvents {
   text(text: string): void;
   binary(bytes: Uint8Array): void;
-  /** A ping or a pong arrived. */
+  /** A ping or pong arrived. */
   heard(): void;
-  /** The provider has become unable to take a new job, or able again; see {@link ProviderSocket.isBacklogged}. */
+  /** {@link ProviderSocket.isBacklogged} changed. */
   backlogChanged(): void;
-  /** The stream drained. Called for each job that had unsent frames, including jobs sent completely by this drain. */
+  /** The stream drained. Called for each job that had unsent frames before the drain. */
   sendProgressed(jobId: JobId): void;
-  /** Called once. `rejection`: from {@link ProviderSocket.reject}; null for a remote close, an error or `terminate`. */
+  /** Called once. `rejection` is null if the provider closed the connection, on an error, and after `terminate`. */
   closed(rejection: Rejection | null): void;
 }
 
-/** A job whose request is not sent completely. */
+/** A job whose request is not completely sent. */
 interface UnsentJob {
-  /** Null after sending. */
+  /** First message of the job; null after it was sent. */
   message: JobMessage | null;
   readonly frames: RequestFrames;
 }
@@ -73,12 +73,12 @@ export class ProviderSocket {
   #lastHeardAt: number;
   #unansweredPings = 0;
   #ended = false;
-  /** In sending order. */
+  /** In the order of sending. */
   readonly #unsent = new Map<JobId, UnsentJob>();
   #unsentJobBytes = 0;
   #wasBacklogged = false;
   #isGathering = false;
-  /** Payload bytes handed to the stream, and the highest count of them that the operating system has accepted. */
+  /** Bytes written to the stream, and the highest number of them that the operating system has accepted. */
   #written = 0;
   #sentBytes = 0;
   #sentAtLastCheck = 0;
@@ -93,7 +93,7 @@ export class ProviderSocket {
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('ping', (data) => this.#ping(data));
     socket.on('pong', () => this.#recordActivity());
-    // Each error is followed by 'close', which ends the session.
+    // An 'error' is always followed by 'close', which ends the session.
     socket.on('error', () => {});
     socket.on('close', () => this.#end(null));
     transport.on('drain', () => this.#drained());
@@ -103,7 +103,7 @@ export class ProviderSocket {
     return this.#lastHeardAt;
   }
 
-  /** Pings since the last received data or send progress. */
+  /** Pings since data last arrived or a send made progress. */
   get unansweredPings(): number {
     return this.#unansweredPings;
   }
@@ -116,12 +116,12 @@ export class ProviderSocket {
     this.#sendBounded(JSON.stringify(message));
   }
 
-  /** Whether a request without images would exceed the bound of unsent bytes. A request with images may exceed the bound once. */
+  /** Whether a request without images could exceed the maximum of unsent bytes. A single request with images may exceed the maximum. */
   get isBacklogged(): boolean {
     return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
   }
 
-  /** Sends a job and its request frames: in one call if the window suffices, else frames wait for the drain. */
+  /** Sends a job and its request frames: at once if the window has room, otherwise as the stream drains. */
   sendJob(message: JobMessage, frames: RequestFrames): void {
     const { bytes } = frames;
     const window = bytes <= MAX_SMALL_JOB_BYTES ? 2 * SEND_WINDOW_BYTES : SEND_WINDOW_BYTES;
@@ -137,27 +137,27 @@ export class ProviderSocket {
     this.#sendUnsent();
   }
 
-  /** False while the job's first message waits in the send queue; true for all other jobs. */
+  /** False while the job's first message is in the send queue; true for all other jobs. */
   hasSent(jobId: JobId): boolean {
     return this.#unsent.get(jobId)?.message == null;
   }
 
-  /** Drops the unsent part of a job's request. */
+  /** Removes the unsent part of a job's request. */
   withdrawJob(jobId: JobId): void {
     const job = this.#unsent.get(jobId);
     if (job === undefined) return;
     this.#unsent.delete(jobId);
     this.#unsentJobBytes -= job.frames.bytes;
-    this.#noteBacklog();
+    this.#reportBacklog();
   }
 
-  /** Consecutive calls with unsent bytes and no progress. Counted in calls, because a suspended process sends nothing. */
+  /** Number of consecutive calls without send progress. Counted in calls, because a suspended process sends nothing. */
   checkProgress(): number {
     this.#countSentBytes();
     const hasProgressed = this.#sentBytes > this.#sentAtLastCheck;
     this.#sentAtLastCheck = this.#sentBytes;
     this.#stalledChecks = hasProgressed || this.#socket.bufferedAmount === 0 ? 0 : this.#stalledChecks + 1;
-    // A pong waits behind the bytes that the provider is reading.
+    // The pong cannot arrive before the provider has read the bytes sent ahead of the ping.
     if (hasProgressed && this.#socket.bufferedAmount > 0) this.#unansweredPings = 0;
     return this.#stalledChecks;
   }
@@ -168,7 +168,7 @@ export class ProviderSocket {
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 
-  /** Ends the session, after sending the reason if possible. Later messages are not read. */
+  /** Sends the reason if possible, and ends the session. Later messages are ignored. */
   reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
     if (this.#ended) return;
     const closeCode = code === 'too_large' ? 1009 : code === 'shutting_down' ? 1001 : 1008;
@@ -185,7 +185,7 @@ export class ProviderSocket {
     this.#end({ code, reason, message });
   }
 
-  /** Ends the session without a closing handshake, for a dead peer. */
+  /** Ends the session without a closing handshake, because the peer is dead. */
   terminate(): void {
     this.#writeGathered();
     this.#socket.terminate();
@@ -221,7 +221,7 @@ export class ProviderSocket {
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', TOO_SLOW);
   }
 
-  /** Holds writes until the end of this turn of the event loop: the messages of all jobs are then one system call. */
+  /** Delays writes to the end of this turn of the event loop, so that the messages of all jobs need one system call. */
   #gatherWrites(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;
@@ -246,7 +246,7 @@ export class ProviderSocket {
       if (this.#ended || this.#socket.bufferedAmount >= SEND_WINDOW_BYTES) break;
       this.#sendFramesOf(jobId, job);
     }
-    this.#noteBacklog();
+    this.#reportBacklog();
   }
 
   #sendFramesOf(jobId: JobId, job: UnsentJob): void {
@@ -261,13 +261,13 @@ export class ProviderSocket {
     if (job.frames.count === 0) this.#unsent.delete(jobId);
   }
 
-  #noteBacklog(): void {
+  #reportBacklog(): void {
     if (this.#ended || this.isBacklogged === this.#wasBacklogged) return;
     this.#wasBacklogged = !this.#wasBacklogged;
     this.#events.backlogChanged();
   }
 
-  /** WebSocket headers and pings count only as unsent, never as progress. */
+  /** WebSocket headers and pings are among the unsent bytes, but sending these is no progress. */
   #countSentBytes(): void {
     this.#sentBytes = Math.max(this.#sentBytes, this.#written - this.#socket.bufferedAmount);
   }

@@ -1,11 +1,11 @@
-/** `Refusal`: the error that refuses or ends a session, with the code and the exact reason for the provider. */
+/** `Refusal`: error that rejects or ends a session. Contains the code and the exact reason for the provider. */
 import { type OpenedStatement, type RejectionCode, type RejectionReason, StatementError } from '@inference/protocol';
 
 export class Refusal extends Error {
   constructor(
     readonly code: RejectionCode,
     message: string,
-    /** Set if a signed statement is at fault. */
+    /** Set if a signed statement was invalid. */
     readonly reason: RejectionReason | null = null,
   ) {
     super(message);
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A message that the present phase of the session does not allow. */
+/** Refusal of a message that the current phase of the session does not permit. */
 export function outOfTurn(what: string): Refusal {
   return new Refusal('out_of_turn', `${what} is not expected now`);
 }

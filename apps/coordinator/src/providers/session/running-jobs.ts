@@ -1,27 +1,27 @@
 /**
- * `RunningJobs`: the slots of one session, their jobs, and the messages of those jobs. Created by `ProviderSession`.
+ * `RunningJobs`: the slots of one session, with the jobs in them. Part of `ProviderSession`.
  *
- * A job occupies a slot from `start` until the provider reports an end. After a stop request, the wait for the report is limited.
+ * A job occupies a slot until the provider reports its end. After a stop request, the wait for this report is limited.
  */
 import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage, RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink } from '../provider-connection.js';
 import type { ProviderSocket } from './provider-socket.js';
 
-/** Messages of a provider about one job. */
+/** Messages of a provider about a job. */
 type JobReport = Extract<ProviderMessage, { type: 'job_accepted' | 'job_progress' | 'job_failed' | 'job_completed' }>;
 
 interface RunningJobsOptions {
   readonly socket: Pick<ProviderSocket, 'send' | 'sendJob' | 'hasSent' | 'withdrawJob'>;
-  /** Maximum wait for the end of a stopped job, in milliseconds. The slot is then freed without a report. */
+  /** Maximum wait for the end of a stopped job, in milliseconds. Afterwards the slot is freed without a report. */
   readonly cancelConfirmMs: number;
-  /** Called whenever a slot becomes free, except at the end of the session. */
+  /** Called when a slot becomes free. Not called at the end of the session. */
   readonly onFreed: () => void;
 }
 
 interface OccupiedSlot {
-  /** Receives the events of the job. Null after `cancel`: the caller no longer listens. */
+  /** Receives the events of the job; null after `cancel`. */
   sink: JobSink | null;
-  /** Runs from the stop request for `cancelConfirmMs`. Null: no stop was requested. */
+  /** Runs for `cancelConfirmMs` after the stop request; null: no stop was requested. */
   stopTimer: NodeJS.Timeout | null;
 }
 
@@ -35,30 +35,30 @@ export class RunningJobs {
     this.#options = options;
   }
 
-  /** Occupied and reserved slots. */
+  /** Number of occupied and reserved slots. */
   get usedSlots(): number {
     return this.#occupied.size + this.#reservedSlots;
   }
 
-  /** Jobs neither cancelled nor ended. */
+  /** Number of jobs that were neither cancelled nor ended. */
   get runningCount(): number {
     let count = 0;
     for (const { sink } of this.#occupied.values()) if (sink !== null) count++;
     return count;
   }
 
-  /** Reserves a slot for a later `start`, or `releaseSlot` without a job. */
+  /** Reserves a slot. `start` or `releaseSlot` must follow. */
   reserveSlot(): void {
     this.#reservedSlots++;
   }
 
-  /** Frees a reserved slot that gets no job. */
+  /** Frees a reserved slot without a job. */
   releaseSlot(): void {
     this.#reservedSlots--;
     this.#options.onFreed();
   }
 
-  /** Sends a job on a reserved slot. After the session's end, the job is reported lost in a later turn. */
+  /** Sends a job to a reserved slot. If the session has ended, the job is reported as lost in a later turn of the event loop. */
   start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     const { socket } = this.#options;
@@ -80,7 +80,7 @@ export class RunningJobs {
     };
   }
 
-  /** Passes on progress of the send queue: a part of the job's request, possibly the last, was sent. */
+  /** Reports progress of the send queue to the job, while its request is being sent. */
   sending(jobId: JobId): void {
     this.#sinkOf(jobId)?.sending();
   }
@@ -116,7 +116,7 @@ export class RunningJobs {
     return slot !== undefined;
   }
 
-  /** Ends all jobs as lost, because the connection ended. */
+  /** Reports all jobs as lost, because the connection closed. */
   loseAll(): void {
     this.#isClosed = true;
     const slots = [...this.#occupied.values()];

@@ -1,4 +1,4 @@
-/** `SessionAvailability`: whether a provider takes new jobs, by the provider's last `availability` report. Part of `ProviderSession`. */
+/** `SessionAvailability`: whether a provider takes new jobs, as its newest `availability` message says. Part of `ProviderSession`. */
 import type { ReportedAvailability } from '@inference/protocol';
 
 const SERVING: ReportedAvailability = { state: 'serving' };
@@ -10,12 +10,12 @@ export class SessionAvailability {
     return this.#reported;
   }
 
-  /** Whether the provider takes no new jobs: state `leaving` or `away`. The session stays connected. */
+  /** Whether the provider takes no new jobs (`leaving` or `away`), although it stays connected. */
   get isAway(): boolean {
     return this.#reported.state !== 'serving';
   }
 
-  /** Stores a report: state, and for other states than `serving` the reason and expected end. True: changed. */
+  /** Stores a report. Reason and expected end apply to states other than `serving`. Returns whether anything changed. */
   update({ state, reason, until }: ReportedAvailability): boolean {
     const before = this.#reported;
     if (state === 'serving') this.#reported = SERVING;

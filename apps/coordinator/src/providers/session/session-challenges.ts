@@ -1,4 +1,6 @@
-/** `SessionChallenges` sends challenges on a connection, and stores the newest correct answer and the latest result. */
+/**
+ * `SessionChallenges` sends a challenge to a provider at fixed intervals, and stores the newest correct answer. Part of `SessionEvidence`.
+ */
 
 import { randomBytes } from 'node:crypto';
 import type { Posture, SignedStatement } from '@inference/protocol';
@@ -11,17 +13,17 @@ interface ChallengeEvents {
   send(nonce: string): void;
   passed(posture: Posture, transcript: ChallengeTranscript): void;
   missed(inARow: number): void;
-  /** An answer arrived after its deadline. */
+  /** A correct answer arrived after its timeout. */
   late(): void;
   failed(refusal: Refusal): void;
 }
 
-/** base64 of 32 random bytes. */
+/** Base64 of 32 random bytes. */
 export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Maximum remembered nonces, to distinguish late and repeated answers from unknown answers. */
+/** Maximum stored nonces. Stored nonces distinguish late and repeated answers from answers to unknown challenges. */
 const MAX_NONCES = 32;
 
 class PeriodicChallenge {
@@ -33,14 +35,14 @@ class PeriodicChallenge {
   #timer: NodeJS.Timeout;
   #outstanding: string | null = null;
   #missed = 0;
-  /** Nonces past their deadline. A correct but late provider answers each of them once. */
+  /** Nonces whose timeout has passed. A slow but correct provider answers each of them once. */
   readonly #expired: string[] = [];
   readonly #answered: string[];
 
   constructor(options: {
     identity: Identity;
     sessionId: string;
-    /** The nonce answered during registration. */
+    /** Nonce that was answered during registration. */
     firstNonce: string;
     timings: SessionTimings;
     now: () => number;
@@ -55,7 +57,7 @@ class PeriodicChallenge {
     this.#timer = setTimeout(() => this.#ask(), options.timings.challengeIntervalMs);
   }
 
-  /** Checks an answer. Exactly one of `passed`, `late` and `failed` follows. */
+  /** Checks an answer. Calls exactly one of `passed`, `late` and `failed`. */
   answer(statement: SignedStatement): void {
     try {
       const answer = openAnswer(statement, this.#identity, this.#sessionId);
@@ -127,7 +129,7 @@ interface SessionChallengesOptions {
   readonly identity: Identity;
   readonly timings: SessionTimings;
   readonly now: () => number;
-  /** The challenge answered during registration. */
+  /** The challenge that was answered during registration. */
   readonly firstChallenge: ChallengeTranscript;
   readonly send: (nonce: string) => void;
   readonly passed: (posture: Posture) => void;
@@ -170,12 +172,12 @@ export class SessionChallenges {
     });
   }
 
-  /** The newest challenge that was answered correctly. */
+  /** Newest correctly answered challenge. */
   get transcript(): ChallengeTranscript {
     return this.#transcript;
   }
 
-  /** The newest challenge was answered rightly and in time. */
+  /** Whether the newest challenge was answered correctly and in time. */
   get latestPassed(): boolean {
     return this.#hasPassedLatest;
   }

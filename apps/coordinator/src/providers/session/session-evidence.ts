@@ -1,6 +1,7 @@
 /**
- * `SessionEvidence`: the evidence of one connection (attestation, sealing key, challenges, device findings), and the trust that follows
- * from the evidence.
+ * `SessionEvidence`: attestation, sealing key, challenges and device evidence of one connection, and the trust level that they support.
+ *
+ * Part of `ProviderSession`.
  */
 import type { KeyId, Posture, SignedStatement } from '@inference/protocol';
 import type { DeviceEvidence, DeviceFindings } from '../verification/evidence.js';
@@ -14,7 +15,7 @@ import { maxChallengeAge, type SessionCounters, type SessionOptions } from './se
 
 interface EvidenceEvents {
   sendChallenge(nonce: string): void;
-  /** Evidence or the clock changed the verdict. */
+  /** The trust verdict changed, because of new evidence or with time. */
   changed(): void;
   failed(refusal: Refusal): void;
 }
@@ -26,7 +27,7 @@ export class SessionEvidence {
   readonly #trust: SessionTrust;
   #identity: Identity | null = null;
   #key: SealingKey | null = null;
-  /** Replaced by a newer key, but accepted until its end: clients may have sealed to the key just before. */
+  /** Key before the newest one. Accepted until it expires, because clients may have sealed to it just before the change. */
   #previousKey: SealingKey | null = null;
   #challenges: SessionChallenges | null = null;
 
@@ -43,7 +44,7 @@ export class SessionEvidence {
     });
   }
 
-  /** Starts with the verified statements of the registration, and with its challenge. */
+  /** Starts with the verified statements of the registration and the challenge answered there. */
   begin({ identity, posture, key }: Admitted, firstChallenge: ChallengeTranscript): void {
     this.#identity = identity;
     this.#key = key;
@@ -55,12 +56,12 @@ export class SessionEvidence {
     return this.#trust.verdict();
   }
 
-  /** Current sealing key for jobs; null after the key's expiry until a new key arrives. */
+  /** Current sealing key; null after it has expired, until a new one arrives. */
   get key(): SealingKey | null {
     return this.#key !== null && this.#key.notAfter > this.#rules.now() ? this.#key : null;
   }
 
-  /** Keys for sealed requests that the provider still opens: the newest and the previous key, until they end. */
+  /** Sealing keys that the provider accepts for sealed requests: the newest and the previous one, until they expire. */
   get acceptedKeyIds(): readonly KeyId[] {
     const now = this.#rules.now();
     return [this.#key, this.#previousKey].flatMap((key) => (key !== null && key.notAfter > now ? [key.keyId] : []));
@@ -70,33 +71,33 @@ export class SessionEvidence {
     return this.#trust.posture;
   }
 
-  /** The newest challenge that was answered correctly, for verification by others. */
+  /** Newest correctly answered challenge, for verification by others. */
   get lastChallenge(): ChallengeTranscript | null {
     return this.#challenges?.transcript ?? null;
   }
 
-  /** Evidence of device management for this key. Chains were verified when the evidence was read. */
+  /** Device-management evidence for this key, with the results of chain verification. */
   get device(): DeviceFindings | null {
     return this.#trust.device;
   }
 
-  /** The newest challenge was answered in time. */
+  /** Whether the newest challenge was answered in time. */
   get isAttested(): boolean {
     return this.#challenges?.latestPassed ?? false;
   }
 
-  /** Whether the manufacturer's certificate chain holds for the key now. */
+  /** Whether the device's attestation certificate chain is valid for the key now. */
   get isDeviceChainVerified(): boolean {
     return isPartOk(this.verdict(), 'device_chain');
   }
 
-  /** Verifies the stored evidence of this key; null: none is stored. */
+  /** Verifies the stored device evidence of this key; null: none is stored. */
   setDevice(evidence: DeviceEvidence | null): void {
     this.#trust.deviceChanged(evidence);
     this.#events.changed();
   }
 
-  /** Replaces the sealing key. Throws a {@link Refusal} for an invalid statement. */
+  /** Replaces the sealing key. Throws {@link Refusal} if the statement is invalid. */
   updateKey(statement: SignedStatement): void {
     if (this.#identity === null) return;
     const key = checkKey(statement, this.#identity, this.#rules.now());

@@ -1,4 +1,4 @@
-/** Types of a provider's session: options, time limits, registration, counters and end. */
+/** Types of a provider session: options, timeouts, registration, counters and end. */
 import type { Hardware, ModelOffer, Register, RejectionCode, RejectionReason, TrustLevel } from '@inference/protocol';
 import type { TrustAnchor } from '../verification/chain/trust-anchor.js';
 import type { EnrolmentService } from './enrolment-requests.js';
@@ -9,18 +9,18 @@ import type { Identity } from './registration/admission.js';
 export interface SessionOptions {
   readonly timings: SessionTimings;
   readonly allowSimulatedEnclave: boolean;
-  /** Providers below this level get no jobs. Default: `self_signed`. */
+  /** Providers below this trust level get no jobs. Default: `self_signed`. */
   readonly minTrustLevel?: TrustLevel;
-  /** Where managed-device chains must end. */
+  /** Trust anchor of device certificate chains. */
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Answers requests for device-management enrolments. */
+  /** Handles requests to enrol in device management. */
   readonly enrolments: EnrolmentService;
-  /** Validates link tokens of owners. Default: no links. */
+  /** Verifies machine tokens, which link providers to accounts. Default: linking is disabled. */
   readonly links?: LinkService;
-  /** Interval of the provider's pings while other coordinators can take over. Default: the provider's own interval. */
+  /** Interval at which the provider pings, if other coordinators can take over. Default: chosen by the provider. */
   readonly heartbeatMs?: number;
-  /** Accepts or rejects model offers. Default: all are accepted. */
+  /** Accepts or rejects model offers. Default: accepts all. */
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
 }
 
@@ -28,36 +28,36 @@ export type SessionEnd =
   | { readonly by: 'coordinator'; readonly code: RejectionCode; readonly reason: RejectionReason | null; readonly message: string }
   | { readonly by: 'provider' };
 
-/** Counts of tolerated messages, for operators. */
+/** Counts of unusual messages, for operators. A single one does not end the session. */
 export interface SessionCounters {
   unknownMessages: number;
-  /** Messages and frames for jobs that do not run here; a few are normal after a cancel. */
+  /** Messages and frames for unknown jobs. A few are normal after a cancel. */
   strayMessages: number;
   passedChallenges: number;
   missedChallenges: number;
-  /** Answers after their deadline. */
+  /** Challenge answers after their timeout. */
   lateAnswers: number;
 }
 
-/** Facts of a registered provider, fixed for the connection. */
+/** Facts of a registered provider, constant for the connection. */
 export interface Registration {
   readonly identity: Identity;
-  /** Implausible values are lowered (`registration/plausible-hardware.ts`). */
+  /** Reported hardware, with implausible values lowered (`registration/plausible-hardware.ts`). */
   readonly hardware: Hardware;
   /** Names of reported values that were lowered. */
   readonly adjusted: readonly string[];
-  /** GiB, lowered if implausible; the attestation statement has the reported value. */
+  /** Memory in GiB, lowered if implausible. The attestation contains the reported value. */
   readonly memoryGb: number;
   readonly slots: number;
   /** Version of the receipts that the provider signs. */
   readonly receiptVersion: 1 | 2;
-  /** Supported versions of the end-to-end profile. */
+  /** Supported versions of the end-to-end protocol. */
   readonly e2eVersions: readonly number[];
-  /** The agent serves jobs of a model that the body names as a fallback. */
+  /** Whether the agent accepts jobs for a fallback model, which the body names after the requested one. */
   readonly servesFallbackModels: boolean;
-  /** The agent serves requests for several choices. */
+  /** Whether the agent can generate several choices (`n` above 1). */
   readonly servesChoices: boolean;
-  /** Whether the agent supports owner commands, and the owner permits them. Absent: an older agent. */
+  /** Whether the agent supports and permits owner commands. Absent from old agents. */
   readonly remoteControl?: Register['remote_control'];
   readonly agentName: string;
   readonly agentVersion: string;
@@ -65,17 +65,17 @@ export interface Registration {
 }
 
 export interface SessionTimings {
-  /** From the opened socket to `hello`, and from `welcome` to `register`. */
+  /** Maximum time from the opened socket to `hello`, and from `welcome` to `register`. */
   readonly handshakeMs: number;
   readonly challengeIntervalMs: number;
   readonly challengeAnswerMs: number;
   readonly pingMs: number;
-  /** Silence after which a peer counts as dead, measured by unanswered pings. A dead peer is noticed within 30 s. */
+  /** Silence, measured in unanswered pings, after which a provider is considered dead. Detected within 30 s. */
   readonly silenceMs: number;
-  /** First and longest pause after a provider reported full slots. */
+  /** First and maximum backoff after a provider reported full slots. */
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
-  /** Time after which a cancelled job frees its slot without confirmation. */
+  /** Time after which a cancelled job frees its slot without the provider's confirmation. */
   readonly cancelConfirmMs: number;
 }
 
@@ -90,13 +90,13 @@ export const SESSION_TIMINGS: SessionTimings = {
   cancelConfirmMs: 30_000,
 };
 
-/** Heartbeat of providers in a cluster, in milliseconds: providers leave a silent coordinator within two heartbeats. */
+/** Ping interval of providers in a cluster, in milliseconds. A provider leaves a silent coordinator within two intervals. */
 export const CLUSTER_HEARTBEAT_MS = 2000;
 
-/** Consecutive unanswered challenges that end the session. */
+/** Number of consecutive unanswered challenges that ends the session. */
 export const MAX_MISSED_CHALLENGES = 3;
 
-/** Maximum age of a passed challenge as support of trust: one period plus the tolerated misses. */
+/** Maximum age of the newest passed challenge for trust: one interval plus the tolerated misses. */
 export function maxChallengeAge(timings: SessionTimings): number {
   return timings.challengeIntervalMs + (MAX_MISSED_CHALLENGES + 1) * timings.challengeAnswerMs;
 }

@@ -1,27 +1,27 @@
 /**
  * `SessionStatistics`: figures of one provider connection. Part of `ProviderSession`; read by placement and provider snapshots.
  *
- * Load and host state are the provider's claims; jobs, tokens and weights come from the coordinator's own records.
+ * Load and host state are reported by the provider. Jobs, tokens and weights come from the coordinator's own records.
  */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausible-hardware.js';
 
-/** Maximum models with a stored weights hash: the maximum of one `models` message. */
+/** Maximum models with a stored weights hash. One `models` message contains no more. */
 const MAX_SIGNED_MODELS = 64;
-/** Maximum models with a stored verified answer. */
+/** Maximum models that are remembered as answered. */
 const MAX_ANSWERED_MODELS = 256;
 
 export class SessionStatistics {
-  /** Running jobs, as reported. */
+  /** Running jobs, as reported by the provider. */
   reportedJobs = 0;
-  /** Last reported rates in tokens per second, lowered to the chip's plausible maximum. Null: not reported. */
+  /** Newest reported rates in tokens per second, lowered to the chip's plausible maximum. Null: not reported. */
   decodeTps: number | null = null;
   prefillTps: number | null = null;
-  /** Reported state of the host. Unreported members have default values. */
+  /** Reported state of the host, with defaults for members that were not reported. */
   host: HostState = DEFAULT_HOST_STATE;
-  /** Jobs placed on the provider. */
+  /** Number of jobs placed on the provider. */
   placements = 0;
   /** Model of the newest job. */
   latestModel: string | null = null;
@@ -30,7 +30,7 @@ export class SessionStatistics {
   readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
   #signedWeights: ReadonlyMap<string, string> = new Map();
 
-  /** Billed jobs. */
+  /** Number of billed jobs. */
   get requestsServed(): number {
     return this.#requestsServed;
   }
@@ -45,12 +45,12 @@ export class SessionStatistics {
     return this.#signedWeights;
   }
 
-  /** Whether an answer of the model verified on this connection, among the last 256 models. */
+  /** Whether an answer of the model was verified on this connection, among the last 256 models. */
   hasVerifiedAnswer(model: string): boolean {
     return this.#answeredModels.has(model);
   }
 
-  /** Stores a load message. True: the state of the host changed, so placement must be evaluated again. */
+  /** Stores a load message. True: the state of the host changed, which affects placement. */
   recordLoad(load: ProviderMessage & { type: 'load' }, hardware: Hardware): boolean {
     this.reportedJobs = load.active_jobs;
     if (load.decode_tps !== undefined) this.decodeTps = plausibleDecodeTps(load.decode_tps, hardware);
@@ -68,7 +68,7 @@ export class SessionStatistics {
     this.#answeredModels.set(model, true);
   }
 
-  /** Stores the weights hash of a verified receipt. Undefined: the receipt names none, and the stored hash is removed. */
+  /** Stores the weights hash of a verified receipt. Undefined removes the stored hash, because the receipt has none. */
   recordSignedWeights(model: string, weightsSha256: string | undefined): void {
     if (this.#signedWeights.get(model) === weightsSha256) return;
     const weights = new BoundedMap<string, string>(MAX_SIGNED_MODELS);
@@ -78,7 +78,6 @@ export class SessionStatistics {
     this.#signedWeights = weights;
   }
 
-  /** Counts a billed job with its completion tokens. */
   recordBilledJob(completionTokens: number): void {
     this.#requestsServed++;
     this.#tokensGenerated += completionTokens;

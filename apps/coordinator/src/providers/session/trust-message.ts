@@ -1,4 +1,7 @@
-/** Messages to a provider about its trust level, parts and remedies. `LastReported` sends only changes. */
+/**
+ * Builds the `trust` messages that tell a provider its trust level, the state of each part and the remedies. `LastReported` skips
+ * repetitions.
+ */
 import { actionableParts, type TrustMessage } from '@inference/protocol';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
@@ -19,10 +22,10 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
 
 const MAX_REMEDY_LENGTH = 512;
 
-/** The restriction that the provider is under now. */
+/** The provider's current restriction by its reputation. */
 export type RestrictionMessage = NonNullable<TrustMessage['restraint']>;
 
-/** Stores the last message, so that a provider gets only changes. */
+/** Remembers the last message, so that a provider receives only changes. */
 export class LastReported {
   #verdict: TrustVerdict | null = null;
   #status: ProviderStatus | null = null;
@@ -30,7 +33,7 @@ export class LastReported {
   #quarantineReason: string | null = null;
   #text = '';
 
-  /** The message to send, or null: nothing changed. */
+  /** Returns the message to send; null if nothing changed. */
   nextMessage(
     verdict: TrustVerdict,
     status: ProviderStatus,
@@ -53,7 +56,7 @@ export class LastReported {
   }
 }
 
-/** The message for one verdict and status. `quarantine`: the operator's decision; the reason is quoted to the owner. */
+/** Message for a verdict and status. The owner reads the reason of an operator's quarantine. */
 export function trustMessage(
   verdict: TrustVerdict,
   status: ProviderStatus,
@@ -71,7 +74,7 @@ export function trustMessage(
   };
 }
 
-/** For insufficient trust, with the remedy of the first part to act on. At most 512 characters, as the message allows. */
+/** For insufficient trust, adds the remedy of the first part that the owner can act on. Limited by the message to 512 characters. */
 function statusRemedy({ parts }: TrustVerdict, status: Exclude<ProviderStatus, 'online'>, quarantine: OperatorQuarantine | null): string {
   if (status === 'quarantined' && quarantine !== null) return quarantineRemedy(quarantine);
   const text = STATUS_REMEDIES[status];

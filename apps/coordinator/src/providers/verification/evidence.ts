@@ -1,17 +1,17 @@
-/** Types of evidence, the input of the trust decision. Bound to an enclave key; serial numbers are public. Times in milliseconds. */
+/** Types of the evidence from which a provider's trust level is computed. Evidence is bound to an enclave key. Times in milliseconds. */
 import type { ChainRejection, NoncePreimage, Posture } from '@inference/protocol';
 import type { ChainFacts } from './chain/verify-chain.js';
 
-/** An attestation statement signed by its own key. */
+/** An attestation statement, signed by the key that it contains. */
 export interface AttestationEvidence {
   readonly publicKeySha256: string;
   readonly issuedAt: number;
-  /** Time of receipt on this connection. */
+  /** When this connection received the statement. */
   readonly receivedAt: number;
   readonly serialNumber: string;
   readonly chipName: string;
   readonly posture: Posture;
-  /** The key is in software, or the helper reports no enclave. */
+  /** Whether the key is in software, or the helper reports no Secure Enclave. */
   readonly simulated: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface ChallengeEvidence {
   readonly publicKeySha256: string;
   readonly passedAt: number;
   readonly posture: Posture;
-  /** Challenges missed since. */
+  /** Number of challenges missed since then. */
   readonly missedSince: number;
 }
 
@@ -30,17 +30,17 @@ export interface SealingKeyEvidence {
   readonly notAfter: number;
 }
 
-/** Answer to a device-management `SecurityInfo` command. */
+/** A Mac's answer to the `SecurityInfo` command of device management. */
 export interface SecurityInfoEvidence {
   readonly receivedAt: number;
   readonly sipEnabled: boolean;
   readonly secureBootLevel: 'off' | 'medium' | 'full' | 'not supported';
   readonly diskEncryptionEnabled: boolean;
-  /** Null: the answer has no such member. */
+  /** Null if the answer has no such member. */
   readonly authenticatedRootEnabled: boolean | null;
 }
 
-/** Response to a device-management `DeviceInformation` command; null for absent members. */
+/** A Mac's answer to the `DeviceInformation` command of device management. Absent members are null. */
 export interface DeviceInformationEvidence {
   readonly receivedAt: number;
   readonly serialNumber: string;
@@ -48,26 +48,26 @@ export interface DeviceInformationEvidence {
   readonly softwareUpdateDeviceId: string | null;
 }
 
-/** A managed-device chain as received, with the preimage of its nonce. */
+/** A device certificate chain as received, with the preimage of its nonce. */
 export interface DeviceChainEvidence {
   readonly receivedAt: number;
-  /** base64 of DER, leaf first. */
+  /** Base64 of DER, leaf first. */
   readonly certificates: readonly string[];
   readonly preimage: NoncePreimage;
 }
 
-/** A chain from an ACME device-attest-01 order. */
+/** A certificate chain from an ACME `device-attest-01` order. */
 interface AcmeChainEvidence {
   readonly receivedAt: number;
   readonly certificates: readonly string[];
-  /** Token of the challenge; its SHA-256 is the freshness code. */
+  /** Token of the ACME challenge, whose SHA-256 is the freshness code. */
   readonly token: string;
 }
 
-/** Stored evidence of one enclave key, verified again at each read. */
+/** Stored evidence for one enclave key. Verified again whenever it is read. */
 export interface DeviceEvidence {
   readonly publicKeySha256: string;
-  /** Time of the enrolment in device management under this key; null: not enrolled. */
+  /** When the device enrolled under this key; null: not enrolled. */
   readonly enrolledAt: number | null;
   readonly security: SecurityInfoEvidence | null;
   readonly information: DeviceInformationEvidence | null;
@@ -78,18 +78,18 @@ export interface DeviceEvidence {
 export type ChainFinding =
   | { readonly kind: 'verified'; readonly facts: ChainFacts; readonly simulatedAnchor: boolean }
   | { readonly kind: 'refused'; readonly code: ChainRejection }
-  /** The preimage names another enclave key, or is malformed. */
+  /** The preimage is malformed or contains another enclave key. */
   | { readonly kind: 'unbound' };
 
-/** Stored evidence with the results of its chain verification. */
+/** Stored evidence with the results of chain verification. */
 export interface DeviceFindings extends Omit<DeviceEvidence, 'chain' | 'acme'> {
   readonly chain: ChainFinding | null;
   readonly acme: ChainFinding | null;
-  /** The verified evidence, for the public record. */
+  /** The evidence itself, for the public attestation record. */
   readonly evidence: DeviceEvidence;
 }
 
-/** All inputs of the trust level of one connection. */
+/** All inputs of the trust decision for one connection. */
 export interface TrustEvidence {
   /** Enclave key of this connection. */
   readonly publicKeySha256: string;
@@ -97,6 +97,6 @@ export interface TrustEvidence {
   readonly challenge: ChallengeEvidence | null;
   readonly sealingKey: SealingKeyEvidence | null;
   readonly device: DeviceFindings | null;
-  /** The operator admits simulated enclaves. */
+  /** Whether the operator admits simulated enclaves. */
   readonly allowSimulatedEnclave: boolean;
 }

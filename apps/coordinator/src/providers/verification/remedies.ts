@@ -1,7 +1,7 @@
-/** `remedyFor`: advice for the owner, by the reason why a trust part is not ok. */
+/** `remedyFor`: advice to the owner of a Mac, by the reason why a part of its trust evaluation is not ok. */
 import type { ChainRejection, TrustReason } from '@inference/protocol';
 
-/** A sentence or two for the owner. */
+/** One or two sentences for the owner. */
 export const REMEDIES: Readonly<Record<TrustReason, string>> = {
   attestation_missing: 'The machine has sent no attestation yet. If this persists, restart the provider.',
   attestation_stale:
@@ -56,7 +56,7 @@ const CHAIN_REMEDIES: Partial<Record<ChainRejection, string>> = {
   chip_mismatch: 'The chip that the provider claims is not the chip of this Mac. Run the unmodified enclave helper.',
 };
 
-/** The remedy for a reason; for a refused chain, the remedy for its rejection. */
+/** Advice for a reason. For a rejected certificate chain, by the cause of the rejection. */
 export function remedyFor(reason: TrustReason, detail: ChainRejection | null): string {
   return (reason === 'chain_refused' && detail !== null ? CHAIN_REMEDIES[detail] : undefined) ?? REMEDIES[reason];
 }

@@ -1,4 +1,4 @@
-/** `SessionTrust` collects the evidence of a connection, and caches its verdict until evidence or time may change the verdict. */
+/** `SessionTrust` collects the evidence of a connection and caches the trust verdict until evidence or time can change it. */
 import type { Posture } from '@inference/protocol';
 import type { Identity, SealingKey } from '../session/registration/admission.js';
 import type { TrustAnchor } from './chain/trust-anchor.js';
@@ -11,11 +11,11 @@ interface SessionTrustOptions {
   readonly allowSimulatedEnclave: boolean;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** The clock alone changed the verdict. */
+  /** Called when the verdict may have changed with time alone. */
   readonly onExpiry: () => void;
 }
 
-/** Longest wait of a timer, in milliseconds. */
+/** Maximum delay of a Node.js timer, in milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class SessionTrust {
@@ -33,7 +33,7 @@ export class SessionTrust {
     this.#options = options;
   }
 
-  /** The verdict on the current evidence. Cheap: computed again only after a change. */
+  /** The verdict on the current evidence. Recomputed only after a change. */
   verdict(): TrustVerdict {
     const now = this.#options.now();
     if (this.#verdict === null || now >= this.#verdict.validUntil) {
@@ -43,7 +43,7 @@ export class SessionTrust {
     return this.#verdict;
   }
 
-  /** Findings of device management for this key, or null. */
+  /** Device-management evidence with its verification results, or null. */
   get device(): DeviceFindings | null {
     return this.#device;
   }
@@ -84,13 +84,13 @@ export class SessionTrust {
     this.#verdict = null;
   }
 
-  /** Verifies the stored evidence of this key; null: none is stored. */
+  /** Verifies the stored device evidence of this key; null: none is stored. */
   deviceChanged(evidence: DeviceEvidence | null): void {
     const attestation = this.#attestation;
     if (attestation === null) return;
     const { anchor, now } = this.#options;
-    const examination = { publicKeySha256: this.#publicKeySha256, attestation, anchor, now: now() };
-    this.#device = evidence === null ? null : verifyDeviceEvidence(evidence, examination);
+    const context = { publicKeySha256: this.#publicKeySha256, attestation, anchor, now: now() };
+    this.#device = evidence === null ? null : verifyDeviceEvidence(evidence, context);
     this.#verdict = null;
   }
 
@@ -119,7 +119,7 @@ export class SessionTrust {
 
   #expired(): void {
     const now = this.#options.now();
-    // Timers may fire a moment early, and long waits take several.
+    // Timers may fire slightly early, and a long wait takes several timers.
     if (this.#verdict !== null && now < this.#verdict.validUntil) this.#scheduleExpiry(this.#verdict, now);
     else this.#options.onExpiry();
   }

@@ -1,4 +1,4 @@
-/** `evaluateTrust` computes a provider's trust level from its evidence; no other code sets a trust level. */
+/** `evaluateTrust`, a pure function, computes a provider's trust level from its evidence. No other code assigns a trust level. */
 import {
   type ChainRejection,
   HARDWARE_PARTS,
@@ -12,35 +12,36 @@ import {
 import type { TrustEvidence } from './evidence.js';
 
 export interface TrustLimits {
-  /** Maximum age of the last passed challenge, in milliseconds. */
+  /** Maximum age of the newest passed challenge, in milliseconds. */
   readonly maxChallengeAgeMs: number;
-  /** Maximum age of the last device-management answer, in milliseconds. */
+  /** Maximum age of the newest answer from device management, in milliseconds. */
   readonly maxManagementAgeMs: number;
 }
 
-/** Maximum age of an attestation on arrival, in milliseconds. Later challenges report the current posture. */
+/** Maximum age of an attestation on arrival, in milliseconds. Challenges later report the current posture (state of the protections). */
 export const MAX_ATTESTATION_AGE_MS = 24 * 60 * 60_000;
-/** Maximum age of device-management answers, in milliseconds. The coordinator asks again well before. */
+/** Maximum age of an answer from device management, in milliseconds. The coordinator asks again well before. */
 export const MAX_MANAGEMENT_AGE_MS = 24 * 60 * 60_000;
 
+/** One requirement of trust, such as an answered challenge or a valid certificate chain, and whether the evidence meets it. */
 export interface TrustPart {
   readonly name: TrustPartName;
   readonly state: PartState;
-  /** Set unless the state is `ok`. */
+  /** Null if the state is `ok`, except for `challenge_missed`, which is only a warning. */
   readonly reason: TrustReason | null;
-  /** Why the certificate chain was rejected. With `chain_refused`, `chain_stale` and `binding_of_another_nonce`. */
+  /** Cause of the chain's rejection, for `chain_refused`, `chain_stale` and `binding_of_another_nonce`. Otherwise null. */
   readonly detail: ChainRejection | null;
 }
 
 export interface TrustVerdict {
   readonly level: TrustLevel | null;
-  /** All parts: `SELF_SIGNED_PARTS`, then `HARDWARE_PARTS`. */
+  /** All parts: first `SELF_SIGNED_PARTS`, then `HARDWARE_PARTS`. */
   readonly parts: readonly TrustPart[];
-  /** First time at which the clock alone may change the verdict, in milliseconds; Infinity: never. */
+  /** Earliest time at which the verdict may change without new evidence, in milliseconds; Infinity: never. */
   readonly validUntil: number;
 }
 
-/** The trust level that the evidence supports at `now`, and the state of every part. */
+/** Trust level that the evidence supports at `now`, and the state of each part. */
 export function evaluateTrust(evidence: TrustEvidence, now: number, limits: TrustLimits): TrustVerdict {
   const evaluator = new TrustEvaluator(evidence, now, limits);
   const parts = evaluator.parts();
@@ -50,7 +51,7 @@ export function evaluateTrust(evidence: TrustEvidence, now: number, limits: Trus
   return { level, parts, validUntil: evaluator.validUntil };
 }
 
-/** The first reason that keeps a provider from `self_signed`, or null. */
+/** The first reason why the evidence does not support `self_signed`, or null. */
 export function firstSelfSignedGap(verdict: TrustVerdict): TrustReason | null {
   const names: readonly TrustPartName[] = SELF_SIGNED_PARTS;
   return verdict.parts.find(({ name, state }) => state !== 'ok' && names.includes(name))?.reason ?? null;
@@ -62,7 +63,7 @@ export function isPartOk(verdict: TrustVerdict, name: TrustPartName): boolean {
 
 type PostureGap = 'no_secure_enclave' | 'sip_disabled' | 'secure_boot_disabled';
 
-/** The first disabled protection, or null. Admitted simulations need no enclave, but all other protections. */
+/** The first protection that is off, or null. Admitted simulated enclaves need all protections except the enclave itself. */
 export function postureGap(posture: Posture, admittedSimulation: boolean): PostureGap | null {
   if (!posture.secure_enclave && !admittedSimulation) return 'no_secure_enclave';
   if (!posture.sip_enabled) return 'sip_disabled';
@@ -77,7 +78,7 @@ const missing = (reason: TrustReason): Finding => ({ state: 'missing', reason, d
 const stale = (reason: TrustReason, detail: ChainRejection | null = null): Finding => ({ state: 'stale', reason, detail });
 const failed = (reason: TrustReason, detail: ChainRejection | null = null): Finding => ({ state: 'failed', reason, detail });
 
-/** Rejections caused by time, which a new certificate resolves. */
+/** Rejections that come from time, and that a new certificate resolves. */
 const EXPIRY_REJECTIONS: ReadonlySet<ChainRejection> = new Set(['leaf_expired', 'issuer_expired', 'too_old']);
 
 class TrustEvaluator {
@@ -123,7 +124,7 @@ class TrustEvaluator {
   #posture(): Finding {
     const { attestation, challenge } = this.evidence;
     if (attestation === null) return missing('attestation_missing');
-    // Both must be clean: a good later posture does not excuse a gap in the attestation.
+    // Both postures must be good. A later one does not excuse a gap in the attestation.
     for (const posture of [attestation.posture, challenge?.posture ?? attestation.posture]) {
       const gap = postureGap(posture, true);
       if (gap !== null) return failed(gap);
@@ -146,7 +147,7 @@ class TrustEvaluator {
     return this.#isValidUntil(sealingKey.notAfter) ? OK : stale('sealing_key_expired');
   }
 
-  /** Compares the protections that device management reports with the machine's own statements. */
+  /** Compares the protections reported by device management with the machine's own statements. */
   #management(): Finding {
     const { device, attestation } = this.evidence;
     if (device === null || device.enrolledAt === null) return missing('not_enrolled');
@@ -161,7 +162,7 @@ class TrustEvaluator {
     return this.#isValidUntil(security.receivedAt + this.limits.maxManagementAgeMs) ? OK : stale('security_info_stale');
   }
 
-  /** Attestation, device management and certificate must name the same machine. */
+  /** Requires that attestation, device management and certificate name the same machine. */
   #identity(): Finding {
     const { device, attestation } = this.evidence;
     const information = device?.information ?? null;
@@ -199,7 +200,7 @@ class TrustEvaluator {
       case 'unbound':
         return failed('binding_of_another_key');
       case 'refused':
-        // A device may return its cached certificate, bound to an earlier nonce, for about a week.
+        // A device may return a cached certificate for about a week, which contains an earlier nonce.
         return chain.code === 'freshness_mismatch' ? stale('binding_of_another_nonce', chain.code) : missing('binding_missing');
       case 'verified':
         return OK;
@@ -217,7 +218,7 @@ class TrustEvaluator {
     return publicKeySha256 === this.evidence.publicKeySha256;
   }
 
-  /** Whether `end` lies ahead. If so, limits the validity of the verdict to `end`. */
+  /** Whether `end` is in the future. If so, the verdict is valid at most until then. */
   #isValidUntil(end: number): boolean {
     if (this.now >= end) return false;
     this.validUntil = Math.min(this.validUntil, end);

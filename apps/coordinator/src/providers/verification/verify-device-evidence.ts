@@ -1,4 +1,4 @@
-/** Verifies stored certificate chains at each read, as time may invalidate them, and recomputes their nonce. */
+/** Verifies the stored certificate chains of a device and recomputes their nonces. Repeated at each read, because chains expire. */
 import { fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { acmeFreshness, deviceNonce } from './chain/freshness.js';
@@ -9,27 +9,27 @@ import type { AttestationEvidence, ChainFinding, DeviceEvidence, DeviceFindings 
 interface DeviceVerificationContext {
   /** Enclave key of the connection. */
   readonly publicKeySha256: string;
-  /** Claims of the machine itself. */
+  /** Statements of the machine about itself. */
   readonly attestation: Pick<AttestationEvidence, 'serialNumber' | 'chipName' | 'simulated'>;
   readonly anchor: TrustAnchor;
   /** Milliseconds. */
   readonly now: number;
 }
 
-/** Verifies the chains of `evidence`; a few milliseconds of CPU. */
-export function verifyDeviceEvidence(evidence: DeviceEvidence, examination: DeviceVerificationContext): DeviceFindings {
-  const claims = claimsOf(evidence, examination);
+/** Takes a few milliseconds of processor time. */
+export function verifyDeviceEvidence(evidence: DeviceEvidence, context: DeviceVerificationContext): DeviceFindings {
+  const claims = claimsOf(evidence, context);
   const { chain, acme } = evidence;
-  const bound = chain !== null && isOfKey(chain.preimage.se_public_key, examination.publicKeySha256);
+  const bound = chain !== null && isOfKey(chain.preimage.se_public_key, context.publicKeySha256);
   return {
     ...evidence,
-    chain: chain && findingOf(chain.certificates, bound ? deviceNonce(chain.preimage) : null, claims, examination),
-    acme: acme && findingOf(acme.certificates, acmeFreshness(acme.token), claims, examination),
+    chain: chain && findingOf(chain.certificates, bound ? deviceNonce(chain.preimage) : null, claims, context),
+    acme: acme && findingOf(acme.certificates, acmeFreshness(acme.token), claims, context),
     evidence,
   };
 }
 
-/** Whether an ACME challenge proved a genuine device to the enrolment of this key. Simulated anchors for simulated enclaves only. */
+/** Whether a valid ACME chain was presented when this key enrolled. A simulated anchor only counts for a simulated enclave. */
 export function isAcmeVerified(
   device: DeviceFindings | null,
   key: { readonly publicKeySha256: string; readonly simulated: boolean },
@@ -56,7 +56,7 @@ function claimsOf({ information }: DeviceEvidence, { attestation }: DeviceVerifi
     serialNumber: attestation.serialNumber,
     provisioningUdid: information?.provisioningUdid ?? null,
     softwareUpdateDeviceId: information?.softwareUpdateDeviceId ?? null,
-    // A simulated machine claims a nonexistent chip, which proves nothing either way.
+    // A simulated machine claims a chip that does not exist, so the chip is not compared.
     chipName: attestation.simulated ? null : attestation.chipName,
   };
 }

@@ -1,4 +1,4 @@
-/** `registerCheckGauges`: Prometheus gauges of the periodic checks. A gauge has no value until its check has succeeded once. */
+/** Registers the Prometheus gauges of the periodic checks. A gauge has no value until its check has succeeded once. */
 
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { PendingMoney } from '../../database/ledger/pending-money.js';
@@ -8,7 +8,7 @@ import type { PeriodicCheck } from './periodic-check.js';
 export interface DatabaseReading {
   readonly isOk: boolean;
   readonly answerMs: number;
-  /** The database's clock minus this process's, in milliseconds. Null: the database has no clock of its own, or does not answer. */
+  /** Clock of the database minus clock of this process, in milliseconds. Null for SQLite, or if the database does not answer. */
   readonly clockDifferenceMs: number | null;
 }
 
@@ -18,13 +18,13 @@ export interface DiskReading {
 }
 
 export interface LogReading {
-  /** Entries of the transparency log. */
+  /** Number of entries in the transparency log. */
   readonly appended: number;
-  /** Entries covered by the published checkpoint. */
+  /** Number of entries that the published checkpoint covers. */
   readonly published: number;
 }
 
-/** All periodic checks of this process, started by wiring/checks.ts. */
+/** All periodic checks of this process. `wiring/checks.ts` starts them. */
 export interface Checks {
   readonly database: PeriodicCheck<DatabaseReading>;
   readonly disk: PeriodicCheck<DiskReading>;

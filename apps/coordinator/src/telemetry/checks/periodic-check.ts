@@ -1,7 +1,7 @@
-/** `PeriodicCheck`: reads and caches a value by a timer. A scrape of the metrics thus never waits for a query. */
+/** `PeriodicCheck` reads a value at intervals and caches it, so that a scrape of the metrics never waits for a query. */
 
 interface PeriodicCheckOptions<Value> {
-  /** Name in logs, and value of the metric label `check`. */
+  /** Used in logs, and as the metric label `check`. */
   readonly name: string;
   readonly everyMs: number;
   readonly read: () => Promise<Value>;
@@ -15,7 +15,7 @@ export class PeriodicCheck<Value> {
   #running: Promise<void> | null = null;
   #latest: { readonly value: Value; readonly at: number } | null = null;
 
-  /** The first reading starts at once. */
+  /** The first read starts at once. */
   constructor(options: PeriodicCheckOptions<Value>) {
     this.#options = options;
     this.#timer = setInterval(() => void this.run(), options.everyMs);
@@ -27,12 +27,12 @@ export class PeriodicCheck<Value> {
     return this.#options.name;
   }
 
-  /** Latest successful reading, and its time in milliseconds since 1970. Null: none has succeeded yet. */
+  /** Newest successful value, and its time in milliseconds since 1970. Null: none yet. */
   get latest(): { readonly value: Value; readonly at: number } | null {
     return this.#latest;
   }
 
-  /** Reads now, or waits for a running reading. Never rejects. */
+  /** Reads now, or waits for a read in progress. Never rejects. */
   run(): Promise<void> {
     const { read, now, onError } = this.#options;
     this.#running ??= read()

@@ -10,28 +10,28 @@ const number = Type.Number();
 const counts = Type.Record(Type.String({ maxLength: 64 }), Type.Number({ minimum: 0 }));
 
 export const HealthFiguresSchema = Type.Object({
-  /** Number of gauge readings that the sums below add up. */
+  /** Number of gauge readings in the sums below. */
   samples: Type.Integer({ minimum: 0 }),
   /** Ended jobs by outcome: `delivered`, `client_gone`, `refused`, or an error code. */
   jobs: counts,
   /** Failed attempts by reason. */
   failedAttempts: counts,
-  /** Job durations: histogram with the jobs of each bucket, by upper bound in seconds. Not cumulative. */
+  /** Histogram of job durations: jobs per bucket, by upper bound in seconds. Not cumulative. */
   jobSeconds: counts,
-  /** Times from request to first content of streams: histogram of the same form. */
+  /** Histogram of the time from request to first content of streams, in the same form. */
   firstTokenSeconds: counts,
-  /** Sums of gauges over all samples. `waiting`, `running`: jobs; `routable`: providers that can take jobs. */
+  /** Sums of gauges over all samples. `waiting`, `running`: jobs. `routable`: providers that can take jobs. */
   sums: Type.Object({ waiting: number, running: number, routable: number, slots: number, usedSlots: number }),
   /** Sums of connected providers over all samples, by trust level. */
   providers: counts,
-  /** Maximum of waiting jobs in one sample. */
+  /** Maximum number of waiting jobs in one sample. */
   maxWaiting: number,
-  /** Longest delay of a timer by a busy event loop, in milliseconds. */
+  /** Maximum delay of a timer by a busy event loop, in milliseconds. */
   maxLoopLagMs: number,
   /**
-   * Latest periodic check of the ledger, perhaps from before the interval. Null: none since the start of the process.
+   * Newest check of the ledger, possibly from before the interval. Null: none since the process started.
    *
-   * `at`: milliseconds since 1970. `owed` (balances of accounts), `held` (reservations), `fees` and `requestedWithdrawals`: micro-USD.
+   * `at` in milliseconds since 1970. Micro-USD: `owed` (account balances), `held` (reservations), `fees`, `requestedWithdrawals`.
    */
   ledger: Type.Union([
     Type.Null(),
@@ -55,7 +55,7 @@ export const NO_FIGURES: HealthFigures = {
   ledger: null,
 };
 
-/** Merges figures of one coordinator from two times. health-points.ts combines several coordinators, whose averages add up instead. */
+/** Merges figures of one coordinator from two intervals. To combine coordinators, use `healthPoints`, which adds their averages. */
 export function mergeFigures(a: HealthFigures, b: HealthFigures): HealthFigures {
   return {
     samples: a.samples + b.samples,
@@ -89,7 +89,7 @@ export function laterLedger(a: HealthFigures['ledger'], b: HealthFigures['ledger
 }
 
 /**
- * Estimates a quantile of a histogram, interpolated within its bucket like PromQL's `histogram_quantile`.
+ * Estimates a quantile of a histogram. Interpolates within the bucket, like PromQL's `histogram_quantile`.
  *
  * @param histogram Observations per bucket, by upper bound. Not cumulative.
  * @param quantile From 0 to 1.

@@ -1,4 +1,4 @@
-/** `healthPoints`: converts stored figures of all coordinators to the chart points of `GET /admin/v1/health/history`. Pure. */
+/** `healthPoints` converts the stored figures of all coordinators to the chart points of `GET /admin/v1/health/history`. Pure. */
 import { type AdminHealthPoint, ERRORS } from '@inference/formats';
 import { addCounts, type Counts, type HealthFigures, laterLedger, quantileOf } from './health-figures.js';
 
@@ -12,7 +12,7 @@ interface SlotFigures {
   readonly figures: HealthFigures;
 }
 
-/** One point per slot that starts in [from, to), including empty slots. Times are in milliseconds since 1970. */
+/** Points of all slots that start in [from, to), including empty slots. Times in milliseconds since 1970. */
 export function healthPoints(
   rows: readonly SlotFigures[],
   { from, to, slotMs }: { readonly from: number; readonly to: number; readonly slotMs: number },
@@ -25,7 +25,7 @@ export function healthPoints(
   });
 }
 
-/** `parts`: figures of each coordinator that ran in the slot. */
+/** `parts`: figures of each coordinator that ran during the slot. */
 function pointOf(at: number, parts: readonly HealthFigures[]): AdminHealthPoint {
   const jobs = total(parts, (part) => part.jobs);
   const failures = Object.entries(jobs).filter(([outcome]) => kindOf(outcome) === 'failed');
@@ -65,7 +65,7 @@ function pointOf(at: number, parts: readonly HealthFigures[]): AdminHealthPoint 
 
 type RequestKind = keyof AdminHealthPoint['requests'];
 
-/** Kind of a job by its outcome. Error codes with HTTP status 500 or more are failures of the network; others, of the request. */
+/** Kind of an ended job. Error codes with HTTP status 500 or above are failures of the network; others are faults of the request. */
 function kindOf(outcome: string): RequestKind {
   if (outcome === 'delivered') return 'delivered';
   if (outcome === 'client_gone') return 'cancelled';
@@ -89,7 +89,7 @@ function total(parts: readonly HealthFigures[], read: (part: HealthFigures) => C
   return parts.reduce((sum: Counts, part) => addCounts(sum, read(part)), {});
 }
 
-/** Rounds to one decimal. */
+/** Rounds to one decimal place. */
 function rounded(value: number): number {
   return Math.round(10 * value) / 10;
 }

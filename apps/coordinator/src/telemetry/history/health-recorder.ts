@@ -1,16 +1,16 @@
-/** `HealthRecorder`: periodically samples gauges and counters of this coordinator, and stores the figures of each complete minute. */
+/** `HealthRecorder` samples the gauges and counters of this coordinator, and stores the figures of each complete minute. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { MINUTE_MS } from '../../time-units.js';
 import { type HealthFigures, mergeFigures, NO_FIGURES } from './health-figures.js';
 import type { JobCounts } from './job-counts.js';
 
-/** One reading of the gauges of this coordinator. */
+/** A reading of this coordinator's gauges. */
 export type HealthReading = Pick<HealthFigures, 'sums' | 'providers' | 'ledger'>;
 
 interface HealthRecorderOptions {
   readonly counts: Pick<JobCounts, 'sincePrevious'>;
   readonly read: () => HealthReading;
-  /** Stores figures of the minute that began at `at`, in milliseconds since 1970. Adds to figures stored before. */
+  /** Stores figures of the minute that starts at `at`, in milliseconds since 1970. Adds them to figures stored earlier. */
   readonly store: (at: number, figures: HealthFigures) => Promise<unknown>;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
@@ -26,7 +26,7 @@ export class HealthRecorder {
   readonly #options: HealthRecorderOptions;
   readonly #sampleTimer: NodeJS.Timeout;
   readonly #lagTimer: NodeJS.Timeout;
-  /** Figures by the start of their minute. */
+  /** Figures that are not stored yet, by the start of their minute. */
   readonly #unstored = new BoundedMap<number, HealthFigures>(MAX_UNSTORED_MINUTES);
   #running: Promise<void> = Promise.resolve();
   #sampling: Promise<void> | null = null;
@@ -42,7 +42,7 @@ export class HealthRecorder {
     this.#lagTimer.unref();
   }
 
-  /** Takes a sample, and stores complete minutes. A call during a sample waits for the running sample. Never rejects. */
+  /** Takes a sample, and stores complete minutes. Concurrent callers share the running sample. Never rejects. */
   sample(): Promise<void> {
     this.#sampling ??= this.#enqueue(async () => {
       await this.#addSample();
@@ -64,7 +64,7 @@ export class HealthRecorder {
     });
   }
 
-  /** Runs work after all work before. */
+  /** Runs work after all earlier work. */
   #enqueue(work: () => Promise<void>): Promise<void> {
     this.#running = this.#running.then(work).catch(this.#options.onError);
     return this.#running;
@@ -80,7 +80,7 @@ export class HealthRecorder {
     this.#unstored.set(minute, mergeFigures(this.#unstored.get(minute) ?? NO_FIGURES, figures));
   }
 
-  /** Stores minutes that began at or before `latest`. A minute that cannot be stored remains for the next call. */
+  /** Stores minutes that started at or before `latest`. If that fails, a minute stays for the next call. */
   async #store(latest: number): Promise<void> {
     for (const [minute, figures] of [...this.#unstored]) {
       if (minute > latest) continue;

@@ -1,14 +1,14 @@
-/** `JobCounts`: increases of the job metrics (Prometheus counters and histograms) since the previous reading. */
+/** `JobCounts` reads how much the job metrics (Prometheus counters and histograms) have increased since the previous reading. */
 import type { Registry } from 'prom-client';
 import { addCounts, type Counts, type HealthFigures } from './health-figures.js';
 
 type JobFigures = Pick<HealthFigures, 'jobs' | 'failedAttempts' | 'jobSeconds' | 'firstTokenSeconds'>;
 
-/** A value of a metric in prom-client's form. */
+/** A value of a metric, as returned by prom-client. */
 interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** In a histogram: the metric's name with `_bucket`, `_sum` or `_count`. */
+  /** For histograms: the metric's name with `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string;
 }
 
@@ -20,7 +20,7 @@ export class JobCounts {
     this.#registry = registry;
   }
 
-  /** Increases since the previous call, or since the start of the process. */
+  /** Increases since the previous call, or since the process started. */
   async sincePrevious(): Promise<JobFigures> {
     const current: JobFigures = {
       jobs: await this.#byLabel('inference_jobs_total', 'end'),
@@ -45,7 +45,7 @@ export class JobCounts {
     return counts;
   }
 
-  /** Observations of a histogram per bucket. Buckets of the metric are cumulative: each includes the lower buckets. */
+  /** Observations of a histogram per bucket. The metric's own buckets are cumulative: each includes the lower ones. */
   async #byBucket(name: string): Promise<Counts> {
     let cumulative: Counts = {};
     for (const { labels, value, metricName } of await this.#samples(name)) {
@@ -71,7 +71,7 @@ function boundOf(text: string): number {
   return text === '+Inf' ? Number.POSITIVE_INFINITY : Number(text);
 }
 
-/** Increases per bucket. Includes empty buckets, because a quantile needs the bounds of all; `{}` if all are empty. */
+/** Increases per bucket. Includes empty buckets, because quantiles need all bounds. `{}` if all are empty. */
 function bucketDifference(current: Counts, previous: Counts): Counts {
   const increases = Object.entries(current).map(([bound, count]) => [bound, count - (previous[bound] ?? 0)] as const);
   return increases.some(([, count]) => count > 0) ? Object.fromEntries(increases) : {};

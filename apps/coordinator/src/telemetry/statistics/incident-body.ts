@@ -1,4 +1,4 @@
-/** `incidentBody`: an incident in the form of the status page and the API. */
+/** `incidentBody` converts a stored incident to the form of the status page and the API. */
 import { type Incident, STATUS_COMPONENTS } from '@inference/formats';
 import type { Incident as StoredIncident } from '../../database/incident-repository.js';
 
@@ -22,7 +22,7 @@ export function incidentBody(incident: StoredIncident, now: number): Incident {
   };
 }
 
-/** Status of the latest update. Maintenance without an update that started or ended it: by the scheduled times. */
+/** Status of the newest update. Maintenance also starts and ends at its scheduled times. */
 function statusOf({ kind, startsAt, endsAt, resolvedAt, updates }: StoredIncident, now: number): Incident['status'] {
   if (kind === 'incident') return updates[0]?.status ?? 'investigating';
   if (resolvedAt !== null || (endsAt !== null && now >= endsAt)) return 'completed';

@@ -1,4 +1,4 @@
-/** `leaderboard` and `networkTotals`: response bodies of the two public statistics, from sums in the database. Pure. */
+/** Builds the response bodies of two public statistics, `leaderboard` and `networkTotals`, from sums in the database. Pure. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
 import type { ActivitySums, Served, ServedMetric } from '../../database/statistics-repository.js';
 
@@ -9,7 +9,7 @@ export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
   jobs: 'served_jobs',
 };
 
-/** Accounts appear only under their `pseudonym`. */
+/** `pseudonym`: name under which an account appears. */
 export function leaderboard(
   choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
   leaders: readonly Served[],
@@ -30,7 +30,7 @@ export function leaderboard(
   };
 }
 
-/** Counts all jobs of the network, also jobs without earnings: an account pays nothing on its own providers. */
+/** Counts all jobs, including those without earnings, such as jobs on an account's own providers. */
 export function networkTotals(window: StatisticsWindow, sums: ActivitySums, now: number): Totals {
   return {
     window,

@@ -1,35 +1,35 @@
 /**
- * `ModelPerformance`: histograms of response times and speeds per model, over the last 24 hours, at this coordinator.
+ * `ModelPerformance`: histograms of response times and speeds per model at this coordinator, over the last 24 hours.
  *
- * `networkPerformance` adds the histograms of all coordinators up, and computes percentiles for the models pages.
+ * `networkPerformance` merges the histograms of all coordinators and computes percentiles for the models pages.
  */
 import { PERFORMANCE_HOURS, type Percentiles } from '@inference/formats';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import Type, { type Static } from 'typebox';
 
-/** Buckets are logarithmic. With 8 per doubling, the middle of a bucket is within 5 percent of its values. */
+/** Buckets are logarithmic, with 8 per doubling. The middle of a bucket is within 5 percent of its values. */
 const BUCKETS_PER_DOUBLING = 8;
 /** Buckets for values from 1 to 2^20. */
 const BUCKET_COUNT = 20 * BUCKETS_PER_DOUBLING;
-/** A histogram consists of slices. A new slice replaces the oldest slice. */
+/** A histogram consists of slices of some hours. A new slice replaces the oldest. */
 const SLICE_HOURS = 4;
 const SLICE_MS = SLICE_HOURS * 3_600_000;
-/** Slices of the whole period, plus the incomplete slice. */
+/** Slices of the whole period, plus the incomplete one. */
 const SLICE_COUNT = PERFORMANCE_HOURS / SLICE_HOURS + 1;
-/** Bounds memory: a model takes up to 14 kB. */
+/** Bounds the memory. A model takes up to 14 kB. */
 const MAX_MODELS = 512;
-/** Shorter answers say more about the network than about the model's speed. */
+/** Minimum output tokens for a speed. Shorter answers measure the network more than the model. */
 const MIN_DECODED_TOKENS = 16;
-/** Speeds are counted in tenths of a token per second, because the smallest bucket begins at 1. */
+/** Speeds are counted in tenths of a token per second, because the smallest bucket starts at 1. */
 const SPEED_UNITS_PER_TPS = 10;
 
 const METRICS = ['first_token_ms', 'tokens_per_second', 'duration_ms'] as const;
 type Metric = (typeof METRICS)[number];
 
-/** Times of a settled request. Requests whose client read too slowly are not counted. */
+/** Times of a settled request. Requests of clients that read too slowly are excluded. */
 export interface AnswerTimes {
   readonly model: string;
-  /** From the request to the first content of the stream; null: not streamed. */
+  /** From the request to the first content of a stream; null: not a stream. */
   readonly firstTokenMs: number | null;
   /** From the request to the complete response. */
   readonly durationMs: number;
@@ -37,13 +37,13 @@ export interface AnswerTimes {
   readonly decodedTokens: number | null;
 }
 
-/** Pairs of bucket and count, without empty buckets. */
+/** Pairs of bucket number and count, without empty buckets. */
 const BucketCountsSchema = Type.Array(Type.Tuple([Type.Integer({ minimum: 0, maximum: BUCKET_COUNT - 1 }), Type.Integer({ minimum: 1 })]), {
   maxItems: BUCKET_COUNT,
 });
 type BucketCounts = Static<typeof BucketCountsSchema>;
 
-/** Histograms of all models of one coordinator, in the form of messages between peers. */
+/** Histograms of all models of one coordinator, as sent to peers. */
 export const PerformancePartSchema = Type.Array(
   Type.Object({
     id: Type.String({ maxLength: 512 }),
@@ -73,7 +73,7 @@ export class ModelPerformance {
       tokens_per_second: new RecentHistogram(),
       duration_ms: new RecentHistogram(),
     };
-    // Setting an entry again makes the model the newest.
+    // Reinserts the model as the newest, so that it is evicted last.
     this.#models.set(model, histograms);
     if (firstTokenMs === null) {
       histograms.duration_ms.add(durationMs, slice);
@@ -96,7 +96,7 @@ export class ModelPerformance {
     }));
   }
 
-  /** Number of the current slice, since 1970. */
+  /** Number of the current slice, counted from 1970. */
   #slice(): number {
     return Math.floor(this.#now() / SLICE_MS);
   }
@@ -121,7 +121,7 @@ export function networkPerformance(parts: readonly PerformancePart[]): ReadonlyM
   );
 }
 
-/** Percentiles of several histograms together. `scale`: counted units per unit of the result. */
+/** Percentiles over several histograms. `scale`: counted units per unit of the result. */
 function percentiles(parts: readonly BucketCounts[], scale = 1): Percentiles | null {
   const buckets = new Map<number, number>();
   for (const [bucket, count] of parts.flat()) buckets.set(bucket, (buckets.get(bucket) ?? 0) + count);
@@ -148,7 +148,7 @@ function middleOf(bucket: number): number {
   return 2 ** ((bucket + 0.5) / BUCKETS_PER_DOUBLING);
 }
 
-/** Histogram of a metric of a model, in slices of a few hours. */
+/** Histogram of one metric of a model, in slices of some hours. */
 class RecentHistogram {
   readonly #slices = new Map<number, Uint32Array>();
 
@@ -163,7 +163,7 @@ class RecentHistogram {
     counts[bucket] = (counts[bucket] ?? 0) + 1;
   }
 
-  /** Sums of all slices that have not expired at `slice`. */
+  /** Sums over all slices that have not expired at `slice`. */
   counts(slice: number): BucketCounts {
     this.#dropOld(slice);
     const sums = new Uint32Array(BUCKET_COUNT);
@@ -171,7 +171,7 @@ class RecentHistogram {
     return [...sums.entries()].filter(([, count]) => count > 0);
   }
 
-  /** Also drops future slices, left behind by a clock that was set back. */
+  /** Drops expired slices, and future ones, which exist after the clock was set back. */
   #dropOld(slice: number): void {
     for (const old of this.#slices.keys()) if (old <= slice - SLICE_COUNT || old > slice) this.#slices.delete(old);
   }

@@ -1,7 +1,7 @@
 /**
- * `networkStats`: body of the public statistics: lifetime sums, requests of the last 30 minutes, connected providers.
+ * `networkStats` builds the body of the public statistics: lifetime sums, requests of the last 30 minutes, connected providers.
  *
- * `statisticsPart` is the contribution of one coordinator, requested by peers.
+ * `statisticsPart` is the contribution of one coordinator, which its peers request.
  */
 
 import { STATS_SCHEMAS, type Stats } from '@inference/formats';
@@ -13,13 +13,13 @@ import type { ModelDirectory } from '../../providers/placement/model-directory.j
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { MINUTE_MS } from '../../time-units.js';
 
-/** Connected providers and their models, as input of statistics. */
+/** Connected providers and their models. */
 export interface RegistryView {
   snapshots(): Iterable<ProviderSnapshot>;
   readonly models: Pick<ModelDirectory, 'listing'>;
 }
 
-/** Buckets of the time series, one per minute. */
+/** Length of the time series, with one bucket per minute. */
 const SERIES_MINUTES = 30;
 const IDLE_MINUTE = { requests: 0, promptTokens: 0, completionTokens: 0 };
 
@@ -28,7 +28,7 @@ export function seriesStart(now: number): number {
   return (Math.floor(now / MINUTE_MS) - (SERIES_MINUTES - 1)) * MINUTE_MS;
 }
 
-/** Providers and models of one coordinator. `shown`: the public part of a provider. */
+/** Providers and models of one coordinator. `shown`: the public data of a provider. */
 export const StatisticsPartSchema = Type.Object({
   providers: Type.Array(
     Type.Object({
@@ -61,7 +61,7 @@ export function statisticsPart(registry: RegistryView): StatisticsPart {
   };
 }
 
-/** Combines the parts of all coordinators with sums of the database. `minutes` may omit idle minutes, and begin before the series. */
+/** Combines the parts of all coordinators with database sums. `minutes` may lack idle minutes, and may start before the series. */
 export function networkStats(parts: readonly StatisticsPart[], lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
   const providers = newestRegistrations(parts.map((part) => part.providers));
   const total = (of: (provider: ProviderPart) => number): number => providers.reduce((sum, provider) => sum + of(provider), 0);
@@ -76,7 +76,7 @@ export function networkStats(parts: readonly StatisticsPart[], lifetime: Activit
     total_gpu_cores: total(({ shown }) => shown.gpu_cores),
     total_cpu_cores: total(({ cpu_cores }) => cpu_cores),
     total_memory_gb: total(({ shown }) => shown.memory_gb),
-    // A floating-point sum of tenths has noise in the last digits.
+    // Removes the rounding noise of floating-point sums.
     total_bandwidth_gbs: Math.round(total(({ bandwidth_gbs }) => bandwidth_gbs) * 100) / 100,
     providers: providers.map(({ shown }) => shown),
     models: modelsOf(parts),
@@ -84,7 +84,7 @@ export function networkStats(parts: readonly StatisticsPart[], lifetime: Activit
   };
 }
 
-/** Models of all parts, by id. */
+/** Number of providers by model, over all parts, sorted by id. */
 function modelsOf(parts: readonly StatisticsPart[]): Stats['models'] {
   const counts = new Map<string, number>();
   for (const { id, providers } of parts.flatMap(({ models }) => models)) counts.set(id, (counts.get(id) ?? 0) + providers);

@@ -1,7 +1,7 @@
 /**
- * `NetworkStatusService`: the content of the status page, from reports of coordinators, model checks and incidents in the database.
+ * `NetworkStatusService` computes the content of the status page from the database: component reports, model checks and incidents.
  *
- * Computed at most every 30 seconds. While the database does not answer, the last status is shown with all components down.
+ * Computed at most every 30 seconds. If the database does not answer, the last status is shown with all components down.
  */
 import {
   COMPONENT_STATES,
@@ -27,20 +27,20 @@ import { type Cached, TimedCache } from './timed-cache.js';
 
 /** Maximum age of the cached status, in seconds. */
 export const STATUS_MAX_AGE_SECONDS = 30;
-/** Component name in the database for minutes in which a call to the payment processor failed. */
+/** Component name in the database under which failed calls to the payment processor are recorded. */
 export const PAYMENTS_FAILED = 'payments_failed';
-/** Days since the last service after which a model is no longer listed. */
+/** Number of days after which a model that is no longer served disappears from the page. */
 const LISTED_MODEL_DAYS = 7;
-/** Bounds the rows of one computation. */
+/** Bounds the rows that one computation reads. */
 const MAX_MODELS = 500;
 const MAX_PAST_INCIDENTS = 50;
-/** Incidents per read, in any state. */
+/** Maximum incidents per read, in any state. */
 const MAX_READ_INCIDENTS = 100;
-/** A component without reports for longer has a partial outage. Coordinators report several times per minute. */
+/** After more minutes without reports, a component has a partial outage. Coordinators report several times per minute. */
 const MAX_SILENT_MINUTES = 3;
-/** A component without reports for longer has left the network, and is not shown. */
+/** After more minutes without reports, a component has left the network and is not shown. */
 const REMOVED_AFTER_SILENT_MINUTES = 7 * 1440;
-/** Payments are shown as degraded for this long after a failed call. */
+/** How long payments are shown as degraded after a failed call. */
 const DEGRADED_MINUTES = 5;
 
 const COMPONENT_NAMES: Readonly<Record<StatusComponentId, string>> = { api: 'API', payments: 'Payments', console: 'Console' };
@@ -50,7 +50,7 @@ const STATE_OF_IMPACT: Readonly<Record<Incident['impact'], ComponentState>> = {
   major: 'partial_outage',
   critical: 'major_outage',
 };
-/** Indicators of the overall status by severity, which is also the index in `COMPONENT_STATES`. */
+/** Indicators of the overall status by severity. Their index equals the index in `COMPONENT_STATES`. */
 const INDICATORS = ['none', 'minor', 'major', 'critical'] as const;
 const DESCRIPTIONS: Readonly<Record<NetworkStatus['status']['indicator'], string>> = {
   none: 'All systems operational',
@@ -60,15 +60,15 @@ const DESCRIPTIONS: Readonly<Record<NetworkStatus['status']['indicator'], string
   maintenance: 'Maintenance in progress',
 };
 
-/** The cached status: all models and days, from which {@link NetworkStatusService.read} selects. */
+/** The cached status, with all models and days. {@link NetworkStatusService.read} selects from it. */
 type StatusSnapshot = Omit<NetworkStatus, 'model_count'>;
 
 export interface StatusSelection {
-  /** Days of history, today included. */
+  /** Number of days of history, including today. */
   readonly days: number;
   /** Maximum number of models. */
   readonly limit: number;
-  /** Part of a model id, in any case; empty: all models. */
+  /** Part of a model id, case-insensitive. Empty: all models. */
   readonly search: string;
 }
 
@@ -85,7 +85,7 @@ interface NetworkStatusDeps {
 export class NetworkStatusService {
   readonly #deps: NetworkStatusDeps;
   readonly #cache: TimedCache<StatusSnapshot>;
-  /** Latest status that was computed from the database. */
+  /** Newest status that could be computed from the database. */
   #last: StatusSnapshot | null = null;
 
   constructor(deps: NetworkStatusDeps) {
@@ -167,7 +167,7 @@ export class NetworkStatusService {
   }
 }
 
-/** Groups of the status page. Incidents are ordered newest first; planned and current maintenance, earliest start first. */
+/** Groups for the status page. Incidents are ordered newest first, unfinished maintenance by its start. */
 function groupIncidents(stored: readonly StoredIncident[], now: number): { open: Incident[]; maintenance: Incident[]; past: Incident[] } {
   const bodies = stored.map((incident) => incidentBody(incident, now));
   const hasEnded = ({ status }: Incident): boolean => status === 'resolved' || status === 'completed';
@@ -183,9 +183,9 @@ function groupIncidents(stored: readonly StoredIncident[], now: number): { open:
 interface ComponentFacts {
   /** Minutes in which a coordinator reported the component. */
   readonly reported: ComponentMinutes;
-  /** Minutes in which a call to the payment processor failed; undefined: none, or another component. */
+  /** Minutes in which a call to the payment processor failed. Undefined: none, or another component. */
   readonly failed: ComponentMinutes | undefined;
-  /** Active incidents and maintenance of the component. */
+  /** Active incidents and maintenance that affect the component. */
   readonly affecting: readonly Incident[];
   readonly now: number;
 }
@@ -212,9 +212,9 @@ function componentBody(id: StatusComponentId, { reported, failed, affecting, now
 }
 
 /**
- * State of a component or model: the worst of the measured state and the incidents' impacts.
+ * State of a component or model: the worst of the measured state and the impacts of incidents.
  *
- * During maintenance without a harmful incident, the state is `under_maintenance`, also if the measured state is an outage.
+ * During maintenance without an incident that has an impact, `under_maintenance`, even if the measured state is an outage.
  */
 function stateOf(measured: ComponentState, affecting: readonly Incident[]): ComponentState {
   const states = affecting.map(({ kind, impact }) => (kind === 'maintenance' ? 'under_maintenance' : STATE_OF_IMPACT[impact]));
@@ -232,7 +232,7 @@ function overallStatus(
   const severities = [
     ...components.map(({ state }) => (state === 'under_maintenance' ? 0 : COMPONENT_STATES.indexOf(state))),
     ...active.filter(({ kind }) => kind === 'incident').map(({ impact }) => INDICATORS.indexOf(impact)),
-    // If every model is unavailable, no request for inference succeeds.
+    // If no model is available, every inference request fails.
     models.length > 0 && unavailable === models.length ? INDICATORS.indexOf('major') : 0,
   ];
   const worst = INDICATORS[Math.max(0, ...severities)] ?? 'critical';
@@ -242,7 +242,7 @@ function overallStatus(
   return { indicator, description: `${DESCRIPTIONS[indicator]}${modelsText}.` };
 }
 
-/** Rounds an uptime down to four decimals, so that only a time without any failure is 1. */
+/** Rounds an uptime down to four decimal places, so that only an uptime without failures becomes 1. */
 function roundShare(share: number): number {
   return Math.floor(share * 10_000) / 10_000;
 }

@@ -13,13 +13,13 @@ const ANIMALS = (
   'narwhal ocelot osprey otter owl panda pelican penguin puffin puma quail rabbit raven robin salmon seal stork swan tapir tern toucan ' +
   'walrus wolf wren'
 ).split(' ');
-/** Crockford's base 32: no letter that looks like a digit. */
+/** Crockford's base 32, which has no letters that look like digits. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Maximum number of cached names: leaderboards show about two thousand accounts together. */
+/** Maximum cached names. All leaderboards together show about two thousand accounts. */
 const MAX_CACHED_NAMES = 4096;
 
-/** Returns a function that names accounts, like `keen-otter-7k3m9q2x`. 52 bits make collisions rare among a million accounts. */
+/** Returns a function that names an account, such as `keen-otter-7k3m9q2x`. 52 bits make collisions rare among a million accounts. */
 export function pseudonyms(secret: Uint8Array): (accountId: string) => string {
   const cache = new BoundedMap<string, string>(MAX_CACHED_NAMES);
   return (accountId) => {

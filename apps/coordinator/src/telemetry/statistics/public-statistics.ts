@@ -1,4 +1,4 @@
-/** `PublicStatistics`: network statistics, leaderboard and totals, which anyone may read. Each is computed at most once per period. */
+/** `PublicStatistics`: the statistics that anyone may read: network, leaderboard and totals. Each is computed at most once per period. */
 import {
   LEADERBOARD_METRICS,
   type Leaderboard,
@@ -20,15 +20,15 @@ import { type Cached, TimedCache } from './timed-cache.js';
 
 /** Maximum age of each cached statistic, in seconds. */
 export const MAX_AGE_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
-/** Name of the secret shared by the coordinators of a database, so that an account has one pseudonym. */
+/** Name of the secret shared by all coordinators of a database, so that an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';
-/** Length of the cached leaderboard, of which each request gets a part. */
+/** Length of the cached leaderboard. Each response contains a part of it. */
 const MAX_LEADERS = 200;
 
 interface PublicStatisticsOptions {
   readonly database: Database;
   readonly registry: RegistryView;
-  /** Statistics of peers. Default: this coordinator has none. */
+  /** Statistics of other coordinators. Default: there are none. */
   readonly views?: NetworkViews;
   readonly now: () => number;
 }

@@ -1,8 +1,8 @@
-/** `TimedCache`: caches one computed value for a period. Concurrent callers share a computation. Failures are not cached. */
+/** `TimedCache` caches one computed value for a period. Concurrent callers share a computation. Failures are not cached. */
 
 export interface Cached<T> {
   readonly value: T;
-  /** Whole seconds since the computation began, as in the HTTP header `age` (RFC 9111 section 5.1). */
+  /** Whole seconds since the computation began, as in the HTTP header `Age` (RFC 9111 section 5.1). */
   readonly ageSeconds: number;
 }
 
@@ -19,11 +19,11 @@ export class TimedCache<T> {
     this.#compute = options.make;
   }
 
-  /** Rejects when the computation fails; the next call tries again. */
+  /** Rejects if the computation fails. The next call computes again. */
   async get(): Promise<Cached<T>> {
     if (this.#value !== null) {
       const age = this.#now() - this.#value.computedAt;
-      // A negative age means that the clock was set back; the value is then recomputed.
+      // A negative age means that the clock was set back, so the value is computed again.
       if (age >= 0 && age < this.#maxAgeMs) return { value: this.#value.value, ageSeconds: Math.floor(age / 1000) };
     }
     this.#computation ??= this.#recompute().finally(() => {

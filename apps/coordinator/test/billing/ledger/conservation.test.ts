@@ -1,6 +1,7 @@
 /**
- * Thousands of random jobs, with duplicates, interleavings and failing transactions, held against a tiny reference ledger:
- * every answer, and in the end every balance, is the same, and no micro-dollar is lost or made.
+ * Compares thousands of random jobs, with duplicates, interleavings and failing transactions, with a simple reference ledger.
+ *
+ * Every outcome and all final balances must be the same, so that no micro-USD is lost or created.
  */
 import type { ProviderId } from '@inference/protocol';
 import { expect, it } from 'vitest';
@@ -31,7 +32,7 @@ describeDatabases('conservation', (fresh) => {
     const ledger = await openTestLedger(database, {
       providerSharePercent: 87,
       maturityDays: MATURITY_DAYS,
-      // Two lanes have no common order, which the reference needs.
+      // Separate reservations have no common order with other steps, which the reference needs.
       separateReservations: !compare,
       retryMs: 60_000,
       onError: () => undefined,
@@ -43,7 +44,7 @@ describeDatabases('conservation', (fresh) => {
       if (random() < 0.1) run.deposit(oneOf(random, ACCOUNTS));
       if (random() < 0.1) run.withdraw();
       await run.catchUp();
-      // Links are own transactions, so the surrounding steps must be finished.
+      // Links are separate transactions, so the surrounding steps must have finished.
       if (random() < 0.02) await run.link();
       if (random() < 0.02) await pruneHistory(real, T0 - 90_000_000);
     }
@@ -69,7 +70,7 @@ describeDatabases('conservation', (fresh) => {
     await runJobs(JOBS, ['before', 'statement', 'within'], true);
   });
 
-  // After a lost reply the refusal is decided again, perhaps differently: replies then differ, and the sums still hold.
+  // After a lost reply, the repeated reservation may be decided differently. Outcomes may then differ, but the sums still hold.
   it(`when outcomes are lost after the commit (LEDGER_SEED=${SEED})`, async () => {
     await runJobs(JOBS / 5, ['before', 'statement', 'within', 'after'], false);
   });
@@ -193,7 +194,7 @@ class Run {
     if (actual !== expected && !forgotten) this.differences.push(`expected ${expected}, got ${actual}`);
   }
 
-  /** Some time in the last forty days or so: settlements of all windows, in no order. */
+  /** A time in the last forty days or so, so that settlements fall into all windows in random order. */
   #time(): number {
     return this.#random() < 0.7 ? T0 : T0 - upTo(this.#random, 40 * 86_400_000);
   }

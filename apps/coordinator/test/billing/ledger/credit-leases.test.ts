@@ -1,4 +1,4 @@
-/** Credit leases: reservations from memory; never more than the balance, also when processes are killed. */
+/** Credit leases: reservations from memory that never exceed the balance, even when processes are killed. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { sql } from 'kysely';
@@ -13,7 +13,7 @@ import { describeDatabases, type TestDatabase } from '../../support/databases.js
 import { give, openTestLedger, reservation, settlement, T0 } from './random-steps.js';
 
 const BALANCE = 100_000;
-/** Of `reservation()` and `settlement()`. */
+/** Cost of `reservation()` with `settlement()`. */
 const COST = 30;
 
 describeDatabases('credit leases', (fresh, dialect) => {
@@ -23,7 +23,7 @@ describeDatabases('credit leases', (fresh, dialect) => {
 
   const open = (now = T0): Promise<Ledger> =>
     openTestLedger(database, {
-      // The first reservation asks for less than a lease's minimum, after which the account would wait five seconds.
+      // No pause: the first reservation is below a lease's minimum, which would otherwise block leases for five seconds.
       leases: { minPerSecond: 1, ms: 600_000, pauseMs: 0 },
       now: () => now,
     });
@@ -46,7 +46,7 @@ describeDatabases('credit leases', (fresh, dialect) => {
     expect({ left, problems }).toEqual({ left: [], problems: [] });
   });
 
-  /** Reserves until the account has a lease, and returns a job reserved from that lease. */
+  /** Reserves until the account has a lease, and returns a reservation from this lease. */
   async function leasedJob(): Promise<Reservation> {
     for (;;) {
       const job = reservation();
@@ -164,7 +164,7 @@ describeDatabases('credit leases', (fresh, dialect) => {
         await once(child, 'close');
       }
       await database.updateTable('credit_leases').set({ expires_at: 0 }).execute();
-      // The killed processes have been silent for long, by the database's clock.
+      // By the database's clock, the killed processes have been silent for long.
       await database.updateTable('ledger_holders').set({ seen_at: 0 }).execute();
       await ledger.close();
       ledger = await open(T0 + 3_600_000);

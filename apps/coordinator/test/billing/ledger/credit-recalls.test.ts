@@ -1,4 +1,4 @@
-/** Credit leases of several ledgers on one PostgreSQL: recalled money, expiry, and no false refusal under random interleavings. */
+/** Credit leases of several ledgers on one PostgreSQL: recalls, expiry, and no false refusal under random interleavings. */
 import type { JobId } from '@inference/protocol';
 import { expect, it } from 'vitest';
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
@@ -12,10 +12,10 @@ import { oneOf, upTo } from './random.js';
 import { give, newJob, openTestLedger, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
 
 const BALANCE = 100_000;
-/** No renewal falls into a test. */
+/** An interval at which no renewal happens during a test. */
 const NEVER_MS = 6_000_000;
 
-/** Hints between the ledgers of a test. */
+/** Notifications between the ledgers of a test. */
 class HintBus {
   readonly #listeners: ((accounts: ReadonlySet<string>) => void)[] = [];
 
@@ -33,14 +33,14 @@ class HintBus {
   }
 }
 
-/** Reservation of exactly this amount. */
+/** A reservation of exactly this amount. */
 function reservationOf(amount: number): Reservation {
   const price = { ...PLAIN_PRICE, completionPerMillion: microUsd(0) };
   return reservation({ price, maxPromptTokens: amount, maxCompletionTokens: 0 });
 }
 
 describePostgres('recalled credit', (fresh) => {
-  /** Runs a test on a fresh database, with ledgers that it opens. */
+  /** Runs a test on a new database, with ledgers that the test opens. */
   async function withLedgers(
     test: (open: (ms: number, hints?: RecallHints) => Promise<Ledger>, database: Database, place: TestDatabase) => Promise<void>,
   ): Promise<void> {
@@ -50,7 +50,7 @@ describePostgres('recalled credit', (fresh) => {
     const open = async (ms: number, hints?: RecallHints): Promise<Ledger> => {
       const ledger = await openTestLedger(database, {
         separateReservations: true,
-        // The first reservation asks for less than a lease's minimum, after which the account would wait five seconds.
+        // No pause: the first reservation is below a lease's minimum, which would otherwise block leases for five seconds.
         leases: { minPerSecond: 1, ms, pauseMs: 0, ...(hints === undefined ? {} : { hints }) },
       });
       ledgers.push(ledger);
@@ -72,7 +72,7 @@ describePostgres('recalled credit', (fresh) => {
     }
   }
 
-  /** Reserves until the account has a lease, and returns a job reserved from it. */
+  /** Reserves until the account has a lease, and returns a reservation from it. */
   async function leasedJob(ledger: Ledger, database: Database): Promise<Reservation> {
     for (;;) {
       const job = reservation();
@@ -116,7 +116,7 @@ describePostgres('recalled credit', (fresh) => {
       const far = await open(NEVER_MS);
       const running = await leasedJob(far, database);
       await expect(near.reserve(reservationOf(BALANCE - 100))).rejects.toMatchObject({ fault: 'unavailable' });
-      // More than all leases together could give is refused for good.
+      // An amount above all leases together is refused without a recall.
       expect(await near.reserve(reservationOf(2 * BALANCE))).toMatchObject({ kind: 'insufficient_balance' });
       await far.release(running.jobId, T0);
     }));
@@ -218,7 +218,7 @@ describePostgres('recalled credit', (fresh) => {
         if ((await leasedAmounts(database)).length > 0) leasedRounds++;
         const event = random();
         if (event < 0.15) {
-          // Leases expire, with the jobs reserved from them: those cost nothing any more.
+          // A paused process: its leases expire together with the jobs reserved from them, which then cost nothing.
           const [paused] = members.splice(upTo(random, 1), 1);
           if (paused === undefined) throw new Error('there are always two members');
           await database.updateTable('credit_leases').set({ expires_at: 0 }).where('holder', '=', paused.holder).execute();
@@ -235,7 +235,7 @@ describePostgres('recalled credit', (fresh) => {
           await paused.own.destroy();
           await join();
         } else if (event < 0.25) {
-          // A crash: nothing of the process reaches the database any more.
+          // A crash: no further step of the process reaches the database.
           const [dead] = members.splice(upTo(random, 1), 1);
           await dead?.own.destroy();
           await database

@@ -1,7 +1,4 @@
-/**
- * Database whose transactions fail at random at every real point of failure: before their start, at any statement, before the
- * commit, and after.
- */
+/** Database whose transactions fail at random: before they start, at any statement, before the commit, or after it. */
 import { type CompiledQuery, sql, type Transaction } from 'kysely';
 import type { Database, Tables } from '../../../src/database/tables.js';
 
@@ -9,14 +6,14 @@ import type { Database, Tables } from '../../../src/database/tables.js';
 const STATEMENTS = 12;
 
 export interface Faults {
-  /** How many transactions failed, by the moment. */
+  /** Number of failed transactions by the point of failure. */
   before: number;
   statement: number;
   within: number;
   after: number;
 }
 
-/** The same database, failing about one transaction in `oneIn` at each point. Errors look like those of a lost server. */
+/** Makes about one transaction in `oneIn` fail at each point. The errors look like those of a lost server. */
 export function faultyDatabase(
   database: Database,
   moments: readonly (keyof Faults)[],
@@ -33,7 +30,7 @@ export function faultyDatabase(
     if (!chosen(moment)) return;
     throw Object.assign(new Error(`made up, ${moment} the commit`), { code: moment === 'within' ? '40001' : '08006' });
   };
-  // The server refuses the statement, so PostgreSQL aborts the rest of the transaction.
+  // The server rejects the statement, so PostgreSQL aborts the rest of the transaction.
   const refuse = (inner: Transaction<Tables>): Promise<never> =>
     sql`select 1 from a_table_that_is_not`.execute(inner).then(
       () => Promise.reject(new Error('the statement was to fail')),
@@ -58,7 +55,7 @@ export function faultyDatabase(
   return { database: bound(database, 'transaction', transaction), faults };
 }
 
-/** The same object with one function replaced. */
+/** The same object, with one function replaced. */
 function bound<T extends object>(target: T, replaced: string, by: unknown): T {
   return new Proxy(target, {
     get: (_target, name) => {

@@ -1,4 +1,4 @@
-/** Folding: exactly once beside settlements, other folds, earlier versions, links and failures. */
+/** Adding ended jobs to the roll-ups: exactly once, despite settlements, other folds, earlier versions, links and failures. */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Budgets of API keys: periods, refusals, and that no period's spending exceeds the budget, with several ledgers on one database. */
+/** Budgets of API keys: periods and refusals. No period's spending exceeds the budget, even with several ledgers on one database. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js';
@@ -47,7 +47,7 @@ describe('calendar periods', () => {
     expect(sums('2026-12-02')).toEqual([0, 1110, 1000]);
     expect(sums('2026-12-07')).toEqual([0, 0, 1000]);
     expect(sums('2027-01-01')).toEqual([0, 0, 0]);
-    // A coordinator with a slow clock.
+    // From a coordinator whose clock is slow.
     spending = addSpending(spending, microUsd(5), day('2026-11-30'));
     expect(sums('2026-12-01')).toEqual([1005, 1115, 1005]);
   });
@@ -105,7 +105,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
     const next = reservation({ at: endOfMonth + 1, keyBudget: budgetOf(100) });
     expect(await ledger.reserve(next)).toMatchObject({ kind: 'reserved' });
     await ledger.settle(settlement(next.jobId, { at: endOfMonth + 1 }));
-    // 31 January and 1 February are in one week.
+    // 31 January and 1 February are in the same week.
     expect(await at(endOfMonth + 1, budgetOf(200, 'week'))).toMatchObject({ kind: 'key_budget_exceeded', spent: 120 });
     expect(await at(endOfMonth + 1, budgetOf(129))).toMatchObject({ kind: 'key_budget_exceeded', spent: 30 });
   });
@@ -115,7 +115,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
     await spend(T0 - 24 * HOUR_MS);
     await spend(T0);
     const right = await sums();
-    // Earlier versions only raise the total.
+    // Earlier versions only increase the total.
     await database.updateTable('key_spend').set({ day_spent: 0, week_spent: 30, month_spent: 30 }).execute();
     expect(await repairPeriodSpending(database, T0)).toBe(1);
     expect(await sums()).toEqual(right);
@@ -136,7 +136,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
   it.each([1, 2, 3])('are never exceeded by concurrent jobs of several ledgers (seed %i)', async (seed) => {
     const random = seededRandom(seed);
     const upTo = (max: number): number => Math.floor(random() * (max + 1));
-    // One process per SQLite file; PostgreSQL has three, of which keys without a budget use credit leases.
+    // One process per SQLite file. On PostgreSQL three, in which keys without a budget use credit leases.
     const leases = { minPerSecond: 1, ms: 600_000, pauseMs: 0 };
     const ledgers = [ledger];
     for (let more = 0; dialect === 'postgres' && more < 2; more++) ledgers.push(await openTestLedger(database, { leases }));
@@ -161,7 +161,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
       const settled = await own.settle(settlement(job.jobId, { ...uses, at }));
       if ('cost' in settled) ended.push({ key, at, cost: settled.cost });
     };
-    // Twelve days, across the end of a week and of a month.
+    // Twelve days that include the end of a week and of a month.
     for (let hours = 0; hours < 12 * 24; hours += 8) {
       const at = Date.UTC(2026, 0, 24) + hours * HOUR_MS;
       await Promise.all(Array.from({ length: 24 }, () => runJob(at)));
@@ -180,7 +180,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
         sums.set(start, (sums.get(start) ?? 0) + cost);
       }
       expect(Math.max(...sums.values())).toBeLessThanOrEqual(budgets[period]?.amount ?? 0);
-      // The budget is used, not only never exceeded: a job reserves at most 210.
+      // The budget is also used up: a job reserves at most 210.
       expect(Math.max(...sums.values())).toBeGreaterThan((budgets[period]?.amount ?? 0) - 210);
     }
   });

@@ -1,5 +1,5 @@
 /**
- * Process that reserves, settles and releases jobs of one account from credit leases until killed. Reports each settlement.
+ * Process that reserves, settles and releases jobs of one account from credit leases until it is killed. Reports each settlement.
  *
  * Arguments: the database as JSON, and a seed.
  */

@@ -27,7 +27,7 @@ it('removes entries beyond the maximum age, at once and periodically', async () 
   await until(() => asked.length >= 3);
   await job.close();
   expect(new Set(asked)).toEqual(new Set([70 * DAY]));
-  // A removal without entries is not reported.
+  // A run that deletes nothing is not reported.
   expect(pruned).toEqual([7]);
 });
 

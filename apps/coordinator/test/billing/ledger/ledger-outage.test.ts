@@ -1,4 +1,4 @@
-/** Database failures at each ledger step of a job: nothing runs unpaid, no client request fails, and the step is repeated later. */
+/** Database failures at each ledger step of a job: no job runs unpaid, no request fails, and the step is repeated later. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { errorOf, type Harness, ledgerWith, MODEL, startHarness, until } from '../../support/harness.js';
@@ -114,7 +114,7 @@ describe('the ledger fails', () => {
         ledgerWith(ledger, {
           settle: async (settlement) => {
             await ledger.settle(settlement);
-            // The connection broke after the commit: the first answer is lost.
+            // The connection breaks after the commit, so the first outcome is lost.
             if (lost++ === 0) throw new Error('connection lost');
             return ledger.settle(settlement);
           },

@@ -1,5 +1,5 @@
 /**
- * Process that does ledger work until killed. Reports every confirmed settlement with its cost, and every deposit, over IPC.
+ * Process that does ledger work until it is killed. Reports each confirmed settlement with its cost, and each deposit, over IPC.
  *
  * Arguments: the database as JSON, a seed, and the number of job ids shared with other processes (0: own jobs only).
  */
@@ -26,13 +26,13 @@ export type WorkerSaid =
   | { done: true };
 const say = (said: WorkerSaid): void => void process.send?.(said);
 
-/** The same ids in every process. */
+/** Id of a job that all processes share. */
 function sharedJob(index: number): JobId {
   const hex = createHash('sha256').update(`shared ${index}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}` as JobId;
 }
 
-/** Each job takes one nonce, of the same digest as its id. */
+/** Each job takes one nonce, derived from its id. */
 function nonceOf(jobId: JobId): SealedNonce {
   return { digest: jobId, jobId, lifetimeMs: 3_600_000 };
 }
@@ -45,7 +45,7 @@ async function workOn(ledger: Ledger, job: JobId): Promise<void> {
     await ledger.deposit(deposit);
     say({ deposited: deposit.eventId, amount: deposit.amount });
   }
-  // Shared jobs belong to one account, regardless of the reserving process.
+  // Shared jobs belong to one account, whichever process reserves them.
   const reserved = await ledger
     .reserve(reservation({ jobId: job, accountId: shared > 0 ? 'customer-0' : accountId, nonce: nonceOf(job), at }))
     .catch(() => null);

@@ -94,7 +94,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       ]);
       const more = reservation({ price: { ...PLAIN_PRICE, cachedPerMillion: microUsd(100_000) } });
       await ledger.reserve(more);
-      // More cached tokens than prompt tokens count as the whole prompt.
+      // Cached tokens above the prompt tokens are limited to the prompt.
       expect(await ledger.settle(settlement(more.jobId, { cachedTokens: 11, completionTokens: 0 }))).toMatchObject({ cost: 1 });
       const dear = reservation({ price: { ...PLAIN_PRICE, cachedPerMillion: microUsd(1_000_001) } });
       await expect(ledger.reserve(dear)).rejects.toMatchObject({ fault: 'invalid' });
@@ -323,7 +323,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
         const second = await open({ now: () => T0 + 60_000 });
         expect((await second.balance('customer')).reserved).toBe(100);
         await second.close();
-        // The database's clock counts: whatever a coordinator's own clock says, only the age of the heartbeat makes it dead.
+        // Only the age of the heartbeat by the database's clock makes a coordinator dead, not its own clock.
         await database
           .updateTable('ledger_holders')
           .set((set) => ({ seen_at: set('seen_at', '-', 3_600_000) }))

@@ -1,4 +1,4 @@
-/** Earnings that cannot be withdrawn: from own providers, and unmatured ones. */
+/** Earnings that cannot be withdrawn: those from own providers, and those that are not mature. */
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
@@ -14,7 +14,7 @@ import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from './r
 
 const DAY = 86_400_000;
 const DAYS = 7;
-/** Midnight at which earnings of the day of `T0` mature. */
+/** Midnight at which the earnings of the day of `T0` mature. */
 const MATURES = Math.floor(T0 / DAY) * DAY + (DAYS + 1) * DAY;
 
 describeDatabases('earnings', (fresh) => {
@@ -62,7 +62,7 @@ describeDatabases('earnings', (fresh) => {
       now = MATURES;
       expect(await withdrawable('ann')).toBe(90);
       await give(ledger, 'ann', 40);
-      // 40 come from the deposit, 60 from earnings; only the fee of 10 is spent.
+      // 40 come from the deposit and 60 from earnings. Only the fee of 10 is spent.
       await pay('ann');
       expect(await ledger.balance('ann')).toEqual({ balance: 120, reserved: 0, withdrawable: 90 });
       for (let jobs = 0; jobs < 2; jobs++) await pay('ann');

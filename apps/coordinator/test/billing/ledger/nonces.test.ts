@@ -1,4 +1,4 @@
-/** Nonces of sealed requests at the ledger: of two requests with one nonce, one alone reserves money, also at other coordinators. */
+/** Nonces of sealed requests in the ledger: of two requests with the same nonce, only one reserves money, also across coordinators. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js';
@@ -14,7 +14,7 @@ import { give, newJob, reservation, settlement, T0 } from './random-steps.js';
 const SEED = 20_260_115;
 const LIFETIME_MS = 600_000;
 const BALANCE = 100_000;
-/** Of `reservation()`. */
+/** Maximum cost of `reservation()`. */
 const AMOUNT = 100;
 
 let place: TestDatabase;
@@ -139,7 +139,7 @@ describeDatabases('a nonce', (fresh) => {
   describe('of an account with a credit lease', () => {
     const leased = (): Promise<Ledger> => open({ leases: { minPerSecond: 1, ms: 600_000, pauseMs: 0 } });
 
-    /** Reserves until a job of the account comes from a lease, without a row. */
+    /** Reserves until a job of the account comes from a lease, and therefore has no row. */
     async function untilLeased(busy: Ledger): Promise<void> {
       for (let number = 0; ; number++) {
         const job = sealed(`warm ${number}`);
@@ -211,7 +211,7 @@ describePostgres('one nonce at two coordinators', (fresh) => {
     const [first, second] = [await open(), await open({ database: elsewhere })];
     await give(first, 'customer', BALANCE);
     const outcomes = await Promise.all([first.reserve(sealed('a', { maxPromptTokens: BALANCE })), second.reserve(sealed('a'))]);
-    // The order decides which refusal the first one gets.
+    // The order determines which refusal the first reservation gets.
     expect(outcomes[1]).toMatchObject({ kind: 'reserved' });
     expect(['insufficient_balance', 'replayed']).toContain(outcomes[0]?.kind);
   });

@@ -1,6 +1,7 @@
 /**
- * Ledger processes killed at any moment lose nothing confirmed, no nonce without its job, and all sums hold. Two processes on one PostgreSQL that end the
- * same jobs charge each job once.
+ * Ledger processes that are killed at any moment: no confirmed step is lost, no nonce exists without its job, and all sums hold.
+ *
+ * Two processes on one PostgreSQL that end the same jobs charge each job once.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -52,7 +53,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
     const promised: WorkerSaid[] = [];
     for (let kill = 0; kill < KILLS; kill++) {
       const { child, said, errors, ended } = await startWorker(place.target, kill, 0);
-      // A process that exits early has reported its error; its messages would never come.
+      // A process that exits early has reported its error, and would send no further message.
       const settledOne = new Promise<void>((resolve) => child.on('message', (message) => 'settled' in (message as object) && resolve()));
       await Promise.race([settledOne, ended]);
       expect({ errors, ended: child.exitCode }).toEqual({ errors: [], ended: null });
@@ -64,7 +65,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
       expect(problems).toEqual([]);
     }
 
-    // A job and its nonce are stored together, so no replay finds a job whose nonce is free.
+    // A job and its nonce are stored together, so that no replay finds a job with a free nonce.
     const jobs = (await database.selectFrom('jobs').select('job_id').orderBy('job_id').execute()).map((row) => row.job_id);
     const nonces = await database.selectFrom('sealed_nonces').select(['digest', 'job_id']).orderBy('digest').execute();
     expect(nonces).toEqual(jobs.map((id) => ({ digest: id, job_id: id })));
@@ -77,7 +78,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
     const deposits = new Set((await database.selectFrom('deposits').select('event_id').execute()).map((row) => row.event_id));
     expect(promised.filter((said) => 'deposited' in said && !deposits.has(said.deposited))).toEqual([]);
 
-    // Once the killed processes count as dead, nothing stays reserved.
+    // After the killed processes are considered dead, no reservation remains.
     await database
       .updateTable('ledger_holders')
       .set((set) => ({ seen_at: set('seen_at', '-', 86_400_000) }))
@@ -95,7 +96,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
     await place.remove();
   });
 
-  // A database file has one coordinator.
+  // An SQLite file has only one coordinator.
   if (dialect === 'postgres') {
     it(`charge each of ${SHARED_JOBS} shared jobs once, with two processes on one server`, async () => {
       const place = await fresh();

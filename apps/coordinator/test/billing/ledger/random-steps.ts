@@ -1,4 +1,4 @@
-/** Steps with ordinary values, for tests that vary one or two of them. */
+/** Steps with ordinary values, of which a test changes one or two. */
 import { randomUUID } from 'node:crypto';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger, Reservation, Settlement } from '../../../src/billing/ledger/ledger.js';
@@ -7,7 +7,7 @@ import { microUsd } from '../../../src/billing/micro-usd.js';
 import type { Price } from '../../../src/billing/prices/price.js';
 import type { Database } from '../../../src/database/tables.js';
 
-/** A micro-USD per token, and ten per image: costs are easy to see. */
+/** One micro-USD per token, and ten per image, for simple costs. */
 export const PLAIN_PRICE: Price = {
   id: 'plain',
   model: 'm',
@@ -24,7 +24,7 @@ export function newJob(): JobId {
   return randomUUID() as JobId;
 }
 
-/** A ledger that pays providers 90 %, and fails the test on an error in the background. */
+/** Opens a ledger that pays providers 90 %. Errors of its background work fail the test. */
 export function openTestLedger(database: Database, options: Partial<LedgerOptions> = {}): Promise<Ledger> {
   return openLedger({
     database,
@@ -38,7 +38,7 @@ export function openTestLedger(database: Database, options: Partial<LedgerOption
   });
 }
 
-/** Holds 100 micro-USD by default. */
+/** Reserves 100 micro-USD by default. */
 export function reservation(over: Partial<Reservation> = {}): Reservation {
   return {
     jobId: newJob(),

@@ -1,4 +1,4 @@
-/** Choices from a seeded generator of numbers in [0, 1). */
+/** Random choices from a seeded generator of numbers in [0, 1). */
 
 /** An integer from 0 to `max`, inclusive. */
 export function upTo(random: () => number, max: number): number {

@@ -1,4 +1,4 @@
-/** Oracle: a simple ledger of maps, one step after the other, with big integers for prices. */
+/** Reference for comparison: a simple ledger in maps, one step after the other, with big integers. */
 import type { Deposit, Reservation, Settlement, WithdrawalEnd, WithdrawalRequest } from '../../../src/billing/ledger/ledger.js';
 
 interface Account {
@@ -143,7 +143,7 @@ export class ReferenceLedger {
     this.owners.set(providerId, accountId);
   }
 
-  /** Matured earnings, as far as present and not reserved. */
+  /** Matured earnings that are present and not reserved. */
   withdrawable(accountId: string): bigint {
     const { deposited, earned, reserved } = this.account(accountId);
     const day = (at: number): number => Math.floor(at / 86_400_000);
@@ -154,7 +154,7 @@ export class ReferenceLedger {
     return free > 0n ? free : 0n;
   }
 
-  /** An own provider earned: the money returns as the kind that was spent. */
+  /** The payer's own provider earned, so the money returns as the kind (deposit or earnings) that was spent. */
   #restore({ payer, earned, restored }: Payment): void {
     const account = this.account(payer);
     account.earned += restored;

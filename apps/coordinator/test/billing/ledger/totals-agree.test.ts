@@ -55,7 +55,7 @@ describeDatabases('settled usage', (fresh) => {
     return { accountId, key };
   }
 
-  /** End times of jobs, oldest first: inside and outside every window, and at the edges of minutes. */
+  /** End times of jobs, oldest first: inside and outside of every window, and at the limits of minutes. */
   const ENDS = [40 * DAY, 31 * DAY, 29 * DAY, 8 * DAY, 6 * DAY, 26 * HOUR, 23 * HOUR, 2 * HOUR, 31 * MINUTE]
     .map((ago) => now - ago)
     .concat([29, 29, 7].map((minutes) => Math.floor(now / MINUTE) * MINUTE - minutes * MINUTE))
@@ -193,7 +193,7 @@ describeDatabases('settled usage', (fresh) => {
     const before = [await Promise.all(paths.map((path) => body(path))), await balances()];
     const usage = (await body<{ usage: UsageEntry[] }>('/v1/payments/usage', customer.key)).usage;
     expect((await pruneHistory(harness.app.database, now - 10 * DAY)).jobs).toBeGreaterThan(0);
-    // Restarts, so that no cache answers for removed rows.
+    // Restarts the coordinator, so that no cache contains deleted rows.
     const { dataDir } = harness;
     await ledger.close();
     await harness.app.close(0);

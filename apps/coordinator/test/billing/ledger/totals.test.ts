@@ -1,4 +1,4 @@
-/** Roll-ups: hours of each window as time passes; pruning changes no sum. */
+/** Usage roll-ups: hours of each window as time passes. Deleting old jobs changes no sum. */
 import type { ProviderId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
@@ -62,7 +62,7 @@ describeDatabases('the roll-ups', (fresh) => {
     now = T0 + DAY + HOUR;
     await reopen();
     expect(await requests()).toEqual({ '24h': 0, '7d': 1, '30d': 1, all: 1 });
-    // A settlement moves time on as well as the clock does.
+    // A settlement advances the windows like the clock does.
     await runJob(T0 + 8 * DAY);
     expect(await requests()).toEqual({ '24h': 1, '7d': 1, '30d': 2, all: 2 });
     now = T0 + 60 * DAY;

@@ -1,4 +1,4 @@
-/** Money, prices, and the bounds of a signed usage. */
+/** Money, prices, and the bounds for signed usage. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatUsd, microUsd } from '../../../src/billing/micro-usd.js';

@@ -1,4 +1,4 @@
-/** When attempts begin, are left and win, in virtual time: the providers are scripts, sealing is real. */
+/** When attempts begin, are abandoned and win, in virtual time. The providers are scripted; the sealing is real. */
 import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext, type JobMessage, type RequestFrames } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -103,12 +103,12 @@ class Client implements Delivery {
 }
 
 interface Choices {
-  /** Plan of a second attempt; null: no provider is free. */
+  /** Plan of a second attempt; null: no provider is idle. */
   readonly second: () => AttemptPlan | null;
   readonly couldMove: () => boolean;
 }
 
-/** Answers the decisions of a hedged request, as a job does. */
+/** Reacts to the decisions of a hedged request as `AttemptRunner` does. */
 async function follow(hedged: HedgedRequest, { second, couldMove }: Choices, ended: [string, string][], finishes: EndedAttempt[]) {
   for (;;) {
     const decision = await hedged.next();
@@ -124,7 +124,7 @@ async function follow(hedged: HedgedRequest, { second, couldMove }: Choices, end
   }
 }
 
-/** A hedged request on two scripts. The second may begin when `second` returns its plan. */
+/** A hedged request on two scripted providers. The second attempt may begin when `second` returns its plan. */
 function startHedged(changes: Partial<Choices> = {}) {
   const [first, second, client] = [new Script('first'), new Script('second'), new Client()];
   const ended: [string, string][] = [];
@@ -274,7 +274,7 @@ it('a trickling provider that reports progress is abandoned later', async () => 
     first.sink?.progressed();
     if (minutes % 10 === 0) first.says('.');
   }
-  // Eight tokens allow no more time than the minimum reserve.
+  // Eight tokens justify no more time than the minimum reserve.
   expect(minutes).toBeLessThan(13);
   await pass(0);
   expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'timeout', phase: 'progress' }]);
@@ -300,7 +300,7 @@ it('a provider without credit is not timed out before its client', async () => {
   hedged.start({ ...late.plan('first'), lateAfterMs: 3_600_000, silentAfterMs: 3_600_000 });
   late.sink?.accepted();
   for (let sent = 0; sent < INITIAL_CREDIT_BYTES; sent += 32_768) late.says('x'.repeat(32_768));
-  // The client takes nothing for longer than the provider could be waited for.
+  // The client reads nothing for longer than a provider would be given.
   await pass(40 * 60_000);
   for (const grant of grants) grant(INITIAL_CREDIT_BYTES);
   late.says('goes on');

@@ -1,4 +1,4 @@
-/** A second attempt beside a late one, as seen by the client, both providers and the ledger. */
+/** A hedged attempt after a late one, as the client, both providers and the ledger see it. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { HedgeBudget } from '../../../src/inference/attempt/hedging-policy.js';
@@ -10,10 +10,10 @@ let harness: Harness;
 afterEach(() => harness.close());
 
 const FULL = 100_000_000;
-/** The first provider to connect is the first to be chosen. */
+/** The provider that connects first is chosen first. */
 const start = (options: Parameters<typeof startHarness>[0] = {}): Promise<Harness> =>
   startHarness({ random: () => 0, ...options, jobTimings: { lateMs: 50, ...options.jobTimings } });
-/** Accepts jobs; the test does the rest. */
+/** Accepts jobs, and leaves everything else to the test. */
 const silent = { onJob: (job: ScriptedJob): void => job.accept() };
 
 function jobOf(provider: ScriptedProvider): ScriptedJob {
@@ -21,7 +21,7 @@ function jobOf(provider: ScriptedProvider): ScriptedJob {
 }
 
 const bothRun = (...providers: ScriptedProvider[]): Promise<void> => until(() => providers.every(({ jobs }) => jobs.size === 1));
-/** A streamed request that both of two silent providers work on. */
+/** A stream request that two silent providers work on. */
 async function startTwoAttempts() {
   harness = await start();
   const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
@@ -51,7 +51,7 @@ describe('when the first content is late', () => {
     const price = costOf(harness.app.prices.current(MODEL), { promptTokens: 7, completionTokens: 4 });
     await until(async () => (await harness.money()).reserved === 0);
     expect((await harness.money()).balance).toBe(FULL - price);
-    // A late signed answer is neither paid nor a failure.
+    // A late answer, although signed, is neither paid nor a fault.
     jobOf(late).push(Buffer.concat(jobOf(late).render(['too late'])), true);
     jobOf(late).complete();
     await allFree();
@@ -147,7 +147,7 @@ describe('when the first content is late', () => {
 });
 
 describe('no second attempt starts', () => {
-  /** The first provider's job ends only after the usual start of a second attempt, and none started. */
+  /** Waits beyond the usual start of a second attempt, then ends the first provider's job. No second attempt may have started. */
   async function staysAlone(asked: Promise<Response>, first: ScriptedProvider, other: ScriptedProvider): Promise<void> {
     await until(() => [...first.jobs.values()].some(({ over }) => !over));
     const before = other.jobs.size;

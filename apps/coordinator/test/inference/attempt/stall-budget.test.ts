@@ -1,4 +1,4 @@
-/** Maximum time of a begun answer: bounded for every provider, and generous for slow ones. */
+/** Maximum time of an answer that has begun: bounded for every provider, but generous to slow ones. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { expectedTokenMs, StallBudget } from '../../../src/inference/attempt/stall-budget.js';
@@ -20,7 +20,7 @@ it('every answer ends within a time given by its length, for any reports of the 
       let spent = 0;
       for (let index = 0; !stallBudget.isExhausted; index++) {
         const { ms, bytes, working } = steps[index % steps.length] as (typeof steps)[number];
-        // Time passes, or nothing would ever end.
+        // Time must pass, or the loop would never end.
         stallBudget.spend(ms + 1);
         if (!stallBudget.isExhausted) spent += ms + 1;
         stallBudget.received(bytes);

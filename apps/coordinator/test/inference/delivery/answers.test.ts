@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-/** Checks a signature as a client without our code would: openssl's rules over the 64 digits. */
+/** Verifies a signature as a client without our code would, over the 64 hexadecimal digits of the hash. */
 function verifiesByKey(x963Base64: string, hash: string, signature: string): boolean {
   return verify('sha256', utf8(hash), p256PublicKeyPem(fromBase64(x963Base64)), fromBase64(signature));
 }
@@ -195,7 +195,7 @@ describe('public data', () => {
     };
     expect(list.data[0]).toMatchObject(limits);
     expect(await (await harness.get(`/v1/models/${MODEL}`)).json()).toMatchObject(limits);
-    // A machine with a longer context comes, and goes.
+    // A provider with a longer context connects and disconnects.
     const long = await harness.provider({
       register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, context_length: 32_768 })) }),
     });

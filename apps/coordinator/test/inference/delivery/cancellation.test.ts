@@ -1,4 +1,4 @@
-/** A client that disconnects during a stream pays for the delivered and signed part only. */
+/** A client that disconnects during a stream pays only for the delivered and signed part. */
 import http from 'node:http';
 import { fromBase64Url, type Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const WORDS = Array.from({ length: 20 }, (_, index) => ` word${index}`);
 const price = (promptTokens: number, completionTokens: number): number =>
   costOf(harness.app.prices.current(MODEL), { promptTokens, completionTokens });
 
-/** A stream read and closed by the test. */
+/** A stream that the test reads and closes. */
 async function openStream(): Promise<http.IncomingMessage> {
   const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
     const request = http.request(
@@ -42,7 +42,7 @@ function jobOf(provider: ScriptedProvider): ScriptedJob {
   return [...provider.jobs.values()][0] as ScriptedJob;
 }
 
-/** Reads the words of a stream, leaves, and waits for the job's end. */
+/** Reads the first words of a stream, disconnects, and waits for the end of the job. */
 async function leaveAfterWords(
   options: ProviderOptions,
 ): Promise<{ provider: ScriptedProvider; line: Record<string, unknown>; paid: number }> {
@@ -115,7 +115,7 @@ describe('a client that disconnects during a stream', () => {
     expect(paid).toBe(0);
     expect(line).toMatchObject({ status: 'client_gone', cost_micro_usd: 0 });
     expect(await runningJobs()).toBe(1);
-    // A completion after the wait frees the slot and changes nothing else.
+    // A completion that arrives after the wait only frees the slot.
     jobOf(provider).endWhereItStands();
     await until(async () => (await runningJobs()) === 0);
     expect(await harness.money()).toEqual({ balance: 100_000_000, reserved: 0 });
@@ -183,7 +183,7 @@ describe('a client that disconnects during a stream', () => {
           job.tokens++;
         }
       },
-      // An honest provider still holds text without credit; now the text must be accepted.
+      // An honest provider has text that it could not send for lack of credit. The coordinator must accept it now.
       onCancel: (job) => {
         for (let held = 0; held < 10; held++) job.push(event);
         job.tokens += 10;
@@ -192,7 +192,7 @@ describe('a client that disconnects during a stream', () => {
     });
     const response = await openStream();
     response.pause();
-    // Until the credit is used up, and none comes any more.
+    // Waits until the credit is used up and no further credit arrives.
     let [before, same] = [-1, 0];
     await until(async () => {
       const { credit = Number.POSITIVE_INFINITY, tokens = 0 } = jobOf(provider) ?? {};

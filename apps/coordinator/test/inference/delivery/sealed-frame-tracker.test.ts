@@ -1,4 +1,4 @@
-/** Boundaries of a sealed answer, however its bytes are cut. */
+/** Frame boundaries of a sealed answer, wherever its bytes are split. */
 import { E2E_RESPONSE_NONCE_BYTES, e2eKeepAlive } from '@inference/protocol';
 import { expect, it } from 'vitest';
 import { SealedFrameTracker } from '../../../src/inference/delivery/sealed-frame-tracker.js';

@@ -46,7 +46,7 @@ describe('a slow client', () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
       return stable;
     });
-    // The kernel's socket buffers take some megabytes; beyond them only the credit window is in flight.
+    // The kernel's socket buffers hold some megabytes. Beyond these, only the credit window is in flight.
     const total = events.length * (events[0]?.length ?? 0);
     expect(job()?.sent).toBeLessThan(total - INITIAL_CREDIT_BYTES);
     const chunks: Buffer[] = [];
@@ -139,7 +139,7 @@ describe('when all providers are busy', () => {
     });
     expect((await harness.chat()).status).toBe(200);
     const [first = 0, second = 0, third = 0] = askedAt;
-    // Both clocks count whole milliseconds.
+    // Both clocks have a resolution of a millisecond.
     expect(Math.min(second - first, third - second)).toBeGreaterThanOrEqual(backoffMs - 2);
   });
 

@@ -1,4 +1,4 @@
-/** A slow client that disconnects pays for bytes received by its host, not for bytes in the coordinator's kernel. */
+/** A slow client that disconnects pays for bytes that its host received, not for bytes in the coordinator's kernel. */
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -10,7 +10,7 @@ import { SendQueues } from '../../../src/inference/delivery/send-queues.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
-/** 3 MB: less than the kernel buffers for a client without reads. */
+/** 3 MB in total, less than the kernel buffers for a client that does not read. */
 const TOKENS = 3000;
 const TOKEN_BYTES = 1000;
 const EVENT = `data: {"choices":[],"text":"${'x'.repeat(TOKEN_BYTES - 34)}"}\n\n`;
@@ -21,7 +21,7 @@ afterEach(async () => {
   harness = null;
 });
 
-/** Writes every token as soon as credit allows. `waits`: no credit left. */
+/** Writes each token as soon as there is credit. `waits`: the provider is out of credit. */
 async function answerAtLength(job: ScriptedJob): Promise<void> {
   const event = utf8(EVENT);
   job.accept();
@@ -59,7 +59,7 @@ async function read(response: http.IncomingMessage, bytes: number): Promise<void
   }
 }
 
-/** Bytes received by the kernel and not read by the client (proc_pid_net(5)). */
+/** Bytes that the kernel received but the client has not read (proc_pid_net(5)). */
 function unreadBytes({ socket }: http.IncomingMessage): number {
   const port = (socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, '0');
   const row = new RegExp(`: [0-9A-F]+:${port} [0-9A-F]+:[0-9A-F]{4} [0-9A-F]{2} [0-9A-F]{8}:([0-9A-F]{8})`);
@@ -78,7 +78,7 @@ it.runIf(process.platform === 'linux').each([
   const response = await ask(running);
   await read(response, tokens * TOKEN_BYTES);
   const job = [...provider.jobs.values()][0] as ScriptedJob;
-  // Until the credit is used up; without kernel readings, until all is sent.
+  // Waits until the credit is used up, or, if the kernel's queues cannot be read, until everything is sent.
   let [before, same] = [-1, 0];
   await until(async () => {
     same = job.credit < TOKEN_BYTES && job.sent === before ? same + 1 : 0;
@@ -90,9 +90,9 @@ it.runIf(process.platform === 'linux').each([
   response.destroy();
   await until(() => running.jobLines().length === 1);
   const { completion_tokens } = running.jobLines()[0] as { completion_tokens: number };
-  // All bytes read, except a window acknowledged after the last reading.
+  // All bytes that the client read, less a window that was acknowledged after the last reading.
   expect(completion_tokens).toBeGreaterThanOrEqual(tokens - CLIENT_WINDOW_BYTES / TOKEN_BYTES);
-  // Bytes in the client's kernel, plus bytes written before the next reading.
+  // Bytes in the client's kernel, plus bytes written before the next reading of the queue.
   const maxUntakenBytes = inClient + MAX_UNCHECKED_BYTES + CLIENT_WINDOW_BYTES;
   expect(completion_tokens).toBeLessThan(tokens + maxUntakenBytes / TOKEN_BYTES);
   expect(completion_tokens).toBeLessThan(TOKENS);

@@ -1,11 +1,11 @@
-/** Expected wait of a request: depends on the suitable slots and on queued requests for the same ones. */
+/** Expected wait of a request: depends on the suitable slots, and on queued requests for the same slots. */
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../../src/inference/queue/fair-queue.js';
 import { RequestQueue, type SlotRequest } from '../../../src/inference/queue/request-queue.js';
 import type { ProviderSelector } from '../../../src/providers/placement/model-directory.js';
 import type { ProviderRegistry } from '../../../src/providers/provider-registry.js';
 
-/** A busy registry: ten slots, of them one with trust level hardware, and two on a named provider. */
+/** A busy registry with ten slots: one at trust level hardware, and two on a named provider. */
 function queueOf(floorOf?: () => 'hardware' | null): RequestQueue {
   const registry = {
     placement: { choose: () => ({ kind: 'busy' }) },
@@ -39,9 +39,9 @@ describe('the expected wait', () => {
     const queue = queueOf();
     const abort = new AbortController();
     const placements = [...Array(9).fill(requestOf()), requestOf(hardware)].map((request) => queue.place(request, 60_000, abort.signal));
-    // Ten requests wait for ten slots: one second, plus the turn of the request itself.
+    // Ten requests wait for ten slots: one second, plus the time of the new request itself.
     expect(queue.outlook('m')).toEqual({ waiting: 10, waitMs: 1100 });
-    // One of the ten also needs the single hardware slot.
+    // One of the ten also needs the only hardware slot.
     expect(queue.outlook('m', 'hardware')).toEqual({ waiting: 10, waitMs: 2000 });
     abort.abort();
     await Promise.all(placements);

@@ -1,4 +1,4 @@
-/** Waiting for a busy provider, as seen by clients: fair between accounts, with a useful Retry-After. */
+/** Waiting for a busy provider, as clients see it: fair between accounts, with a useful Retry-After. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Customer, errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
@@ -20,7 +20,7 @@ const ask = (customer: Customer, content: string, signal?: AbortSignal): Promise
     { headers: { authorization: `Bearer ${customer.apiKey}` }, ...(signal === undefined ? {} : { signal }) },
   );
 
-/** A provider with a single slot, whose jobs the test ends. */
+/** Connects a provider with a single slot, whose jobs the test ends. */
 async function oneSlot(): Promise<ScriptedJob[]> {
   const jobs: ScriptedJob[] = [];
   await harness.provider({
@@ -97,7 +97,7 @@ describe('a hopeless wait', () => {
     await until(() => jobs.length === 4);
     const queued = ask(harness.developer, 'queued');
     await until(async () => (await waiting()) === 1);
-    // Two jobs of 9 seconds each come first.
+    // Two jobs of 9 seconds each are ahead.
     const [chat, messages] = await Promise.all([
       ask(harness.developer, 'hopeless'),
       harness.post('/v1/messages', { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'hopeless' }] }),

@@ -1,4 +1,4 @@
-/** Requests for several choices (`n`): reservation, and agents of earlier versions. */
+/** Requests for several choices (`n`): the reservation, and providers whose agents do not support `n`. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, startHarness } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
@@ -26,7 +26,7 @@ describe('a request for several choices', () => {
     const one = await reservedFor({ max_tokens: 100_000 });
     const three = await reservedFor({ max_tokens: 100_000, n: 3 });
     expect([one.maxTokens, three.maxTokens]).toEqual([100_000, 300_000]);
-    // Both bodies have the same prompt bound within a few bytes, so the difference is the completion.
+    // The prompt bounds of both bodies differ by a few bytes only, so the factor comes from the completion.
     expect(three.reserved / one.reserved).toBeGreaterThan(2.9);
     expect((await reservedFor({ n: 2 })).maxTokens).toBe(2 * 8192);
     await harness.until(async () => (await harness.money()).reserved === 0);
@@ -44,7 +44,7 @@ describe('a request for several choices', () => {
         message: 'No connected provider of the model test/model-1 generates several choices. Set n to 1.',
       }),
     ]);
-    // With preferences, either may be the reason.
+    // With routing preferences, the error may name either cause.
     const filtered = await errorOf(await harness.chat({ n: 2, provider: { ignore: ['SOMEBODY'] } }));
     expect(filtered).toMatchObject({
       message: expect.stringMatching(/both matches provider\.ignore and generates several choices\. Set n to 1/),

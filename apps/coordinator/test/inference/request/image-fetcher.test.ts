@@ -1,4 +1,4 @@
-/** Images at URLs of requests: the guard of the fetcher, and a request whose image is fetched beside the body. */
+/** Images at URLs in requests: protection against server-side request forgery, and a request whose image is fetched. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';

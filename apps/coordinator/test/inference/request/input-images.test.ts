@@ -1,4 +1,4 @@
-/** Requests with images in their prompts: routing, money, sizes and refusals. */
+/** Requests with images in their prompts: routing, billing, size limits and refusals. */
 import { createHash } from 'node:crypto';
 import { MAX_REQUEST_BYTES, promptTokenBound, type Receipt, utf8, type VisionOffer } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -101,12 +101,12 @@ describe('a request with images', () => {
         }),
       ]);
     }
-    // A named machine that is not connected may read images.
+    // A named provider that is not connected might read images.
     const only = [blind.providerId, '0'.repeat(32)];
     for (const provider of [{ only }, { order: only, allow_fallbacks: false }]) {
       expect((await harness.chat({ ...asking(image()), provider })).status).toBe(503);
     }
-    // Another preference does not hide that the other machine reads none.
+    // Another preference does not hide that the remaining provider reads no images.
     const ignore = [sighted.providerId];
     const ignoring = await harness.chat({ ...asking(image()), provider: { only: [blind.providerId, ...ignore], ignore } });
     expect(ignoring.status).toBe(400);
@@ -172,7 +172,7 @@ describe('a request with images', () => {
         job.answerHonestly();
       },
     });
-    // Ancillary bytes after the last chunk are part of the file.
+    // Trailing bytes after the last PNG chunk are part of the file.
     const large = Buffer.concat([Buffer.from(PNG, 'base64'), Buffer.alloc(4.5 * 2 ** 20)]).toString('base64');
     const body = JSON.stringify({ model: MODEL, ...asking(image(large), image(large)) });
     expect(body.length).toBeGreaterThan(MAX_REQUEST_BYTES);
@@ -204,7 +204,7 @@ it('an image whose tokens are counted for free is limited by its pixels', async 
   expect((await count(picture)).status).toBe(200);
   const refused = await count(picture);
   expect([refused.status, Number(refused.headers.get('retry-after')) > 30]).toEqual([429, true]);
-  // The refused request counts for nothing.
+  // The refused request has cost nothing of the limit.
   expect((await count({ type: 'text', text: 'x'.repeat(800_000) })).status).toBe(200);
 });
 

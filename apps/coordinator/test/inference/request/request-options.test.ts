@@ -1,7 +1,4 @@
-/**
- * Request options are applied, refused by name, or reported as ignored in a header; the client chooses the form of stream
- * signatures.
- */
+/** Request options are applied, refused by name, or reported as ignored in a header. Also the forms of stream signatures. */
 import { verifyStream } from '@inference/verifier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../../../src/billing/micro-usd.js';
@@ -135,7 +132,7 @@ describe('the signature of a stream', () => {
     expect(text).toMatch(/\n\n: inference-signature \{"se_signature":/);
     expect(text).not.toMatch(/data: .*"se_signature"/);
     expect(end).toBe(endpoint === '/v1/messages' ? '' : 'data: [DONE]\n\n');
-    // Clients expecting `choices` in every event find them.
+    // Clients that expect `choices` in every event find it.
     for (const [, data] of text.matchAll(/^data: (\{.*"choices".*)$/gm)) expect(JSON.parse(data ?? '').choices).toHaveLength(1);
   });
 

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => harness.close());
 
 let serials = 0;
-/** A provider with a serial number of its own that serves fallback models. */
+/** Connects a provider with its own serial number that supports fallback models. */
 const provider = (options: ProviderOptions & { quantization?: string; fallbackModels?: boolean } = {}): Promise<ScriptedProvider> =>
   harness.provider({
     serial: `PREFER${serials++}`,
@@ -98,7 +98,7 @@ describe('provider preferences', () => {
     const hardware = (gpu_cores: number, bandwidth_gbs: number): NonNullable<ProviderOptions['register']> => {
       return (register) => ({ ...register, hardware: { ...register.hardware, gpu_cores, bandwidth_gbs } });
     };
-    // Bandwidth decides the decode rate, and processor cores the prefill rate.
+    // Memory bandwidth determines the decode rate, and processor cores the prefill rate.
     await harness.provider({ serial: 'SLOW1', register: hardware(8, 100) });
     const fast = await harness.provider({ serial: 'FAST1', register: hardware(40, 400) });
     for (const sort of ['throughput', 'latency', { by: 'throughput' }]) {

@@ -1,4 +1,4 @@
-/** Impossible signed counts: free of charge, and the provider gets no more jobs. */
+/** Impossible signed token counts: the client pays nothing, and the provider gets no more jobs. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -13,7 +13,7 @@ afterEach(async () => {
 
 type Counts = readonly [prompt: number, completion: number, hidden?: number];
 
-/** Signs other counts than the body reports. */
+/** Signs other counts than those in the body. */
 const signed =
   ([prompt, completion, hidden = 0]: Counts) =>
   (receipt: Receipt): Receipt => ({
@@ -22,7 +22,7 @@ const signed =
     hidden_tokens: hidden,
   });
 
-/** Reports and signs the same counts, in the body and in the receipt. */
+/** Reports the same counts in the body and in the receipt. */
 function reportAndSign(job: ScriptedJob, [prompt, completion, hidden = 0]: Counts, text = 'short'): void {
   const usage = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
   job.accept();
@@ -127,7 +127,7 @@ describe('impossible counts that body and receipt agree on', () => {
     ['usage.time', [7, 8192, 8192]],
   ] as const)('are not believed: %s', async (problem, counts) => {
     harness = await startHarness();
-    // Every count is possible in time, and a busy machine takes long.
+    // Time stands still: on a busy machine, enough time could pass to make the counts plausible.
     vi.spyOn(performance, 'now').mockReturnValue(performance.now());
     await expectLie((job) => reportAndSign(job, counts), problem, '/v1/chat/completions', false);
   });

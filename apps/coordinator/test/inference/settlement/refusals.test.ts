@@ -1,4 +1,4 @@
-/** Refusals that blame the client: shown only when plausible and not contradicted by another provider. */
+/** Refusals that blame the client: returned only if plausible and not contradicted by another provider. */
 import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { addMachineToken, hashMachineToken, newMachineToken } from '../../../src/database/providers/machine-token-repository.js';
@@ -10,7 +10,7 @@ import type { ProviderOptions, ScriptedProvider } from '../../support/scripted-p
 /** Context length of scripted providers, in tokens. */
 const OFFERED = 4096;
 const TOO_LONG = { code: 'context_length_exceeded', limit: OFFERED, actual: 5000 } as const;
-/** Randomness that always picks the first unproven provider. */
+/** Always picks the first provider among unproven ones. */
 const FIRST_COMER = { random: () => 0 };
 /** A prompt whose tokens may exceed the offered context. */
 const LONG_PROMPT = { messages: [{ role: 'user', content: 'word '.repeat(2000) }] };
@@ -47,7 +47,7 @@ describe('a refusal that blames the client', () => {
     await harness.provider();
     expect(await ask(20, LONG_PROMPT)).toEqual(allFine(20));
     expect(await ask(5, { ...LONG_PROMPT, stream: true })).toEqual(allFine(5));
-    // Each was contradicted, and is left alone for a while.
+    // Each false refusal was contradicted, so the provider gets no jobs for a while.
     for (const liar of liars) {
       if (liar.jobs.size > 2) await expect.poll(() => standingOf(liar).state).not.toBe('well');
       else await expect.poll(() => standingOf(liar).recentFailures).toBe(liar.jobs.size);
@@ -154,7 +154,7 @@ it('an offer contradicts only limits below it', () => {
   expect(of({ code, limit: OFFERED / 2, actual: 5000 })).toBe(true);
   expect(of({ code, limit: OFFERED, actual: 100 })).toBe(true);
   expect(of({ code, limit: OFFERED, actual: OFFERED })).toBe(false);
-  // Engines for vectors keep a place for themselves.
+  // Embedding engines reserve a position.
   expect(of({ code, limit: OFFERED - 1, actual: OFFERED })).toBe(false);
   expect(of({ code })).toBe(false);
   expect(of({ code: 'unsupported', param: 'model' })).toBe(true);
@@ -199,7 +199,7 @@ it('refusals count as frequent relative to other providers, and decay', () => {
   for (let job = 0; job < 5; job++) rates.refused('m', own);
   for (let job = 0; job < 40; job++) rates.answered('m', other);
   expect([rates.isFrequent('m', own), rates.isFrequent('m', other), rates.isFrequent('other', own)]).toEqual([true, false, false]);
-  // Equal refusals of both: the requests are the cause.
+  // Both providers refuse equally often, so the requests are the cause.
   for (let job = 0; job < 40; job++) rates.refused('m', other);
   for (let job = 0; job < 5; job++) rates.answered('m', own);
   expect(rates.isFrequent('m', own)).toBe(false);

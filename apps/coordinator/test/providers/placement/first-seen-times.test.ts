@@ -9,7 +9,7 @@ it('invented names do not accumulate, and offered models keep their first time',
   expect(seen.size).toBeLessThanOrEqual(10_001);
   seen.record('old', 3);
   expect(seen.at('old')).toBe(1);
-  // Above the number of names stored otherwise.
+  // More names than would otherwise be stored.
   for (let index = 0; index < 30_000; index++) {
     offered.add(`model-${index}`);
     seen.record(`model-${index}`, 4);

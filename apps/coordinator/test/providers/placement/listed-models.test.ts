@@ -1,4 +1,4 @@
-/** The list of models when providers invent names: bounded for each provider, each owner and in total, and read in pages. */
+/** The model list when providers invent names: limited per provider, per owner and in total, and returned in pages. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   listedModels,
@@ -127,7 +127,7 @@ it('names are limited per provider, per owner and in total; proven providers com
   expect(count([0, 1, 2, 3, 4, 5].flatMap((provider) => names(`a${provider}`, 64, [`owned-${provider}`])))).toBe(MAX_NAMES_PER_OWNER);
   const many = Array.from({ length: 40 }, (_, provider) => names(`p${provider}`, 64, [`proved-${provider}`])).flat();
   expect(count(many)).toBe(MAX_LISTED_MODELS);
-  // A name served by two providers counts for one of them.
+  // A name that two providers serve is counted for one of them.
   expect(count(names('b', 2 * MAX_NAMES_PER_PROVIDER, ['one', 'other']))).toBe(2 * MAX_NAMES_PER_PROVIDER);
   const listed = listedModels([...names('a', 1200, ['stranger']), ...names('z', MAX_LISTED_MODELS, ['proved'])], rules);
   expect([...listed].every((id) => id.startsWith('z'))).toBe(true);

@@ -1,4 +1,4 @@
-/** Requests for one provider: by its serial number, which anyone can claim, and by its id, which is unique. */
+/** Requests that name one provider: by serial number, which anyone can claim, or by id, which is unique. */
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { type PlacementRequest, type ProviderFacts, schedule } from '../../../../../packages/scheduler/src/index.js';
@@ -18,7 +18,7 @@ describe('provider_serial', () => {
     harness = await startHarness();
     const owner = await harness.provider({ serial: SERIAL });
     expect((await harness.chat(named)).headers.get('x-provider-id')).toBe(owner.providerId);
-    // The impostor serves another model: the number is ambiguous all the same.
+    // The impostor serves another model, but the serial number is still ambiguous.
     const impostor = await harness.provider({ serial: SERIAL, models: ['other/model'] });
     for (const model of [MODEL, 'other/model']) {
       const refused = await harness.chat({ ...named, model });
@@ -57,7 +57,7 @@ describe('X-Inference-Provider-Id', () => {
       }
       const { max_tokens, ...counted } = BODIES['/v1/messages'];
       expect((await harness.post('/v1/messages/count_tokens', counted, idHeader(providerId))).status).toBe(200);
-      // With both, the id decides between the two claimants of the serial number.
+      // If both are given, the id decides between the two claimants of the serial number.
       expect((await harness.chat(named, { headers: idHeader(providerId) })).headers.get('x-provider-id')).toBe(providerId);
       expect((await harness.chat({ provider_serial: 'C02OTHER' }, { headers: idHeader(providerId) })).status).toBe(503);
     }

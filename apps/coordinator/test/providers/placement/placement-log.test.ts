@@ -1,4 +1,4 @@
-/** Verdicts for providers on placement decisions: recorded when made, at a cost independent of the number of providers. */
+/** Verdicts on placement decisions: recorded when made, at a cost that does not depend on the number of providers. */
 
 import { DEFAULT_CONSTANTS, DEFAULT_HOST_STATE, type PlacementRequest, ProviderPool, schedule } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ interface Subject {
   readonly evidence: { readonly lastChallenge: { readonly answeredAt: number } };
 }
 
-/** Providers with one model, and a function that places requests on them. */
+/** Providers of one model, and a function that places requests on them. */
 function fleetOf(providers: readonly TestProvider[]) {
   const pool = new ProviderPool<Subject>();
   const log = new PlacementLog<Subject>();
@@ -61,7 +61,7 @@ describe('the verdict of a decision', () => {
       { outcome: 'gate', reason: 'held_off', ms: 700 },
       { outcome: 'not_eligible', reason: 'failed_before', ms: null },
     ]);
-    // 300 tokens at 20 and not at 100 a second, and twice 200 at 240 and not at 1200; rates count in steps of a quarter.
+    // 300 prompt tokens at 20 instead of 100 per second, twice 200 at 240 instead of 1200. Rates are quantized in steps of a quarter.
     expect(verdicts[0]?.ms).toBeGreaterThan(0.8 * (12_000 + 1333));
     expect(verdicts[0]?.ms).toBeLessThan(1.25 * (12_000 + 1333));
   });

@@ -1,4 +1,4 @@
-/** Conversations and their providers, through the public interfaces of a running coordinator. */
+/** Conversations stay on their provider, through the public interfaces of a running coordinator. */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sharedSecret } from '../../../src/database/secret-repository.js';
@@ -56,7 +56,7 @@ describe('the cache scope', () => {
       expect(scopes[0]).not.toBe(scopes[2]);
     }
     expect(new Set([...ofOne, ...ofTwo]).size).toBe(4);
-    // Another coordinator of the same database comes to the same scopes.
+    // Another coordinator of the same database computes the same scopes.
     const secret = await sharedSecret(harness.app.database, CACHE_SCOPE_SECRET);
     const key = createHmac('sha256', secret).update(other.accountId).digest();
     expect(ofTwo[2]).toBe(createHmac('sha256', key).update(two.providerId).digest('hex').slice(0, 32));

@@ -1,4 +1,4 @@
-/** A model without providers at the moment is not unknown: clients are asked to retry, whichever provider served the model. */
+/** A model whose providers are all gone for the moment is not unknown: clients are asked to retry. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { RECENTLY_SEEN_MS, RecentlySeenModels } from '../../../src/providers/placement/recently-seen-models.js';

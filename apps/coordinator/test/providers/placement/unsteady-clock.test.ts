@@ -1,4 +1,4 @@
-/** A placement decision ends whatever the clock does: an endless one would block the whole coordinator. */
+/** Placement decisions end even if the clock jumps: an endless one would block the whole coordinator. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { anyone } from '../../../../../packages/scheduler/test/providers.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -32,7 +32,7 @@ describe('a running coordinator', () => {
       expect(['placed', 'none', 'busy']).toContain(decision.kind);
       expect(reads).toBeLessThan(100);
     }
-    // With a correct clock, the provider's next message lists it again.
+    // Once the clock is correct, the provider's next message lists it again.
     swing = null;
     provider.send({ type: 'load', active_jobs: 1 });
     provider.send({ type: 'load', active_jobs: 0, thermal: 'serious' });

@@ -13,7 +13,7 @@ afterEach(async () => {
   harness = null;
 });
 
-/** A slot on this provider. */
+/** Reserves a slot on this provider. */
 function slotOn(providerId: ProviderId): ProviderSlot {
   const request = {
     providerSerial: null,
@@ -38,7 +38,7 @@ const settled = {
   sample: null,
 } as const;
 
-/** Every provider has given this many answers: the first one with these counts, the others with usual ones. */
+/** Records this many answers per provider: of the first one with these counts, of the others with usual counts. */
 function lengthsWith(hiddenTokens: number, completionTokens: number, providers = ids, answers = MIN_ANSWERS) {
   let now = 0;
   const lengths = new AnswerLengthStats(() => now);

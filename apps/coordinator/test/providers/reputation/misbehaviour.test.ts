@@ -58,7 +58,7 @@ describe('an answer that does not verify', () => {
       const jobId = [...provider.jobs.keys()][0];
       const line = harness.log.map((text) => JSON.parse(text)).find((entry) => entry.job === jobId);
       expect(line).toMatchObject({ level: 50, status: 'bad_signature', problem, provider: provider.providerId });
-      // Nothing after: neither now nor under a new connection of the same key.
+      // No further job, neither now nor on a new connection of the same key.
       expect((await harness.chat()).status).toBe(503);
       await harness.provider({ enclave: provider.enclave });
       expect((await harness.chat()).status).toBe(503);
@@ -191,7 +191,7 @@ describe('a provider whose stream contains lines reserved for the coordinator, s
 });
 
 describe('before the first content', () => {
-  // The coordinator that takes over has as little time: enough of it on a slow machine too.
+  // The short timeouts also apply to the provider that takes over, and must suffice on a slow machine.
   for (const [name, fail, brief] of [
     ['engine failed', (job) => job.fail({ code: 'engine_failed' })],
     ['busy', (job) => job.fail({ code: 'busy' })],

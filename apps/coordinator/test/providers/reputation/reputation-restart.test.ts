@@ -1,4 +1,4 @@
-/** Reputations outlive the process, on both databases, and go on to be forgotten by the clock. */
+/** Reputations survive a restart, on both databases, and are still forgotten with time. */
 import type { ProviderId } from '@inference/protocol';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -24,7 +24,7 @@ import { type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
 const id = (name: string): ProviderId => name as ProviderId;
-/** Never fires during a test: writes happen on request. */
+/** A timer of this length never fires during a test: writes happen on request. */
 const NEVER = 2 ** 30;
 
 describeDatabases('kept reputations', (fresh) => {
@@ -176,7 +176,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     await other.kept.flush();
     await one.kept.refresh();
     expect(one.heard).toEqual([[id('a'), { ...CLEAN_REPUTATION, at: now }]]);
-    // The other coordinator has just seen a false answer, and this one does not know yet.
+    // The other coordinator has just seen a false answer, which this one does not know of yet.
     other.kept.put(id('a'), lied);
     await other.kept.flush();
     one.kept.put(id('a'), null);
@@ -185,7 +185,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     expect(one.heard.at(-1)).toEqual([id('a'), lied]);
   });
 
-  // Coordinators do not share a database file, so nothing is read again by itself.
+  // Coordinators never share an SQLite file, so no reread happens.
   if (dialect === 'postgres') {
     const coordinator = async (): Promise<Harness> => {
       const harness = await startHarness({ config: { databaseUrl: 'url' in place.target ? place.target.url : '' } });
@@ -205,7 +205,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
       const elsewhere = await other.provider({ enclave });
       await other.until(() => stateOf(other) === 'quarantined' && elsewhere.standing?.status === 'quarantined');
       expect([(await other.chat()).status, elsewhere.jobs.size]).toEqual([503, 0]);
-      // At the coordinator that the provider is not connected to.
+      // Sent to the coordinator to which the provider is not connected.
       const cleared = await one.post(`/admin/v1/providers/${providerId}/reinstate`, {}, { 'x-api-key': one.adminKey });
       expect(cleared.status).toBeLessThan(300);
       await other.until(() => stateOf(other) === 'well');
@@ -239,7 +239,7 @@ describe('a store that loads persisted reputations', () => {
     const { store, put } = storeOf([[id('a'), twice]], 1000 + HALF_LIFE_MS);
     expect(recentFailures(store.get(id('a')), 1000 + HALF_LIFE_MS)).toBe(1);
     store.close();
-    // Ending is no forgetting.
+    // Closing the store deletes nothing.
     expect(put).toEqual([]);
     const later = storeOf([[id('a'), twice]], 1000 + 20 * HALF_LIFE_MS);
     expect([later.store.size, later.put]).toEqual([0, [[id('a'), null]]]);

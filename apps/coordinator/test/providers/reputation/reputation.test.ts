@@ -1,4 +1,4 @@
-/** Consequences of failures: the steps in virtual time, the stored reputations, and the view of providers and clients. */
+/** Consequences of failures: the rules in virtual time, the stored reputations, and what providers and clients see. */
 import type { ProviderId } from '@inference/protocol';
 import { RESTRICTION_REASONS } from '@inference/protocol';
 import fc from 'fast-check';
@@ -29,7 +29,7 @@ import { ReputationStore } from '../../../src/providers/reputation/reputation-st
 import { errorOf, type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
-/** In the middle of the jitter. */
+/** The middle of the jitter. */
 const MIDDLE = 0.5;
 const fail = (before: Reputation, now: number, fault: Fault = 'failed', times = 1): Reputation => {
   let after = before;
@@ -231,7 +231,7 @@ describe('a provider whose jobs fail', () => {
   it('is not restricted for requests that no provider can serve, however often they come', async () => {
     harness = await startHarness({ random: () => 0.5 });
     const [one, other] = [await harness.provider(broken), await harness.provider(broken)];
-    // The first three count: all engines may be broken.
+    // The first three failures are counted, although all engines may be broken.
     for (let count = 0; count < 3; count++) expect((await harness.chat()).status).toBe(502);
     await until(() => one.standing?.status === 'cooling_down' && other.standing?.status === 'cooling_down');
     const fresh = [await harness.provider({ ...broken, serial: 'FRESH' }), await harness.provider(broken)];

@@ -1,4 +1,4 @@
-/** Providers that report themselves away: no job is routed to them, owners and operators see the reason, and it is no fault. */
+/** Providers that report themselves away get no jobs. Owners and operators see the reason, and no fault is recorded. */
 import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ReportedAvailability } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -102,7 +102,7 @@ describe('a provider that goes away', () => {
       const seconds = Number((await harness.chat()).headers.get('retry-after'));
       return seconds > 500 && seconds <= 600;
     });
-    // Running jobs are finished.
+    // Running jobs are completed.
     finish();
     expect((await running).status).toBe(200);
     publish(provider, { state: 'away', reason: 'owner_active' });

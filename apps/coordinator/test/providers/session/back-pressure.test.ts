@@ -1,6 +1,4 @@
-/**
- * Unsent bytes for a provider: bounded, without closing the connection of a slow provider; and the limit of free token counting.
- */
+/** Maximum of unsent bytes per provider, without closing the connection of a slow one. Also the limit of free token counting. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CountTokensLimit } from '../../../src/inference/request/count-tokens-limit.js';
 import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
@@ -11,7 +9,7 @@ let harness: Harness;
 afterEach(() => harness.close());
 
 const MiB = 1024 * 1024;
-/** Never over while a test runs. */
+/** A timeout that never fires during a test. */
 const LONG_MS = 600_000;
 const PATIENT = { acceptMs: LONG_MS, silentMs: LONG_MS, queueMs: LONG_MS, overallMs: LONG_MS, contextMs: LONG_MS };
 
@@ -26,7 +24,7 @@ describe('requests for a provider that takes them slowly', () => {
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
     const answers: Promise<Response>[] = [];
-    // One after the other, because a job counts after it is sealed.
+    // Sequentially, because a job only counts after it is sealed.
     while (answers.length < 4) {
       answers.push(chatOf(7 * MiB));
       await until(() => snapshotOf(provider)?.usedSlots === answers.length || gateOf(provider) === 'no_free_slot');
@@ -64,7 +62,7 @@ describe('requests for a provider that takes them slowly', () => {
     await until(() => snapshotOf(provider)?.usedSlots === 2);
     leaving.abort();
     expect(await second).toBe('left');
-    // Free at once: the job was never sent, so the provider has nothing to confirm.
+    // The slot is free at once: the job was never sent, so the provider has nothing to confirm.
     await until(() => snapshotOf(provider)?.usedSlots === 1);
     provider.socket.resume();
     expect((await first).status).toBe(200);
@@ -96,7 +94,7 @@ describe('requests for a provider that takes them slowly', () => {
     harness = await startHarness({ jobTimings: { ...PATIENT, queueMs: 1 }, providerTimings: { pingMs: 20, silenceMs: 800 } });
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
-    // The provider reads nothing, but sends pongs.
+    // The provider reads nothing, but its pings show that it is alive.
     const alive = setInterval(() => provider.socket.ping(), 10);
     const answers = await Promise.all([1, 2, 3].map(() => chatOf(7 * MiB)));
     clearInterval(alive);
@@ -143,7 +141,7 @@ it('the limit of counting takes bytes that are known later, and gives all back w
     if (admission.kind === 'refused') throw new Error('the request was refused');
     return admission;
   };
-  // A request alone may have more than the whole bucket.
+  // A single request may exceed the whole bucket.
   const large = admitted(MiB);
   expect(large.add(100 * MiB)).toBeNull();
   expect(limit.admit('a', 1).kind).toBe('refused');
@@ -151,7 +149,7 @@ it('the limit of counting takes bytes that are known later, and gives all back w
   now += 10_000;
   const [first, second] = [admitted(MiB), admitted(MiB)];
   expect(first.add(15 * MiB)).toBe(1);
-  // 10 MiB are free again, and 16 are asked for.
+  // 10 MiB have been refilled, and 16 MiB are requested.
   expect(second.add(15 * MiB)).toBe(6);
   now += 6000;
   expect(admitted(MiB).add(15 * MiB)).toBeNull();
@@ -174,7 +172,7 @@ it('the limit of counting refills with time, and bounds bytes in progress', () =
       one.release();
     }
   }
-  // 56 of 60 MiB are used.
+  // 56 of 60 MiB are used up.
   expect(admit(8 * MiB)).toEqual({ kind: 'refused', retryAfterSeconds: 4 });
   now += 4000;
   expect(admit(8 * MiB).kind).toBe('admitted');

@@ -1,4 +1,4 @@
-/** Providers that report themselves full: each pause is longer than the last, and ends as soon as they answer. */
+/** Providers that report full slots: each pause is longer than the previous one, and an answer ends it. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Backoff } from '../../../src/providers/session/backoff.js';
 import { type Harness, startHarness, until } from '../../support/harness.js';

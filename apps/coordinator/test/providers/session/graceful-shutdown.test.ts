@@ -1,4 +1,4 @@
-/** During a shutdown, running jobs may still fail over: enough providers stay until the jobs are done. */
+/** During a shutdown, running jobs may still be retried on other providers: enough of these stay connected. */
 import { rmSync } from 'node:fs';
 import { providersToRetain } from '@inference/scheduler';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import type { ScriptedJob, ScriptedProvider } from '../../support/scripted-provi
 let harness: Harness;
 let closed: Promise<void> = Promise.resolve();
 
-/** Nothing but failures makes a job move. */
+/** Starts a coordinator on which only a failure moves a job to another provider. */
 const start = async (): Promise<void> => {
   harness = await startHarness({ config: { hedgePercent: 0 } });
 };
@@ -19,7 +19,7 @@ async function waiting(): Promise<number> {
   return model.metadata.waiting_requests;
 }
 
-/** Begins to shut down, as after SIGTERM. */
+/** Begins a shutdown, as SIGTERM does. */
 function shutDown(graceMs = 60_000): void {
   closed = harness.app.close(graceMs);
 }
@@ -80,7 +80,7 @@ describe('a shutdown', () => {
     running[0]?.beginStream(['Hello']);
     await response;
     const spare = await harness.provider({ models: [MODEL], onJob: () => {} });
-    // The queued request has the slot now.
+    // The queued request now has the slot.
     await until(() => spare.jobs.size === 1);
     const idle = await harness.provider();
     shutDown();

@@ -1,4 +1,4 @@
-/** Commands of one session: repeated ids, late answers, and the end of the connection. Virtual time. */
+/** Owner commands of a session: repeated ids, late answers, and the end of the connection. In virtual time. */
 import type { MachineSettings, OwnerCommand } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { OWNER_COMMAND_TIMEOUT_MS, OwnerCommands } from '../../../src/providers/session/owner-commands.js';

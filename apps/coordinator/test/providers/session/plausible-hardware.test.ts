@@ -1,4 +1,4 @@
-/** Limits of reported hardware: nothing above any such machine. */
+/** Limits of reported hardware: nothing above what a machine with the chip can have. */
 import type { Attestation, Hardware, ProviderStatusAnswer } from '@inference/protocol';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ describe('a machine', () => {
     expect(plausibleHardware(M4_PRO, machine('Apple M4 Pro'))).toEqual({ hardware: M4_PRO, memoryGb: 48, adjusted: [] });
     const system = { os_name: 'macOS', os_version: '26.1', os_build: '25B78' };
     expect(plausibleHardware({ ...M4_PRO, ...system }, machine('Apple M4 Pro')).hardware).toMatchObject(system);
-    // A chip of a generation unknown to this coordinator.
+    // A chip of a generation that this coordinator does not know.
     const newer = { chip_family: 'M9', cpu_cores: 48, gpu_cores: 120, bandwidth_gbs: 1800 };
     expect(plausibleHardware(newer, machine('Apple M9 Ultra', 1024))).toEqual({ hardware: newer, memoryGb: 1024, adjusted: [] });
   });

@@ -1,4 +1,4 @@
-/** Messages to a provider in one turn of the event loop are one system call. */
+/** All messages to a provider in one turn of the event loop need one system call. */
 import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
 import { ProviderSocket } from '../../../src/providers/session/provider-socket.js';
 
-/** Web socket on a stream that counts the chunks of each system call. */
+/** WebSocket on a stream that counts the chunks of each system call. */
 class CountedWebSocket extends EventEmitter {
   readonly calls: number[] = [];
   readonly OPEN = 1;

@@ -1,4 +1,4 @@
-/** Receipts of both versions: accepted from providers that announced the version; version 2 members are shown. */
+/** Receipts of both versions: accepted from providers that registered the version. Members of version 2 are published. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Harness, MODEL, startHarness } from '../../support/harness.js';

@@ -1,4 +1,4 @@
-/** Figures of a connection: the weights of the newest models stay known when a provider changes its models many times. */
+/** Statistics of a connection: weights of the newest models stay known when a provider often changes its models. */
 import { expect, test } from 'vitest';
 import { SessionStatistics } from '../../../src/providers/session/session-statistics.js';
 

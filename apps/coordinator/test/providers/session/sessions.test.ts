@@ -12,7 +12,7 @@ import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-p
 let harness: Harness;
 afterEach(() => harness.close());
 
-/** Connects with these options and returns the code of the refusal. */
+/** Connects with these options, and returns the code of the rejection. */
 async function refusal(options: ProviderOptions): Promise<string | undefined> {
   const provider = new ScriptedProvider(harness.url, { models: [MODEL], ...options });
   await provider.closed;
@@ -185,7 +185,7 @@ it("a connection that is no provider's is closed, though the other side leaves i
   });
   client.write('GET /elsewhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
   await until(() => answer.startsWith('HTTP/1.1 404 '));
-  // Writing to a closed connection reports the close.
+  // Only a write to the closed connection detects the close.
   await until(() => {
     client.write('x');
     return client.destroyed;
@@ -193,7 +193,7 @@ it("a connection that is no provider's is closed, though the other side leaves i
 });
 
 describe('liveness of a session', () => {
-  /** A peer counts as dead after several unanswered pings; a peer that answers some of them has enough time. */
+  /** A peer is dead after several unanswered pings. One that answers some of them has enough time. */
   const LIFE = { pingMs: 20, silenceMs: 800 };
   const pingsAt = (provider: ScriptedProvider): (() => number) => {
     let pings = 0;
@@ -256,7 +256,7 @@ describe('liveness of a session', () => {
     expect(await (await stream).text()).toContain('se_signature');
     await old.closed;
     expect([old.rejection, fresh.jobs.size]).toEqual(['replaced', 2]);
-    // Coming back is no failure.
+    // Reconnecting is no fault.
     expect(harness.app.providers.reputations.summaryOf(old.providerId).recentFailures).toBe(0);
   });
 

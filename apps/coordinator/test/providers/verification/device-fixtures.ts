@@ -1,4 +1,4 @@
-/** Macs of the simulated authority with complete device management evidence and chains, for tests of trust. */
+/** Macs of the simulated authority, with complete device evidence and certificate chains, for tests of trust. */
 import { randomBytes } from 'node:crypto';
 import { type AttestedDevice, SAMPLE_DEVICE, SimulatedAuthority } from '@inference/device-simulation';
 import { toBase64 } from '@inference/protocol';
@@ -27,7 +27,7 @@ export class DeviceWorld {
     return { receivedAt: now, certificates: certificates.map(toBase64), preimage };
   }
 
-  /** All protections of a well configured Mac. */
+  /** Evidence of a Mac with all protections on. */
   evidence(publicKey: Uint8Array, device: Partial<AttestedDevice>, now: number): DeviceEvidence {
     const { serialNumber, provisioningUdid, softwareUpdateDeviceId } = { ...SAMPLE_DEVICE, ...device };
     return {

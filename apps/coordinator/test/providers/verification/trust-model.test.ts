@@ -1,6 +1,7 @@
 /**
- * The state machine of trust, explored by random histories of connections, challenges, device management, chains and clocks with
- * two keys and two serial numbers. A model that knows only the violated rules of the design predicts the result.
+ * Trust under random histories of connections, challenges, device management, chains and clocks, with two keys and two serial numbers.
+ *
+ * A model that only knows which rules of the design are violated predicts the result.
  */
 import { randomBytes } from 'node:crypto';
 import { type Attestation, type KeyId, type Posture, type ProviderId, toBase64 } from '@inference/protocol';
@@ -24,7 +25,7 @@ type Which = 0 | 1;
 type Chain = { readonly key: Which; readonly serial: Which; readonly flaw: 'none' | 'sip' | 'nonce'; readonly day: number };
 
 const chains = new Map<string, DeviceChainEvidence>();
-/** A chain issued at the beginning of a day; made once. */
+/** A chain issued at the start of a day. Cached. */
 function chainOf(chain: Chain): DeviceChainEvidence {
   const name = JSON.stringify(chain);
   const known = chains.get(name);
@@ -36,7 +37,7 @@ function chainOf(chain: Chain): DeviceChainEvidence {
   return made;
 }
 
-/** The facts that the rules of the design need. */
+/** The facts that the rules of the design refer to. */
 interface Row {
   owner: Which;
   securityAt: number | null;
@@ -67,7 +68,7 @@ class Model {
   }
 }
 
-/** The tested implementation: evidence stored per key, and one connection. */
+/** The code under test: evidence stored per key, and one connection. */
 class Real {
   now = START;
   readonly store = new Map<string, DeviceEvidence>();
@@ -218,7 +219,7 @@ const everything =
     for (const step of [connect(key, serial), security(key, 'nothing'), information(key, serial), attest(key, serial, key, 'none')])
       step(model, real);
   };
-/** The evidence of one key is copied to the other, as in a restore by serial number. */
+/** Copies the evidence of one key to the other, as in a restore by serial number. */
 const copy =
   (from: Which, relabel: boolean): Step =>
   (model, real) => {
@@ -281,7 +282,7 @@ test('hardware needs every part, and is lost with any of them', () => {
     }),
     { numRuns: 80 },
   );
-  // The exploration is valid only if it reaches every state often.
+  // The random walk is only meaningful if it reaches every state often.
   expect(Math.min(reached.hardware, reached.self_signed, reached.none)).toBeGreaterThan(50);
 });
 

@@ -1,4 +1,4 @@
-/** Trust as seen by providers and clients: real sockets, a real coordinator, forged statements and a live loss of trust. */
+/** Trust as providers and clients see it: real sockets, a real coordinator, forged statements and a loss of trust during a session. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-p
 import { DeviceWorld } from './device-fixtures.js';
 
 let harness: Harness;
-/** Coordinators of one test each. */
+/** Coordinators that only one test uses. */
 const own: Harness[] = [];
 afterEach(async () => {
   for (const each of own.splice(0)) await each.close();
@@ -149,7 +149,7 @@ const refusals: readonly [name: string, options: () => ProviderOptions, expected
 ];
 
 describe('a provider that registers', () => {
-  // One coordinator for all: a refused provider leaves nothing behind.
+  // A coordinator for all tests: a refused provider leaves nothing behind.
   let shared: Harness;
   beforeAll(async () => {
     shared = await startHarness();
@@ -262,7 +262,7 @@ it('a frame of 100 MB ends its own connection before it is read', async () => {
   const before = process.memoryUsage().rss;
   huge.socket.send(Buffer.alloc(100 * 1024 * 1024));
   expect([1006, 1009]).toContain(await huge.closed);
-  // This process also has the sender's copy.
+  // The memory of this process also contains the sender's copy.
   expect(process.memoryUsage().rss - before).toBeLessThan(180 * 1024 * 1024);
   expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
   expect((await harness.chat({ model: 'quiet' })).status).toBe(200);
@@ -379,7 +379,7 @@ describe('hardware', () => {
     harness.app.providers.setDeviceEvidence(second.providerId, evidence);
     await until(() => second.standing?.parts.some(({ reason }) => reason === 'evidence_of_another_key') === true);
     expect(second.standing?.trust_level).toBe('self_signed');
-    // Not even if the store attributes the evidence to the other key.
+    // The same holds even if the store attributed the evidence to the other key.
     harness.app.providers.setDeviceEvidence(second.providerId, { ...evidence, publicKeySha256: sha256Hex(second.enclave.publicKey) });
     await until(() => second.standing?.parts.some(({ reason }) => reason === 'binding_of_another_key') === true);
     expect(second.standing?.trust_level).toBe('self_signed');

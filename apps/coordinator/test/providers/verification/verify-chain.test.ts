@@ -71,7 +71,7 @@ test('100,000 random freshness codes are read unchanged', () => {
   let misread = 0;
   for (let round = 0; round < 100_000; round++) {
     const value = new Uint8Array(randomBytes(32));
-    // Some begin like an OCTET STRING, an INTEGER or a SEQUENCE of fitting length.
+    // Some values begin like an OCTET STRING, an INTEGER or a SEQUENCE of matching length.
     if (round % 4 === 1) value.set([0x04, 0x1e]);
     if (round % 4 === 2) value.set([[0x02, 0x30, 0x0c][round % 3] as number, 0x1e]);
     extensions[at] = { oid: leaf.extensions[at]?.oid ?? '', critical: false, value };

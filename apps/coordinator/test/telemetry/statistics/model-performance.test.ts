@@ -1,4 +1,4 @@
-/** Percentiles of response times per model: their exactness, their window, and the sum over coordinators. */
+/** Percentiles of response times per model: accuracy, time window, and the sum over coordinators. */
 import { describe, expect, it } from 'vitest';
 import {
   type AnswerTimes,

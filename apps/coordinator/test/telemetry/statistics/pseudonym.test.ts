@@ -11,7 +11,7 @@ describe('pseudonyms', () => {
     const names = Array.from({ length: 10_000 }, (_, index) => name(`account-${index}`));
     expect(new Set(names).size).toBe(10_000);
     for (const one of names) expect(one).toMatch(SHAPE);
-    // Every word is used: the digest is spread over both lists.
+    // Every word is used, so the digest covers both lists.
     expect(new Set(names.map((one) => one.split('-')[0])).size).toBe(64);
     expect(new Set(names.map((one) => one.split('-')[1])).size).toBe(64);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TimedCache } from '../../../src/telemetry/statistics/timed-cache.js';
 
-/** Cache of 60 s with a clock and computations that the test controls. */
+/** A cache of 60 s whose clock and computations the test controls. */
 function cacheUnderTest() {
   let time = 1_000_000;
   let makings = 0;

@@ -1,12 +1,16 @@
-/** `EncapsulationPool` precomputes HPKE encapsulations (RFC 9180 section 4.1), most of the cost of sealing, in a worker thread. */
+/**
+ * `EncapsulationPool` computes HPKE encapsulations (RFC 9180 section 4.1) in advance, in a worker thread.
+ *
+ * Encapsulation is most of the cost of sealing a request to a provider.
+ */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { type Encapsulation, encapsulate } from '@inference/protocol/crypto';
 import { ENC_BYTES, type EncapsulationBatch, type EncapsulationRequest, PAIR_BYTES } from './thread-messages.js';
 
-/** First jobs of a recipient, without precomputing: in a quiet network most providers get no more. */
+/** Jobs of a provider before precomputation starts. Most providers of a quiet network get no more. */
 const MIN_JOBS = 3;
-/** Minimum and maximum of precomputed encapsulations per provider, once precomputing has begun. */
+/** Minimum and maximum number of precomputed encapsulations per provider. */
 const MIN_READY = 4;
 const MAX_READY = 32;
 /** Idle time after which a recipient's encapsulations are dropped, in milliseconds. */
@@ -17,7 +21,7 @@ interface RecipientPool {
   readonly recipient: Uint8Array;
   ready: Encapsulation[];
   requestedCount: number;
-  /** Target length of `ready`. Doubles whenever none was ready. */
+  /** Target length of `ready`. Doubles when a job finds `ready` empty. */
   targetCount: number;
   jobs: number;
   lastJobAt: number;
@@ -25,7 +29,7 @@ interface RecipientPool {
 
 interface EncapsulationPoolOptions {
   readonly now?: () => number;
-  /** Reports that the thread has failed. Later jobs are sealed without it. */
+  /** Called when the worker thread has failed. Later encapsulations are computed on the main thread. */
   readonly onError: (error: unknown) => void;
   readonly startThread?: () => Worker;
 }
@@ -46,14 +50,14 @@ export class EncapsulationPool {
     this.#pruning.unref();
   }
 
-  /** An unused encapsulation. Throws SealingError `bad_key` on a malformed key. */
+  /** Returns an encapsulation that was never used before. Throws SealingError `bad_key` on a malformed key. */
   take(recipient: Uint8Array): Encapsulation {
     const pool = this.#poolOf(recipient);
     const ready = pool.ready.pop();
     pool.jobs++;
     pool.lastJobAt = this.#now();
     if (ready === undefined && pool.jobs > MIN_JOBS) pool.targetCount = Math.min(MAX_READY, Math.max(MIN_READY, 2 * pool.targetCount));
-    // Throws for a malformed key, before the thread is asked.
+    // Throws on a malformed key, before the worker thread gets the key.
     const encapsulation = ready ?? encapsulate(recipient);
     this.#refill(pool);
     return encapsulation;
@@ -85,7 +89,7 @@ export class EncapsulationPool {
 
   #refill(pool: RecipientPool): void {
     const missing = pool.targetCount - pool.ready.length - pool.requestedCount;
-    // Refill in halves: a thread message costs as much as a few encapsulations save.
+    // Requests at least half of the target at once: a message to the thread costs as much as a few encapsulations.
     if (this.#failed || 2 * missing < pool.targetCount || missing === 0) return;
     pool.requestedCount += missing;
     try {
@@ -115,7 +119,7 @@ export class EncapsulationPool {
       pairs?.fill(0);
       return;
     }
-    // A pool dropped and opened again has no record of older requests.
+    // The batch may answer a request of an earlier pool of this recipient, which was dropped.
     pool.requestedCount = Math.max(0, pool.requestedCount - count);
     for (let at = 0; pairs !== null && at < pairs.length; at += PAIR_BYTES) {
       pool.ready.push({ enc: pairs.subarray(at, at + ENC_BYTES), sharedSecret: pairs.subarray(at + ENC_BYTES, at + PAIR_BYTES) });
@@ -139,7 +143,7 @@ export class EncapsulationPool {
   }
 }
 
-/** `package.json` names the entry file, so sources (tests) and the build both find it. Throws if the file is missing. */
+/** Resolves the entry file by `package.json`, which names it for the sources (tests) and for the build. Throws if the file is missing. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#sealing-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };

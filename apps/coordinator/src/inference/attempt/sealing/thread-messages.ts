@@ -13,8 +13,8 @@ export interface EncapsulationRequest {
 
 export interface EncapsulationBatch {
   readonly recipient: Uint8Array;
-  /** `count` of the request. */
+  /** The `count` of the request. */
   readonly count: number;
-  /** `enc ‖ shared secret`, repeated `count` times; null: the encapsulation failed. */
+  /** `enc ‖ shared secret`, repeated `count` times; null if the encapsulation failed. */
   readonly pairs: Uint8Array<ArrayBuffer> | null;
 }

@@ -1,4 +1,4 @@
-/** Verifies the statements of a registration: attestation, challenge response and sealing key. A refusal has a reason. */
+/** Verifies the three signed statements of a registration: attestation, challenge response and sealing key. */
 import {
   type Attestation,
   CLOCK_TOLERANCE_MS,
@@ -20,10 +20,10 @@ import { MAX_ATTESTATION_AGE_MS } from '../../verification/trust-policy.js';
 import { openOrRefuse, Refusal } from '../refusal.js';
 import { checkAnswer, clockOffsetText, openAnswer, requirePosture } from './challenge-answer.js';
 
-/** Identity of a provider: its enclave key. Fixed for the life of a connection. */
+/** Identity of a provider, derived from its enclave key. Constant for a connection. */
 export interface Identity {
   readonly providerId: ProviderId;
-  /** 65-byte x963 point. */
+  /** Uncompressed P-256 point (x963), 65 bytes. */
   readonly publicKey: Uint8Array;
   readonly publicKeySha256: string;
   readonly attestation: Attestation;
@@ -34,7 +34,7 @@ export interface Identity {
 
 export interface SealingKey {
   readonly keyId: KeyId;
-  /** 32 raw bytes. */
+  /** Raw X25519 key, 32 bytes. */
   readonly publicKey: Uint8Array;
   readonly notBefore: number;
   readonly notAfter: number;
@@ -50,12 +50,12 @@ export interface Admitted {
 interface AdmissionRules {
   readonly now: number;
   readonly allowSimulatedEnclave: boolean;
-  /** The challenge that must be answered. */
+  /** Nonce of the challenge that the registration must answer. */
   readonly nonce: string;
   readonly sessionId: string;
 }
 
-/** Throws {@link Refusal} with the reason sent to the provider. */
+/** Verifies all three statements. Throws {@link Refusal} with the reason for the provider. */
 export function admit(register: Register, rules: AdmissionRules): Admitted {
   const identity = checkAttestation(register.attestation, rules);
   const answer = openAnswer(register.challenge, identity, rules.sessionId);
@@ -64,7 +64,7 @@ export function admit(register: Register, rules: AdmissionRules): Admitted {
   return { identity, posture, key: checkKey(register.key, identity, rules.now) };
 }
 
-/** A sealing key bound to this provider and its attestation. Throws {@link Refusal}. */
+/** Verifies a sealing key, which must be bound to this provider and its attestation. Throws {@link Refusal}. */
 export function checkKey(statement: SignedStatement, identity: Identity, now: number): SealingKey {
   const { value } = openOrRefuse('key', () => openKeyStatement(statement, identity.publicKey, verifyP256));
   const refuse = (reason: RejectionReason, message: string): Refusal => new Refusal('key_refused', message, reason);
@@ -82,7 +82,7 @@ export function checkKey(statement: SignedStatement, identity: Identity, now: nu
   return { keyId: value.key_id, publicKey, notBefore: value.not_before, notAfter: value.not_after, statement };
 }
 
-/** Identity in an attestation signed by its own key. Throws {@link Refusal}. */
+/** Verifies an attestation, which is signed by the key that it contains. Throws {@link Refusal}. */
 export function checkAttestation(statement: SignedStatement, rules: Pick<AdmissionRules, 'now' | 'allowSimulatedEnclave'>): Identity {
   const publicKey = claimedKey(statement);
   const { value, payload } = openOrRefuse('attestation', () => openAttestation(statement, publicKey, verifyP256));
@@ -109,14 +109,14 @@ export function checkAttestation(statement: SignedStatement, rules: Pick<Admissi
   };
 }
 
-/** Blank ends would hide a difference between serial numbers. The schema already refuses control characters and markup. */
+/** Leading or trailing spaces could make different serial numbers look equal. The schema already rejects control characters and markup. */
 function requireSafeTexts({ chip_name, hardware_model, os_version, agent, serial_number }: Attestation): void {
   const trimmed = [chip_name, hardware_model, os_version, agent.version].every((text) => text.trim() === text);
   if (trimmed && /^[0-9A-Za-z-]+$/.test(serial_number)) return;
   throw refuseAttestation('attestation_unsafe_text', 'a name in the attestation has characters that it must not have');
 }
 
-/** The key that a statement claims as its signer. Proves nothing until the signature verifies. */
+/** The key that a statement names as its signer. Not trustworthy until the signature is verified. */
 function claimedKey(statement: SignedStatement): Uint8Array {
   let claimed: unknown;
   try {

@@ -1,21 +1,21 @@
-/** Opens and checks the answer to one challenge: signed by this enclave key, for this session, to this nonce, now. */
+/** Verifies the answer to a challenge: signed by this enclave key, for this session and nonce, at the current time. */
 import { type ChallengeAnswer, CLOCK_TOLERANCE_MS, openChallengeAnswer, type Posture, type SignedStatement } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { postureGap } from '../../verification/trust-policy.js';
 import { openOrRefuse, Refusal } from '../refusal.js';
 import type { Identity } from './admission.js';
 
-/** A correct answer, with all evidence for outsiders. */
+/** A correct answer, with everything that others need to verify it. */
 export interface ChallengeTranscript {
-  /** The statement as received. */
+  /** The signed statement as received. */
   readonly statement: SignedStatement;
   readonly nonce: string;
   readonly sessionId: string;
-  /** Time of acceptance, in milliseconds. */
+  /** When the coordinator accepted the answer, in milliseconds. */
   readonly answeredAt: number;
 }
 
-/** Opens an answer by this key for this session, for any nonce. Throws {@link Refusal}. */
+/** Verifies the signature and session of an answer, but not its nonce. Throws {@link Refusal}. */
 export function openAnswer(statement: SignedStatement, identity: Identity, sessionId: string): ChallengeAnswer {
   const { value } = openOrRefuse('challenge', () => openChallengeAnswer(statement, identity.publicKey, verifyP256));
   if (value.session_id !== sessionId) {
@@ -24,7 +24,7 @@ export function openAnswer(statement: SignedStatement, identity: Identity, sessi
   return value;
 }
 
-/** Returns the posture of an opened answer, if its time is now and all protections are on. Throws {@link Refusal}. */
+/** Checks the time and posture of an opened answer, and returns the posture. Throws {@link Refusal}. */
 export function checkAnswer(answer: ChallengeAnswer, identity: Identity, now: number): Posture {
   if (Math.abs(answer.issued_at - now) > CLOCK_TOLERANCE_MS) {
     throw new Refusal('challenge_failed', clockOffsetText(answer.issued_at, now), 'challenge_clock');
@@ -33,7 +33,7 @@ export function checkAnswer(answer: ChallengeAnswer, identity: Identity, now: nu
   return answer.posture;
 }
 
-/** Checks the posture alone; also applied to late answers. Throws {@link Refusal}. */
+/** Checks only the posture, as for late answers. Throws {@link Refusal}. */
 export function requireSafePosture({ posture }: ChallengeAnswer, identity: Identity): void {
   if (posture.secure_enclave !== identity.attestation.posture.secure_enclave) {
     throw new Refusal('challenge_failed', 'attestation and challenge answer disagree on the enclave', 'challenge_contradiction');
@@ -41,7 +41,7 @@ export function requireSafePosture({ posture }: ChallengeAnswer, identity: Ident
   requirePosture(posture, identity.simulated);
 }
 
-/** Throws {@link Refusal} with the first protection that is off. */
+/** Throws {@link Refusal} for the first protection that is off. */
 export function requirePosture(posture: Posture, simulated: boolean): void {
   const gap = postureGap(posture, simulated);
   if (gap !== null) throw new Refusal('posture_insufficient', `the machine is not protected: ${gap}`, gap);

@@ -1,7 +1,7 @@
 /**
- * `Handshake`: the messages before registration, in this order: `hello`, `welcome`, `register`. Run by `ProviderSession`.
+ * `Handshake`: messages before registration, in the order `hello`, `welcome`, `register`. Run by `ProviderSession`.
  *
- * Ends with a verified registration, with a {@link Refusal}, or with the call of `tooSlow`.
+ * Ends with a verified registration, a {@link Refusal}, or a call of `tooSlow`.
  */
 import {
   type CoordinatorMessage,
@@ -21,17 +21,17 @@ import { plausibleHardware } from './plausible-hardware.js';
 
 interface HandshakeEvents {
   welcome(message: CoordinatorMessage & { type: 'welcome' }): void;
-  /** The provider sent no `hello` or no `register` in time. */
+  /** The provider did not send `hello` or `register` in time. */
   tooSlow(waitedFor: 'hello' | 'register'): void;
 }
 
-/** The verified registration of a provider. */
+/** A verified registration. */
 export interface Registered {
   readonly admitted: Admitted;
   readonly registration: Registration;
   readonly models: Register['models'];
   readonly availability: ReportedAvailability;
-  /** The answer to the challenge of `welcome`. */
+  /** The answer to the challenge in `welcome`. */
   readonly firstChallenge: ChallengeTranscript;
 }
 
@@ -42,7 +42,7 @@ export class Handshake {
   readonly #nonce = newNonce();
   #waitsFor: 'hello' | 'register' = 'hello';
   #agent = { name: '', version: '' };
-  /** Runs until the next message is due. */
+  /** Timeout of the next message. */
   #deadline: NodeJS.Timeout;
 
   constructor(sessionId: string, options: SessionOptions, events: HandshakeEvents) {
@@ -52,7 +52,7 @@ export class Handshake {
     this.#deadline = this.#startDeadline();
   }
 
-  /** Handles the next message. Null: the handshake continues. Throws {@link Refusal} for a wrong or unverified message. */
+  /** Handles a message. Null: the handshake continues. Throws {@link Refusal} for an unexpected or invalid message. */
   receive(message: ProviderMessage): Registered | null {
     const isExpected = message.type === this.#waitsFor;
     if (isExpected && message.type === 'register') return this.#register(message);
@@ -61,7 +61,7 @@ export class Handshake {
     return null;
   }
 
-  /** Cancels the deadline: `tooSlow` is not called any more. */
+  /** Cancels the timeout. */
   stop(): void {
     clearTimeout(this.#deadline);
   }

@@ -1,22 +1,24 @@
-/** `plausibleHardware` lowers reported cores, memory and rates to the maximum of the signed chip name. Proves nothing. */
+/**
+ * `plausibleHardware` limits the reported cores, memory and rates to the maximum of the attested chip. Limits exaggeration, proves nothing.
+ */
 import { type Attestation, bandwidthOf, type ChipFacts, chipFacts, type Hardware } from '@inference/protocol';
 
 interface PlausibleHardware {
   readonly hardware: Hardware;
   /** Unified memory in GiB. */
   readonly memoryGb: number;
-  /** Names of reported members that were changed. */
+  /** Names of the reported members that were lowered or corrected. */
   readonly adjusted: readonly string[];
 }
 
-/** For a chip that is not in the table: above every current machine. */
+/** Limits for an unknown chip, above those of every current machine. */
 const DEFAULT_MAX = { cpuCores: 512, gpuCores: 512, memoryGb: 4096, bandwidthGbs: 2000 } as const;
 
-/** Gigabytes of the smallest useful model. Each token reads the whole model once. */
+/** Size of the smallest useful model in GB. Decoding a token reads the whole model once from memory. */
 const SMALLEST_MODEL_GB = 0.05;
-/** Tokens per second, where the bandwidth is not known. */
+/** Maximum decode rate in tokens per second, if the memory bandwidth is unknown. */
 const MAX_DECODE_TPS = 5000;
-/** A prompt's tokens are computed together. */
+/** Maximum ratio of prefill rate to decode rate. Prefill computes many tokens at once. */
 const MAX_PREFILL_PER_DECODE = 50;
 
 export function plausibleHardware(
@@ -39,17 +41,17 @@ export function plausibleHardware(
   };
   const memoryGb = Math.min(memory_gb, max.memoryGb);
   const names = ['chip_family', 'cpu_cores', 'gpu_cores', 'bandwidth_gbs', 'performance_cores', 'efficiency_cores'] as const;
-  // Agents without a known bandwidth of the chip report 0, which is not a false report.
+  // Agents report 0 if they do not know the chip's bandwidth. Not listed as a false report.
   const adjusted = names.filter((name) => hardware[name] !== reported[name] && !(name === 'bandwidth_gbs' && reported[name] === 0));
   return { hardware, memoryGb, adjusted: [...adjusted, ...(memoryGb === memory_gb ? [] : ['memory_gb'])] };
 }
 
-/** Limits a decode rate by the memory bandwidth, in tokens per second. */
+/** Limits a decode rate, in tokens per second, to the maximum of the memory bandwidth. */
 export function plausibleDecodeTps(reported: number, { bandwidth_gbs }: Hardware): number {
   return Math.min(reported, maxDecodeTps(bandwidth_gbs));
 }
 
-/** Limits a prefill rate likewise, in tokens per second. */
+/** Limits a prefill rate, in tokens per second, to the maximum of the memory bandwidth. */
 export function plausiblePrefillTps(reported: number, { bandwidth_gbs }: Hardware): number {
   return Math.min(reported, MAX_PREFILL_PER_DECODE * maxDecodeTps(bandwidth_gbs));
 }
@@ -62,7 +64,7 @@ function plausibleBandwidth(reported: number, gpuCores: number, chip: ChipFacts 
   return chip === null ? Math.min(reported, DEFAULT_MAX.bandwidthGbs) : bandwidthOf(chip, gpuCores);
 }
 
-/** Core counts that do not add up are dropped. */
+/** Core counts, if they are consistent with the total. */
 function coresOf({ performance_cores: performance, efficiency_cores: efficiency }: Hardware, all: number): Partial<Hardware> {
   if (performance === undefined || efficiency === undefined || performance + efficiency > all) return {};
   return { performance_cores: performance, efficiency_cores: efficiency };

@@ -1,11 +1,11 @@
-/** Parses an X.509 v3 certificate (RFC 5280 section 4.1) into exact bytes. Unneeded optional parts are refused. */
+/** Parses X.509 v3 certificates (RFC 5280 section 4.1). Optional parts that device certificates do not need are rejected. */
 import { fromUtf8 } from '@inference/protocol';
 import { type DerValue, membersOf, readDer, TAG } from './der.js';
 
 export interface Certificate {
-  /** The signed bytes (tbsCertificate). */
+  /** The signed part of the certificate (tbsCertificate). */
   readonly signedBytes: Uint8Array;
-  /** Encoded AlgorithmIdentifiers, inside and beside the signed bytes. */
+  /** Encoded AlgorithmIdentifiers, within and after the signed part. */
   readonly signatureAlgorithm: Uint8Array;
   readonly outerSignatureAlgorithm: Uint8Array;
   readonly signature: Uint8Array;
@@ -23,11 +23,11 @@ export interface Certificate {
 export interface CertificateExtension {
   readonly oid: string;
   readonly critical: boolean;
-  /** The bytes wrapped by extnValue. */
+  /** Content of extnValue. */
   readonly value: Uint8Array;
 }
 
-/** Valid DER, but no certificate of the described form. */
+/** Valid DER that is not a certificate of the expected structure. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError';
 }
@@ -58,12 +58,12 @@ export function parseCertificate(der: Uint8Array): Certificate {
   };
 }
 
-/** The values of one extension; several if the extension is repeated. */
+/** Values of an extension; more than one if the extension is repeated. */
 export function extensionValues(certificate: Certificate, oid: string): Uint8Array[] {
   return certificate.extensions.filter((extension) => extension.oid === oid).map(({ value }) => value);
 }
 
-/** Texts of an attribute of a Name, for example of `2.5.4.3`, the common name. */
+/** Text values of a Name's attribute, for example `2.5.4.3` for the common name. */
 export function nameAttributes(name: Uint8Array, oid: string): string[] {
   const texts: string[] = [];
   for (const relative of membersOf(readDer(name))) {
@@ -76,7 +76,7 @@ export function nameAttributes(name: Uint8Array, oid: string): string[] {
   return texts;
 }
 
-/** Dotted numbers of an OBJECT IDENTIFIER. */
+/** Dotted form of an OBJECT IDENTIFIER. */
 export function dottedOf({ tag, content }: DerValue): string {
   if (tag !== TAG.objectIdentifier) throw broken('object identifier');
   const numbers: number[] = [];
@@ -100,17 +100,17 @@ function readExtension(extension: DerValue): CertificateExtension {
   const value = members.at(-1);
   if (oid === undefined || value?.tag !== TAG.octetString) throw broken('extension');
   if (members.length === 2) return { oid: dottedOf(oid), critical: false, value: value.content };
-  // A default value is not written (X.690 section 11.5), so a third member can only say TRUE.
+  // DER omits default values (X.690 section 11.5), so the optional third member must be TRUE.
   if (members.length !== 3 || critical?.tag !== TAG.boolean || critical.content[0] !== 0xff) throw broken('extension');
   return { oid: dottedOf(oid), critical: true, value: value.content };
 }
 
-/** Positive, and of at most 20 bytes (RFC 5280 section 4.1.2.2). */
+/** A positive number of at most 20 bytes (RFC 5280 section 4.1.2.2). */
 function isSerialNumber(content: Uint8Array): boolean {
   return content.length <= 20 && (content[0] as number) < 0x80 && content.some((byte) => byte !== 0);
 }
 
-/** UTCTime until 2049 and GeneralizedTime after, in the only form that RFC 5280 section 4.1.2.5 allows. */
+/** UTCTime until 2049, then GeneralizedTime, in the form that RFC 5280 section 4.1.2.5 requires. */
 function readTime(value: DerValue | undefined): number {
   if (value === undefined || (value.tag !== TAG.utcTime && value.tag !== TAG.generalizedTime)) throw broken('time');
   const text = String.fromCharCode(...value.content);
@@ -121,7 +121,7 @@ function readTime(value: DerValue | undefined): number {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(digits) as RegExpExecArray;
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const milliseconds = Date.parse(iso);
-  // Some parsers move nonexistent days into the next month.
+  // Rejects dates that do not exist, such as February 30.
   if (Number.isNaN(milliseconds) || new Date(milliseconds).toISOString() !== iso) throw broken('time');
   return milliseconds;
 }

@@ -1,4 +1,4 @@
-/** Strict DER reader (X.690): refuses indefinite and overlong lengths, long tags, non-minimal numbers and trailing bytes. */
+/** Strict DER parser (X.690). Rejects indefinite or overlong lengths, multi-byte tags, non-minimal numbers and trailing bytes. */
 import { fromUtf8 } from '@inference/protocol';
 
 export class DerError extends Error {
@@ -32,7 +32,7 @@ export interface DerValue {
 
 const MAX_NESTING = 16;
 
-/** Reads `bytes` as one value and checks everything inside. Throws {@link DerError}. */
+/** Parses `bytes` as one value, and checks all nested values. Throws {@link DerError}. */
 export function readDer(bytes: Uint8Array): DerValue {
   const value = readValue(bytes, 0);
   if (value.bytes.length !== bytes.length) throw new DerError('trailing_bytes');
@@ -40,7 +40,7 @@ export function readDer(bytes: Uint8Array): DerValue {
   return value;
 }
 
-/** Reads the values inside a constructed value. Throws {@link DerError}. */
+/** Members of a constructed value. Throws {@link DerError}. */
 export function membersOf({ content }: DerValue): DerValue[] {
   const members: DerValue[] = [];
   for (let offset = 0; offset < content.length; ) {
@@ -54,7 +54,7 @@ export function membersOf({ content }: DerValue): DerValue[] {
 function readValue(bytes: Uint8Array, offset: number): DerValue {
   const tag = bytes[offset];
   const first = bytes[offset + 1];
-  // Tags over 30 take more bytes; certificates have none. Tag 0 ends indefinite lengths.
+  // Tags above 30 take several bytes and do not occur in certificates. Tag 0 terminates indefinite lengths.
   if (tag === undefined || first === undefined || tag === 0 || (tag & 0x1f) === 0x1f) throw new DerError('malformed');
   let start = offset + 2;
   let length = first;
@@ -64,7 +64,7 @@ function readValue(bytes: Uint8Array, offset: number): DerValue {
     length = 0;
     for (const byte of bytes.subarray(start, start + count)) length = 256 * length + byte;
     start += count;
-    // The shortest form only (X.690 section 10.1).
+    // DER requires the shortest form of a length (X.690 section 10.1).
     if (length < 0x80 || length < 256 ** (count - 1)) throw new DerError('malformed');
   }
   const end = start + length;
@@ -106,7 +106,7 @@ function isStrict({ tag, content }: DerValue): boolean {
   }
 }
 
-/** Section 8.3.2: the first nine bits are not all the same. */
+/** Minimal INTEGER (X.690 section 8.3.2): the first nine bits are not all equal. */
 function isShortestInteger(content: Uint8Array): boolean {
   const [first, second] = content;
   if (first === undefined) return false;
@@ -114,7 +114,7 @@ function isShortestInteger(content: Uint8Array): boolean {
   return !(first === 0 && second < 0x80) && !(first === 0xff && second >= 0x80);
 }
 
-/** Sections 8.6.2 and 11.2.1: at most seven unused bits, all zero. */
+/** BIT STRING with at most seven unused bits, all of them zero (X.690 sections 8.6.2 and 11.2.1). */
 function isBitString(content: Uint8Array): boolean {
   const unused = content[0];
   if (unused === undefined || unused > 7) return false;
@@ -122,7 +122,7 @@ function isBitString(content: Uint8Array): boolean {
   return ((content.at(-1) as number) & ((1 << unused) - 1)) === 0;
 }
 
-/** Section 8.19.2: each number in as few bytes as possible. */
+/** OBJECT IDENTIFIER with minimal numbers (X.690 section 8.19.2). */
 function isObjectIdentifier(content: Uint8Array): boolean {
   if (content.length === 0 || (content.at(-1) as number) >= 0x80) return false;
   return content.every((byte, index) => byte !== 0x80 || (index > 0 && (content[index - 1] as number) >= 0x80));
@@ -137,7 +137,7 @@ function isUtf8(content: Uint8Array): boolean {
   }
 }
 
-/** Section 11.6: the values of a SET OF ascend. */
+/** SET OF with ascending members (X.690 section 11.6). */
 function isSorted(members: readonly DerValue[]): boolean {
   return members.every((member, index) => index === 0 || Buffer.compare((members[index - 1] as DerValue).bytes, member.bytes) <= 0);
 }

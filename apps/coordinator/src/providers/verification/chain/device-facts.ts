@@ -1,15 +1,15 @@
 /**
- * Facts about a Mac in the extensions of a leaf certificate, read by `verifyDeviceChain`.
+ * Reads the facts about a Mac from the extensions of its attestation certificate. Used by `verifyDeviceChain`.
  *
- * Each extension has one fixed form. A parser that also tried inner ASN.1 would misread freshness codes, which are random bytes.
+ * Each extension has one fixed encoding. Guessing nested ASN.1 would misread freshness codes, which are random bytes.
  */
 import type { ChainRejection, DeviceField } from '@inference/protocol';
 import { type Certificate, extensionValues } from './certificate.js';
 
-/** Apple's arc for attested device properties. */
+/** Apple's OID arc for attested device properties. */
 const ARC = '1.2.840.113635.100.8';
 
-/** Extension of each field, by the field's name in rejections. */
+/** OID of each property. The names also appear in rejection codes. */
 export const DEVICE_OIDS: Readonly<Record<DeviceField, string>> = {
   serial: `${ARC}.9.1`,
   udid: `${ARC}.9.2`,
@@ -28,18 +28,18 @@ export type SecureBootLevel = (typeof SECURE_BOOT_LEVELS)[number];
 
 export interface DeviceFacts {
   readonly serialNumber: string;
-  /** UDID with the chip in digits 5 to 8, such as `00006041-00112233AABBCCDC`. */
+  /** UDID, such as `00006041-00112233AABBCCDC`. Digits 5 to 8 identify the chip. */
   readonly provisioningUdid: string;
-  /** Model of the main board, such as `J616cAP`. Field `board` of rejections. */
+  /** Model of the main board, such as `J616cAP`. Called `board` in rejection codes. */
   readonly softwareUpdateDeviceId: string;
   readonly osVersion: string;
-  /** Version of the operating system of the Secure Enclave. */
+  /** Version of sepOS, the operating system of the Secure Enclave. */
   readonly sepOsVersion: string;
   /** Version of the low-level bootloader. */
   readonly llbVersion: string;
-  /** Freshness code, 32 bytes. */
+  /** Freshness code, 32 bytes: binds the certificate to a nonce. */
   readonly freshness: Uint8Array;
-  /** System Integrity Protection. */
+  /** Whether System Integrity Protection is on. */
   readonly sipEnabled: boolean;
   readonly secureBoot: SecureBootLevel;
   readonly thirdPartyKextsAllowed: boolean;
@@ -47,7 +47,7 @@ export interface DeviceFacts {
 
 const VERSION = /^\d{1,4}(\.\d{1,4}){0,4}$/;
 
-/** Reads all facts. Passes the rejection of an absent or malformed value to `refuse`, which must throw. */
+/** Reads all facts. Calls `refuse`, which must throw, if a value is absent or malformed. */
 export function readDeviceFacts(leaf: Certificate, refuse: (code: ChainRejection) => never): DeviceFacts {
   const read = <T>(field: DeviceField, parse: (value: Uint8Array) => T | null): T => {
     const [value] = extensionValues(leaf, DEVICE_OIDS[field]);
@@ -62,14 +62,14 @@ export function readDeviceFacts(leaf: Certificate, refuse: (code: ChainRejection
     sepOsVersion: read('sepos_version', textLike(VERSION)),
     llbVersion: read('llb_version', textLike(VERSION)),
     freshness: read('freshness', (value) => (value.length === 32 ? Uint8Array.from(value) : null)),
-    // 0 is the protected state of both INTEGERs: no protection is disabled, no kernel extension is allowed.
+    // 0 is the protected state in both INTEGERs.
     sipEnabled: read('sip', zeroOrOne) === 0,
     secureBoot: read('secure_boot', secureBootLevel),
     thirdPartyKextsAllowed: read('kexts', zeroOrOne) === 1,
   };
 }
 
-/** Parser of text that matches `pattern`: bare ASCII without inner ASN.1. */
+/** Parser for plain ASCII text that matches `pattern`. */
 function textLike(pattern: RegExp): (value: Uint8Array) => string | null {
   return (value) => {
     if (value.length > 64) return null;
@@ -78,7 +78,7 @@ function textLike(pattern: RegExp): (value: Uint8Array) => string | null {
   };
 }
 
-/** A DER INTEGER of 0 or 1; null for any other value. */
+/** Reads a DER INTEGER of 0 or 1; null for any other value. */
 function zeroOrOne(value: Uint8Array): 0 | 1 | null {
   const [tag, length, number] = value;
   if (value.length !== 3 || tag !== 0x02 || length !== 0x01) return null;
@@ -110,7 +110,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '6041': 'Apple M4 Max',
 };
 
-/** Chip of a UDID. Null: the identifier is unknown, so callers cannot compare the chip. */
+/** Chip name for a UDID. Null if the identifier is unknown, in which case the chip cannot be compared. */
 export function chipOfUdid(provisioningUdid: string): string | null {
   return CHIPS[provisioningUdid.slice(4, 8)] ?? null;
 }

@@ -1,14 +1,14 @@
-/** ECDSA verification on P-384 with SHA-384 (FIPS 186-5), the only signatures of managed-device chains. */
+/** Verifies ECDSA signatures on P-384 with SHA-384 (FIPS 186-5), the only kind in device certificate chains. */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { concatBytes, equalBytes, fromHex } from '@inference/protocol';
 import { cachedImport } from '@inference/protocol/crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
-/** SubjectPublicKeyInfo of an uncompressed P-384 point, up to the point (RFC 5480 section 2). */
+/** DER prefix of a SubjectPublicKeyInfo with an uncompressed P-384 point (RFC 5480 section 2). */
 const SPKI_PREFIX = fromHex('3076301006072a8648ce3d020106052b81040022036200');
 const POINT_BYTES = 97;
 
-/** The 97-byte point of an encoded SubjectPublicKeyInfo; null for any other key or a point off the curve. */
+/** The 97-byte point of a SubjectPublicKeyInfo. Null for other keys and for points off the curve. */
 export function pointOf(publicKeyInfo: Uint8Array): Uint8Array | null {
   const head = publicKeyInfo.subarray(0, SPKI_PREFIX.length);
   const point = Uint8Array.from(publicKeyInfo.subarray(SPKI_PREFIX.length));
@@ -16,17 +16,17 @@ export function pointOf(publicKeyInfo: Uint8Array): Uint8Array | null {
   return importPoint(point) === null ? null : point;
 }
 
-/** Whether the key at `point` signed `message`; `signature` is DER. Never throws. */
+/** Whether `signature` (DER) over `message` is valid under the key `point`. Never throws. */
 export function verifyP384(point: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   const key = importPoint(point);
   if (key === null || !isStrictSignature(signature)) return false;
   return verify('sha384', message, { key, dsaEncoding: 'der' }, signature);
 }
 
-/** Verified signatures, by the hashes of key, message and signature. */
+/** Valid signatures, by the hashes of key, message and signature. */
 const verified = new BoundedMap<string, true>(64);
 
-/** {@link verifyP384} with a cache of successes: few issuers sign all chains, and a verification takes a millisecond. */
+/** {@link verifyP384} with a cache of valid signatures. Few issuers sign all chains, and a verification takes a millisecond. */
 export function verifyP384Cached(point: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   const parts = [point, message, signature].map((part) => createHash('sha256').update(part).digest('hex'));
   const name = parts.join();
@@ -45,12 +45,12 @@ function importPoint(point: Uint8Array): KeyObject | null {
   try {
     return importCached(point);
   } catch {
-    // The import refuses points off the curve (SEC 1 section 3.2.2.1).
+    // Importing rejects points off the curve (SEC 1 section 3.2.2.1).
     return null;
   }
 }
 
-/** SEQUENCE of two positive INTEGERs in shortest form. The library checks that both are below the group order. */
+/** SEQUENCE of two positive, minimal INTEGERs. The crypto library checks that both are below the group order. */
 function isStrictSignature(der: Uint8Array): boolean {
   if (der[0] !== 0x30 || der[1] !== der.length - 2 || der.length > 104) return false;
   const afterR = afterInteger(der, 2);

@@ -1,7 +1,7 @@
 /**
- * Trust anchors of device certificate chains: name and public key (RFC 5280 section 6.1.1 d). The wiring of devices chooses one.
+ * Trust anchors of device certificate chains: name and public key (RFC 5280 section 6.1.1 d). `wiring/devices.ts` chooses one.
  *
- * Only Apple's anchor proves hardware. Every anchor from a file is simulated.
+ * Only Apple's anchor proves hardware. An anchor from a file is always simulated.
  */
 import { fromBase64, fromHex } from '@inference/protocol';
 import { nameAttributes, parseCertificate } from './certificate.js';
@@ -10,9 +10,9 @@ import { pointOf } from './p384.js';
 export interface TrustAnchor {
   /** Common name, for display. */
   readonly commonName: string;
-  /** Subject of the root certificate: a Name in DER. */
+  /** Subject of the root certificate, a Name in DER. */
   readonly name: Uint8Array;
-  /** 97-byte uncompressed point of P-384. */
+  /** Uncompressed P-384 point, 97 bytes. */
   readonly publicKey: Uint8Array;
   readonly isSimulated: boolean;
 }
@@ -32,7 +32,7 @@ export const APPLE_TRUST_ANCHOR: TrustAnchor = {
   isSimulated: false,
 };
 
-/** Parses the root certificate (PEM) of a simulated authority. Throws unless the common name contains `simulat`. */
+/** Reads the root certificate (PEM) of a simulated authority. Throws unless its common name contains `simulat`. */
 export function parseSimulatedAnchor(pem: string): TrustAnchor {
   const [, base64 = ''] = /^-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/.exec(pem) ?? [];
   const certificate = parseCertificate(fromBase64(base64.replace(/\s/g, '')));

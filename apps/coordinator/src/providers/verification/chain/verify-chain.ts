@@ -1,7 +1,7 @@
 /**
- * `verifyDeviceChain` verifies a leaf and its issuer up to a trust anchor (RFC 5280 section 6.1). The first failed check is the result.
+ * `verifyDeviceChain` verifies a device certificate and its issuer up to a trust anchor (RFC 5280 section 6.1).
  *
- * The verifier package has a second, independent implementation (docs/decisions/0010).
+ * Returns the first failed check. The verifier package has an independent implementation (docs/decisions/0010).
  */
 import { type ChainRejection, equalBytes, fromBase64, fromHex } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -20,37 +20,37 @@ import {
 } from './standard-extensions.js';
 import type { TrustAnchor } from './trust-anchor.js';
 
-/** Maximum age of a chain that supports `hardware`, in milliseconds. */
+/** Maximum age of a certificate for trust level `hardware`, in milliseconds. */
 export const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
-/** Maximum base64 characters of one certificate. Real certificates have about 1200. */
+/** Maximum base64 characters of one certificate. Real ones have about 1200. */
 const MAX_CERTIFICATE_CHARACTERS = 16_384;
 
-/** Claims of the machine from other sources. A null member was not claimed and is not compared. */
+/** Facts from other sources, which the certificate must match. Null members are unknown and not compared. */
 export interface DeviceClaims {
   readonly serialNumber: string;
   readonly provisioningUdid: string | null;
   readonly softwareUpdateDeviceId: string | null;
-  /** Chip name of the attestation, for example `Apple M4 Max`. */
+  /** Chip name in the attestation, for example `Apple M4 Max`. */
   readonly chipName: string | null;
 }
 
 export interface ChainExpectations {
   readonly claims: DeviceClaims;
-  /** The 32 bytes that bind the chain to an enclave key. */
+  /** Freshness code that binds the chain to an enclave key, 32 bytes. */
   readonly freshness: Uint8Array;
 }
 
 export interface ChainFacts extends DeviceFacts {
-  /** Validity of the leaf, in milliseconds. */
+  /** Validity period of the device certificate, in milliseconds. */
   readonly notBefore: number;
   readonly notAfter: number;
-  /** Time from which the chain no longer supports `hardware`: end of validity of either certificate, or maximum age. */
+  /** When the chain stops supporting `hardware`: when a certificate expires or reaches the maximum age. */
   readonly goodUntil: number;
-  /** Hexadecimal SHA-256 of the leaf's DER. */
+  /** SHA-256 of the device certificate's DER, in hexadecimal. */
   readonly leafSha256: string;
-  /** The 97-byte point that the leaf certifies. */
+  /** Public key in the device certificate, a 97-byte point. */
   readonly leafPublicKey: Uint8Array;
-  /** Chip of the UDID; null for a chip unknown to this program. */
+  /** Chip name for the UDID; null if unknown. */
   readonly chipName: string | null;
 }
 
@@ -62,7 +62,7 @@ class Rejection extends Error {
   }
 }
 
-/** Verifies `[leaf, issuer]`, base64 of DER, up to the anchor. Never throws on input of a peer. `now` in milliseconds. */
+/** Verifies `[leaf, issuer]`, each base64 of DER. `now` in milliseconds. Never throws, whatever the peer sent. */
 export function verifyDeviceChain(chain: readonly string[], expected: ChainExpectations, anchor: TrustAnchor, now: number): ChainVerdict {
   try {
     return { ok: true, facts: verify(chain, expected, anchor, now) };
@@ -93,7 +93,7 @@ function verify(chain: readonly string[], { claims, freshness }: ChainExpectatio
   };
 }
 
-/** Result of the checks independent of clock and claims. A chain that passed once always passes. */
+/** Result of the checks that depend neither on the clock nor on claims, and so never change. */
 interface VerifiedCertificates {
   readonly leaf: Certificate;
   readonly issuer: Certificate;
@@ -103,10 +103,10 @@ interface VerifiedCertificates {
 }
 
 const MAX_CACHED_CHAINS = 1024;
-/** Verified certificates, by hash of certificate, issuer and anchor, because chains are verified repeatedly. */
+/** Cache by hash of certificate, issuer and anchor, because the same chains are verified repeatedly. */
 const verifiedChains = new BoundedMap<string, VerifiedCertificates>(MAX_CACHED_CHAINS);
 
-/** `now` only preserves the order of refusals: validity is checked before the anchor. */
+/** `now` only determines which failure is found first: validity is checked before the anchor. */
 function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: TrustAnchor, now: number): VerifiedCertificates {
   const leafSha256 = sha256Hex(leafDer);
   const key = [leafSha256, sha256Hex(issuerDer), sha256Hex(anchor.name), sha256Hex(anchor.publicKey)].join();
@@ -150,7 +150,7 @@ function parse(der: Uint8Array): Certificate {
 const ECDSA_SHA384 = fromHex('300a06082a8648ce3d040303');
 const EMPTY_NAME_BYTES = 2;
 
-/** Returns the leaf's point. Refuses unless the names connect and the issuer's key signed the leaf. */
+/** Returns the leaf's public key. Requires that the names match, and that the issuer signed the leaf. */
 function requirePath(leaf: Certificate, issuer: Certificate): Uint8Array {
   if (leaf.issuer.length === EMPTY_NAME_BYTES || !equalBytes(leaf.issuer, issuer.subject)) refuse('names_not_chained');
   for (const { signatureAlgorithm, outerSignatureAlgorithm } of [leaf, issuer]) {
@@ -164,7 +164,7 @@ function requirePath(leaf: Certificate, issuer: Certificate): Uint8Array {
 
 function requireValidity(leaf: Certificate, issuer: Certificate, now: number): void {
   if (now < leaf.notBefore) refuse('leaf_not_yet_valid');
-  // Times have whole seconds: a certificate is valid through its last second.
+  // Certificate times have whole seconds, and the last second is included.
   if (now >= leaf.notAfter + 1000) refuse('leaf_expired');
   if (now < issuer.notBefore) refuse('issuer_not_yet_valid');
   if (now >= issuer.notAfter + 1000) refuse('issuer_expired');
@@ -202,7 +202,7 @@ function refuse(code: ChainRejection): never {
 
 type Refuse = (code: ChainRejection) => never;
 
-/** Checks that the leaf is not an authority and that the issuer may sign such leaves. `refuse` must throw. */
+/** Requires that the leaf is no authority, and that the issuer may sign such leaves. `refuse` must throw. */
 function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
   requireLeaf(leaf, refuse);
   requireIssuer(issuer, refuse);
@@ -211,7 +211,7 @@ function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse
 function requireLeaf(leaf: Certificate, refuse: Refuse): void {
   const constraints = singleExtension(leaf, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
   if (constraints === null) refuse('leaf_constraints_missing');
-  // Unreadable constraints might name an authority.
+  // Unreadable constraints could belong to an authority.
   if (basicConstraints(constraints)?.isAuthority !== false) refuse('leaf_is_ca');
   const bits = usageOf(leaf, refuse);
   const mayIssue = bits?.has(KEY_USAGE_BIT.keyCertSign) || bits?.has(KEY_USAGE_BIT.crlSign);

@@ -1,4 +1,4 @@
-/** Encapsulations precomputed on a thread: each is used once and opens at its recipient; jobs never depend on the thread. */
+/** Encapsulations computed in a worker thread: each is used once and opens at its recipient. No job depends on the thread. */
 import { Worker } from 'node:worker_threads';
 import { generateSealingKeyPair, type SealingKeyPair, setupRecipient, setupSender } from '@inference/protocol/crypto';
 import { afterEach, expect, it, vi } from 'vitest';
@@ -49,7 +49,7 @@ it('each encapsulation is used once, precomputed or not, and belongs to one reci
         taken++;
       }
     }
-    // Half of the maximum is always requested again.
+    // A pool requests at least half of its maximum at once.
     for (const key of keys) await someWait(from, key, 16);
   }
   expect(seen.size).toBe(taken);
@@ -98,7 +98,7 @@ it('a malformed key is refused each time, and other recipients are still served'
   expect(from.readyCount(smallOrder)).toBe(0);
 });
 
-/** Thread that answers the first 32 encapsulations with a failure, as many as a pool requests at most, and later ones with zeros. */
+/** A worker that fails the first 32 encapsulations, the maximum that a pool requests, and answers later ones with zeros. */
 const FAILING_AT_FIRST = `
   const { parentPort } = require('node:worker_threads');
   let failed = 0;
