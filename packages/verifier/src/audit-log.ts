@@ -1,5 +1,6 @@
 /**
- * `auditLog`: audits a transparency log. Reads the entries, recomputes the hashes of every tile and the root, and compares.
+ * `auditLog`: audits a transparency log. Recomputes tiles and root from the entries, and compares them
+ * with the served tiles and the signed root. Used by `inference-verify log`.
  *
  * An audit can continue from the result of an earlier audit, and then reads only later entries.
  */
@@ -51,12 +52,12 @@ export interface LogAudit {
   /**
    * Number of keysets with an epoch that is not larger than an earlier epoch.
    *
-   * Either the operator published a keyset for some clients only, or the coordinators are of an early version.
+   * Possible causes: the operator published a keyset to some clients only, or a coordinator runs an early version.
    */
   readonly repeatedEpochs: number;
   /** Number of entries read by this audit for the first time. */
   readonly newEntryCount: number;
-  /** To be stored for the next audit, if there were no problems. */
+  /** Input of the next audit. Callers store the value only if there are no problems. */
   readonly audited: AuditedLog;
   /** One sentence each; empty for a correct log. */
   readonly problems: readonly string[];
@@ -67,7 +68,7 @@ interface AuditedTree {
   readonly root: Uint8Array;
 }
 
-/** Recomputed hashes of one tile level, from the start of the tile with the first new hash. */
+/** Recomputed hashes of one tile level. The list starts with the tile that contains the first new hash. */
 interface NewHashes {
   /** Index of `hashes[0]` in the level, a multiple of the tile width. */
   readonly first: number;

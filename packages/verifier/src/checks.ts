@@ -1,4 +1,4 @@
-/** The report of a verification: every check by name, with its outcome in plain words. */
+/** Result of a verification: named checks, each with its outcome and an explanation for people. */
 import type { Receipt } from '@inference/protocol';
 
 export type CheckName =
@@ -53,7 +53,7 @@ export type CheckName =
 export interface Check {
   readonly name: CheckName;
   readonly result: 'ok' | 'failed';
-  /** One sentence for readers. */
+  /** One sentence for people. */
   readonly explanation: string;
 }
 
@@ -68,7 +68,7 @@ export interface ResponseVerdict extends Verdict {
   readonly receipt: Receipt | null;
 }
 
-/** A check with the explanation of either outcome. */
+/** `ok` and `failed` are the explanations of the two outcomes. */
 export function check(name: CheckName, passed: boolean, ok: string, failed: string): Check {
   return passed ? { name, result: 'ok', explanation: ok } : { name, result: 'failed', explanation: failed };
 }

@@ -1,4 +1,4 @@
-/** Verification of answers and attestation statements, for outsiders. Runs in Node and in browsers. */
+/** Public API of the verifier: answers, receipts, attestation and the transparency log. Runs in Node and in browsers. */
 export * from './audit-log.js';
 export * from './chain/anchor.js';
 export type { DeviceFacts } from './chain/device-facts.js';

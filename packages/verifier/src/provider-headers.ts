@@ -1,8 +1,8 @@
-/** Compares an answer's unsigned provider headers (spec: inference response headers) with the provider's public record. */
+/** Compares an answer's unsigned `X-Provider-…` and `X-Attestation-…` headers with the provider's attestation record. */
 import type { AttestationRecord } from '@inference/protocol';
 import { type HeaderSource, headerOf } from './response-proof.js';
 
-/** Names of the headers that the record does not support. Absent headers are not compared. */
+/** Returns the names of headers that contradict or exceed the record. Absent headers are not compared. */
 export function unsupportedHeaders(headers: HeaderSource, record: AttestationRecord): string[] {
   const same: Readonly<Record<string, string>> = {
     'x-provider-id': record.provider_id,

@@ -71,7 +71,7 @@ export function receiptChecks(
       'The receipt names this response.',
       'The receipt was made for another response.',
     ),
-    // A client with a signature received the whole answer; a shortened answer passed off as complete must fail.
+    // A signed answer claims to be complete, so the receipt of a cancelled job must fail.
     check(
       'receipt_finish',
       receipt.finish_reason !== 'cancelled',
@@ -98,7 +98,7 @@ export function receiptChecks(
   return { checks, receipt };
 }
 
-/** Standard base64 of a receipt in base64url. Other text is passed through and refused as a statement. */
+/** Converts base64url to base64. Empty or invalid text becomes `*`, which no statement accepts. */
 function payloadOf(receipt: string): string {
   try {
     return receipt === '' ? '*' : toBase64(fromBase64Url(receipt));

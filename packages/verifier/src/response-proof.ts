@@ -1,4 +1,4 @@
-/** Proof of a response and its location: in headers, or in the signature event of a stream. */
+/** `ResponseProof`: hash, signature and receipt of a response, from the headers or from a stream's signature event. */
 
 export interface ResponseProof {
   /** Hexadecimal SHA-256 of the signed bytes, as stated by the response. */

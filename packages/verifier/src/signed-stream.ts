@@ -1,7 +1,7 @@
 /**
  * Splits a streamed answer into its signed bytes and the signature, which is an event or an SSE comment.
  *
- * Signed are all bytes before the signature, except keep-alive comments of the coordinator between events.
+ * The signature covers all bytes before it, except the coordinator's keep-alive comments between events.
  */
 import { concatBytes, fromUtf8 } from '@inference/protocol';
 import type { ResponseProof } from './response-proof.js';
@@ -16,12 +16,12 @@ export type SignedStream =
     }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Bytes allowed after the signature of a chat or legacy stream: the end of its event, and the terminator. */
+/** Bytes allowed after the signature of a chat or completions stream: the end of its event, and the terminator. */
 const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
 /** The same for Messages and Responses streams, whose signature is a comment block. */
 const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
 const COMMENT_MARK = ': inference-signature ';
-/** Members common to all events of a chat or legacy stream. */
+/** Members common to all events of a chat or completions stream. */
 const ENVELOPE = ['id', 'object', 'created', 'model'] as const;
 /** Members allowed in the unsigned signature event. Other members could influence clients. */
 const EVENT_MEMBERS: ReadonlySet<string> = new Set([
@@ -29,7 +29,7 @@ const EVENT_MEMBERS: ReadonlySet<string> = new Set([
   ...['se_signature', 'response_hash', 'receipt', 'receipt_signature'],
 ]);
 
-/** Control and formatting characters, and line ends of some readers. Model names, which the event repeats, contain none. */
+/** Control and format characters, and characters that some parsers treat as line ends. Model names contain none. */
 const UNSEEN = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
 
 const LF = 0x0a;
@@ -150,7 +150,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Decoded text, or empty for invalid UTF-8: such a line is never a signature event or an end. */
+/** Returns an empty string for invalid UTF-8, which is neither a signature event nor a terminator. */
 function fromUtf8Or(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes);

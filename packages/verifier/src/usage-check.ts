@@ -1,4 +1,4 @@
-/** Checks the receipt's counts: consistent with each other, equal to the answer's own counts, and possible for its bytes. */
+/** Checks the receipt's token counts: consistent with each other, equal to the answer's own counts, and possible for its bytes. */
 import { agreesWithReceipt, MAX_IMAGE_TOKENS, promptTokenBound, type Receipt, UsageReader, visibleTokenBound } from '@inference/protocol';
 import { type Check, check } from './checks.js';
 

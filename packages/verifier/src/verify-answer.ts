@@ -1,5 +1,5 @@
 /**
- * Verifies an answer with its provider: bytes, signature, receipt, the provider's record, and the headers that the record supports.
+ * Verifies an answer and its provider: response bytes, signature, receipt, attestation record, and provider headers.
  *
  * `scripts/verify-response.sh` is tested with the same cases.
  */
@@ -33,7 +33,7 @@ export interface ReceivedAnswer {
 }
 
 export interface AnswerVerdict extends ResponseVerdict {
-  /** Verdict on the provider named by the headers; null: the feed has no such record. */
+  /** Verdict on the provider that the headers name; null: the feed has no record of that provider. */
   readonly record: RecordVerdict | null;
   readonly published: AttestationRecord | null;
   /** Null without a record. */

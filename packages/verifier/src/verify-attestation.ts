@@ -39,7 +39,7 @@ const PROBLEMS: Record<StatementProblem, string> = {
 };
 
 /**
- * Verifies a statement by its key, and its agreement with the record. Never throws on input of a peer.
+ * Verifies a statement by its key, and its agreement with the record. Never throws for invalid input.
  *
  * @param publicKey 65 bytes x963, or base64 as in `se_public_key`.
  */

@@ -1,7 +1,7 @@
 /**
- * `verifyReceipt`: verifies a receipt that was saved from `GET /v1/receipts/{job_id}`, in the console's and command's verification.
+ * `verifyReceipt`: verifies a receipt saved from `GET /v1/receipts/{job_id}`. Used by the console and `inference-verify receipt`.
  *
- * An end-to-end receipt contains commitments to the content, which need the client's keys and are not checked here.
+ * The content commitments of an end-to-end receipt are not checked here, because the check needs the client's keys.
  */
 import {
   type AttestationRecord,

@@ -17,13 +17,13 @@ export interface TrustedKey {
 /** A plain answer: its exact body bytes, and its headers or their parsed proof. */
 export type PlainAnswer = TrustedKey & { readonly body: Uint8Array } & ({ readonly headers: HeaderSource } | ResponseProof);
 
-/** Verifies a plain answer. Never throws on input of a peer: each defect is a failed check. */
+/** Verifies a plain answer. Never throws for an invalid answer: each defect is a failed check. */
 export function verifyResponse(answer: PlainAnswer): ResponseVerdict {
   const proof = 'headers' in answer ? proofFromHeaders(answer.headers) : answer;
   return verdict([], { bytes: answer.body, stream: false }, proof, answer);
 }
 
-/** Verifies a streamed answer of any format, given its exact body bytes. Never throws on input of a peer. */
+/** Verifies a streamed answer of any format, given its exact body bytes. Never throws for an invalid answer. */
 export function verifyStream(body: Uint8Array, trusted: TrustedKey): ResponseVerdict {
   const stream = splitSignedStream(body);
   if (stream.kind === 'refused') {

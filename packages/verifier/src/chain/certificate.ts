@@ -7,7 +7,7 @@ import { BasicConstraintsExtension, ExtendedKeyUsageExtension, KeyUsageFlags, Ke
 import { DER_TAG, type DerValue, derChildren, readDer } from './der.js';
 
 export interface Certificate {
-  /** The names as encoded: chaining compares bytes. */
+  /** DER of the name, because path validation compares names byte by byte. */
   readonly issuer: Uint8Array;
   readonly subject: Uint8Array;
   readonly commonName: string | null;
@@ -16,7 +16,7 @@ export interface Certificate {
   readonly notAfter: number;
   /** Uncompressed P-384 point, or null for a key of another kind. */
   readonly publicKey: Uint8Array | null;
-  /** Signed and signature algorithm are both ECDSA with SHA-384. */
+  /** Whether the algorithms inside and outside the signed part are both ECDSA with SHA-384. */
   readonly ecdsaSha384: boolean;
   readonly signed: Uint8Array;
   /** DER. */
@@ -45,10 +45,10 @@ const ECDSA_WITH_SHA384 = fromHex('300a06082a8648ce3d040303');
 /** SubjectPublicKeyInfo of an uncompressed P-384 point, up to the point. */
 const P384_KEY_PREFIX = fromHex('3076301006072a8648ce3d020106052b81040022036200');
 
-/** The bytes are no certificate. */
+/** The bytes are not an X.509 certificate. */
 export class CertificateError extends Error {}
 
-/** Parses a certificate. Throws DerError for malformed DER, {@link CertificateError} for DER that is no version 3 certificate. */
+/** Parses a certificate. Throws DerError for malformed DER, {@link CertificateError} for DER that is not a version 3 certificate. */
 export function readCertificate(der: Uint8Array): Certificate {
   const [tbs, algorithm, signatureBits, ...more] = derChildren(readDer(der));
   if (tbs === undefined || algorithm === undefined || signatureBits === undefined || more.length > 0) throw new CertificateError();
@@ -79,7 +79,7 @@ export function isSignedBy(certificate: Certificate, publicKey: Uint8Array): boo
   try {
     return p384.verify(certificate.signature, sha384(certificate.signed), publicKey, { prehash: false, lowS: false, format: 'der' });
   } catch {
-    // The signature is no strict DER pair of numbers in range.
+    // The signature is not strict DER, or one of its numbers is out of range.
     return false;
   }
 }
@@ -114,7 +114,7 @@ function timeOf({ tag, contents }: DerValue): number {
   const [month, day, hour, minute, second] = rest;
   const iso = `${century}${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const time = Date.parse(iso);
-  // A day that its month lacks would roll over into the next month.
+  // `Date.parse` would accept 31 February as a day of March.
   if (Number.isNaN(time) || new Date(time).toISOString() !== iso) throw new CertificateError();
   if (tag === DER_TAG.generalizedTime && Number(year) < 2050) throw new CertificateError();
   return time;
@@ -138,7 +138,7 @@ function wholeOctets({ tag, contents }: DerValue): Uint8Array {
   return contents.subarray(1);
 }
 
-/** Read from the DER and not by the library, so repeated or odd extensions are seen unchanged. */
+/** Parses extensions from the DER, not with the library, so that duplicates and malformed values stay visible. */
 function extensionsOf(tbs: DerValue): CertificateExtension[] {
   const list = derChildren(tbs).find(({ tag }) => tag === 0xa3);
   const extensions = list === undefined ? [] : derChildren(list).flatMap(derChildren);

@@ -1,4 +1,4 @@
-/** Strict DER reader (X.690): minimal lengths and numbers, every byte consumed. Lenient readers may see different certificates. */
+/** Strict DER reader (X.690). Refuses non-minimal encodings and trailing bytes, so that every parser reads the same certificate. */
 
 export interface DerValue {
   /** Identifier octet: class, constructed flag and tag number. */
@@ -28,7 +28,7 @@ export const DER_TAG = {
 } as const;
 
 const CONSTRUCTED = 0x20;
-/** Certificates nest about ten deep. */
+/** Maximum nesting depth; certificates need about ten levels. */
 const DEEPEST = 24;
 
 /** Reads the bytes as one value and checks everything inside. Throws {@link DerError}. */

@@ -1,4 +1,8 @@
-/** Facts about the machine in a leaf certificate, each in one fixed form, because freshness codes resemble wrapped values. */
+/**
+ * Reads device facts from Apple's extensions of a leaf certificate.
+ *
+ * Each fact has one accepted encoding. Values are never unwrapped, because a freshness code may look like a wrapped value.
+ */
 import { DEVICE_FIELDS, type DeviceField, equalBytes, fromHex, utf8 } from '@inference/protocol';
 import type { CertificateExtension } from './certificate.js';
 
@@ -33,7 +37,7 @@ const OIDS: Record<DeviceField, string> = {
 };
 
 const VERSION = /^[0-9]+(?:\.[0-9]+)*$/;
-/** Raw ASCII, in the forms seen in real certificates. */
+/** Formats seen in Apple's certificates, in raw ASCII. */
 const FORMS = {
   serial: /^[A-Z0-9]{8,14}$/,
   udid: /^[0-9A-F]{8}-[0-9A-F]{16}$/,
@@ -51,7 +55,7 @@ export type FactsResult =
   | { readonly ok: true; readonly facts: DeviceFacts }
   | { readonly ok: false; readonly code: `${DeviceField}_missing` | `${DeviceField}_malformed` };
 
-/** Reads the facts of a leaf without repeated extensions. */
+/** `extensions` must contain no duplicates. */
 export function readDeviceFacts(extensions: readonly CertificateExtension[]): FactsResult {
   const values = new Map(extensions.map(({ oid, value }) => [oid, value]));
   for (const field of DEVICE_FIELDS) if (!values.has(OIDS[field])) return { ok: false, code: `${field}_missing` };
@@ -73,7 +77,7 @@ export function readDeviceFacts(extensions: readonly CertificateExtension[]): Fa
   if (serial === null || udid === null || board === null || os_version === null || sepos_version === null) return malformedFacts(facts);
   if (llb_version === null || freshness === null || sip === null || secure_boot === null || kexts === null) return malformedFacts(facts);
   const names = { serial, udid, board, os_version, sepos_version, llb_version };
-  // For both numbers zero is the safe state: protection enabled, extensions not allowed.
+  // Zero is the safe state of both: system integrity protection on, third-party kernel extensions not allowed.
   return { ok: true, facts: { ...names, freshness, sipEnabled: sip, secureBoot: secure_boot, thirdPartyKexts: !kexts } };
 }
 
@@ -100,7 +104,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '00006041': 'M4 Max',
 };
 
-/** False: the identifier is of a known chip, and the claim names another chip. */
+/** False only if the UDID begins with the identifier of a known chip, and the claim names another chip. */
 export function chipMatchesUdid(claimed: string, udid: string): boolean {
   const [number] = udid.split('-');
   const known = number === undefined ? undefined : CHIPS[number];

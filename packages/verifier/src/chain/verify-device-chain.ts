@@ -1,7 +1,9 @@
 /**
- * Verifies a device certificate chain. The freshness code names the enclave key, but does not show that the machine holds the key.
+ * Verifies the certificate chain of a device (Apple's Managed Device Attestation).
  *
- * The coordinator has a verifier of its own, so that outsiders do not inherit its mistakes (docs/decisions/0010).
+ * The freshness code commits to the enclave key, but does not prove that this machine holds the key.
+ *
+ * Independent of the coordinator's implementation, so that outsiders do not inherit its bugs (docs/decisions/0010).
  */
 import { type ChainRejection, equalBytes, fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
@@ -19,7 +21,7 @@ export interface ExpectedDevice {
   readonly chip?: string;
   /** Freshness codes bound to the enclave key. The leaf must contain one of the codes. */
   readonly freshness?: readonly Uint8Array[];
-  /** Oldest leaf, in milliseconds. */
+  /** Maximum age of the leaf, in milliseconds. */
   readonly maxAgeMs?: number;
 }
 
@@ -30,9 +32,9 @@ export type DeviceChainVerdict =
   | {
       readonly ok: false;
       readonly code: ChainRejection;
-      /** Passed steps before the refusal. */
+      /** Steps that passed before the rejection. */
       readonly steps: readonly ChainStep[];
-      /** Facts stated by the leaf, if parsed before the refusal. Unverified. */
+      /** Facts in the leaf, if parsed before the rejection. Not verified. */
       readonly facts: DeviceFacts | null;
     };
 
@@ -52,7 +54,7 @@ class Rejected extends Error {
 }
 
 /**
- * Never throws on input of a peer.
+ * * Never throws for an invalid chain.
  *
  * @param chain Leaf and issuer, each in base64 of DER.
  * @param now Milliseconds since 1970.
@@ -122,7 +124,7 @@ function certificateOf(der: Uint8Array): Certificate {
   }
 }
 
-/** RFC 5280 §6.1 for a path of one intermediate, with the manufacturer's only algorithm. */
+/** Path validation (RFC 5280 §6.1) with one intermediate. Apple signs with ECDSA and SHA-384 only. */
 function checkPath(leaf: Certificate, issuer: Certificate, now: number): void {
   require(leaf.basicConstraints?.ca !== true, 'leaf_is_ca');
   require(leaf.basicConstraints?.critical === true, 'leaf_constraints_missing');

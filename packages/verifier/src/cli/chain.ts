@@ -1,4 +1,4 @@
-/** `inference-verify chain`: verifies a managed-device chain in PEM up to the pinned root, at a given time. */
+/** `inference-verify chain`: verifies a device attestation chain (PEM) up to Apple's pinned root, at a given time. */
 import { toHex } from '@inference/protocol';
 import { type ExpectedDevice, verifyDeviceChain } from '../chain/verify-device-chain.js';
 import { type Command, readArguments, UnavailableError, UsageError } from './command.js';

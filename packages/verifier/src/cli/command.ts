@@ -1,10 +1,10 @@
-/** The interface of a command, with shared option parsing and errors for users. */
+/** Interface of an `inference-verify` command, with option parsing and errors that all commands share. */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 export interface Report {
   readonly verified: boolean;
   readonly text: string;
-  /** The same for programs. */
+  /** Output for `--json`. */
   readonly json: unknown;
 }
 

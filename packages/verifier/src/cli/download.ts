@@ -1,4 +1,4 @@
-/** Reads evidence from files and addresses, bounded in time and size. Errors name the missing evidence. */
+/** Reads evidence from files and URLs. Downloads are bounded in time and size; errors name the file or URL. */
 import { readFile } from 'node:fs/promises';
 import { UnavailableError, UsageError } from './command.js';
 

@@ -1,4 +1,4 @@
-/** `inference-verify log`: audits the transparency log. With `--store FILE`, only entries that are newer than the stored audit. */
+/** `inference-verify log`: audits the transparency log. With `--store FILE`, reads only entries newer than the stored audit. */
 import { access, rename, writeFile } from 'node:fs/promises';
 import {
   fromUtf8,
@@ -19,7 +19,7 @@ import { baseAddress, download, readJson } from './download.js';
 
 /** Maximum age of a checkpoint. */
 const MAX_CHECKPOINT_AGE_MS = 3_600_000;
-/** Maximum entries of one audit, whose hashes are all in memory. */
+/** Maximum new entries per audit, because all their hashes are in memory. */
 const MAX_NEW_ENTRIES = 1_000_000;
 
 /** Content of the file that `--store` names. */

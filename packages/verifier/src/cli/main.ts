@@ -1,4 +1,4 @@
-/** `inference-verify`: verifies a network, an answer, a receipt, a certificate chain or the transparency log; starts the proxy. */
+/** Entry of `inference-verify`: verifies a network, answer, receipt, certificate chain or transparency log, or starts the proxy. */
 import { chainCommand } from './chain.js';
 import { type Command, UnavailableError, UsageError } from './command.js';
 import { logCommand } from './log.js';

@@ -1,4 +1,4 @@
-/** `inference-verify network`: computes every claim of the public attestation feed again. */
+/** `inference-verify network`: recomputes every claim of the public attestation feed from its evidence. */
 
 import type { AttestationRecord } from '@inference/protocol';
 import { toPrintable } from '@inference/protocol';

@@ -1,4 +1,8 @@
-/** `inference-verify proxy`: runs the local proxy of `@inference/client`. Imported at run time, because the client uses this package. */
+/**
+ * `inference-verify proxy`: runs the local proxy of `@inference/client`.
+ *
+ * Imports the client at run time, because the client depends on this package.
+ */
 import { UnavailableError } from './command.js';
 
 const PROXY_MODULE = '@inference/client/proxy-program';

@@ -1,6 +1,4 @@
-/**
- * `inference-verify receipt`: verifies a saved receipt (`GET /v1/receipts/{job_id}`) by the key from the feed or from the caller.
- */
+/** `inference-verify receipt`: verifies a saved receipt (`GET /v1/receipts/{job_id}`) with the enclave key in `--key`. */
 import { toPrintable } from '@inference/protocol';
 import { enclaveKeyBytes } from '../p256.js';
 import { ReceiptError, readSavedReceipt, type SavedReceipt, verifyReceipt } from '../verify-receipt.js';

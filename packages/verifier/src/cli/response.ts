@@ -1,4 +1,8 @@
-/** `inference-verify response`: verifies a new or saved answer (`verify-response.sh --save`) with its provider's record. */
+/**
+ * `inference-verify response`: verifies an answer with its provider's attestation record.
+ *
+ * Requests a new answer, or reads an answer that `verify-response.sh --save` saved.
+ */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { MAX_IMAGES, type Receipt, toPrintable } from '@inference/protocol';
@@ -19,7 +23,7 @@ interface Answer {
   /** Fetched from the URLs in the answer; null: not fetched. */
   readonly images: readonly Uint8Array[] | null;
   readonly feed: unknown;
-  /** Read from a directory, together with its feed. */
+  /** Whether the answer and its feed come from a directory. */
   readonly isSaved: boolean;
 }
 
@@ -150,7 +154,7 @@ function headersIn(text: string): Map<string, string> {
   return headers;
 }
 
-/** Minimum evidence for the provider's hardware; `--require`. */
+/** Values of `--require`: minimum evidence for the provider's hardware. */
 const LEVELS = ['self_signed', 'hardware'] as const;
 type Requirement = (typeof LEVELS)[number];
 
@@ -212,7 +216,7 @@ function report(answer: Answer, { required, weightsSha256 }: Requirements): Repo
   };
 }
 
-/** The computation as reported by the machine. */
+/** Engine, weights and sampling as the receipt claims them. */
 function computationText(receipt: Receipt | null): string[] {
   if (receipt?.engine === undefined) return [];
   const { engine, weights_sha256, template_sha256, sampling } = receipt;

@@ -1,4 +1,4 @@
-/** Findings from certificate chains: device attestation (MDA) and ACME attestation; `simulated` under a simulated anchor. */
+/** Verifies the certificate chains of an attestation record: device attestation (MDA) and ACME attestation. */
 import { type AttestationRecord, concatBytes, fromBase64OrNull, type NoncePreimage, utf8 } from '@inference/protocol';
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { TrustAnchor } from '../chain/anchor.js';
@@ -69,7 +69,7 @@ function acmeFinding(record: AttestationRecord, activeAnchor: ActiveTrustAnchor,
   return compared('acme_verified', true, true, 'The manufacturer certified a key of this device for the token of an ACME challenge.');
 }
 
-/** `mdm_verified` rests on the coordinator's word: evidence of device management is not published. */
+/** `mdm_verified` cannot be recomputed, because the evidence of device management is not published. */
 export function managementFindings(record: AttestationRecord): readonly Finding[] {
   const claim = coordinatorClaim(
     'mdm_verified',
@@ -81,7 +81,7 @@ export function managementFindings(record: AttestationRecord): readonly Finding[
   return [claim];
 }
 
-/** Expected serial number and chip. A simulated UDID names no chip of the manufacturer, so simulations skip the chip. */
+/** Expected serial number and chip. Simulations skip the chip, because a simulated UDID identifies no real chip. */
 function machineIn(record: AttestationRecord, { simulated }: ActiveTrustAnchor): { readonly serial: string; readonly chip?: string } {
   return { serial: record.serial_number, ...(simulated ? {} : { chip: record.chip_name }) };
 }

@@ -1,4 +1,4 @@
-/** The result of checking one claim in a public record. */
+/** `Finding`: result of checking one claim in an attestation record against the record's evidence. */
 
 import type { AttestationRecord, EnclaveEvidence } from '@inference/protocol';
 
@@ -7,7 +7,7 @@ export type FindingResult =
   | 'reproduced'
   /** Reproduced, but only under an anchor that declares itself simulated. */
   | 'simulated'
-  /** No evidence in the record: the claim rests on the coordinator alone. */
+  /** The record has no evidence: only the coordinator makes the claim. */
   | 'word'
   /** The evidence leads to another value, or does not verify. */
   | 'contradicted';
@@ -17,7 +17,7 @@ export interface Finding {
   readonly claim: string;
   readonly value: string | boolean;
   readonly result: FindingResult;
-  /** One sentence for readers: the computation, or the missing proof. */
+  /** One sentence for people: the computation, or the missing proof. */
   readonly explanation: string;
 }
 
@@ -39,7 +39,7 @@ function describe(value: unknown): string {
   return typeof value === 'string' || typeof value === 'boolean' ? JSON.stringify(value) : 'nothing';
 }
 
-/** The enclave evidence that the findings leave. `certified` is the strongest; a contradicted chain counts as none. */
+/** Enclave evidence that the findings support. Any contradicted finding rules out `certified`, the strongest level. */
 export function enclaveEvidenceOf(record: AttestationRecord, findings: readonly Finding[]): EnclaveEvidence {
   const chain = findings.find(({ claim }) => claim === 'mda_verified');
   if (record.simulated || !record.secure_enclave || record.key_protection === 'software') return 'simulated';

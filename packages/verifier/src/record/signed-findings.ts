@@ -1,4 +1,4 @@
-/** Findings from statements of the enclave key: identity, sealing key, machine and posture. Self-reported. */
+/** Verifies the statements that the enclave key signed: identity, sealing key, machine and posture, all self-reported. */
 import {
   type Attestation,
   type AttestationRecord,
@@ -19,7 +19,7 @@ import { sha256Hex } from '../digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
 import { compared, contradicted, type Finding } from './finding.js';
 
-/** A challenge comes every five minutes and may be missed twice. An older answer does not support `attested`. In milliseconds. */
+/** Maximum age of the newest challenge answer for `attested`, in milliseconds. Challenges come every five minutes. */
 export const MAX_CHALLENGE_AGE_MS = 20 * 60_000;
 
 export interface SignedFindings {

@@ -100,8 +100,8 @@ export function* verifyInStages(
 }
 
 /**
- * Trust level that the findings support; `hardware` needs all of them. Certificates alone do not suffice: machines attest any
- * nonce.
+ * Trust level that the findings support; `hardware` needs all of them. Certificates alone do not suffice, because a machine
+ * attests any nonce.
  */
 function trustFinding(record: AttestationRecord, findings: readonly Finding[], anchor: ActiveTrustAnchor): Finding {
   const parts = ['attested', 'sip_enabled', 'secure_boot_enabled', 'mda_verified', 'mda_serial', 'mdm_verified'];
