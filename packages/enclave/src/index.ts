@@ -1,4 +1,4 @@
-/** Enclave: a client that keeps a helper process running, and the simulated helper. */
+/** Public API: the client of the enclave helper, and the command lines of the Swift and the simulated helper. */
 export type { Enclave, OpenEnclaveOptions, SealingKeyRequest, SignedE2eResponse } from './client/enclave.js';
 export { openEnclave } from './client/enclave.js';
 export type { EnclaveEvent, OnEnclaveEvent } from './client/events.js';

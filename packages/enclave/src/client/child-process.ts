@@ -1,4 +1,4 @@
-/** Starts and ends a helper's process. The environment is an allowlist, without `NODE_OPTIONS`, `DYLD_…` and keys. */
+/** Starts and ends a helper process. Passes an allowlist of environment variables, without `NODE_OPTIONS`, `DYLD_…` and secrets. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** `HelperProcess`: a running helper, with replies matched by id. Violations and timeouts kill the process. */
+/** `HelperProcess`: one running helper. Matches replies to requests by id; kills the process after invalid output or a timeout. */
 import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
 import type { Validator } from 'typebox/compile';

@@ -8,7 +8,7 @@ import { HelperProcess } from './helper-process.js';
 
 const FIRST_BACKOFF_MS = 50;
 const LAST_BACKOFF_MS = 5_000;
-/** Run time after which a helper counts as healthy, and the backoff is reset. */
+/** Run time after which the backoff is reset. */
 const HEALTHY_MS = 30_000;
 
 /** Identity reported by the helper. Fixed for the life of the client. */
@@ -60,7 +60,7 @@ export class SupervisedHelper {
   async request<Op extends Operation>(op: Op, parameters: ParametersOf<Op>, signal?: AbortSignal): Promise<ResultOf<Op>> {
     this.#refuseIfFailed();
     const helper = this.#serving ?? (await this.#whenReady(signal));
-    // Full timeout, because a healthy helper must not be killed for the time of the restart.
+    // Full timeout: the wait for a restart must not count, or a healthy helper would be killed.
     return helper.request(op, parameters, this.#options.timeoutMs, signal);
   }
 
@@ -111,7 +111,7 @@ export class SupervisedHelper {
     });
     try {
       await this.#introduce(helper);
-      // Invalid output right after its last reply has already ended the helper.
+      // The helper may have been killed since, for invalid output after its last reply.
       if (helper.ended !== null) throw helper.ended;
     } catch (error) {
       const reason = error instanceof EnclaveError ? error : new EnclaveError('internal', 'the handshake failed', { cause: error });

@@ -1,4 +1,4 @@
-/** Error codes of helpers ({@link HELPER_ERROR_CODES}), and of the client for failures of the helper process. */
+/** `EnclaveError`, with the codes of a helper's error replies and the client's own codes for failures of the process. */
 
 /** Codes of a helper's error reply. */
 export const HELPER_ERROR_CODES = ['bad_request', 'unknown_op', 'no_enclave', 'key_unavailable', 'io', 'internal'] as const;

@@ -37,7 +37,7 @@ export class LineSplitter {
     }
   }
 
-  /** True the first time the present line grows over the cap. */
+  /** Returns true once per line: when the line exceeds the cap. */
   #collect(part: Uint8Array): boolean {
     if (this.#isSkipping) return false;
     if (this.#length + part.length > this.#cap) {

@@ -1,6 +1,6 @@
 /**
- * Requests to the enclave helper: one JSON object per line. Operations name statements, so the caller cannot have arbitrary bytes
- * signed.
+ * Requests to the enclave helper: one JSON object per line. Each operation signs one kind of statement, never bytes
+ * that the caller chooses.
  */
 import { AttestationSchema, E2eReceiptSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';

@@ -1,6 +1,7 @@
 /**
- * Mac that a simulated helper imitates, never with an enclave. A file in the data directory, read per statement, overrides the
- * profile.
+ * The Mac that the simulated helper reports, always without a Secure Enclave.
+ *
+ * `simulated-machine.json` in the data directory overrides the profile. The file is read again for each statement.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

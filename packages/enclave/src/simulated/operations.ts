@@ -108,7 +108,7 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
   };
 }
 
-/** Rules of both kinds of receipts. */
+/** Consistency rules of plain and end-to-end receipts. */
 function checkCounts(receipt: Pick<E2eReceipt, 'usage' | 'hidden_tokens' | 'started_at' | 'completed_at'>): void {
   const { usage } = receipt;
   if (usage !== undefined && usage.total_tokens !== usage.prompt_tokens + usage.completion_tokens)
@@ -117,7 +117,7 @@ function checkCounts(receipt: Pick<E2eReceipt, 'usage' | 'hidden_tokens' | 'star
   if (receipt.completed_at < receipt.started_at) throw new Refusal('bad_request', 'completed before it started');
 }
 
-/** Key statements begin about now and last an hour, so that brief access yields no statements for years. */
+/** Limits key statements to one hour from now, so that brief access to the helper yields no long-lived statements. */
 function checkLifetime(notBefore: number, notAfter: number, now: number): void {
   if (notAfter <= notBefore) throw new Refusal('bad_request', 'not_after is not later than not_before');
   if (notAfter - notBefore > MAX_KEY_LIFETIME_MS) throw new Refusal('bad_request', 'a sealing key lives at most 60 minutes');
