@@ -1,4 +1,4 @@
-/** Public names that both entries share. */
+/** Exports that the entries for browsers (index.ts) and Node (node.ts) share. */
 export { type ImageData, ImageError, imageFromBytes } from './images/image-data.js';
 export type { AcceptedKeyset, CheckpointVerdict, CheckpointVerifier, LoggedLeaf, LogTree, LogVerifier } from './network/log-verifier.js';
 export { memoryStore, type Store } from './network/store.js';

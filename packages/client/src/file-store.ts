@@ -1,4 +1,4 @@
-/** A client's state in a file with access for its owner only, because the state shows the chosen providers. */
+/** Stores a client's state in a file that only its owner can read, because the state shows the chosen providers. */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Store } from './network/store.js';

@@ -1,4 +1,4 @@
-/** Entry for browsers and every runtime without `node:crypto`. */
+/** Entry of the client package for browsers and other runtimes without `node:crypto`. */
 import { nobleE2eCrypto } from './crypto/noble-crypto.js';
 import { type CheckpointVerifier, keysetLog, type LogVerifier } from './network/log-verifier.js';
 import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
@@ -10,7 +10,7 @@ export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetc
   return verifiedFetch(nobleE2eCrypto, options);
 }
 
-/** Checks keysets in the transparency log, for `logVerifier`. */
+/** Creates a value for the option `logVerifier` from a verifier of checkpoints. */
 export function createLogVerifier<Stored>(verifier: CheckpointVerifier<Stored>): LogVerifier {
   return keysetLog(nobleE2eCrypto, verifier);
 }

@@ -1,4 +1,4 @@
-/** Entry for Node: the same client on `node:crypto`, and a store in a file. */
+/** Entry of the client package for Node: the same client on `node:crypto`, and a file store. */
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { type CheckpointVerifier, keysetLog, type LogVerifier } from './network/log-verifier.js';
 import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
@@ -12,7 +12,7 @@ export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetc
   return verifiedFetch(nodeE2eCrypto, options);
 }
 
-/** Checks keysets in the transparency log, for `logVerifier`. */
+/** Creates a value for the option `logVerifier` from a verifier of checkpoints. */
 export function createLogVerifier<Stored>(verifier: CheckpointVerifier<Stored>): LogVerifier {
   return keysetLog(nodeE2eCrypto, verifier);
 }

@@ -1,4 +1,4 @@
-/** `E2eVerdict`: a client's finding about a response. */
+/** `E2eVerdict`: whether a response was verified, from which provider, or why not. */
 import type { E2eReceipt } from '@inference/protocol';
 import type { VerifiedProvider } from './network/verified-provider.js';
 import type { E2ERefused } from './refusal.js';
@@ -43,7 +43,7 @@ export function setVerdict(response: Response, cell: VerdictCell): Response {
   return response;
 }
 
-/** Verdict on a response of a verified fetch; null for other responses. A stream's changes when the stream ends. */
+/** Verdict on a response of a verified fetch; null for other responses. The verdict on a stream changes when the stream ends. */
 export function verdictOf(response: Response): E2eVerdict | null {
   return cells.get(response)?.verdict ?? null;
 }

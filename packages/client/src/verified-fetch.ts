@@ -1,4 +1,4 @@
-/** A `fetch` for inference SDKs that seals requests to verified providers and verifies answers. The coordinator reads neither. */
+/** A `fetch` for inference SDKs that seals requests to verified providers and verifies answers, so the coordinator can read neither. */
 import { E2E_REQUEST_CONTENT_TYPE, type E2eCrypto, fromBase64Url, fromUtf8, type SealedE2eRequest } from '@inference/protocol';
 import { refusalResponse } from './answer/errors.js';
 import { openAnswer } from './answer/open-answer.js';
@@ -30,9 +30,9 @@ export interface VerifiedFetchOptions {
   /** Transport. Default: the runtime's `fetch`. */
   readonly fetch?: Fetch;
   /**
-   * Fetches the images that requests name by `https` address, before sealing. Default: the runtime's `fetch`. null: addresses are refused.
+   * Fetches images that requests reference by `https` URL, before sealing. Default: the runtime's `fetch`. null: URLs are refused.
    *
-   * The address is the caller's: a program that passes on requests of others must refuse private addresses here.
+   * The caller chooses the URL. A program that forwards requests of others must refuse private addresses here (SSRF).
    */
   readonly fetchImage?: Fetch | null;
   /** Default: the log of the coordinator, under the keys of the policy. */
@@ -131,7 +131,7 @@ class VerifiedClient {
       const sealable = await untilAborted(readSealableRequest(request, endpoint, this.#fetchImage), request.signal);
       return await this.#exchange(sealable, request.signal, onFinal);
     } catch (error) {
-      // A caller's own reason for an abort arrives as a broken connection.
+      // An abort with the caller's own reason looks like a broken connection.
       request.signal.throwIfAborted();
       if (error instanceof InvalidRequest) {
         const { status, headers, body } = error.response;
@@ -172,7 +172,7 @@ class VerifiedClient {
     }
   }
 
-  /** Sends the sealed bytes, with nothing of the caller's request but the API key. */
+  /** Sends the sealed bytes and the caller's API key, and no other header of the caller. */
   async #send(sealed: SealedE2eRequest, authorization: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
     const response = await this.#transport(`${this.#base}/v1/e2e/requests`, {
       method: 'POST',
@@ -226,7 +226,7 @@ class CoordinatorError extends E2ERefused {
   }
 }
 
-/** 404: the coordinator does not offer the mode, or not for this model. */
+/** A 404 becomes `downgraded`: the coordinator does not offer end-to-end mode, or not for this model. */
 async function coordinatorError(response: Response): Promise<E2ERefused> {
   const headers = RETRY_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);

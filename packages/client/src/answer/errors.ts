@@ -5,7 +5,7 @@ import type { E2ERefused } from '../refusal.js';
 /** Status of local refusals: SDKs do not repeat a request after a 403. */
 const REFUSED_STATUS = 403;
 
-/** A refusal as a response. Statuses of the coordinator's own errors are kept, so that SDKs may retry. */
+/** Converts a refusal to a response. Coordinator errors keep their status and retry headers, so that SDKs may retry. */
 export function refusalResponse(endpoint: Endpoint, refusal: E2ERefused, headers: Readonly<Record<string, string>> = {}): Response {
   const isCoordinators = refusal.code === 'coordinator_said';
   const status = refusal.status ?? (isCoordinators ? 502 : REFUSED_STATUS);

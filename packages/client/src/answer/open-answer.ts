@@ -1,4 +1,4 @@
-/** Turns the coordinator's response into the response that the caller's SDK expects: opened, verified, in plain mode's bytes. */
+/** Opens and verifies a sealed answer. The caller's SDK gets the same response bytes as in plain mode. */
 import {
   concatBytes,
   E2E_RESPONSE_CONTENT_TYPE,
@@ -40,7 +40,7 @@ export interface AnswerToOpen {
   readonly sealed: SealedE2eRequest;
   /** In the order of the recipients. */
   readonly providers: readonly VerifiedProvider[];
-  /** Of the caller. */
+  /** Abort signal of the caller. */
   readonly signal: AbortSignal;
   /** Compares a provider's checkpoint of the log with the tree head of the request. Rejects with {@link E2ERefused}. */
   readonly compareCheckpoint: (note: string) => Promise<void>;
@@ -108,7 +108,7 @@ class AnswerReader {
   readonly #imageHashes: Uint8Array[] = [];
   #responseBytes = 0;
   #proof: Uint8Array | null = null;
-  /** Runs beside the answer, and is required at its end. */
+  /** Comparison of the provider's log checkpoint. Runs while the answer arrives; `verify` awaits the result. */
   readonly #comparison: Promise<void>;
 
   constructor(input: AnswerToOpen, origin: Origin, head: E2eAnswerHead, opener: E2eAnswerOpener) {

@@ -3,10 +3,10 @@ import { E2E_REFUSALS, type E2eAbort, type E2eAnswerOpener, E2eError, type E2eEr
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 
 /**
- * Parts in order: head, content, proof. No generator, because generators add turns of the microtask queue to every frame.
+ * Iterates over the parts: head, content, proof. Not an async generator, which would add microtask turns to every frame.
  *
- * Leaving a loop over the parts cancels the body. `next` rejects with {@link E2ERefused} or the caller's abort, then always the
- * same.
+ * Leaving a loop over the parts cancels the body. `next` rejects with {@link E2ERefused} or the caller's abort
+ * reason, and repeats that rejection from then on.
  */
 export class OpenedParts implements AsyncIterableIterator<E2ePart, void, undefined> {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | null;
@@ -17,7 +17,7 @@ export class OpenedParts implements AsyncIterableIterator<E2ePart, void, undefin
   #isDone = false;
   #failure: { readonly reason: unknown } | null = null;
 
-  /** `body`: of the response, locked from now on. */
+  /** Locks `body`, the body of the response. */
   constructor(body: ReadableStream<Uint8Array> | null, opener: E2eAnswerOpener) {
     this.#reader = body?.getReader() ?? null;
     this.#opener = opener;
@@ -89,7 +89,7 @@ function refusalOf(error: unknown): unknown {
 
 function codeOf(code: E2eErrorCode): E2ERefusalCode {
   const refusal = E2E_REFUSALS[code];
-  // No error of an answer: requests are opened by providers.
+  // `unsealing_failed` concerns requests, which only providers open.
   return refusal === 'unsealing_failed' ? 'open_failed' : refusal;
 }
 

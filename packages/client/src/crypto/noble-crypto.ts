@@ -1,4 +1,4 @@
-/** Primitives of the end-to-end profile on noble, for browsers and every runtime without `node:crypto`. */
+/** Cryptographic primitives of end-to-end mode, implemented with noble, for browsers and every runtime without `node:crypto`. */
 import type { E2eCrypto } from '@inference/protocol';
 import { verifyP256InBrowser } from '@inference/verifier';
 import { gcm } from '@noble/ciphers/aes.js';

@@ -1,4 +1,4 @@
-/** Image data in the form of requests: media type by content, and base64. */
+/** Converts image bytes to the forms that requests contain: base64 or a `data:` URL. */
 import { type InputImageType, imageTypeOf } from '@inference/formats';
 import { MAX_INPUT_IMAGE_BYTES, toBase64 } from '@inference/protocol';
 
@@ -10,7 +10,7 @@ export interface ImageData {
   readonly dataUri: string;
 }
 
-/** An image that no request can carry. The message does not name the image. */
+/** The image is too large or of an unsupported type. The message does not name the image. */
 export class ImageError extends Error {
   override readonly name = 'ImageError';
 }

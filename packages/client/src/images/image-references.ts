@@ -1,12 +1,12 @@
-/** Finds the images that a request names by address. */
+/** Finds the images that a request references by URL. */
 import type { ImageData } from './image-data.js';
 
-/** An image part with an `http` or `https` address. */
+/** An image part with an `http` or `https` URL. */
 export interface ImageReference {
   readonly address: string;
   /** Path of the part in the request, such as `messages[0].content[1]`. */
   readonly field: string;
-  /** Puts image data into the request, in place of the address. */
+  /** Replaces the URL in the request by image data. */
   replace(image: ImageData): void;
 }
 

@@ -1,4 +1,4 @@
-/** Puts the images that a request names by `https` address into the request, because sealed requests are complete. */
+/** Downloads the images that a request references by `https` URL, and inlines them, because providers fetch no images. */
 import { COULD_NOT_PROCESS, RequestError, readJsonBody } from '@inference/formats';
 import { concatBytes, MAX_E2E_VISION_BODY_BYTES, MAX_INPUT_IMAGE_BYTES, MAX_INPUT_IMAGES, utf8 } from '@inference/protocol';
 import { chunksOf, type Fetch } from '../network/download.js';
@@ -10,12 +10,12 @@ const MAX_REDIRECTS = 3;
 const TIMEOUT_MS = 30_000;
 
 export interface InlineOptions {
-  /** Fetches images; null: addresses are refused. */
+  /** Fetches images; null: URLs are refused. */
   readonly fetchImage: Fetch | null;
   readonly signal: AbortSignal;
 }
 
-/** Replaces addresses in a body by image data. Without addresses, returns the same bytes. Throws RequestError that names the part. */
+/** Replaces image URLs in a body by image data. Returns the same bytes if there are none. Throws a RequestError that names the part. */
 export async function inlineImages(body: Uint8Array, { fetchImage, signal }: InlineOptions): Promise<Uint8Array> {
   if (!hasAddress(body)) return body;
   const json = readJsonBody(body);
@@ -25,7 +25,7 @@ export async function inlineImages(body: Uint8Array, { fetchImage, signal }: Inl
   if (fetchImage === null) throw problem(first, 'Images are not fetched from URLs here. Send the image itself, in base64.');
   for (const reference of references) requireHttps(reference, reference.address);
   const addresses = new Map(references.map((reference) => [reference.address, reference]));
-  // An address may repeat, and each repetition adds the whole image to the body.
+  // A URL may occur several times, and each occurrence adds the whole image to the body.
   const excess = references[MAX_INPUT_IMAGES];
   if (excess !== undefined) throw problem(excess, `A request has at most ${MAX_INPUT_IMAGES} images.`);
   // The first failure ends the other downloads.
@@ -63,7 +63,7 @@ interface Download {
   readonly signal: AbortSignal;
 }
 
-/** Bytes of image data that the request still has room for, as base64. Bounds the memory of parallel downloads. */
+/** Image bytes that still fit into the request as base64. Bounds the memory of concurrent downloads. */
 class ImageBudget {
   #bytes: number;
 
@@ -71,7 +71,7 @@ class ImageBudget {
     this.#bytes = Math.floor((base64Bytes * 3) / 4);
   }
 
-  /** Whether there was room. */
+  /** Returns whether the bytes fit. */
   take(bytes: number): boolean {
     this.#bytes -= bytes;
     return this.#bytes >= 0;
@@ -92,7 +92,7 @@ async function imageAt(reference: ImageReference, { fetchImage, budget, signal }
   }
 }
 
-/** Follows redirects to `https` addresses, without credentials or headers of the caller. */
+/** Follows redirects to `https` URLs, without credentials or headers of the caller. */
 async function responseAt(reference: ImageReference, fetchImage: Fetch, signal: AbortSignal): Promise<Response> {
   let { address } = reference;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -130,7 +130,7 @@ async function bytesOf(response: Response, reference: ImageReference, budget: Im
   return concatBytes(...bytes);
 }
 
-/** Host only: paths and queries of addresses may be secret. */
+/** Errors name only the host, because paths and queries of URLs may be secret. */
 function hostOf({ address }: ImageReference): string {
   return new URL(address).host;
 }

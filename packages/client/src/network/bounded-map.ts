@@ -1,4 +1,4 @@
-/** Map with a maximum size; the entry written first is dropped. */
+/** Map with a maximum size, which drops the least recently written entry. */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #maxSize: number;
@@ -11,7 +11,7 @@ export class BoundedMap<Key, Value> {
     return this.#entries.get(key);
   }
 
-  /** An existing entry counts as written now. */
+  /** Writing an existing key makes its entry the newest. */
   set(key: Key, value: Value): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);
@@ -19,7 +19,7 @@ export class BoundedMap<Key, Value> {
     if (this.#entries.size > this.#maxSize && oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  /** Without `value`: removes any. With `value`: removes the entry only if this is its value. */
+  /** Removes the entry; with `value`, only if the entry has this value. */
   delete(key: Key, value?: Value): void {
     if (value === undefined || this.#entries.get(key) === value) this.#entries.delete(key);
   }

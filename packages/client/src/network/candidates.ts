@@ -1,8 +1,8 @@
-/** Choice of the providers that a model's requests are sealed to. */
+/** Chooses the candidates of a model: the providers that its requests are sealed to. */
 import type { E2eCrypto, E2eKeysetProvider } from '@inference/protocol';
 import { type Choice, MAX_CHOICE_PROVIDERS } from './store.js';
 
-/** Providers in order of preference: valid earlier choices, then the others at random, weighted by capacity. Times in milliseconds. */
+/** Orders providers by preference: earlier choices within `stickyFor`, then random ones weighted by capacity. Times in milliseconds. */
 export function orderedCandidates(
   crypto: Pick<E2eCrypto, 'randomBytes'>,
   serving: readonly E2eKeysetProvider[],
@@ -15,7 +15,7 @@ export function orderedCandidates(
   return [...chosen, ...weightedShuffle(crypto, others)];
 }
 
-/** Choice to store after `used` providers served as candidates. Earlier candidates stay in place while offline. */
+/** Returns the choice to store after a request to `used`. Earlier candidates keep their position while offline. */
 export function nextChoice(
   model: string,
   before: Choice | null,
@@ -25,7 +25,7 @@ export function nextChoice(
   const isValid = before !== null && now - before.chosen_at < stickyFor;
   if (!isValid) return { model, provider_ids: used.slice(0, MAX_CHOICE_PROVIDERS), chosen_at: now };
   const added = used.filter((id) => !before.provider_ids.includes(id));
-  // The first candidates are preferred, so the newest replacements leave first.
+  // Earlier candidates are preferred, so the newest replacements are dropped first.
   return { ...before, provider_ids: [...before.provider_ids, ...added].slice(0, MAX_CHOICE_PROVIDERS) };
 }
 

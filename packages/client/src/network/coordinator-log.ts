@@ -1,4 +1,4 @@
-/** The coordinator's transparency log, under the keys of the policy. */
+/** Verifier of the coordinator's transparency log, with the log and witness keys of the policy. */
 import { LogVerifier as CheckpointLogVerifier, StoredCheckpointSchema, TILE_WIDTH, tilePath } from '@inference/protocol';
 import { nobleLogCrypto } from '@inference/verifier';
 import { Compile } from 'typebox/compile';
@@ -14,7 +14,7 @@ const MAX_TILE_BYTES = 32 * TILE_WIDTH;
 const storedCheckpoint = Compile(StoredCheckpointSchema);
 
 /**
- * Verifies against the log of the policy's key. A missing tile is refused as `split_view`.
+ * Creates the default log verifier, which downloads tiles. A missing tile is refused as `split_view`.
  *
  * @throws {PolicyError} The policy has no `logKey`.
  */

@@ -1,4 +1,4 @@
-/** Downloads of public evidence: bounded, without redirects, and without credentials unless given. */
+/** Downloads public evidence: bounded in time and size, without redirects, and without credentials unless given. */
 import { concatBytes, fromUtf8 } from '@inference/protocol';
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 
@@ -24,7 +24,7 @@ export async function downloadJson(fetch: Fetch, url: string, options: DownloadO
   }
 }
 
-/** Canonical JSON of a download; null: a lone surrogate, or too deep nesting. */
+/** Runs `encode`. Returns null for JSON without a canonical form: a lone surrogate, or too deep nesting. */
 export function canonicalBytesOrNull(encode: () => Uint8Array): Uint8Array | null {
   try {
     return encode();

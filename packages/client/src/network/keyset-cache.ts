@@ -1,4 +1,6 @@
-/** `KeysetCache`: the current keyset, verified, shared by all requests, and compared with the keysets for the caller's API keys. */
+/** `KeysetCache`: the current verified keyset, shared by all requests.
+ *
+ * Downloads with and without the caller's API key are compared, because a coordinator could target one account. */
 import { type E2eCrypto, type E2eKeyset, type E2eLogHead, keysetLeafBytes, toHex, utf8 } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
 import { BoundedMap } from './bounded-map.js';
@@ -63,7 +65,7 @@ export class KeysetCache {
     this.#refreshing = null;
   }
 
-  /** Returns a keyset verified in the last five minutes, equal with and without `authorization`. Throws {@link E2ERefused}. */
+  /** Returns a keyset verified in the last five minutes. With `authorization`, also compares both downloads. Throws {@link E2ERefused}. */
   async current(authorization: Authorization = {}): Promise<CurrentKeyset> {
     const current = await this.#getFresh();
     if (Object.keys(authorization).length > 0) await this.#compareOnce(authorization);
@@ -72,7 +74,7 @@ export class KeysetCache {
 
   async #getFresh(): Promise<CurrentKeyset> {
     const now = this.#options.now();
-    // After a step of the clock, nothing counts as fresh.
+    // `Math.abs`: after a backward clock step, the cached keyset is stale.
     if (this.#current !== null && Math.abs(now - this.#current.verifiedAt) < REFRESH_AFTER_MS) return this.#current;
     // Concurrent requests share one download, which no abort signal cancels.
     this.#refreshing ??= this.#startRefresh();

@@ -1,4 +1,4 @@
-/** Download and check of the public keyset. */
+/** Downloads the public keyset, and checks its schema and age. */
 import { CLOCK_TOLERANCE_MS, type E2eKeyset, E2eKeysetSchema, keysetLeafBytes } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';

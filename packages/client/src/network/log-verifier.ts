@@ -1,4 +1,4 @@
-/** Verification of the transparency log by a client. */
+/** `LogVerifier`: verifies keysets, providers and reported checkpoints against the transparency log. */
 import {
   type E2eCrypto,
   type E2eKeyset,

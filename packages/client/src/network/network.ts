@@ -72,7 +72,7 @@ export class Network {
     await this.#keysets.current();
   }
 
-  /** Verified candidates of a model. With `authorization`, both keysets must be equal. Throws {@link E2ERefused}. */
+  /** Verified candidates of a model. With `authorization`, downloads with and without it must be equal. Throws {@link E2ERefused}. */
   async candidates(query: CandidateQuery): Promise<Candidates> {
     let selection = await this.#select(query);
     const age = this.#options.now() - (this.#keysets.verifiedAt ?? 0);
@@ -127,7 +127,7 @@ export class Network {
     return { providers, refusals };
   }
 
-  /** Records the sight of a real provider. Also stores the choice for later requests, unless the caller named a provider. */
+  /** Records whether a provider without simulation was verified. Stores the choice, unless the caller named a provider. */
   async #remember({ providers }: Selection, { model, providerId = null }: CandidateQuery): Promise<void> {
     const { policy, state } = this.#options;
     if (providers.some(({ evidence }) => evidence !== 'simulated')) await state.setSeenReal();

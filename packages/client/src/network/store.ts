@@ -1,4 +1,4 @@
-/** State of a client between runs: chosen providers, and the transparency log as last accepted. */
+/** Persistent state of a client: chosen providers, and the last accepted state of the transparency log. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
@@ -9,7 +9,7 @@ export interface Store {
   save(text: string): Promise<void> | void;
 }
 
-/** State of one process. */
+/** A store in memory, lost when the process exits. */
 export function memoryStore(): Store {
   let stored: string | null = null;
   return {

@@ -1,4 +1,4 @@
-/** Verifies one provider under a policy: the record, the sealing key, and the keyset entry with both. */
+/** Verifies one provider under a policy: attestation record, sealing key, and their agreement with the keyset entry. */
 import {
   type AttestationRecord,
   CLOCK_TOLERANCE_MS,
@@ -27,7 +27,7 @@ import type { Policy } from '../policy/policy.js';
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 import { canonicalBytesOrNull } from './download.js';
 
-/** A key is not used in its last minutes, so that the answer still finds the key. */
+/** Reserve before a key expires, because the provider must still have the key when it opens the request. */
 const KEY_RESERVE_MS = 5 * 60_000;
 
 /** A provider that a request may be sealed to. */
@@ -90,7 +90,7 @@ export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): Veri
   };
 }
 
-/** Lowercase hexadecimal SHA-256 of a record's canonical JSON; null: not available. */
+/** Lowercase hexadecimal SHA-256 of a record's canonical JSON; null: the record has no canonical form. */
 function recordSha256(crypto: E2eCrypto, record: AttestationRecord): string | null {
   const bytes = canonicalBytesOrNull(() => canonicalJsonBytes(record as unknown as JsonValue));
   return bytes === null ? null : toHex(crypto.sha256(bytes));

@@ -31,7 +31,7 @@ interface Settings {
 }
 
 /**
- * Runs the proxy until SIGINT or SIGTERM. Exit codes: 0 help or signal, 2 wrong usage, 3 address in use.
+ * Runs the proxy until SIGINT or SIGTERM. Returns the exit code: 0 help or signal, 2 wrong usage, 3 any other error.
  *
  * @param program Name of the program in its texts.
  */

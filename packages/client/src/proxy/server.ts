@@ -1,4 +1,4 @@
-/** Local HTTP proxy for programs without a `fetch` option. Loopback only, with a Host check against DNS rebinding. */
+/** Local HTTP proxy that seals and verifies requests of programs without a `fetch` option. Listens on loopback only. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MAX_E2E_VISION_BODY_BYTES } from '@inference/protocol';
@@ -109,7 +109,7 @@ function ownPathOf(target: string): string | null {
   return `${pathname}/`.startsWith(OWN_PATHS) ? pathname : null;
 }
 
-/** Reason why a request may not come from a program on this machine; null: accepted. */
+/** Reason to refuse a request of a web page (Origin header, DNS rebinding); null: accepted. */
 function originProblem({ headers }: IncomingMessage, port: number): string | null {
   const isLocal = LOOPBACK_NAMES.some((name) => headers.host === `${name}:${port}`);
   if (!isLocal) return 'The Host header must name a loopback address and the port of this proxy.';

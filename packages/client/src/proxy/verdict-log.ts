@@ -1,4 +1,4 @@
-/** `VerdictLog`: newest verdicts of the verifying proxy. Contains no prompts and no outputs. */
+/** `VerdictLog`: the newest verdicts of the local proxy, without prompts and outputs. */
 import { toPrintable } from '@inference/protocol';
 import type { E2eVerdict } from '../verdict.js';
 import type { Exchange } from '../verified-fetch.js';

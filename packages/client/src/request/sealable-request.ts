@@ -1,4 +1,4 @@
-/** Reads an HTTP request of an SDK into the terms of a sealed request. */
+/** Parses an HTTP request of an SDK into the members of a sealed request. */
 import {
   type AnswerFormat,
   DEFAULT_MAX_TOKENS,
@@ -35,7 +35,7 @@ export interface SealableRequest {
   readonly clientNonce: string | null;
   /** `X-Inference-Provider-Id` of the caller; null: any provider. */
   readonly providerId: string | null;
-  /** Headers of the caller's API key: all that is sent outside the seal. */
+  /** Headers of the caller's API key, the only part of the request that is sent in clear. */
   readonly authorization: Readonly<Record<string, string>>;
 }
 
@@ -50,7 +50,7 @@ export class InvalidRequest extends Error {
   }
 }
 
-/** Endpoint at a path below the base; null: not sealed. */
+/** Endpoint at a path below the base URL; null: requests to this path are not sealed. */
 export function endpointOf(path: string): Endpoint | null {
   return ENDPOINTS.has(path) ? (path as Endpoint) : null;
 }
