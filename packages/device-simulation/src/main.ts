@@ -1,7 +1,7 @@
 /**
  * Entry file of the simulation: a certificate authority, a management server and an ACME server.
  *
- * The parent gets their addresses over IPC, and sends the coordinator's address (or sets COORDINATOR_URL).
+ * The parent process receives the addresses over IPC, and sends the coordinator's address (or sets COORDINATOR_URL).
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
       MDM_ACME_DIRECTORY_URL: acme.directoryUrl,
     },
   };
-  // Secrets are sent to the parent process over IPC; other readers find secrets in the data directory.
+  // Without secrets: the parent gets them over IPC, other programs read them from the data directory.
   process.stdout.write(`${JSON.stringify({ management_url: management.url, data_dir: directory })}\n`);
   process.send?.(facts);
   process.on('message', (message: { readonly coordinator?: unknown }) => {
@@ -67,7 +67,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   });
 
   const end = (): void => {
-    // Exit does not wait for pending reports, because the closed coordinator never accepts any.
+    // Bounds the wait for pending reports, which a stopped coordinator never accepts.
     setTimeout(() => process.exit(0), END_AFTER_MS);
     void Promise.all([management.close(), acme.close()]).then(() => process.exit(0));
   };
@@ -85,7 +85,7 @@ function newSecret(): string {
 }
 
 function newAuthority(): string {
-  // Issued an hour ago, so that a skewed clock still finds the certificate valid.
+  // Issued an hour ago, so that a clock that is behind finds the certificate valid.
   return SimulatedAuthority.create({ now: Date.now() - 3_600_000, random: (bytes) => new Uint8Array(randomBytes(bytes)) }).save();
 }
 

@@ -1,4 +1,4 @@
-/** `AcmeServer`: the `device-attest-01` challenge of ACME (RFC 8555), without certificates. The coordinator verifies the answers. */
+/** `AcmeServer`: simulates only the `device-attest-01` challenge of ACME. Issues no certificates; the coordinator verifies the answers. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,5 @@
 /**
- * `SimulatedAuthority`: root and issuing authority shaped like Apple's. Issues 91-day leaves; each subject name contains
- * "Simulated".
+ * `SimulatedAuthority`: root and intermediate certificate authority, structured like Apple's. Leaves are valid for 91 days.
  */
 import { createHash, X509Certificate } from 'node:crypto';
 import { fromHex, toBase64, toHex } from '@inference/protocol';

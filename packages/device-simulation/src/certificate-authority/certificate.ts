@@ -1,4 +1,4 @@
-/** Signs X.509 certificates (RFC 5280 section 4.1) from encoded parts. Forgeries replace single parts, the key or the hash. */
+/** Signs X.509 certificates (RFC 5280 section 4.1) from encoded parts, each of which tests can replace to forge certificates. */
 import { type KeyObject, sign } from 'node:crypto';
 import {
   bitString,
@@ -20,7 +20,7 @@ export interface Extension {
   readonly critical: boolean;
   /** Content of extnValue, without the OCTET STRING wrapper. */
   readonly value: Uint8Array;
-  /** The whole extension, encoded otherwise than from the members above. */
+  /** Replaces the encoding of the whole extension, for malformed extensions. */
   readonly encoded?: Uint8Array;
 }
 
@@ -106,7 +106,7 @@ export function keyUsage(...bits: readonly number[]): Uint8Array {
   return bitString(Uint8Array.of(byte), 7 - Math.max(...bits));
 }
 
-/** BasicConstraints; the default `cA FALSE` is left out. */
+/** BasicConstraints; the default `cA FALSE` is omitted. */
 export function basicConstraints(authority: boolean, pathLength: number | null = null): Uint8Array {
   return sequence(...(authority ? [boolean(true)] : []), ...(pathLength === null ? [] : [integer(Uint8Array.of(pathLength))]));
 }

@@ -1,4 +1,4 @@
-/** Extensions of leaf certificates in Apple's encodings: mostly bare bytes. In the two INTEGERs, 0 is the protected state. */
+/** Apple's extensions of leaf certificates. Most values are raw bytes without DER; in the two INTEGERs, 0 is the protected state. */
 import { utf8 } from '@inference/protocol';
 import { derInteger, type Extension } from './certificate.js';
 

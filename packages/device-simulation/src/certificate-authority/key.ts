@@ -8,7 +8,7 @@ export type Random = (bytes: number) => Uint8Array;
 
 export interface P384Key {
   readonly privateKey: KeyObject;
-  /** The 48 bytes of the private number. */
+  /** Private key as a big-endian number of 48 bytes. */
   readonly scalar: Uint8Array;
   /** 97-byte uncompressed point. */
   readonly point: Uint8Array;
@@ -19,7 +19,7 @@ export function p384Key(random: Random): P384Key {
   return p384KeyFrom(random(48).map((byte, index) => (index === 0 ? byte & 0x7f : byte)));
 }
 
-/** The key of the 48 bytes of the private number. */
+/** Restores a key from its private scalar. */
 export function p384KeyFrom(scalar: Uint8Array): P384Key {
   const exchange = createECDH('secp384r1');
   exchange.setPrivateKey(scalar);

@@ -1,4 +1,4 @@
-/** `MutationBench`: building blocks of chain mutations, with an authority, an impostor, a Mac, and the single steps of issuing. */
+/** `MutationBench` builds certificate chains with one change each, for tests of chain verifiers. Used by mutations.ts. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type ChainRejection, toBase64 } from '@inference/protocol';
 import { SimulatedAuthority } from './authority.js';
@@ -23,7 +23,7 @@ export interface ChainSample {
   readonly now: number;
 }
 
-/** A changed detail of a chain. A mutation with code null must still be accepted. */
+/** One change of a valid chain. Verifiers must reject with `code`; null: must accept. */
 export interface ChainMutation {
   readonly name: string;
   readonly code: ChainRejection | null;
@@ -45,7 +45,7 @@ export const setExtension = (oid: string, value: Uint8Array): Change =>
   eachExtension((extension) => [extension.oid === oid ? { ...extension, value } : extension]);
 export const dropExtension = (oid: string): Change => eachExtension((extension) => (extension.oid === oid ? [] : [extension]));
 
-/** A mutation of anything that a verifier reads. */
+/** A mutation of any input of a verifier. */
 export function sample(name: string, code: ChainMutation['code'], make: ChainMutation['make']): ChainMutation {
   return { name, code, make };
 }

@@ -1,4 +1,4 @@
-/** `readEnrolmentProfile`: the address of the management server, and the parameters that the Mac sends from then on. */
+/** `readEnrolmentProfile` parses an enrolment profile: check-in URL of the management server, and ACME directory. */
 import { type PlistValue, parse } from 'plist';
 
 export interface EnrolmentOrders {
@@ -10,7 +10,7 @@ export interface EnrolmentOrders {
   readonly acme: { readonly directoryUrl: string; readonly clientIdentifier: string } | null;
 }
 
-/** Throws TypeError when the profile enrols in nothing. Signed profiles are read by the caller first. */
+/** Throws TypeError for a profile without device management. Callers unwrap signed profiles first. */
 export function readEnrolmentProfile(profile: string): EnrolmentOrders {
   const root = parse(profile);
   const payloads = isDict(root) && Array.isArray(root.PayloadContent) ? root.PayloadContent.filter(isDict) : [];

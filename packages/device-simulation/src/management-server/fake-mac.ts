@@ -1,6 +1,6 @@
 /**
- * `FakeMac`: a simulated Mac under device management, which can misbehave. Issues one new certificate per seven days, as real Macs
- * do.
+ * `FakeMac`: a simulated Mac under device management, which can misbehave. Gets one new certificate per seven days,
+ * as real Macs do.
  */
 import { randomBytes } from 'node:crypto';
 import { buildBinary, build as buildXml, type PlistValue } from 'plist';
@@ -59,7 +59,7 @@ export interface ReceivedCommand {
   readonly nonce: Uint8Array | null;
 }
 
-/** Answer to the server: the device's own property list, and the server's parsed values. */
+/** Answer to the management server: the raw property list, and the values that the server parses from it. */
 export interface MacAnswer {
   readonly status: 'Acknowledged' | 'Error' | 'NotNow';
   readonly commandUuid: string;

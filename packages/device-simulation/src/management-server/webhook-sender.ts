@@ -9,9 +9,9 @@ export interface WebhookTarget {
 
 /** Options for sending one event. Tests use the options for forged events. */
 export interface SendOptions {
-  /** Signed with another secret, or not at all. */
+  /** `wrong`: signed with another secret. `none`: not signed. Default: `right`. */
   readonly signature?: 'right' | 'wrong' | 'none';
-  /** Members that replace correct members. */
+  /** Changes the event before signing. */
   readonly change?: (event: Record<string, unknown>) => Record<string, unknown>;
 }
 

@@ -17,7 +17,7 @@ function longLength(tag: number, content: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(tag, ...digits), content);
 }
 
-/** Content of a value with a two-byte length, the form of every certificate here. */
+/** Content of a DER value with a two-byte length, as every certificate here has. */
 const contentOf = (certificate: Uint8Array): Uint8Array => certificate.subarray(4);
 
 const blankTail = (text: string): string => {
@@ -28,7 +28,7 @@ const blankTail = (text: string): string => {
   return text.slice(0, end - 1) + digits[last + 1] + text.slice(end);
 };
 
-/** Leaf padded by a subject key identifier until its base64 ends in `=`. */
+/** Chain whose leaf ends in `=` in base64. A subject key identifier extends the leaf to the necessary length. */
 function paddedChain(bench: MutationBench): string[] {
   for (let size = 1; ; size++) {
     const extra = { oid: '2.5.29.14', critical: false, value: subjectKeyIdentifier(new Uint8Array(size).fill(7)) };

@@ -41,7 +41,7 @@ function otherAuthority(bench: MutationBench): string[] {
   return bench.impostor.issue({ now, random, freshness, leafKey, device: DEVICE }).certificates.map(toBase64);
 }
 
-/** Authority under other names, pinned by no verifier. */
+/** Chain of an authority with other names, which no verifier pins. */
 function strangerChain(bench: MutationBench): string[] {
   const { now, random, freshness, leafKey } = bench;
   const stranger = SimulatedAuthority.create({ now: now - 1000, random, names: { organization: 'Another Maker' } });
