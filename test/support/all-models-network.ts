@@ -1,4 +1,4 @@
-/** A whole network with customers, whose agents serve a text, an embedding and an image model on real engines. */
+/** Starts a network whose agents serve a text, an embedding and an image model on real engines, with funded customers. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A coordinator with light agents behind a malicious relay, and clients that send requests through the relay. */
+/** `AttackedNetwork`: end-to-end clients, a malicious relay, and behind the relay a coordinator with light agents. */
 import { createVerifiedFetch, type E2eVerdict, memoryStore, type PolicyInput, type Store } from '@inference/client';
 import OpenAI from 'openai';
 import { expect } from 'vitest';
@@ -41,7 +41,7 @@ export class AttackedNetwork {
     readonly logKey: string,
   ) {}
 
-  /** Starts three agents. The first candidate of a request is asked first. */
+  /** Starts three agents. `random: () => 0` makes the coordinator try a request's candidates in order. */
   static async start(options: Pick<LightOptions, 'onE2eJob'> = {}): Promise<AttackedNetwork> {
     const harness = await startHarness({ random: () => 0, config: { rateLimits: NO_RATE_LIMITS } });
     const agents: LightAgent[] = [];

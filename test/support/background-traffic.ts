@@ -1,4 +1,4 @@
-/** Ordinary requests in every format, streamed and plain, each verified, during a fault. */
+/** `startTraffic`: sends ordinary requests in every format, and verifies the responses, while a test causes faults. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { Customers } from './customers.js';

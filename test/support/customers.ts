@@ -1,4 +1,4 @@
-/** Funded accounts on a running coordinator, and an audit that each paid exactly for its answers. */
+/** `openCustomers`: creates funded accounts on a running coordinator, and audits that each paid exactly for its answers. */
 import { join } from 'node:path';
 import type { Receipt } from '@inference/protocol';
 import { addKey, createAccount, newKeyText } from '../../apps/coordinator/src/database/accounts/api-key-repository.js';
@@ -52,7 +52,7 @@ export async function openCustomers(network: {
   readonly dataDir: string;
   readonly databaseUrl?: string;
 }): Promise<Customers> {
-  // The coordinator's own database, opened a second time.
+  // A second connection to the coordinator's database.
   const { databaseUrl: url, dataDir } = network;
   const database = await openDatabase(url === undefined ? { file: join(dataDir, 'coordinator', 'coordinator.db') } : { url });
   let deposits = 0;
@@ -96,7 +96,7 @@ export async function openCustomers(network: {
       const deadline = Date.now() + AUDIT_MS;
       const read = async () => ({ before: await money(customer), entries: await usage(customer), after: await money(customer) });
       let found = await read();
-      // Entries and balance belong together if the balance is the same before and after.
+      // The usage entries match the balance if the balance is equal before and after reading them.
       while ((found.after.reserved > 0 || found.before.balance !== found.after.balance) && Date.now() < deadline) {
         await new Promise((resolve) => setTimeout(resolve, 50));
         found = await read();

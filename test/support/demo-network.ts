@@ -1,4 +1,4 @@
-/** A running network in its own directory, for one test file: real processes, real sockets, the real demo model. */
+/** `startDemoNetwork`: starts a network for one test file, with real processes and the demo model, in a temporary directory. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,9 +8,9 @@ import { type Network, type NetworkOptions, startNetwork } from '../../scripts/n
 export interface DemoNetwork extends Network {
   readonly dataDir: string;
   readonly model: string;
-  /** The official client with only the base address and key changed. */
+  /** Official OpenAI client, with the network's base URL and API key. */
   readonly openai: OpenAI;
-  /** A plain request with the network's key. */
+  /** Sends a request with the network's API key. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
 }
 

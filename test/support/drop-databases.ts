@@ -1,4 +1,4 @@
-/** Global setup of a test run: at the end, PostgreSQL databases that its processes created are dropped. */
+/** Vitest global setup: drops the PostgreSQL databases of the test processes at the end of the run. */
 import { dropDatabasesOfChildren, whyUnreachable } from '../../apps/coordinator/test/support/fresh-database.js';
 
 export async function teardown(): Promise<void> {

@@ -26,7 +26,7 @@ export class EnclaveKey {
     return { payload: toBase64(payload), signature: toBase64(sign('sha256', statementBytes(kind, payload), this.#privateKey)) };
   }
 
-  /** Strict-DER signature over arbitrary bytes, which a real enclave never gives. */
+  /** Strict-DER signature over arbitrary bytes. Real enclave helpers sign only statements. */
   sign(bytes: Uint8Array): Uint8Array {
     return new Uint8Array(sign('sha256', bytes, this.#privateKey));
   }

@@ -1,4 +1,4 @@
-/** Serves the files of a folder by name, with ranges, like an object store. */
+/** HTTP server for the files of a folder, with range requests, like an object store. */
 import { createReadStream, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { basename, join } from 'node:path';

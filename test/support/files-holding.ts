@@ -1,4 +1,4 @@
-/** Searches the files of running programs, which replace and remove files meanwhile. */
+/** Searches files for a text while running programs replace and remove files. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 

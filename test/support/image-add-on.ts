@@ -1,4 +1,4 @@
-/** Location of the engine stable-diffusion.cpp for tests: outside the checkout, because the add-on is large and changes rarely. */
+/** Location of stable-diffusion.cpp for tests. Outside the checkout, because the engine is large and changes rarely. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { addOnPath, isAddOnInstalled } from '../../apps/provider/src/models/store/add-on.js';

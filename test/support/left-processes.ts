@@ -26,12 +26,12 @@ const seen = kept[KEY] ?? startLooking();
 function startLooking(): Map<number, number> {
   const started = new Map<number, number>();
   kept[KEY] = started;
-  // Ancestry is lost when a parent dies, so descendants are recorded while both live.
+  // An orphan has another parent, so descendants are recorded while their parents live.
   if (existsSync('/proc/self/stat')) setInterval(() => noteDescendants(started), LOOK_MS).unref();
   return started;
 }
 
-/** Programs of this repository and Node; a browser's processes may outlive their parents. */
+/** Orphaned or suspended processes of Node.js or of this repository. Ignores browsers, whose processes may outlive parents. */
 export function leftProcesses(): LeftProcess[] {
   if (!existsSync('/proc/self/stat')) return [];
   const descendants = noteDescendants(seen);

@@ -1,4 +1,4 @@
-/** Start order of test files, longest first, by durations of earlier runs, else by this list and file sizes. */
+/** Vitest sequencer that starts the slowest test files first: by durations of earlier runs, else by this list and file sizes. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Slowest files, longest first. An outdated list costs only seconds. */
@@ -63,7 +63,7 @@ export class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Files with a process of their own run first, then project `cluster`. Files that share a process must be neighbours. */
+/** Isolated files (one process per file) run first, then project `cluster`. Files that share a process must be adjacent. */
 function rank({ moduleId, project }: TestSpecification): number {
   if (project.config.isolate) return 0;
   if (project.name === 'cluster') return 1;

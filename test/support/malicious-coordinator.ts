@@ -1,4 +1,4 @@
-/** A coordinator that misbehaves in one way: an HTTP relay before a real coordinator, which records all requests. */
+/** `MaliciousCoordinator`: HTTP proxy in front of a real coordinator. Misbehaves in one way, and records all requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AttestationRecord, canonicalJsonBytes, type E2eKeyset, type JsonValue } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -27,12 +27,12 @@ export interface Exchange {
   honest(change?: { readonly path?: string; readonly apiKey?: string; readonly body?: Uint8Array }): Promise<HonestAnswer>;
 }
 
-/** Null: the exchange is relayed unchanged. */
+/** Changes an exchange. Null: the exchange is relayed unchanged. */
 export type Behaviour = (exchange: Exchange) => Promise<Answer | null> | Answer | null;
 
 export class MaliciousCoordinator {
   behaviour: Behaviour = () => null;
-  /** Request lines, headers and bodies as they came, in Latin-1. */
+  /** Received request lines, headers and bodies, decoded as Latin-1. */
   readonly received: string[] = [];
   /** Bodies of `POST /v1/e2e/requests`. */
   readonly sealedRequests: Uint8Array[] = [];

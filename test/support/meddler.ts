@@ -1,4 +1,4 @@
-/** A gateway between client and coordinator that alters responses. */
+/** HTTP proxy between client and coordinator that alters responses. */
 import { createServer } from 'node:http';
 import { addressOf, closeServer, listenLocally } from './local-server.js';
 

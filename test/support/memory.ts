@@ -1,4 +1,4 @@
-/** Resident memory and processor time of another process, from `ps`; works on Linux and macOS. */
+/** Measures resident memory and processor time of another process with `ps`, on Linux and macOS. */
 import { execFile } from 'node:child_process';
 
 /** Resident memory in bytes. */

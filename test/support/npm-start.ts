@@ -1,4 +1,4 @@
-/** `npm start`, or another start script, as a newcomer runs the command, in its own process, with a test's data directory. */
+/** `NpmStart`: runs `npm start` or another start script as a child process, with a data directory of the test. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -69,7 +69,7 @@ export class NpmStart<Contents extends Demo = Demo> {
     return existsSync(join(this.#dataDir, 'demo.json'));
   }
 
-  /** Signals npm alone and waits for the end; resolves to surviving processes. */
+  /** Signals only the started command, and waits for its exit. Resolves to the exit code and surviving processes. */
   async end(signal: NodeJS.Signals = 'SIGINT'): Promise<{ code: number | null; left: number[] }> {
     const pids = this.descendants().map((row) => row.pid);
     this.#child.kill(signal);

@@ -1,7 +1,7 @@
-/** Running processes, from `ps`; works on Linux and macOS. */
+/** Lists running processes with `ps`, on Linux and macOS. */
 import { execFileSync } from 'node:child_process';
 
-/** The call blocks the event loop, so a deadline is required. */
+/** Time limit of `ps`, because the synchronous call blocks the event loop. */
 const PS_MS = 30_000;
 
 export interface ProcessRow {
@@ -56,7 +56,7 @@ function exists(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // Of another user.
+    // EPERM: the process exists, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Starts TypeScript programs as processes of tests, bundled into one file, which starts faster. A bundle is reused until a source
- * changes. Waits never block the event loop, which would defeat test timeouts.
+ * Runs TypeScript programs as child processes of tests. Each is bundled into one file, which starts faster than many modules.
+ *
+ * A bundle is reused until a source changes. Bundling is asynchronous, because a blocked event loop would disable test timeouts.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { build } from 'esbuild';
 import { BUNDLE } from '../../scripts/bundle/options.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Inputs of every bundle besides its sources. */
+/** Files, besides the sources, whose change makes a bundle outdated. */
 const COMMON_INPUTS = ['scripts/bundle/options.mjs', 'scripts/bundle/workspace-sources.mjs', 'package-lock.json', 'tsconfig.base.json'];
 const built = new Map<string, Promise<string>>();
 
@@ -32,11 +33,11 @@ export async function runProgram(source: string, args: readonly string[]): Promi
 }
 
 async function bundle(source: string): Promise<string> {
-  // Beside the source, so that module resolution is identical.
+  // In the folder of the source, so that module resolution is identical.
   const path = join(ROOT, source.replace(/\.ts$/, '.bundle.js'));
   if (isCurrent(path)) return path;
   const startedAt = new Date();
-  // Written beside and renamed: another process may bundle or start the same program now.
+  // Written to another name and renamed, because another process may bundle or start the same program.
   const fresh = `${path}.${process.pid}`;
   const freshList = `${inputListOf(path)}.${process.pid}`;
   const { metafile } = await build({ ...BUNDLE, entryPoints: [join(ROOT, source)], outfile: fresh, absWorkingDir: ROOT, metafile: true });

@@ -1,4 +1,4 @@
-/** Builds a released coordinator from the repository's history, against the installed packages, without the compiler. */
+/** Builds an earlier release of the coordinator from the Git history, for upgrade tests. Uses the installed packages. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,7 +67,7 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** Resolves workspace packages to the release's own sources, where Node.js would find the builds of today. */
+/** Resolves workspace packages to the release's own sources. Without the plugin, today's builds would be used. */
 function sourcesOfPackages(folder: string): Plugin {
   return {
     name: 'sources-of-packages',

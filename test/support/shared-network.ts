@@ -1,4 +1,4 @@
-/** One network for all test files of a process that neither stop nor configure a network. Started by the first user. */
+/** `sharedNetwork`: one network per test process, for test files that neither stop nor configure a network. Started on first use. */
 import { rmSync } from 'node:fs';
 import { type DemoNetwork, startDemoNetwork } from './demo-network.js';
 
@@ -11,7 +11,7 @@ export function sharedNetwork(): Promise<DemoNetwork> {
   return started;
 }
 
-/** Crashes of the network's programs; expected to be empty. */
+/** Crashes of the network's programs, for a check that there were none. */
 export function failuresOfSharedNetwork(): readonly string[] {
   return failures;
 }
@@ -19,7 +19,7 @@ export function failuresOfSharedNetwork(): readonly string[] {
 async function start(): Promise<DemoNetwork> {
   const note = (text: string): void => void failures.push(text);
   const { network } = await startDemoNetwork({ onNotice: note, onFailure: note });
-  // The runner ends its processes by a signal, and half a second later by force.
+  // The test runner sends SIGTERM, and SIGKILL half a second later.
   process.once('SIGTERM', () => {
     for (const { current } of [...network.providers, network.coordinator]) current.kill('SIGKILL');
     rmSync(network.dataDir, { recursive: true, force: true, maxRetries: 5 });

@@ -1,4 +1,4 @@
-/** API client that sends, reads and disconnects at its own pace. */
+/** `SlowClient`: API client whose pace of sending, reading and disconnecting a test controls. */
 import http from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Access, type Answer, type Ask, bodyFor, judge } from './verified-client.js';
@@ -25,7 +25,7 @@ export class SlowClient {
     });
     this.response = new Promise((resolve, reject) => {
       this.request.once('response', (response) => {
-        // No reading before a request to read.
+        // Paused, so that bytes are read only when a test calls a read method.
         response.pause();
         response.on('error', () => {});
         resolve(response);

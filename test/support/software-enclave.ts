@@ -1,4 +1,4 @@
-/** Signs enclave statements with a software P-256 key, for scripted providers; also false statements, unlike a real helper. */
+/** `SoftwareEnclave`: signs enclave statements with a software key, for test providers. Unlike a real helper, also false ones. */
 import { type Attestation, type JsonValue, type KeyStatement, type Posture, type SignedStatement, toBase64 } from '@inference/protocol';
 import { keyIdOf, providerIdOf, sha256Hex } from '@inference/protocol/crypto';
 import { EnclaveKey } from './enclave-key.js';

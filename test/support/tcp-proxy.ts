@@ -111,7 +111,7 @@ class Link {
       socket.setNoDelay(true);
       socket.on('error', () => {});
       socket.on('close', () => {
-        // While stalled, neither side learns of the other's end.
+        // While stalled, a close of one side is not forwarded to the other.
         if (!this.#paused) this.destroy();
       });
     }
@@ -150,7 +150,7 @@ class Link {
         if (delayMs === 0) deliver();
         else {
           const at = new Promise<void>((resolve) => setTimeout(resolve, delayMs));
-          // Late, but in order.
+          // Delayed chunks stay in order.
           due = Promise.all([due, at]).then(deliver);
         }
       }

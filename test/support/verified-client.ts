@@ -1,6 +1,7 @@
 /**
- * API client that verifies hash, signature and receipt of every response. Errors must be complete and in the endpoint's format. Else
- * throws.
+ * `ask`: API client for tests that verifies hash, signature and receipt of every response.
+ *
+ * Throws {@link BadAnswer} for an unverified response, and for errors that are incomplete or not in the endpoint's format.
  */
 import { type Endpoint, fromBase64, type Receipt } from '@inference/protocol';
 import { providerIdOf, sha256Hex } from '@inference/protocol/crypto';
@@ -24,7 +25,7 @@ export interface Ask {
   readonly maxTokens?: number;
   readonly more?: Readonly<Record<string, unknown>>;
   readonly signal?: AbortSignal;
-  /** Called on the headers, and on every part of the body. */
+  /** Called with null when the headers have arrived, then with each part of the body. */
   readonly onPart?: (part: Uint8Array | null, headers: Headers) => void;
 }
 
@@ -139,7 +140,7 @@ function eventsOf(text: string): Event[] {
       const lines = block.split('\n');
       const data = lines.find((line) => line.startsWith('data: '))?.slice(6) ?? '';
       const type = lines.find((line) => line.startsWith('event: '))?.slice(7) ?? null;
-      // A block that a provider cut off is not an event; an error must follow.
+      // An event that the provider did not finish has no valid JSON; an error event must follow.
       return { type, data: data === '[DONE]' ? null : parseJson(data, null) };
     });
 }

@@ -2,7 +2,7 @@
 
 export interface Chunk {
   readonly bytes: Buffer;
-  /** Exactly one binary frame. */
+  /** Whether the chunk is exactly one binary frame. */
   readonly binary: boolean;
 }
 

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Debugger sessions, which end with their pages: ending one earlier removes the page's virtual authenticators. */
+/** Debugger session per page. Not detached, because detaching would remove the page's virtual authenticators. */
 const sessions = new WeakMap<Page, Promise<CDPSession>>();
 
 function debuggerOf(page: Page): Promise<CDPSession> {
@@ -16,13 +16,13 @@ function debuggerOf(page: Page): Promise<CDPSession> {
   return session;
 }
 
-/** Fails with every finding: rule, element, problem. */
+/** Fails the test with a list of findings: rule, element, problem. */
 export async function expectAccessible(page: Page): Promise<void> {
   expect(await findingsOf(page)).toEqual([]);
 }
 
 export async function findingsOf(page: Page): Promise<string[]> {
-  // Once per document, and through the debugger, since the page's Content-Security-Policy would block injected scripts.
+  // Once per document, through the debugger, because the page's Content-Security-Policy blocks injected scripts.
   // `page.evaluate` passes text to `eval`, which takes a third more processor time for these 650 kB.
   const session = await debuggerOf(page);
   if (!(await page.evaluate(() => 'axe' in globalThis))) {

@@ -1,5 +1,5 @@
 /**
- * One browser per test process, driven by playwright-core. Without a browser, dependent tests are skipped with a visible notice.
+ * * Starts one browser per test process, with playwright-core. Without a browser, its tests are skipped with a visible notice.
  */
 import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { describe } from 'vitest';
 
-/** Browsers of Debian and of public CI machines; the headless shell first, because full browsers take twice the processor time. */
+/** Paths on Debian and on public CI machines. The headless shell comes first: full browsers use twice the processor time. */
 const USUAL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
 const PROGRAM = process.env.CHROMIUM_PATH ?? USUAL.find((path) => existsSync(path)) ?? '/usr/bin/chromium';
-/** Containers often have 64 MB, too little for a browser. Files on the disk take more processor time. */
+/** Minimum free space of /dev/shm. Containers often have 64 MB; the browser then uses files, at more processor time. */
 const MIN_SHARED_MEMORY_BYTES = 1024 ** 3;
 const ARGUMENTS = [
   '--no-sandbox',
@@ -27,7 +27,7 @@ const START_MS = 100_000;
 
 export const hasBrowser = existsSync(PROGRAM);
 if (!hasBrowser) {
-  // Direct to standard error: the runner folds test logs.
+  // Written to stderr directly, because the test runner hides logs of tests.
   process.stderr.write(
     `\n!!! NO BROWSER at ${PROGRAM}: the tests of the web console DO NOT RUN. Install chromium-headless-shell, or set CHROMIUM_PATH.\n\n`,
   );
@@ -38,7 +38,7 @@ export const describeInBrowser = describe.skipIf(!hasBrowser);
 
 let started: Promise<Browser> | undefined;
 
-/** The running browser. Ends with the process. */
+/** The browser of this process, started at the first call. Exits with the process. */
 export function sharedBrowser(): Promise<Browser> {
   started ??= start();
   return started;
@@ -52,7 +52,7 @@ function hasSharedMemory(): boolean {
 }
 
 async function start(): Promise<Browser> {
-  // The browser's profile and sockets are in a folder that cleanup checks inspect.
+  // Profile and sockets go into this folder, so that checks for leftover files find them.
   const directory = mkdtempSync(join(tmpdir(), 'console-browser-'));
   const before = process.env.TMPDIR;
   process.env.TMPDIR = directory;
@@ -73,7 +73,7 @@ async function launch(directory: string): Promise<Browser> {
     handleSIGINT: false,
     handleSIGHUP: false,
   });
-  // The runner kills its processes, but Playwright closes the browser only on an ordinary exit.
+  // The test runner ends processes with SIGTERM, but Playwright closes the browser only at an ordinary exit.
   process.once('SIGTERM', () => process.exit(143));
   process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
   return browser;

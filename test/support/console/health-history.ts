@@ -1,4 +1,4 @@
-/** A health history with an outage, for pages of a network that has run for less than a minute. */
+/** Mocks the health history API with an outage, because the network of a test is too young to have a history. */
 import type { AdminHealthHistory } from '@inference/formats';
 import type { BrowserContext } from 'playwright-core';
 
@@ -30,7 +30,7 @@ function pointAt(minute: number): AdminHealthHistory['data'][number] {
   };
 }
 
-/** Answers requests for the history of any range with an hour of figures. */
+/** Answers history requests of any range with one hour of data. */
 export async function showHealthHistory(context: BrowserContext): Promise<void> {
   await context.route('**/admin/v1/health/history?*', (route) => {
     const range = new URL(route.request().url()).searchParams.get('range');

@@ -1,4 +1,4 @@
-/** Machines in console tests: agents without a model inside this process, linked like real ones. */
+/** Creates machines for console tests: light agents in this process, linked to accounts as real agents are. */
 import { randomUUID } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 import { onTestFinished } from 'vitest';
@@ -21,7 +21,7 @@ export interface DeviceCode {
   readonly user_code: string;
 }
 
-/** Asks for a code, as `inference-provider login` does. */
+/** Requests a device code, as `inference-provider login` does. */
 export async function askForCode(network: DemoNetwork, machineName: string): Promise<DeviceCode> {
   return (await form(network, '/oauth/device_authorization', { machine_name: machineName, chip_name: 'Apple M4' })) as DeviceCode;
 }
@@ -67,7 +67,7 @@ export async function showToken({ agent }: LinkedMachine, token: string): Promis
   await Promise.race([linked, agent.gone.then(() => Promise.reject(new Error('the machine has left')))]);
 }
 
-/** Output tokens payable regardless of speed (`settlement-bounds`). */
+/** Output tokens that are paid regardless of the generation speed (`settlement-bounds`). */
 const PAID_WORDS = 60;
 
 /** Jobs of sixty tokens each, paid by a customer. */

@@ -1,4 +1,4 @@
-/** Opens a console page. Console errors, policy violations and requests to other origins fail the test, unless expected. */
+/** `openPage`: opens a console page in a browser. Console errors, CSP violations and requests to other origins fail the test. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -23,7 +23,7 @@ export interface OpenPageOptions {
   readonly prepare?: (context: BrowserContext) => Promise<unknown>;
 }
 
-/** Looks in which pages are checked: each theme and each width once. */
+/** Combinations for checks of pages: each theme and each width once. */
 export const LOOKS = [
   { theme: 'light', width: 'wide' },
   { theme: 'dark', width: 'phone' },
@@ -82,7 +82,7 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true, animations: 'disabled' });
 }
 
-/** Maximum Cumulative Layout Shift; browser makers call 0.1 good. */
+/** Maximum Cumulative Layout Shift. web.dev rates up to 0.1 as good. */
 const MAX_SHIFT = 0.02;
 
 /** Fails on layout shifts without user input, naming the moved elements. */
@@ -127,7 +127,7 @@ function measureLayoutShift(): void {
 function watch(page: Page, baseUrl: string): string[] {
   const seen: string[] = [];
   problems.set(page, seen);
-  // Policy violations appear as console errors.
+  // Browsers report CSP violations as console errors.
   page.on('console', (message) => {
     if (message.type() === 'error') seen.push(`console: ${message.text()} (${message.location().url})`);
   });

@@ -1,4 +1,4 @@
-/** Console users: accounts with a session, created over the console API like the pages do. */
+/** `newPerson`: creates console users with a session, through the same API as the console's pages. */
 import { randomUUID } from 'node:crypto';
 
 export interface Person {

@@ -1,4 +1,4 @@
-/** The coordinator program with short deadlines from `TIMINGS` (JSON of `fleetTimings`, `jobTimings` and `requestMs`). */
+/** Runs the coordinator program with the deadlines in the environment variable `TIMINGS`, JSON of `CoordinatorTimings`. */
 import { startApp } from '../../../apps/coordinator/dist/app.js';
 import { readConfig } from '../../../apps/coordinator/dist/config/config.js';
 import { createLog } from '../../../apps/coordinator/dist/log.js';

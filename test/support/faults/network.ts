@@ -1,4 +1,4 @@
-/** A network for fault tests: a coordinator process, agents, some behind proxies, and funded customers. */
+/** `startFaultNetwork`: coordinator process, agents (some behind fault-injecting proxies) and funded customers, for fault tests. */
 
 import { type Customers, openCustomers } from '../customers.js';
 import { type DemoNetwork, startDemoNetwork } from '../demo-network.js';

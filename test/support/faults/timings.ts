@@ -1,4 +1,4 @@
-/** Coordinator deadlines under faults: short enough to wait for, long enough for a busy machine. */
+/** Deadlines of a coordinator in fault tests. Short, because tests wait for them, but long enough for a busy machine. */
 
 import type { JobTimings } from '../../../apps/coordinator/src/inference/job-timings.js';
 import type { SessionTimings } from '../../../apps/coordinator/src/providers/session/session-options.js';

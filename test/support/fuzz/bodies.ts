@@ -1,4 +1,4 @@
-/** Short versions of real clients' bodies, the starting points of mutations. */
+/** Valid request bodies, shortened from real clients. The fuzzer mutates these. */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 

@@ -1,4 +1,4 @@
-/** One fuzzed request over its own socket, uncorrected by any client library, and the response. */
+/** Creates fuzzed requests, and sends each over its own socket, because an HTTP client would correct or refuse them. */
 import { connect } from 'node:net';
 import type { SeededRandom } from '../seeded-random.js';
 import type { FuzzedPath } from './bodies.js';
@@ -56,7 +56,7 @@ const EXTRA_HEADERS: readonly (readonly [string, string])[] = [
   ['origin', 'http://evil.example'],
 ];
 
-/** A request for any of these endpoints, broken in any way. */
+/** Creates a request to one of the paths, with a random mutation of body, headers or framing. */
 export function fuzzRequest(target: Target, random: SeededRandom, paths: readonly FuzzedPath[] = PATHS): Fuzzed {
   const path = random.pick(paths);
   const body = random.happens(0.1) ? randomBody(random) : mutated(random.pick(bodiesFor(path, target)), random);
@@ -127,7 +127,7 @@ function parseAnswer(bytes: Buffer): Answer {
   const headEnd = bytes.indexOf('\r\n\r\n');
   const [statusLine, ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine ?? '')?.[1]);
-  // An interim answer to `expect`.
+  // Interim response to `Expect: 100-continue`.
   if (status === 100) return parseAnswer(bytes.subarray(headEnd + 4));
   const headers: Record<string, string> = {};
   for (const line of lines) {

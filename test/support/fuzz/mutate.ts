@@ -1,4 +1,4 @@
-/** Mutations of a request body: structure, JSON text and bytes. The result goes over the wire, valid or not. */
+/** Mutates a request body: JSON structure, text or bytes. The result may be invalid. */
 
 import type { SeededRandom } from '../seeded-random.js';
 import type { Json } from './bodies.js';

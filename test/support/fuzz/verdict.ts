@@ -46,7 +46,7 @@ export function faultsOf(request: Fuzzed, answer: Answer | null, target: Target)
   return [...faults, ...(request.path.startsWith('/v1/messages') ? faultsOfAnthropic(error, headers) : faultsOfOpenAi(error))];
 }
 
-/** A request may name a provider that does not exist. */
+/** Fuzzed requests may name a provider that does not exist. */
 function isRefusalForWantOfProvider(status: number, text: string): boolean {
   return (status === 503 && text.includes('"provider_not_available"')) || (status === 529 && text.includes('"overloaded_error"'));
 }
@@ -92,7 +92,7 @@ function faultsOfAnthropic(body: unknown, headers: Answer['headers']): string[] 
   return faults;
 }
 
-/** Printable, of a sane length, and a sentence. */
+/** Whether a message has a plausible length and no control characters. */
 function isSentence(message: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern finds control characters.
   return message.length > 5 && message.length <= 600 && !/[\u0000-\u001f\u007f\ufffd]/.test(message);

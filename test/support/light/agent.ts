@@ -1,6 +1,7 @@
 /**
- * `LightAgent`: a provider without a model, otherwise real; the prompt dictates the response. Thousands fit into one process. Job
- * handling can be scripted.
+ * `LightAgent`: a provider without a model, for tests and soaks with thousands of agents in one process.
+ *
+ * Protocol, sealing and signatures are real. The prompt contains the response as a script; tests can replace the job handling.
  */
 import {
   type CoordinatorMessage,
@@ -18,7 +19,7 @@ import { SoftwareEnclave } from '../software-enclave.js';
 import { LightE2eJob } from './e2e-job.js';
 import { LightJob } from './job.js';
 
-/** Keys of one agent; advance generation keeps the cost out of measurements. */
+/** Keys of one agent. Benches generate keys in advance, outside the measured time. */
 export interface LightKeys {
   readonly enclave: SoftwareEnclave;
   readonly sealing: SealingKeyPair;
@@ -34,7 +35,7 @@ export interface LightOptions {
   /** Address of the coordinator; a function is called for every connection. */
   readonly url: string | (() => string);
   readonly models: readonly string[];
-  /** Those of the models that read images. */
+  /** Members of `models` with image input. */
   readonly visionModels?: readonly string[];
   readonly slots?: number;
   readonly keys?: LightKeys;
@@ -55,10 +56,10 @@ export interface LightOptions {
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
 const HANDSHAKE_TIMEOUT_MS = 60_000;
-/** First time for `welcome` in a cluster, doubled after each failure, as in the real agent's `stay-connected.ts`. */
+/** Time limit for `welcome` in a cluster, doubled after each failure, as in the real agent's `stay-connected.ts`. */
 const CLUSTER_WELCOME_MS = 2_000;
 const MAX_CLUSTER_WELCOME_MS = 10_000;
-/** In parts of the heartbeat interval, as in the real agent's `connection.ts`. */
+/** Fractions of the heartbeat interval, as in the real agent's `connection.ts`. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
 
 export class LightAgent {
@@ -68,7 +69,7 @@ export class LightAgent {
   readonly attestation: SignedStatement;
   readonly #options: LightOptions;
   readonly #jobs = new Map<string, LightJob | LightE2eJob>();
-  /** Of the current connection. */
+  /** Jobs seen on the current connection, to detect replays. */
   replays = new ReplaySet();
   #socket: WebSocket | null = null;
   #sessionId = '';
@@ -79,7 +80,7 @@ export class LightAgent {
   #pause: NodeJS.Timeout | null = null;
   #online: () => void = () => {};
   #offline: () => void = () => {};
-  /** Of all connections. */
+  /** Totals over all connections. */
   readonly counts = { connections: 0, registrations: 0, jobs: 0, cancels: 0, credits: 0 };
   /** Most concurrent jobs of any connection. */
   maxJobs = 0;
@@ -295,7 +296,7 @@ export class LightAgent {
     const job = this.#jobs.get(frame.jobId);
     if (job === undefined || !job.open(frame)) return;
     void Promise.resolve(this.#run(job))
-      // Abandoned jobs reject. Mistakes of a script appear at the client.
+      // Abandoned jobs reject. Errors of a test's script show in the client's response.
       .catch(() => {})
       .finally(() => {
         job.dispose();

@@ -1,9 +1,9 @@
-/** Many light agents in this process, started a few at a time. */
+/** `startLightAgents`: starts many light agents in this process, a few at a time. */
 import { LightAgent, type LightKeys, type LightOptions, makeKeys } from './agent.js';
 
 export interface LightAgents {
   readonly agents: readonly LightAgent[];
-  /** Agents with a registered current connection, from their own point of view. */
+  /** Number of agents whose current connection is registered. */
   online(): number;
   leave(): void;
 }

@@ -1,4 +1,4 @@
-/** End-to-end job of a light agent: opened, checked and sealed by the agent's own code, with a scripted response. */
+/** `LightE2eJob`: end-to-end job of a light agent, opened, checked and sealed by the real agent's code, with a scripted response. */
 import type { E2eReceiptDraft } from '@inference/enclave';
 import { type ApiError, contentText, type ParsedRequest } from '@inference/formats';
 import type { E2eReceipt, Frame, JobCompleted, JobContext, JobFailure, JobMessage, JsonValue } from '@inference/protocol';
@@ -60,7 +60,7 @@ export class LightE2eJob {
     return true;
   }
 
-  /** Opened and parsed request. Throws when the request is at fault. */
+  /** Opened and parsed request. Throws if the request is incomplete or invalid. */
   get terms(): JobTerms {
     if (this.#terms === null) throw new Error('the request is not complete, or at fault');
     return this.#terms;
@@ -88,12 +88,12 @@ export class LightE2eJob {
     else this.#response.grant(bytes);
   }
 
-  /** Ends at the current position. */
+  /** Ends the response after the words sent so far. */
   cancel(): void {
     this.#closing.abort();
   }
 
-  /** The connection is over. */
+  /** Aborts the job after the connection has closed. */
   abandon(): void {
     this.#closing.abort();
     this.#abort.abort(new Error('the connection is over'));
@@ -112,7 +112,7 @@ export class LightE2eJob {
     this.agent.say({ type: 'job_failed', job_id: this.context.job_id, failure });
   }
 
-  /** Answers by the script, or refuses a request at fault. */
+  /** Answers by the script, or refuses an invalid request. */
   async answer(change: E2eCompletionChange = {}): Promise<void> {
     if (this.#terms === null && this.#fault === null) return;
     this.#change = change;
@@ -123,7 +123,7 @@ export class LightE2eJob {
     await this.complete(ended === 'cut' ? 'cancelled' : 'stop');
   }
 
-  /** Refuses inside the seal. */
+  /** Answers with a signed, sealed refusal. */
   async refuse(error: ApiError): Promise<void> {
     // A refusal replaces the content of an open response.
     this.#response = this.response;

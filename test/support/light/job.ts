@@ -1,4 +1,4 @@
-/** Job of a light agent: opens, renders, seals and signs with the real code. Scripts can omit or corrupt each step. */
+/** `LightJob`: job of a light agent, opened, rendered, sealed and signed by real code. Tests can omit or corrupt each step. */
 import { contentText, formatFor, type ParsedRequest } from '@inference/formats';
 import {
   type Frame,
@@ -49,7 +49,7 @@ export class LightJob {
     this.#opener = new RequestOpener(message.context, fromBase64(message.enc), agent.keys.sealing, message.request_bytes);
   }
 
-  /** Takes a request frame. True when the body is whole. */
+  /** Takes a request frame. Returns true when the body is complete. */
   open(frame: Frame): boolean {
     const body = this.#opener.accept(frame);
     if (body === null) return false;
@@ -93,7 +93,7 @@ export class LightJob {
     else this.#frames.grant(bytes);
   }
 
-  /** Ends at the current position. Like the real agent, the wait for credit is bounded. */
+  /** Ends the response after the words sent so far. The wait for credit is bounded, as in the real agent. */
   cancel(): void {
     this.#closing.abort();
     this.#closeTimer ??= setTimeout(() => {
@@ -102,12 +102,12 @@ export class LightJob {
     }, CLOSE_TIMEOUT_MS).unref();
   }
 
-  /** Releases the job, however it ended. */
+  /** Releases timers of the finished job. */
   dispose(): void {
     if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
   }
 
-  /** The connection is over. */
+  /** Aborts the job after the connection has closed. */
   abandon(): void {
     this.#closing.abort();
     this.#abort.abort(new Error('the connection is over'));

@@ -10,13 +10,13 @@ export interface RenderOptions {
   readonly stream: boolean;
   readonly write: (text: string) => Promise<void>;
   readonly hasWritten: () => boolean;
-  /** Aborted: the response ends at its current position. */
+  /** Abort ends the response after the words written so far. */
   readonly closing: AbortSignal;
   /** Counts the words. */
   readonly counter: { tokens: number };
 }
 
-/** `cut`: closed after some output, `nothing`: before any. */
+/** Returns `cut` if `closing` aborted after some output, `nothing` if before any. */
 export async function renderScript(options: RenderOptions): Promise<'whole' | 'cut' | 'nothing'> {
   const { parsed, script, responseMetadata, write, closing, counter } = options;
   const words = parsed.request.task === 'count' ? 0 : script.words;

@@ -1,4 +1,4 @@
-/** Script of a light agent's response, sent in the prompt, so that client and agent know the expected response. */
+/** Script of a light agent's response. The client sends the script as the prompt, so that it can check the response. */
 
 /** Prompt tokens that every response reports. */
 export const PROMPT_TOKENS = 7;

@@ -16,7 +16,7 @@ export const SDKS = {
 export type SdkName = keyof typeof SDKS;
 export const SDK_NAMES = Object.keys(SDKS) as SdkName[];
 
-/** Below the coordinator's limit of free refusals per key and hour. */
+/** Maximum refused requests, below the coordinator's limit of free refusals per key and hour. */
 const MAX_PROVIDER_REFUSALS = 20;
 const AT_ONCE = 6;
 /** Probability that a sealed request fails on its way. */
@@ -37,12 +37,12 @@ export type Verified = Extract<E2eVerdict, { state: 'verified' }>;
 export interface MixOutcome {
   /** Verdicts of the complete responses. Tools and turns need several for one request. */
   readonly verified: readonly Verified[];
-  /** Streams that their callers left. */
+  /** Streams that the caller cancelled. */
   readonly leftCount: number;
-  /** Requests that failed on their way and were repeated by the SDK. */
+  /** Requests with an injected failure, which the SDK retried. */
   readonly injectedCount: number;
   readonly endpoints: ReadonlySet<string>;
-  /** Requests with an unexpected end. */
+  /** Unexpected outcomes, one line each. */
   readonly problems: readonly string[];
 }
 
@@ -97,7 +97,7 @@ export async function runMix({ sdk, baseUrl, apiKey, models, canary, count, seed
   return { verified, leftCount, injectedCount: failures.errorCount + failures.brokenCount, endpoints, problems };
 }
 
-/** Billed receipts; token counts are free. */
+/** Receipts of billed requests. Omits token counting, which is free. */
 export function paidIn(verified: readonly Verified[]) {
   return verified.flatMap(({ receipt: { job_id, usage, endpoint } }) =>
     usage === undefined || endpoint === '/v1/messages/count_tokens' ? [] : [{ job_id, usage }],

@@ -1,4 +1,4 @@
-/** `SdkRequest`: one kind of request of an SDK; and prompts and tools of all kinds. */
+/** `RequestKind`: a kind of request that an SDK sends. Also contains the prompts, tools and checks that all SDKs share. */
 import type { SeededRandom } from '../seeded-random.js';
 
 export interface Models {
@@ -23,7 +23,7 @@ export interface RequestKind {
   readonly name: string;
   /** Relative frequency. */
   readonly weight: number;
-  /** State of the last verdict. `refused`: the caller leaves the stream. Default: `verified`. */
+  /** State of the last verdict. `refused`: the caller cancels the stream. Default: `verified`. */
   readonly ends?: 'verified' | 'refused';
   /** Whether the provider refuses the request inside the seal. */
   readonly isProviderRefusal?: boolean;
@@ -59,7 +59,7 @@ export const UNIT_SCHEMA = {
   additionalProperties: false as const,
 };
 
-/** Uses each format in turn. */
+/** Runs one of the formats, in rotation by the request's index. */
 export function inTurn<T>({ index }: Pick<SdkRequest, 'index'>, formats: readonly (() => T)[]): T {
   const format = formats[index % formats.length];
   if (format === undefined) throw new RangeError('no format');
@@ -71,12 +71,12 @@ export function questionOf({ random, canary }: Pick<SdkRequest, 'random' | 'cana
   return `${random.pick(QUESTIONS)} ${canary}`;
 }
 
-/** Leads to an answer of many tokens, which a caller can leave. */
+/** Prompt with a long answer, so that a caller can cancel the stream. */
 export function longQuestionOf({ canary }: Pick<SdkRequest, 'canary'>): string {
   return `Tell me a story about Mia. ${canary}`;
 }
 
-/** Over every context of the demo models. */
+/** Prompt that exceeds the context of every demo model. */
 export function tooLongPromptOf({ canary }: Pick<SdkRequest, 'canary'>): string {
   return `${canary} `.repeat(4000);
 }
@@ -96,7 +96,7 @@ export function requirePng(base64: string | undefined): void {
   require(bytes.subarray(0, 8).toString('hex') === '89504e470d0a1a0a', `a PNG, not ${bytes.length} other bytes`);
 }
 
-/** Length of a vector's Euclidean norm: the embedding model normalizes. */
+/** Requires a Euclidean norm of 1, because the embedding model normalizes. */
 export function requireUnitVector(vector: readonly number[] | undefined): void {
   const norm = Math.hypot(...(vector ?? []));
   require(Math.abs(norm - 1) < 1e-3, `a unit vector, not one of length ${norm}`);

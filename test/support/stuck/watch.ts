@@ -2,11 +2,11 @@
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect } from 'vitest';
 
-/** Far more than any step of a test takes at once. In milliseconds. */
+/** Maximum time that the event loop may be blocked, far above any step of a test. */
 const LONGEST_MS = 4 * 60_000;
 const BEAT_MS = 1000;
 
-// One watchdog per process, which runs many files.
+// One watchdog per process: a process runs many test files, and each loads this module again.
 const KEY = Symbol.for('test/support/stuck');
 const kept = globalThis as { [KEY]?: Worker };
 kept[KEY] ??= startWatcher();

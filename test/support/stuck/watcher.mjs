@@ -1,14 +1,14 @@
-/** The thread beside a test process: tells where the process stands when its event loop has not turned for too long, and ends it. */
+/** Worker thread of watch.ts: kills a test process whose event loop is blocked, after printing stacks of the main thread. */
 
 import { writeSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { parentPort, workerData } from 'node:worker_threads';
 
 const LOOK_MS = 1000;
-/** A loop stands in another place each time. */
+/** Number of printed stacks. Several show which loop is running. */
 const STACKS = 3;
 const BETWEEN_STACKS_MS = 100;
-/** Time for the stacks to come; a thread that is in native code has none to tell. */
+/** Time limit for the stacks. A main thread in native code cannot report any. */
 const STACKS_MS = 3000;
 
 const { beats, longestMs } = workerData;
@@ -22,7 +22,7 @@ parentPort.on('message', (path) => {
 });
 const looking = setInterval(() => {
   const now = Atomics.load(count, 0);
-  // Counted in looks, not by the clock: a machine that slept was not stuck.
+  // Counts intervals instead of clock time, so that a suspended machine is not reported.
   stillMs = now === seen ? stillMs + LOOK_MS : 0;
   seen = now;
   if (stillMs >= longestMs) end();
@@ -58,7 +58,7 @@ function kill() {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** Past the main thread, which passes nothing on now. */
+/** Writes to stderr directly, because a worker's console needs the blocked main thread. */
 function say(text) {
   writeSync(2, text);
 }
