@@ -1,4 +1,4 @@
-/** Options of backups and restores in tests: the defaults of the commands. */
+/** Options of backups and restores in tests, with the defaults of the commands `backup` and `restore`. */
 import type { BackupOptions } from '../../src/backup/create-backup.js';
 import type { RestoreOptions } from '../../src/backup/restore-backup.js';
 import { type Config, readConfig } from '../../src/config/config.js';

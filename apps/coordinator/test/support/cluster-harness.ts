@@ -1,4 +1,4 @@
-/** Harness of two coordinators: clients use the first, and all providers connect to the second. */
+/** Test harness with two coordinators: clients use `near`, and all providers connect to `far`. */
 import { freshPostgres } from './databases.js';
 import { type Harness, type HarnessOptions, startCoordinator, until } from './harness.js';
 import { type NatsServer, startNats } from './nats-server.js';

@@ -7,7 +7,7 @@ export interface CommandRun {
   readonly err: string;
 }
 
-/** `answers`: what a person types at questions; absent: there is no terminal. */
+/** `answers`: input for prompts on the terminal; absent: there is no terminal. */
 export async function runCommand(
   args: readonly string[],
   env: Record<string, string | undefined> = {},

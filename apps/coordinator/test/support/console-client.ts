@@ -1,4 +1,4 @@
-/** Browser side of console tests: stores cookies, sends its origin and JSON. */
+/** `Browser`: HTTP client for console tests that stores cookies and sends the headers `Origin` and JSON bodies as browsers do. */
 export class Browser {
   readonly #base: string;
   readonly cookies = new Map<string, string>();

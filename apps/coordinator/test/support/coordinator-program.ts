@@ -1,4 +1,4 @@
-/** The real coordinator program, as a target for attacks. */
+/** Starts the built coordinator program as a child process, for tests that attack it over HTTP and WebSocket. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ export interface CoordinatorProgram {
   readonly dataDir: string;
   /** Log lines so far. */
   log(): Record<string, unknown>[];
-  /** Value of a metric with labels: `inference_x{state="y"}`. 0 when absent. */
+  /** Value of a metric, with labels in its name: `inference_x{state="y"}`. Returns 0 if the metric is absent. */
   metric(name: string): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * `describeDatabases` runs tests on a fresh SQLite file and a fresh PostgreSQL database. Without PostgreSQL: a visible notice, a failure
- * in CI.
+ * `describeDatabases` runs tests on a fresh SQLite file and a fresh PostgreSQL database. Without
+ * PostgreSQL, prints a visible notice, or fails in CI.
  */
 import { describe, expect, it } from 'vitest';
 import type { Ledger } from '../../src/billing/ledger/ledger.js';
@@ -15,7 +15,7 @@ const unreachable: string | null = await whyUnreachable();
 
 type Fresh = (content?: Content) => Promise<TestDatabase>;
 
-/** Runs `body` per kind of database. `fresh` creates a database; the body opens and removes the database. */
+/** Runs `body` once per kind of database. `fresh` creates a database, which the body opens and removes. */
 export function describeDatabases(name: string, body: (fresh: Fresh, dialect: Dialect) => void): void {
   describe(`${name} (sqlite)`, () => body(freshSqlite, 'sqlite'));
   describePostgres(name, (fresh) => body(fresh, 'postgres'));

@@ -1,4 +1,4 @@
-/** Fake of the Stripe API: the coordinator's calls, with form encoding, idempotency keys and signed webhooks. */
+/** Fake of the Stripe endpoints that the coordinator calls, with form encoding, idempotency keys and signed webhooks. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import Stripe from 'stripe';
@@ -20,7 +20,7 @@ export class FakeStripe {
   readonly transfers: Record<string, unknown>[] = [];
   /** Parameters of each payment. */
   readonly payments = new Map<string, Record<string, string>>();
-  /** Status of the next responses. */
+  /** Answers the next `times` requests with this error status. */
   failWith: { status: number; times: number } | null = null;
   payoutsEnabled = false;
   isLive = false;

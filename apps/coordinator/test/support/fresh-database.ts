@@ -1,4 +1,4 @@
-/** Fresh databases of both kinds, for tests and benches: a file in a new folder, or a separate PostgreSQL database. */
+/** Creates databases for tests and benches: SQLite files in new folders, and separate PostgreSQL databases. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ export interface TestDatabase {
   remove(): Promise<void>;
 }
 
-/** Migrated, or empty, so that the first opening migrates. */
+/** `empty`: the first coordinator that opens the database runs the migrations. */
 export type Content = 'migrated' | 'empty';
 
 /** Server for test databases. */
@@ -62,7 +62,7 @@ async function makeMigratedFile(): Promise<Uint8Array> {
   }
 }
 
-/** Databases for reuse: creating, migrating and dropping are far slower than restoring. */
+/** PostgreSQL databases for reuse, because restoring is far faster than creating and migrating. */
 const pooled: { readonly migrated: Migrated[]; readonly empty: string[] } = { migrated: [], empty: [] };
 
 interface Migrated {
@@ -94,7 +94,7 @@ export async function freshPostgres(content: Content = 'migrated'): Promise<Test
   };
 }
 
-/** Leaves an empty schema `public`. Restores make others. */
+/** Leaves an empty schema `public`. Tests of restores create other schemas. */
 async function dropSchemas(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     "select quote_ident(nspname) as name from pg_namespace where nspname <> 'information_schema' and nspname !~ '^pg_'",
@@ -109,7 +109,7 @@ async function createMigrated(): Promise<Migrated> {
   await (await openDatabase({ url, maxConnections: 1 })).destroy();
   let initial: InitialState | undefined;
   await onServer(async (client) => {
-    // No test ends the server, so commits need not wait for its disk.
+    // No test crashes the server, so commits need not wait for the disk.
     await client.query(`alter database ${name} set synchronous_commit = off`);
     initial = await readInitialState(client);
   }, url);
@@ -136,7 +136,7 @@ async function createOnServer(): Promise<string> {
   return name;
 }
 
-/** Drops the databases kept for reuse, at the end of a bench. Test runs use `dropDatabasesOfChildren`. */
+/** Drops the databases for reuse, at the end of a bench. Test runs use `dropDatabasesOfChildren`. */
 export async function dropPooledDatabases(): Promise<void> {
   const names = [...pooled.migrated.splice(0).map(({ name }) => name), ...pooled.empty.splice(0)];
   if (names.length === 0) return;
@@ -162,7 +162,7 @@ async function removeAbandoned(client: pg.Client): Promise<void> {
   }
 }
 
-/** Runs work on a connection of its own. */
+/** Runs `work` on a new connection to the server, and closes the connection. */
 export async function onServer(work: (client: pg.Client) => Promise<void>, url = TEST_DATABASE_URL): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
   await client.connect();

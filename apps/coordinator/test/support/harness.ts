@@ -1,4 +1,4 @@
-/** A coordinator in this process, on a system-chosen port, with a fresh data directory and an in-memory log. */
+/** Test harness: a coordinator inside the test process, on a free port, with a new data directory and a log in memory. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ export const MODEL = 'test/model-1';
 const PASSWORD_COST = 2;
 export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 };
 
-/** A small console, because the routes of all real files take a third of the start time. */
+/** Replaces the built console, whose many routes take a third of the start time. */
 const CONSOLE_DIR = fileURLToPath(new URL('console', import.meta.url));
 
 /** An account with an API key. */
@@ -36,7 +36,7 @@ export interface Harness {
   provider(options?: ProviderOptions): Promise<ScriptedProvider>;
   /** POST /v1/chat/completions with a small default body. */
   chat(body?: Record<string, unknown>, init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response>;
-  /** Posts a body to any path, with the key in the header of Messages clients. */
+  /** Posts a body to any path, with the API key in `x-api-key`, as Anthropic clients send it. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   get(path: string, key?: string | null): Promise<Response>;
   /** The account of `apiKey`. */
@@ -45,7 +45,7 @@ export interface Harness {
   customer(amount: number): Promise<Customer>;
   /** Creates another API key of an account. */
   addKey(accountId: string): Promise<string>;
-  /** Balance and holds of an account, in micro-USD; of the developer's by default. */
+  /** Balance and reservations of an account, in micro-USD. Default: the developer's account. */
   money(accountId?: string): Promise<{ balance: number; reserved: number }>;
   /** Log lines of jobs. */
   jobLines(): Record<string, unknown>[];
@@ -73,7 +73,7 @@ export async function startCoordinator(options: HarnessOptions = {}): Promise<Ha
     log: createLog('trace', { write: (line: string) => void log.push(line) }),
     passwordCost: PASSWORD_COST,
     ...rest,
-    // Longer than `until` waits: only a provider's report frees the slot of a stopped job, unless a test sets another time.
+    // Longer than `until` waits, so that only a provider's report frees the slot of a cancelled job. Tests may override.
     providerTimings: { cancelConfirmMs: 600_000, ...rest.providerTimings },
     config: {
       ...readConfig({ PORT: '0', DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', DATA_DIR: dataDir, CONSOLE_DIR }),
@@ -146,7 +146,7 @@ async function addMigratedDatabase(dataDir: string): Promise<void> {
   writeFileSync(file, await migratedFile());
 }
 
-/** Waits at most `ms` milliseconds, as long as `expect.poll`: machines under load are slow. */
+/** Waits at most `ms` milliseconds. The default is long, because test machines may be busy. */
 export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
   const deadline = Date.now() + ms;
   while (!(await condition())) {

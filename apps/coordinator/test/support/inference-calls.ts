@@ -1,4 +1,4 @@
-/** A small request for every endpoint, and verification of responses without the verifier package. */
+/** A small request per streaming endpoint, and checks of response signatures that do not use the verifier package. */
 import { createHash, verify } from 'node:crypto';
 import { type Endpoint, fromBase64, fromBase64Url, type Receipt, utf8 } from '@inference/protocol';
 import { p256PublicKeyPem } from '@inference/protocol/crypto';
@@ -16,7 +16,7 @@ export type Streaming = keyof typeof BODIES;
 /** Endpoints with streaming. */
 export const STREAMING = Object.keys(BODIES) as Streaming[];
 
-/** Independent verification: signature over the hex digits of the hash of these bytes. */
+/** Verifies the enclave's signature over the hex digits of the SHA-256 of these bytes. */
 function expectSigned(response: Response, signed: string | Buffer, said: { hash: string; signature: string }): void {
   const hash = createHash('sha256').update(signed).digest('hex');
   const key = p256PublicKeyPem(fromBase64(response.headers.get('x-attestation-se-public-key') ?? ''));

@@ -1,10 +1,10 @@
-/** Restores a PostgreSQL database to its state after the migrations, in a tenth of the migrations' time. */
+/** Resets a PostgreSQL database to its state right after the migrations, in a tenth of the migrations' time. */
 import type pg from 'pg';
 
 export interface InitialState {
-  /** Changes with every table, column, constraint and trigger. */
+  /** Hash of the schema: tables, columns, constraints, triggers and functions. */
   readonly schemaDigest: string;
-  /** Rows of each table as JSON, newest table first: a foreign key refers to an older table. */
+  /** Rows of each table as JSON. Newest table first, so that deletes in this order satisfy foreign keys. */
   readonly tables: readonly { readonly name: string; readonly rows: string | null }[];
   readonly sequences: readonly string[];
 }
@@ -41,7 +41,7 @@ export async function restoreInitialState(client: pg.Client, { schemaDigest: dig
   const filled = tables.filter(({ rows }) => rows !== null);
   const statements = [
     'begin',
-    // Waits for statements of connections that are ending.
+    // Waits for running statements of connections that are being closed.
     `lock table ${tables.map(({ name }) => `"${name}"`).join(', ')} in access exclusive mode`,
     ...tables.map(({ name }) => `delete from "${name}"`),
     ...filled.toReversed().map(({ name, rows }) => {

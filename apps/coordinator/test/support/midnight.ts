@@ -1,4 +1,4 @@
-/** Days of UTC, for tests that read the current day. */
+/** Keeps tests that depend on the current UTC day away from midnight. */
 
 const DAY_MS = 86_400_000;
 

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Debian installs the server in a folder that an ordinary user's PATH may lack. */
+/** Debian installs `nats-server` in /usr/sbin, which may be missing in a user's PATH. */
 const ENVIRONMENT = { ...process.env, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/local/sbin` };
 
 export function hasNatsServer(): boolean {
@@ -36,7 +36,7 @@ export class NatsServer {
   #port: number | null;
   #process: ChildProcess | null = null;
 
-  /** `port`: null for one that the system chooses at the first start. */
+  /** `port` null: the system chooses a port at the first start. */
   constructor(config: string, port: number | null) {
     this.#config = config;
     this.#port = port;
@@ -69,7 +69,7 @@ export class NatsServer {
     throw new Error('nats-server has ended');
   }
 
-  /** Port in the file that the process writes once it listens; null before. Another program may listen at a fixed port. */
+  /** Port from the server's ports file; null until the server listens. A connection test could reach another program. */
   #portOf({ pid }: ChildProcess): number | null {
     const name = readdirSync(this.#directory).find((one) => one.endsWith(`_${pid}.ports`));
     if (name === undefined) return null;

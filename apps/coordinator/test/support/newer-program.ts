@@ -1,4 +1,4 @@
-/** This program with one more migration, as a later release would have. */
+/** `newerProgram`: this coordinator with one more migration, like a later release. For upgrade tests. */
 import type { Migration } from 'kysely';
 import type { MigrationDescription } from '../../src/database/migrations/describe-migration.js';
 import { type SchemaProgram, thisProgram } from '../../src/database/migrations/schema-state.js';
@@ -6,7 +6,7 @@ import { type SchemaProgram, thisProgram } from '../../src/database/migrations/s
 export const FUTURE_MIGRATION = '9999_from_the_future';
 export const EXPAND: MigrationDescription = { kind: 'expand', effect: null, oldestProgram: null };
 
-/** Its migration adds a table, and a column with a default to `accounts`. */
+/** The additional migration adds a table, and a column with a default to `accounts`. */
 export function newerProgram(version: string, description: MigrationDescription = EXPAND): SchemaProgram {
   const { migrations, describe } = thisProgram();
   const up: Migration['up'] = async (database) => {

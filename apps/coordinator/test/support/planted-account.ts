@@ -1,4 +1,4 @@
-/** Rows of an account in every table of the inventory, with a canary in each column that identifies somebody. */
+/** `plantAccount`: fills every table of the stored-data inventory with rows of one account. Identifying columns get canary texts. */
 import { type ColumnMetadata, sql } from 'kysely';
 import { STORED_DATA } from '../../src/database/privacy/stored-data.js';
 import { columnsOf } from '../../src/database/privacy/stored-table.js';
@@ -12,24 +12,24 @@ export interface PlantedIds {
   readonly accountId: string;
   readonly keyId: string;
   readonly providerId: string;
-  /** Organisation of others with the user as a member. */
+  /** Organisation of another account, with the user as a member. */
   readonly organisationId: string;
   readonly now: number;
 }
 
-/** Text that is planted in a column. */
+/** Canary text for a column. */
 export function canary(table: string, column: string): string {
   return `canary ${table} ${column}`;
 }
 
-/** Columns of tables with rows of accounts that identify somebody. `auth_users.email` is the address that signed up. */
+/** Columns that identify a person, in exported tables. `auth_users.email` contains the sign-up address, not a canary. */
 export function identityColumns(): (readonly [table: string, column: string])[] {
   return [...STORED_DATA].flatMap(([table, entry]) =>
     typeof entry.exported === 'string' ? [] : columnsOf(entry, 'identity').map((column) => [table, column] as const),
   );
 }
 
-/** Adds or changes one row per table. The money tables that the ledger checks are left to real requests. */
+/** Adds or changes one row per table. Omits the money tables, which the ledger check requires to balance. */
 export async function plantAccount(database: Database, ids: PlantedIds): Promise<void> {
   const { accountId, keyId, providerId, organisationId, now } = ids;
   const mark = canary;
@@ -68,7 +68,7 @@ export async function plantAccount(database: Database, ids: PlantedIds): Promise
   };
   const tables = new Map((await database.introspection.getTables()).map((table) => [table.name, table.columns]));
   for (const [table, row] of Object.entries(rows)) await insert(database, table, tables.get(table) ?? [], row);
-  // The person's address in the log of an organisation, and an invitation to it.
+  // The user's e-mail address in the event log and in an invitation of the organisation.
   const email = sql`(select email from auth_users where id = ${accountId})`;
   await sql`insert into organisation_events (id, organisation_id, at, actor_id, action, subject)
     values ('event', ${organisationId}, ${now}, ${accountId}, 'member.joined', ${email})`.execute(database);
@@ -84,7 +84,7 @@ export async function plantAccount(database: Database, ids: PlantedIds): Promise
     user_agent = ${mark('auth_sessions', 'user_agent')} where user_id = ${accountId}`.execute(database);
 }
 
-/** Inserts a row: canaries in identifying columns, anything that fits in other columns without a value. */
+/** Inserts a row. Columns without a value get a canary if they identify a person, else any valid value. */
 async function insert(database: Database, name: string, columns: readonly ColumnMetadata[], row: Row): Promise<void> {
   const table = STORED_DATA.get(name);
   if (table === undefined) throw new Error(`${name} is not in the inventory`);

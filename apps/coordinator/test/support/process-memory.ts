@@ -1,4 +1,4 @@
-/** Searches all writable memory of another process of this user (Linux, proc_pid_mem(5)). */
+/** Searches the writable memory of another process of the same user for texts. Linux only (proc_pid_mem(5)). */
 import { open, readFile } from 'node:fs/promises';
 
 const CHUNK_BYTES = 4 * 1024 * 1024;

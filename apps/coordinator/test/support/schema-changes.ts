@@ -1,4 +1,4 @@
-/** Differences between two schemas of a SQLite database, as an older program feels them. */
+/** Compares two SQLite schemas, and lists changes that could break an older program on the newer schema. */
 import { type Kysely, sql } from 'kysely';
 
 interface Column {
@@ -24,7 +24,7 @@ export interface Schema {
 
 export interface SchemaChanges {
   readonly added: { readonly writesRows: boolean };
-  /** Reasons why an older program might not run on. */
+  /** Changes that could break a running older program; one sentence each. */
   readonly breaking: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export async function readSchema(database: Kysely<unknown>): Promise<Schema> {
   return { tables, triggersAndViews: new Map(others.map((other) => [`${other.type} ${other.name}`, other.sql])) };
 }
 
-/** Adds a meaningless row to each table, so that migrations that rewrite stored rows find some. Ignores every constraint but keys. */
+/** Adds a dummy row to each table, so that data migrations have rows to change. Satisfies only key constraints. */
 export async function addRows(database: Kysely<unknown>, { tables }: Schema): Promise<void> {
   for (const pragma of ['foreign_keys = off', 'ignore_check_constraints = on']) await sql.raw(`pragma ${pragma}`).execute(database);
   for (const [table, { columns }] of tables) {
@@ -58,7 +58,7 @@ export async function addRows(database: Kysely<unknown>, { tables }: Schema): Pr
   }
 }
 
-/** `statements`: those of the migration. Rows may be written to added tables, and to added columns of others. */
+/** `statements`: SQL of the migration, which may write rows of added tables, and added columns of other tables. */
 export function changesOf(before: Schema, after: Schema, statements: readonly string[]): SchemaChanges {
   const breaking: string[] = [];
   for (const [table, old] of before.tables) {
@@ -73,7 +73,7 @@ export function changesOf(before: Schema, after: Schema, statements: readonly st
   for (const { table, columns } of writes) {
     const old = before.tables.get(table);
     const isAdded = columns?.every((column) => old?.columns.has(column) === false) === true;
-    // Marks are rows by name: a program ignores names that it does not know.
+    // Rows of `ledger_marks` have a name, and programs ignore unknown names.
     if (old !== undefined && !isAdded && table !== 'ledger_marks') breaking.push(`writes ${table}, which older programs use`);
   }
   return { added: { writesRows: writes.length > 0 }, breaking };
@@ -103,7 +103,7 @@ interface Write {
   readonly columns: readonly string[] | null;
 }
 
-/** Table and columns that a statement writes; null for others. */
+/** Table and columns that a statement writes; null if the statement writes no rows. */
 function writeOf(statement: string): Write | null {
   const [, verb = '', table = '', rest = ''] = /^\s*(insert into|update|delete from)\s+"?(\w+)"?([\s\S]*)$/i.exec(statement) ?? [];
   if (table === '') return null;

@@ -1,4 +1,4 @@
-/** `ScriptedProvider`: a provider with scriptable steps, a real WebSocket, real sealing and a P-256 key; honest by default. */
+/** `ScriptedProvider`: a provider for tests, with a real WebSocket, sealing and signatures. Tests can replace each step. */
 import {
   contentText,
   type FetchedImage,
@@ -61,7 +61,7 @@ export interface ProviderOptions {
   /** The provider offers text models that read images. */
   readonly vision?: VisionOffer;
   readonly serial?: string;
-  /** Version in `hello`. Default: none that was released. */
+  /** Version in `hello`. Default: an unreleased version. */
   readonly agentVersion?: string;
   readonly enclave?: EnclaveKey;
   /** Whether the attestation claims an enclave. */
@@ -76,7 +76,7 @@ export interface ProviderOptions {
   readonly onSealedJob?: (job: ScriptedSealedJob) => void | Promise<void>;
   /** Cancel handling; default: honest. */
   readonly onCancel?: (job: ScriptedJob) => void;
-  /** Answers to challenges after the first. Null: none. */
+  /** Answers challenges after the first. Returns null to send no answer. */
   readonly onChallenge?: (nonce: string, provider: ScriptedProvider) => SignedStatement | null;
 }
 
@@ -88,7 +88,7 @@ export class ScriptedProvider {
   /** Jobs whose requests are complete: `onJob` has begun. */
   readonly jobs = new Map<string, ScriptedJob>();
   readonly sealedJobs = new Map<string, ScriptedSealedJob>();
-  /** Jobs from their first message on. */
+  /** Jobs whose first message has arrived. */
   readonly #begun = new Map<string, ScriptedJob | ScriptedSealedJob>();
   sealingKey: SealingKeyPair = generateSealingKeyPair();
   sessionId = '';
@@ -206,7 +206,7 @@ export class ScriptedProvider {
   }
 
   keyStatement(): SignedStatement {
-    // Read once: an hour plus one millisecond is refused.
+    // Read once, because a lifetime of an hour and a millisecond is refused.
     const now = Date.now();
     const statement = {
       v: 1,
@@ -317,7 +317,7 @@ export class ScriptedJob {
     return this.#cancelled.signal;
   }
 
-  /** Fetched images follow the body. */
+  /** Splits the images that the coordinator fetched from the end of the plaintext, and returns the body. */
   #splitFetchedImages(plaintext: Uint8Array): Uint8Array {
     const lengths = (this.message.fetched_images ?? []).map(({ bytes }) => bytes);
     let at = plaintext.length - lengths.reduce((sum, bytes) => sum + bytes, 0);
@@ -423,8 +423,8 @@ export class ScriptedJob {
   }
 
   /**
-   * Answers an image request with these images: as parts when URLs were allotted, otherwise in the body. `change` makes the
-   * response dishonest.
+   * Answers an image request with these images: as parts if the job context contains image URLs, else in the body.
+   * `change` corrupts the response.
    */
   async answerImages(
     images: readonly Uint8Array[],

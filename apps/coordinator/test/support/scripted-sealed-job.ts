@@ -1,4 +1,4 @@
-/** End-to-end job of a scripted provider: opens the sealed request, and seals the answer. Each step can run separately. */
+/** `ScriptedSealedJob`: end-to-end job of a `ScriptedProvider`. Opens the sealed request and seals the answer, step by step. */
 import {
   concatBytes,
   type decodeFrame,
@@ -152,7 +152,7 @@ export class ScriptedSealedJob {
     this.complete();
   }
 
-  /** A signed refusal inside the seal. */
+  /** Answers with a signed, sealed refusal. */
   refuse(status = 400): void {
     this.begin(['{"error":{"message":"messages is missing"}}'], { ...JSON_HEAD, status });
     this.complete({ finishReason: 'refused' });

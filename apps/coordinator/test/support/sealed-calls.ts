@@ -1,4 +1,4 @@
-/** Seals and posts requests as an end-to-end client, and opens the answers. */
+/** Minimal end-to-end client for tests: seals and posts requests, and opens the answers. */
 import {
   concatBytes,
   E2E_REQUEST_CONTENT_TYPE,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JobRow } from '../../src/database/tables/ledger.js';
 
-/** A settled job of an account, as a row of the database: 10 prompt and 20 completion tokens for 50 micro-USD. */
+/** Row of the table `jobs` for a settled job: 10 prompt and 20 completion tokens for 50 micro-USD. */
 export function settledJob(row: Partial<JobRow> & Pick<JobRow, 'account_id' | 'reserved_at'>): JobRow {
   return {
     job_id: randomUUID(),

@@ -1,6 +1,7 @@
 /**
- * `FakeCoordinator` checks a provider's registration, seals jobs to the provider and verifies responses, over a real WebSocket. Without
- * placement.
+ * `FakeCoordinator`: a coordinator for tests of the agent, over a real WebSocket, without placement.
+ *
+ * Verifies the provider's registration, seals jobs to the provider, and verifies responses.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -55,7 +56,7 @@ export interface Answer {
 export interface SubmitOptions {
   readonly context?: Partial<JobContext>;
   readonly credit?: number;
-  /** Grants credit for all received bytes, like a coordinator with a fast client. */
+  /** Whether all received bytes are granted as new credit, as for a fast client. */
   readonly grant?: boolean;
   readonly cancelAfterBytes?: number;
   /** Called with the first bytes of the answer. */
@@ -372,7 +373,7 @@ export class FakeCoordinator {
     });
   }
 
-  /** `serverTime`: a false time, for tests. `version`: protocol version. `receipts`: accepted receipt versions. */
+  /** `serverTime`: replaces the real time. `version`: protocol version. `receipts`: accepted receipt versions. */
   static async listen({
     port = 0,
     ...talk
@@ -401,7 +402,7 @@ export class FakeCoordinator {
     return `${this.url.replace('http', 'ws')}/provider/v1/socket`;
   }
 
-  /** Next provider that said hello. */
+  /** Session of the next provider that sent `hello`. */
   session(): Promise<FakeProviderSession> {
     const known = this.#sessions.shift();
     return known === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(known);

@@ -1,4 +1,4 @@
-/** Runs the owner's commands as processes, and gives a daemon status for their tests. */
+/** Runs `inference-provider` commands as processes, and creates a daemon status for tests of commands. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { DaemonStatus } from '../../src/control/daemon-status.js';

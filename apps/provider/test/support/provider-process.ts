@@ -1,4 +1,4 @@
-/** Runs the real program as a child process. */
+/** `ProviderProcess`: runs `inference-provider serve` as a child process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -67,7 +67,7 @@ export class ProviderProcess {
 
   /** Ends the process and its children, and removes its data. */
   async dispose(): Promise<void> {
-    // A stopped child would not notice its parent's end.
+    // A suspended child (SIGSTOP) would not notice that its parent exits.
     const children = this.child.pid === undefined ? [] : descendantsOf(this.child.pid);
     this.child.kill('SIGKILL');
     for (const { pid } of children) {
@@ -82,7 +82,7 @@ export class ProviderProcess {
   }
 }
 
-/** Child process ids from /proc. */
+/** Child processes, from /proc. Linux only. */
 export function childrenOf(pid: number): { pid: number; command: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

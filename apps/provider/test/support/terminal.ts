@@ -1,4 +1,4 @@
-/** Runs a command on a pseudo-terminal (`script`); a terminal emulator shows tests the screen. */
+/** `Terminal`: runs a command on a pseudo-terminal (`script`), and renders the output to a screen that tests read. */
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ export class Terminal {
   /** `command`: shell command line. */
   constructor(command: string, { columns, rows, env = {} }: { columns: number; rows: number; env?: Readonly<Record<string, string>> }) {
     this.#folder = mkdtempSync(join(tmpdir(), 'terminal-'));
-    // The earlier screen content must be restored at the end. The trap keeps a shell such as dash alive through Ctrl-C.
+    // `before` shows that the command restores the earlier screen. The trap keeps shells such as dash alive at Ctrl-C.
     const prepared = `trap : INT; stty rows ${rows} cols ${columns}; tty > ${this.#folder}/tty; echo before; ${command}; code=$?; echo after; stty -a > ${this.#folder}/stty; exit $code`;
     const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', prepared] : ['-qefc', prepared, '/dev/null'];
     this.#child = spawn('script', args, { env: { ...process.env, TERM: 'xterm-256color', ...env } });
