@@ -1,4 +1,4 @@
-/** Closed-loop load: a fixed number of requests in flight for a fixed time. A wrong response fails the measurement. */
+/** `runLoad`: closed-loop HTTP load, with a fixed number of requests in flight for a fixed time. */
 
 interface LoadOptions {
   readonly url: string;
@@ -14,7 +14,7 @@ interface LoadOptions {
 interface LoadResult {
   readonly answers: number;
   readonly seconds: number;
-  /** Response bodies, in characters. */
+  /** Total length of the response bodies, in characters. */
   readonly characters: number;
   /** Milliseconds from request to first body byte, ascending. */
   readonly firstByteMs: readonly number[];

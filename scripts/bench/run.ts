@@ -1,10 +1,11 @@
 /**
  * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named benches, or all. Exits 1 on a missed target.
  *
- * Benches: relay, e2e, engine, drafts, conversations, rendering, ledger, leases, statistics, attestation, scheduler, images, vision, cluster.
+ * Benches: relay, e2e, engine, drafts, conversations, ledger, leases, statistics, attestation, rendering, scheduler, images, vision,
+ * cluster.
  *
- * - `--peer` adds llama.cpp's own server to the engine bench.
- * - `--smoke` takes seconds per bench and ignores targets; each bench must complete.
+ * - `--peer` compares the bench `engine` with llama.cpp's own server instead of node-llama-cpp.
+ * - `--smoke` uses small sizes and ignores targets, so that CI checks in seconds that each bench completes.
  */
 import { startProgress } from '../progress.js';
 import { benchAttestation } from './attestation/index.js';

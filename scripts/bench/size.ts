@@ -1,4 +1,4 @@
-/** Bench sizes: full, and the smoke run of CI, which only proves completion. */
+/** `sized`: chooses between the full size of a bench and the small size of CI's smoke run. */
 
 export const isSmoke = process.argv.includes('--smoke');
 

@@ -1,7 +1,7 @@
-/** Statistics printed by benches. */
+/** Medians, percentiles, processor time and memory for the benches. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-/** Clock ticks per second of /proc (USER_HZ, fixed at 100 by Linux). */
+/** Clock ticks per second in /proc (USER_HZ, always 100 on Linux). */
 const TICKS_PER_SECOND = 100;
 
 /** CPU time of a process, all threads, in seconds; NaN without /proc. */
@@ -12,20 +12,20 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** CPU time of a process with all of its children, ended ones included, in seconds; NaN without /proc. */
+/** CPU time of a process and its children, exited children included, in seconds; NaN without /proc. */
 export function familyCpuSeconds(pid: number): number {
   if (!existsSync('/proc/self/stat')) return Number.NaN;
   let ticks = 0;
   for (const name of readdirSync('/proc')) {
     const fields = /^\d+$/.test(name) ? statFields(name) : [];
-    // Fields: 1 is the parent; 11 and 12 user and system time, 13 and 14 those of ended children.
+    // Indexes: 1 is the parent; 11 and 12 are user and system time, 13 and 14 the same of exited children.
     if (name === String(pid)) ticks += Number(fields[13]) + Number(fields[14]);
     if (name === String(pid) || fields[1] === String(pid)) ticks += Number(fields[11]) + Number(fields[12]);
   }
   return ticks / TICKS_PER_SECOND;
 }
 
-/** Empty for a process that has just ended. */
+/** Fields after the command name; empty for a process that has just exited. */
 function statFields(pid: string): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];

@@ -1,4 +1,4 @@
-/** Attestation bench: CPU time of a registration with a certificate chain, and of a challenge from nonce to verdict. */
+/** Attestation bench: coordinator's CPU time for a registration with a certificate chain, and for a challenge answer. */
 import { randomBytes } from 'node:crypto';
 import { SAMPLE_DEVICE } from '@inference/device-simulation';
 import { fromBase64, type JsonValue, type Posture, parseProviderMessage, type Register, toBase64 } from '@inference/protocol';
@@ -40,7 +40,7 @@ export async function benchAttestation(): Promise<boolean> {
   return registrationMet && shareMet;
 }
 
-/** Every registration step of a new key: parsing, three statements, stored evidence with its chain, verdict, message. */
+/** All steps of a new provider's registration: parsing, three signed statements, evidence with its chain, verdict, message. */
 function measureRegistrations(): number {
   const now = Date.now();
   const world = new DeviceWorld(now - 60_000);
@@ -68,7 +68,7 @@ function measureRegistrations(): number {
   });
 }
 
-/** Every step of a challenge response: message, signature, transcript, new verdict. */
+/** All steps of a challenge answer: parsing, signature, stored transcript, new verdict. */
 function measureChallenges(): number {
   const now = Date.now();
   const world = new DeviceWorld(now - 60_000);
@@ -152,7 +152,7 @@ function answerTo(nonce: string, session_id: string, now: number): JsonValue {
   return { v: 1, nonce, session_id, posture, issued_at: now };
 }
 
-/** CPU milliseconds of this process per sample; a third of the samples serve as warm-up. */
+/** CPU milliseconds of this process per sample. The first third of the samples is warm-up. */
 function cpuPerRound<T>(samples: readonly T[], round: (sample: T) => void): number {
   const warm = Math.floor(samples.length / 3);
   for (const sample of samples.slice(0, warm)) round(sample);

@@ -1,6 +1,7 @@
 /**
- * `BenchCluster`: coordinators with their own NATS server and PostgreSQL, to count processor time. Only coordinator i's provider
- * serves model `bench-i`.
+ * `BenchCluster`: coordinators with one NATS server and PostgreSQL of their own, whose processor time the cluster bench measures.
+ *
+ * Model `bench-i` is served only by the provider of coordinator i.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,7 +85,7 @@ export class BenchCluster {
   async stop(): Promise<void> {
     await this.#processes.stop();
     await Promise.all(this.#coordinators.map((child) => child.stop()));
-    // SIGINT ends connections instead of waiting for them.
+    // SIGINT: PostgreSQL's fast shutdown, which closes open connections.
     await Promise.all([this.#nats?.stop(), this.#postgres?.stop(10_000, 'SIGINT')]);
     await this.#guard.close();
     for (const path of [this.#directory, this.#postgresDirectory]) if (path !== '') rmSync(path, { recursive: true, force: true });
@@ -124,7 +125,7 @@ export class BenchCluster {
   /** Starts the coordinators in order; the first migrates the database. */
   async #startCoordinator(index: number, databaseUrl: string): Promise<void> {
     const name = `coordinator-${index}`;
-    // The rate limit is counted but must not be reached.
+    // The rate limiter runs, as in production, with a limit that is never reached.
     const env = { DATABASE_URL: databaseUrl, LOG_LEVEL: 'info', RATE_LIMIT_KEY: '1000000000' };
     const member = this.natsUrl === '' ? {} : { NATS_URL: this.natsUrl, COORDINATOR_ID: name };
     const dataDir = join(this.#directory, name);

@@ -1,4 +1,4 @@
-/** Added time to first token of remote answers, by pairs of a local and a remote request to one coordinator. */
+/** Cluster bench, section `first`: time to first token that a peer's provider adds, from pairs of a local and a remote request. */
 import { loadavg } from 'node:os';
 import { requestBody } from '../relay/answers.js';
 import type { PacedLoad, PacedResult } from '../relay/load-generator.js';
@@ -23,7 +23,7 @@ export async function benchFirstToken(ask: Ask, cluster: BenchCluster): Promise<
   const local: number[] = [];
   const remote: number[] = [];
   for (let pair = -WARM_PAIRS; pair < PAIRS; pair++) {
-    // The order alternates, so that neither side always follows the other.
+    // Alternating order cancels effects of one request on the next.
     const order = pair % 2 === 0 ? [0, 1] : [1, 0];
     const measured = [0, 0];
     for (const owner of order) measured[owner] = await firstMs(owner);

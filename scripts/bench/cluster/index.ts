@@ -1,9 +1,9 @@
 /**
- * Cluster bench: processor time relative to one coordinator without NATS, and added time to first token at peers.
+ * Cluster bench: processor time relative to one coordinator without NATS, and the time to first token that peers add.
  *
  * - `CLUSTER_BENCH=plain,streams,first,many` selects sections.
  * - `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change sizes.
- * - `PROFILE=directory` stores processor profiles.
+ * - `PROFILE=directory` writes CPU profiles into a directory.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,7 @@ export async function benchCluster(): Promise<boolean> {
   }
 }
 
-/** Null, after printing the reason: a program is missing. */
+/** Null if a program is missing; the reason is printed. */
 function installed(): InstalledPrograms | null {
   try {
     return findPrograms();

@@ -1,4 +1,4 @@
-/** Processor time of paced streams at a coordinator, alone and with 199 peers that publish digests, in turns. */
+/** Cluster bench, section `many`: processor time of paced streams at a coordinator, alone and with 199 simulated peers. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import type { Ask } from './processor-time.js';
 
 const ROUNDS = sized(3, 1);
 const PEERS = sized(199, 20);
-/** Every model changes with every heartbeat. */
+/** Each simulated peer reports this number of models, all changed with every heartbeat. */
 const MODELS_PER_PEER = sized(10, 3);
 const { STREAMS: streamCount } = process.env;
 const STREAMS = Number(streamCount ?? sized(5000, 20));

@@ -1,4 +1,6 @@
-/** Processor time per answer of coordinators, NATS and PostgreSQL: 1 to 3 coordinators with 0, 50 and 100 % remote answers. */
+/** Cluster bench, sections `plain` and `streams`: processor time per answer of coordinators, NATS and PostgreSQL.
+ *
+ * Measures 1 to 3 coordinators with 0, 50 and 100 % of the answers from providers of peers. */
 import { loadavg } from 'node:os';
 import { PLAIN_ANSWER, requestBody, STREAM_END } from '../relay/answers.js';
 import type { ClosedLoad, ClosedResult } from '../relay/load-generator.js';
@@ -8,11 +10,11 @@ import type { BenchCluster, ClusterCpu } from './bench-cluster.js';
 
 const { ROUNDS: rounds, ANSWERS: answers } = process.env;
 const ROUNDS = Number(rounds ?? sized(5, 1));
-/** Per coordinator, so that each does the same work in every cluster. */
+/** Answers per coordinator. The same in every cluster, so that results compare. */
 const ANSWERS = Number(answers ?? sized(500, 20));
 const WARM_ANSWERS = 2 * ANSWERS;
 const AT_ONCE = sized(16, 4);
-/** Far more than a round takes on any machine. */
+/** Time limit of a round, far above the duration on any machine. */
 const LONGEST_MS = 600_000;
 const MAX_LOCAL_RATIO = 1.05;
 const MAX_REMOTE_RATIO = 1.3;
@@ -38,7 +40,7 @@ export async function benchProcessorTime(ask: Ask, clusters: readonly BenchClust
       return { name: `cluster of ${size}, ${remotePercent} % remote`, cluster, remotePercent, max, rounds: [] };
     });
   });
-  // Warm-up with local and remote answers, so that every coordinator has compiled its code.
+  // Warm-up with local and remote answers, so that the code of every coordinator is compiled before measuring.
   for (const variant of variants) {
     const isMixed = variant.cluster.targets.length > 1;
     if (variant.remotePercent === (isMixed ? 50 : 0)) await run(ask, variant, kind, WARM_ANSWERS);
@@ -74,7 +76,7 @@ function total({ coordinators, nats, postgres }: ClusterCpu): number {
 async function run(ask: Ask, { cluster, remotePercent }: Variant, kind: 'plain' | 'streams', perCoordinator: number): Promise<ClusterCpu> {
   const { targets } = cluster;
   const isStream = kind === 'streams';
-  // Two connections of each coordinator in turn: one for each half.
+  // Two requests per coordinator. At 50 % remote answers, the first is local and the second is remote.
   const requests = [0, 1].flatMap((half) =>
     targets.map((target, index) => {
       const isRemote = remotePercent === 100 || (remotePercent === 50 && half === 1);

@@ -1,9 +1,9 @@
 /**
- * Process of many simulated peers, which publish digests and answer on links, for the load of a large cluster on one coordinator.
+ * * Simulates many peers in one process, which publish digests and keep links, to load one coordinator like a large cluster.
  *
- * Arguments: NATS URL, coordinator, number of peers, models per peer, a model that all peers serve without a free slot. Messages:
- * `{ready}`; then per `{isOn}` a `{done}` when all links are up, or all peers have left. JavaScript, because the NATS client does not
- * load under tsx.
+ * Arguments: NATS URL, coordinator, number of peers, models per peer, a model that all peers serve without a free slot. IPC:
+ * sends `{ready}`; then answers each `{isOn}` with `{done}` when all links are up, or all peers have left. JavaScript, because the
+ * NATS client does not load under tsx.
  */
 import { PeerLinks } from '../../../apps/coordinator/dist/cluster/link/peer-links.js';
 import { Membership } from '../../../apps/coordinator/dist/cluster/membership/membership.js';
@@ -12,7 +12,7 @@ import { NatsTransport } from '../../../apps/coordinator/dist/cluster/transport/
 const [url = '', coordinator = '', peerCount, modelCount, fullModel = ''] = process.argv.slice(2);
 const CLASSES = 16;
 const POLL_MS = 50;
-/** Peers start within one interval of heartbeats, so that these are spread over it. */
+/** Time over which the peers start: one heartbeat interval, so that their heartbeats are spread evenly. */
 const START_MS = 1000;
 
 class ReplayedPeer {
@@ -27,7 +27,7 @@ class ReplayedPeer {
       self,
       broadcast: {
         publish: (subject, bytes) => void transport.publish(subject, bytes),
-        // Links to the measured coordinator only.
+        // Without digests of other simulated peers, each peer links to the measured coordinator only.
         subscribe: (_, handler) => transport.subscribe(`fleet.digest.${coordinator}`, handler),
       },
       models: () => this.#models(),
@@ -55,7 +55,7 @@ class ReplayedPeer {
     this.#links.close();
   }
 
-  /** Every digest differs from the one before. */
+  /** Each call returns changed digests. */
   *#models() {
     this.#changes++;
     for (let number = 0; number < Number(modelCount); number++) {

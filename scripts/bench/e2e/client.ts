@@ -1,4 +1,4 @@
-/** Client process of the end-to-end bench, commanded over IPC: sends requests by plain `fetch` and by the verified `fetch`. */
+/** Client process of the end-to-end bench. On IPC commands, sends requests with plain `fetch` or with the verified `fetch`. */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { PLAIN_ANSWER, STREAM_END } from '../relay/answers.js';
 import type { Target } from '../relay/http-connection.js';
@@ -11,13 +11,13 @@ const CONNECT_DEADLINE_MS = 60_000;
 
 export type Mode = 'plain' | 'e2e';
 
-/** First command: the address of requests. Answered when the providers are verified. */
+/** First command: sets the coordinator's address. Answered when the providers are verified. */
 export interface Connect {
   readonly kind: 'connect';
   readonly target: Target;
 }
 
-/** A fixed number of answers, at a fixed concurrency or rate. */
+/** Command: sends a fixed number of requests, at a fixed concurrency or rate. */
 export interface Load {
   readonly kind: 'load';
   readonly mode: Mode;
@@ -25,7 +25,7 @@ export interface Load {
   readonly answers: number;
   /** Concurrency; with a rate, the maximum. */
   readonly atOnce: number;
-  /** Requests begun per second. Left out: each begins when another ends. */
+  /** Requests started per second. Default: a new request starts when another ends. */
   readonly perSecond?: number;
 }
 
@@ -34,7 +34,7 @@ export interface LoadResult {
   readonly cpuMs: number;
 }
 
-/** Pairs of one request in each mode, one at a time. */
+/** Command: sends pairs of one plain and one end-to-end request, one request at a time. */
 export interface Pairs {
   readonly kind: 'first_token' | 'bytes';
   readonly body: string;
@@ -46,7 +46,7 @@ export type PairsResult = Readonly<Record<Mode, number[]>>;
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Fetches of both modes for one address. */
+/** Sends requests of both modes to one coordinator. */
 class Client {
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -110,7 +110,7 @@ async function run(command: Connect | Load | Pairs): Promise<object> {
   return command.kind === 'bytes' ? bytes(counted, command) : firstTokens(client, command);
 }
 
-/** Keysets name providers some seconds after their registration. */
+/** Waits until the client is ready: providers appear in the keyset some seconds after their registration. */
 async function connected(of: Client): Promise<Client> {
   const deadline = performance.now() + CONNECT_DEADLINE_MS;
   for (;;) {

@@ -1,7 +1,7 @@
 /**
- * End-to-end bench: end-to-end mode against plain mode at one coordinator, by processor time.
+ * End-to-end bench: compares end-to-end mode with plain mode at one coordinator: processor time, time to first token, bytes.
  *
- * `PROFILE=directory` stores a processor profile of the coordinator.
+ * `PROFILE=directory` writes a CPU profile of the coordinator.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ const STREAM = requestBody(true, { tokens: STREAM_TOKENS, everyMs: TOKEN_EVERY_M
 const PLAIN_PER_SECOND = 100;
 /** Answers per mode and round, and concurrency. */
 const PLAIN = { name: 'plain answers', body: requestBody(false), ...sized({ answers: 1000, atOnce: 16 }, { answers: 20, atOnce: 4 }) };
-/** One rate for both modes. At full speed, a busy ledger gathers more steps per transaction, so times would not compare. */
+/** Equal rate in both modes. At full speed, the ledger's group commit gathers more steps per transaction in the faster mode. */
 const PACED = { ...PLAIN, name: `plain answers, ${PLAIN_PER_SECOND} per second`, answers: sized(300, 20), perSecond: PLAIN_PER_SECOND };
 const STREAMS = {
   name: `streams of ${STREAM_TOKENS} tokens, one every ${TOKEN_EVERY_MS} ms`,
@@ -80,7 +80,7 @@ async function processorTime(side: Side, client: Child, { name, ...work }: Work)
     const { cpuMs } = (await client.ask({ kind: 'load', mode, ...work } satisfies Load)) as unknown as LoadResult;
     return { coordinator: ((cpuSeconds(side.pid) - before) * 1000) / work.answers, client: cpuMs / work.answers };
   };
-  // The first round of each mode compiles the code and is not counted.
+  // Warm-up: the first round of each mode runs uncompiled code.
   for (const mode of MODES) await run(mode);
   for (let round = 0; round < ROUNDS; round++) {
     for (const mode of MODES) {
@@ -115,7 +115,7 @@ async function connectionBytes(client: Child): Promise<boolean> {
   return meetsTarget('end-to-end to plain', median(e2e) / median(plain), MAX_BYTES_RATIO, '');
 }
 
-/** Runs pairs of requests; a first pair opens connections and is not counted. */
+/** Runs pairs of requests. A first, uncounted pair opens the connections. */
 async function pairs(client: Child, work: Pairs): Promise<PairsResult> {
   await client.ask({ ...work, pairs: 1 } satisfies Pairs);
   return (await client.ask(work)) as unknown as PairsResult;

@@ -1,7 +1,7 @@
 /**
- * Compares the agent with llama.cpp's own server in alternating rounds. The agent also renders, seals and signs.
+ * `bench engine --peer`: compares the agent with llama.cpp's own server in alternating rounds. The agent also seals and signs.
  *
- * On a busy machine, compare processor time per token.
+ * On a busy machine, only processor time per token is comparable.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -28,7 +28,7 @@ interface Case {
   readonly target: number;
 }
 
-/** Figures of one side in one round. */
+/** Results of one side in one round. */
 interface Measured {
   readonly tokensPerSecond: number;
   /** Processor time of all processes of the side, in microseconds. */
@@ -50,7 +50,7 @@ export async function benchAgainstPeer(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   try {
     const random = join(directory, 'random-60m.gguf');
-    // Q8_0, the common download; half precision is three times slower on processors without support.
+    // Q8_0, the type that most users download. Half precision is three times slower on processors without support for it.
     const args = ['--preset', '60m', '--type', 'Q8_0', '--endless', '--out', random];
     execFileSync(process.execPath, ['--import', 'tsx', at('../../make-model.ts'), ...args], { stdio: 'inherit' });
     const cases: Case[] = [
@@ -102,7 +102,7 @@ async function compareStreams(
     rounds.push({ peer, agent: await measure(sides.agent, streams, bias, ROUND_MS) });
   }
   progress.stop();
-  // Ratios of neighbouring rounds, because the machine's other load varies.
+  // Compares adjacent rounds, because other load on the machine varies.
   const ratio = median(rounds.map(({ peer, agent }) => agent.tokensPerSecond / peer.tokensPerSecond));
   const cpuRatio = median(rounds.map(({ peer, agent }) => agent.cpuPerToken / peer.cpuPerToken));
   const of = (side: 'peer' | 'agent', value: (measured: Measured) => number) => median(rounds.map((round) => value(round[side])));
@@ -119,7 +119,7 @@ async function compareStreams(
   return met;
 }
 
-/** A closed loop of concurrent streams. */
+/** Closed-loop load: a new stream starts when another ends. */
 async function measure({ ask, pids }: Side, streams: number, bias: object, milliseconds: number): Promise<Measured> {
   const used = () => pids().reduce((sum, pid) => sum + cpuSeconds(pid), 0);
   const usedBefore = used();
@@ -152,7 +152,7 @@ function peerSide({ url, pid }: Peer): Side {
     const begin = performance.now();
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
-      // The server closes idle connections, sometimes just as one is reused.
+      // No keep-alive: the server closes idle connections, sometimes at the moment of reuse.
       headers: { 'content-type': 'application/json', connection: 'close' },
       body: JSON.stringify({ ...body, cache_prompt: false }),
     });
@@ -162,7 +162,7 @@ function peerSide({ url, pid }: Peer): Side {
     let firstTokenMs = 0;
     for await (const part of response.body) {
       text += decoder.decode(part, { stream: true });
-      // The first event holds the role alone.
+      // The first event contains only the role.
       if (firstTokenMs === 0 && /"content":"[^"]|"reasoning_content":"[^"]/.test(text)) firstTokenMs = performance.now() - begin;
     }
     return { tokens: tokensOf(text), firstTokenMs };

@@ -1,5 +1,5 @@
 /**
- * Baseline of the engine bench: a process with plain node-llama-cpp sequences. Answers each
+ * Baseline process of the engine bench: generates with node-llama-cpp alone, without this project's code. Over IPC, answers each
  * `{streams, seconds, generatedTokens, question}` with `{tokensPerSecond}`; `{}` in the question is replaced by a new number.
  */
 import { getLlama, LlamaLogLevel } from 'node-llama-cpp';

@@ -1,7 +1,7 @@
 /**
- * Conversations bench: time to the first token of second turns against first turns, for clients in turn with one cached conversation each.
+ * Conversations bench: time to first token of second turns relative to first turns, when several clients alternate.
  *
- * Also the pauses of a running stream while another prompt is read.
+ * Shows whether the engine keeps each conversation's KV cache. Also measures pauses of a stream during another prompt's prefill.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { median, percentile } from '../statistics.js';
 const CLIENTS = sized(16, 2);
 const PROMPT_TOKENS = sized(4000, 200);
 const CONTEXT = 8192;
-/** Of the first turn's time to the first token. */
+/** Maximum share of the first turn's time to first token. */
 const SECOND_TURN_TARGET = 0.1;
 const SHAPE = '--arch qwen3 --layers 4 --dim 256 --heads 4 --kv-heads 2 --ff 640 --type Q8_0 --endless --context 16k';
 const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
@@ -67,7 +67,7 @@ interface Turn {
   readonly messages: readonly PromptMessage[];
 }
 
-/** Text of the answer, and the time to its first token. */
+/** Runs one turn. Returns the answer's text and the time to first token. */
 async function turn(engine: Engine, { cacheScope, messages }: Turn): Promise<{ readonly ms: number; readonly text: string }> {
   const begin = performance.now();
   let ms = Number.NaN;
@@ -79,7 +79,7 @@ async function turn(engine: Engine, { cacheScope, messages }: Turn): Promise<{ r
   return { ms, text };
 }
 
-/** Prints the pauses between tokens of one stream, alone and while long prompts are read. */
+/** Prints the pauses between tokens of one stream, alone and during the prefill of long prompts. */
 async function pauses(engine: Engine): Promise<void> {
   const request: GenerationRequest = ask('Tell me a story.', sized(600, 64));
   const alone = await pausesOf(engine, request);

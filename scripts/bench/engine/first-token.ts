@@ -1,4 +1,4 @@
-/** Time to first token of cold prompts: default sampling, temperature 0 (same target), and a seed (at most 1.5 times). */
+/** Engine bench, second part: time to first token of uncached prompts, by kind of sampling, relative to default sampling. */
 import { join } from 'node:path';
 import { startNetwork } from '../../network/network.js';
 import { sized } from '../size.js';
@@ -68,7 +68,7 @@ export async function benchFirstToken(directory: string, modelPath: string): Pro
       }
       const parts = (Object.keys(KINDS) as Kind[]).map((kind) => {
         const { target } = KINDS[kind];
-        // Ratios of neighbouring requests, because the machine's other load varies.
+        // Compares adjacent requests, because other load on the machine varies.
         const ratio = median(times[kind].map((ms, round) => ms / (times.usual[round] as number)));
         const isMet = target === null || ratio <= target;
         met = met && isMet;

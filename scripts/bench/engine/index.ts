@@ -1,5 +1,5 @@
 /**
- * Engine bench: tokens per second through a whole network against plain node-llama-cpp, then time to first token.
+ * Engine bench: tokens per second through a whole network relative to node-llama-cpp alone, then time to first token.
  *
  * Random weights almost never end a response, so responses run to their limit.
  */
@@ -85,7 +85,7 @@ async function aloneRate(alone: Child, streams: number): Promise<number> {
   return tokensPerSecond as number;
 }
 
-/** Tokens per second of a closed loop of streams, as received by clients. */
+/** Tokens per second that clients receive under closed-loop load. */
 async function throughNetwork(network: Network, streams: number, seconds: number): Promise<number> {
   let tokens = 0;
   const result = await runLoad({

@@ -1,4 +1,4 @@
-/** llama.cpp's own server: the program `LLAMA_SERVER`, or one built once, in minutes, from node-llama-cpp's sources. */
+/** Starts llama.cpp's own server: the program `LLAMA_SERVER`, or a build of node-llama-cpp's sources, made once in some minutes. */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -34,7 +34,7 @@ export interface Peer {
   stop(): Promise<void>;
 }
 
-/** Starts the server with one compute thread; resolves once healthy, rejects if it ends. `contextSize`: tokens per stream. */
+/** Starts the server with one compute thread; resolves once healthy, rejects if the server exits. `contextSize`: tokens per stream. */
 export async function startPeer(program: string, model: string, streams: number, contextSize: number): Promise<Peer> {
   const port = await freePort();
   const args = ['-m', model, '--host', '127.0.0.1', '--port', String(port), '-t', '1', '-tb', '1', '--threads-http', '2', '--jinja'];

@@ -1,4 +1,4 @@
-/** Image bench: seconds and coordinator CPU time per image of the demo model; then cost of relaying large images. */
+/** Image bench: duration and coordinator CPU time per image of the demo model; then CPU time for relaying a large, ready image. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -81,7 +81,7 @@ async function largeImages(dataDir: string): Promise<void> {
   }
 }
 
-/** Median seconds per image: processor time of the coordinator, and from request to fetched image. */
+/** Median seconds per image: processor time of the coordinator, and time from request to downloaded image. */
 async function perImage(
   gateway: Gateway,
   { model, size, images }: { readonly model: string; readonly size: string; readonly images: number },
@@ -111,7 +111,7 @@ async function generateAndFetch({ baseUrl, apiKey }: Gateway, asked: { readonly 
   await image.arrayBuffer();
 }
 
-/** A PNG about the size of a photograph: soft shapes under fine grain. */
+/** A PNG of about a photograph's file size: soft shapes with fine grain. */
 async function likePhotograph(size: string): Promise<Uint8Array> {
   const [width = 0, height = 0] = size.split('x').map(Number);
   const soft = await sharp(randomBytes(8 * 8 * 3), { raw: { width: 8, height: 8, channels: 3 } })

@@ -8,12 +8,12 @@ export interface JobProcessOptions {
   readonly providers: readonly ProviderId[];
 }
 
-/** Jobs to run, on a newly opened ledger. */
+/** Command: runs jobs on a newly opened ledger. */
 export interface JobOrder {
   readonly jobs: number;
   readonly atOnce: number;
   readonly hasLeases: boolean;
 }
 
-/** Order that ends a process. */
+/** Command: exits the process. */
 export const END = 'end';

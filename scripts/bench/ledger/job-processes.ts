@@ -1,4 +1,4 @@
-/** Coordinator processes of the ledger benches, and the processor time of PostgreSQL's connections. */
+/** `JobProcesses`: starts and commands the processes of the ledger benches. Also measures PostgreSQL's processor time. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -84,14 +84,14 @@ export async function serverTimes(database: Database): Promise<ReadonlyMap<numbe
   for (const { pid } of rows) {
     const file = `/proc/${pid}/stat`;
     if (!existsSync(file)) return null;
-    // After the command in parentheses: fields 14 and 15 are user and system time.
+    // Indexes after the command name in parentheses: fields 14 and 15 (user and system time) are 11 and 12.
     const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? [];
     times.set(pid, (Number(fields[11]) + Number(fields[12])) * TICK_US);
   }
   return times;
 }
 
-/** Processor time between two moments, in microseconds; null if a connection ended in between, as its time is then unknown. */
+/** Processor time between two samples, in microseconds; null if a connection closed in between, because its time is lost. */
 export function serverTimeBetween(before: ReadonlyMap<number, number> | null, after: ReadonlyMap<number, number> | null): number | null {
   if (before === null || after === null) return null;
   let sum = 0;

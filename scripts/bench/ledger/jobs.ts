@@ -1,4 +1,4 @@
-/** Runs jobs through the ledger at full speed: reserve, then settle, with a fixed concurrency. */
+/** `runJobs`: reserves and settles jobs at full speed, with a fixed concurrency. */
 import { randomUUID } from 'node:crypto';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger } from '../../../apps/coordinator/dist/billing/ledger/ledger.js';
@@ -32,7 +32,7 @@ export interface JobsResult {
   readonly cost: number;
 }
 
-/** Runs the jobs. Throws on a refused or free job. */
+/** Runs the jobs. Throws if a job is refused or costs nothing. */
 export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<JobsResult> {
   let next = 0;
   let cost = 0;

@@ -1,4 +1,4 @@
-/** Credit leases on and off, in alternating rounds: jobs per second, processor time, and median time of a reservation. */
+/** Leases bench: compares the ledger with and without credit leases, in alternating rounds. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,14 +15,14 @@ import { fund, type JobsResult } from './jobs.js';
 import { together } from './processes.js';
 
 const ROUNDS = sized(7, 1);
-/** Of all processes together. */
+/** Jobs of all processes together. */
 const JOBS = sized(6000, 300);
 const GIVEN = microUsd(1_000_000_000_000);
 
 interface Setting {
   readonly processCount: number;
   readonly accountCount: number;
-  /** Of each process. */
+  /** Concurrency per process. */
   readonly atOnce: number;
 }
 
@@ -31,7 +31,7 @@ interface Round extends JobsResult {
   readonly serverPerJob: number | null;
 }
 
-/** Prints the figures. Resolves to whether all sums hold. */
+/** Prints the results. Resolves to whether the ledger balances. */
 export async function benchLeases(): Promise<boolean> {
   let holds = await benchPostgres();
   const directory = mkdtempSync(join(tmpdir(), 'lease-bench-'));
@@ -115,7 +115,7 @@ async function alternate(
   const off: Round[] = [];
   // The first round of each kind is warm-up.
   for (let index = 0; index <= ROUNDS; index++) {
-    // The order alternates too, as tables grow.
+    // The order alternates, because growing tables slow later runs.
     for (const hasLeases of index % 2 === 0 ? [false, true] : [true, false]) (hasLeases ? on : off).push(await round(hasLeases));
   }
   return { on: on.slice(1), off: off.slice(1) };

@@ -1,4 +1,4 @@
-/** Ledger bench with three coordinator processes on one PostgreSQL: jobs per second, and processor time of both sides. */
+/** Ledger bench with three coordinator processes on one PostgreSQL: jobs per second, and processor time of processes and server. */
 import { openLedger } from '../../../apps/coordinator/dist/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
 import { checkLedger } from '../../../apps/coordinator/dist/database/ledger/check-ledger.js';
@@ -15,11 +15,11 @@ const AT_ONCE = 128;
 
 export interface ProcessBench {
   readonly accountCount: number;
-  /** Target of all processes together. */
+  /** Minimum jobs per second of all processes together. */
   readonly perSecond: number;
 }
 
-/** Prints the figures. Resolves to whether the target was met and the sums hold. */
+/** Prints the results. Resolves to whether the target was met and the ledger balances. */
 export async function benchProcesses(database: Database, url: string, { accountCount, perSecond }: ProcessBench): Promise<boolean> {
   const accounts = Array.from({ length: accountCount }, (_, index) => `account-${index}`);
   const given = microUsd(1_000_000_000_000);
@@ -44,7 +44,7 @@ export async function benchProcesses(database: Database, url: string, { accountC
   }
 }
 
-/** Result of processes that ran at the same time. */
+/** Combines the results of concurrent processes. */
 export function together(parts: readonly JobsResult[]): JobsResult {
   return {
     perSecond: parts.reduce((sum, part) => sum + part.perSecond, 0),

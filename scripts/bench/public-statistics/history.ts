@@ -1,4 +1,6 @@
-/** Writes the sums of random past jobs into a fresh database, without the jobs, so that millions take seconds. */
+/** `writeHistory`: fills a new database with hourly and minute totals of random jobs, without rows of the jobs themselves.
+ *
+ * Totals alone suffice for public statistics, and millions of jobs take only seconds. */
 import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/database/ledger/activity.js';
 import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';
 import type { Database, Tables } from '../../../apps/coordinator/src/database/tables.js';
@@ -58,7 +60,7 @@ export async function writeHistory(database: Database, options: HistoryOptions):
 }
 
 interface History {
-  /** By hour; older activity is in the folded hour. */
+  /** By hour, then account. Old hours are summed in `FOLDED_HOUR`. */
   readonly hours: Map<number, Map<string, Activity>>;
   readonly minutes: Map<number, Tables['minute_totals']>;
 }

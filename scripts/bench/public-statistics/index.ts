@@ -1,7 +1,7 @@
 /**
- * Processor time of the public statistics with an empty cache, without HTTP: `/v1/stats`, `/v1/network/totals`, `/v1/leaderboard`.
+ * Statistics bench: processor time of `/v1/stats`, `/v1/network/totals` and `/v1/leaderboard`, uncached and without HTTP.
  *
- * The SQLite database holds the sums of a year; 500 simulated providers are connected.
+ * The SQLite database contains totals of a year; 500 simulated providers are connected.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,12 +21,12 @@ const JOBS = sized(10_000_000, 20_000);
 const ACCOUNTS = 5000;
 const PROVIDERS = 500;
 const DAYS = 365;
-/** CPU time per request. */
+/** Maximum CPU time per request. */
 const TARGET_MS = 5;
 const ROUNDS = sized(100, 2);
 const WARM_UP = sized(10, 1);
 
-/** Prints the figures. True if each request takes less CPU time than the target. */
+/** Prints the results. Resolves to whether each request took less CPU time than the target. */
 export async function benchPublicStatistics(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-public-statistics-'));
   const database = await openDatabase({ file: join(directory, 'bench.db') });

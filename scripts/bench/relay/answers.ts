@@ -1,4 +1,4 @@
-/** Responses of all sides of the relay bench: the same bytes, shaped as a chat completion; and the matching requests. */
+/** Requests and responses of the relay bench: chat completions with the same bytes on all compared sides. */
 
 /** Tokens of one unpaced stream. */
 export const STREAM_TOKENS = 256;
@@ -39,7 +39,7 @@ export interface Pace {
   readonly everyMs: number;
 }
 
-/** Request body. The pace is part of the prompt, read by the responder only. */
+/** Request body. The prompt contains the pace, which the provider or upstream reads. */
 export function requestBody(stream: boolean, pace: Pace | null = null, model = 'bench'): string {
   const content = pace === null ? 'What is the capital of France?' : `Pace: ${pace.tokens} tokens, one every ${pace.everyMs} ms.`;
   return JSON.stringify({ model, messages: [{ role: 'user', content }], stream, max_tokens: 1024 });
@@ -57,12 +57,12 @@ export function microseconds(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
-/** Token with its creation time. */
+/** Token event that contains its creation time, for latency measurements. */
 export function timedToken(): string {
   return tokenEvent(`at ${microseconds()}.`);
 }
 
-/** When the tokens in a piece of a stream were made. */
+/** Creation times of the tokens in a piece of a stream, in microseconds. */
 export function tokenTimes(text: string): number[] {
   return Array.from(text.matchAll(/at (\d+)\./g), ([, time]) => Number(time));
 }

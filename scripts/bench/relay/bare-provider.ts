@@ -1,4 +1,4 @@
-/** Process behind the bare relay: responds at once, one message per token, or at the requested pace. */
+/** Provider process behind the bare relay. Sends one message per token, at once or at the requested pace. */
 import { WebSocket } from 'ws';
 import { keepPace, PLAIN_ANSWER, paceOf, STREAM_END, streamTokens, timedToken } from './answers.js';
 

@@ -1,12 +1,12 @@
 /**
- * Baseline of the relay bench: HTTP in, one WebSocket, HTTP out. A five-byte header identifies requests; no keys, sealing or
- * checks.
+ * Baseline process of the relay bench: relays HTTP requests over one WebSocket, without keys, sealing or checks. A five-byte
+ * header identifies requests.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 
-/** u32be request, u8 flag: 0 more to come, 1 last. */
+/** Request number (32 bits, big endian), then a flag: 1 for the last message of a response, else 0. */
 const HEADER_BYTES = 5;
 
 const waiting = new Map<number, ServerResponse>();

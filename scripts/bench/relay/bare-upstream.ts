@@ -1,4 +1,4 @@
-/** Upstream of the other gateway: an HTTP server that responds at once, ignoring the request. */
+/** Upstream HTTP server of the other gateway in the relay bench. Ignores the request, and responds at once. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PLAIN_ANSWER } from './answers.js';

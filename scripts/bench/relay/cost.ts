@@ -1,7 +1,8 @@
 /**
  * Processor time of the coordinator per response: `npx tsx scripts/bench/relay/cost.ts [program…]`.
  *
- * Several builds (`dist/main.js`, preceded by Node options) alternate, and are compared with the first.
+ * Each argument is a build of the coordinator: Node options, if any, and the path of `dist/main.js`, separated by spaces. The
+ * builds alternate; results are relative to the first.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +14,7 @@ import { Processes, type Side } from './sides.js';
 
 const AT_ONCE = 32;
 const WARM_ANSWERS = 4000;
-/** Far more than a round takes on any machine. */
+/** Time limit of a round, far above the duration on any machine. */
 const LONGEST_MS = 600_000;
 
 const { ROUNDS = '8', ANSWERS = '1500', KINDS = 'plain,streams' } = process.env;
@@ -21,10 +22,10 @@ const rounds = Number(ROUNDS);
 const answers = Number(ANSWERS);
 const programs = process.argv.length > 2 ? process.argv.slice(2) : [undefined];
 
-/** In microseconds per answer. */
+/** Processor time in microseconds per answer. */
 interface Cost {
   readonly all: number;
-  /** Share of the thread that runs our code. */
+  /** Part of the main thread, which runs the JavaScript code. */
   readonly main: number;
 }
 

@@ -1,4 +1,4 @@
-/** One HTTP/1.1 connection. Parses only what this bench's servers write, because the load shares two cores with them. */
+/** `HttpConnection`: minimal HTTP/1.1 client. Parses only the responses of this bench's servers, to save processor time. */
 import { connect, type Socket } from 'node:net';
 
 export interface Target {
@@ -84,7 +84,7 @@ export class HttpConnection {
       this.#rest += data.toString('latin1', at, end === -1 ? data.length : end + 1);
       if (end === -1) return;
       at = end + 1;
-      // A head is read as a whole, everything else line by line.
+      // Response headers are collected until their end; all other parts are handled line by line.
       if (this.#state === 'head' && !this.#rest.endsWith('\r\n\r\n')) continue;
       const text = this.#rest;
       this.#rest = '';

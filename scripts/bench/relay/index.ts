@@ -1,7 +1,7 @@
 /**
- * Relay bench: the coordinator against a bare Node relay and, for plain responses, against another gateway as a mere proxy.
+ * Relay bench: compares the coordinator with a minimal Node relay and, for plain responses, with another open-source gateway.
  *
- * Sides alternate in one run. Clients, providers and relays are separate processes. False on a missed target.
+ * The compared sides alternate within one run. Clients, providers and relays are separate processes.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ interface PacedTrial {
   readonly overMs: number;
 }
 
-/** Fifty concurrent streams, twenty starts per second. */
+/** Fifty concurrent streams, twenty started per second. */
 const FIFTY: PacedTrial = sized(
   { streams: 50, rounds: 4, tokens: 50, everyMs: 50, overMs: 2500 },
   { streams: 5, rounds: 1, tokens: 10, everyMs: 50, overMs: 250 },
@@ -39,7 +39,7 @@ const MANY: PacedTrial = sized(
   { streams: 5000, rounds: 1, tokens: 25, everyMs: 1000, overMs: 12_000 },
   { streams: 50, rounds: 1, tokens: 3, everyMs: 200, overMs: 400 },
 );
-/** With one token per second, a pause of this length means starvation. */
+/** Maximum pause within a stream. Streams have one token per second, so a longer pause means starvation. */
 const STARVED_MS = 4000;
 const GIB = 1024 ** 3;
 
@@ -114,7 +114,7 @@ async function plainThroughput(processes: Processes, load: Load): Promise<boolea
   return meetsTarget('requests/s, coordinator to @portkey-ai/gateway', ratio(ourRates.perSecond, gatewayRates.perSecond), 1.6) && met;
 }
 
-/** Measures the sides in turns, after a warm-up that compiles their code. */
+/** Measures the sides in alternation, after a warm-up. */
 async function byTurns(load: Load, sides: readonly [Side, Side, Side], stream: boolean): Promise<[Rates, Rates, Rates]> {
   const rates = sides.map((): Rates => ({ perSecond: [], relayCpu: [], providerCpu: [] })) as [Rates, Rates, Rates];
   const body = requestBody(stream);
@@ -212,7 +212,7 @@ async function pacedLoad(load: Load, side: Side, trial: PacedTrial): Promise<Pac
   return (await load(side, work)) as unknown as PacedResult & CpuOfRound;
 }
 
-/** Ratio of medians, so that a disturbed round has no effect. */
+/** Ratio of medians, which a single disturbed round does not change. */
 function ratio(ours: readonly number[], others: readonly number[]): number {
   return median(ours) / median(others);
 }

@@ -1,4 +1,4 @@
-/** One end-to-end job of an instant provider: opened, sealed and signed by the agent's code, without a model. */
+/** End-to-end job of a bench provider: opened, sealed and signed by the agent's code, answered without a model. */
 import type { E2eReceiptDraft } from '@inference/enclave';
 import type { Frame, JobCompleted, JobMessage, JsonValue } from '@inference/protocol';
 import { keyIdOf, type SealingKeyPair, sha256Hex } from '@inference/protocol/crypto';
@@ -33,7 +33,7 @@ export class InstantE2eJob {
     );
   }
 
-  /** True when the request is complete and opened. Throws JobError. */
+  /** Takes a request frame. Returns true when the request is complete and opened. Throws JobError. */
   accept(frame: Frame): boolean {
     return this.#channel.accept(frame);
   }

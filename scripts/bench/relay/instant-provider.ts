@@ -1,7 +1,7 @@
 /**
- * Providers that speak the real protocol without a model, and respond at once or at a requested pace.
+ * Provider process of the benches: speaks the real protocol without a model, and responds at once or at a requested pace.
  *
- * The agent's code joins tokens into frames; the argument `frame-per-token` disables joining.
+ * Tokens are joined into frames as in the agent, unless the argument `frame-per-token` is given.
  */
 import { decodeFrame, type Frame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
 import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';
@@ -48,7 +48,7 @@ class InstantProvider {
     this.#send(JSON.stringify(message));
   }
 
-  /** Gathers writes as the agent does. */
+  /** Sends through the agent's write batching. */
   #send(data: string | Uint8Array, sent?: () => void): void {
     this.#writes?.begin();
     this.#socket.send(data, () => sent?.());
@@ -141,7 +141,7 @@ class InstantProvider {
       }
     } else {
       const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.#send(bytes, sent) };
-      // One signal per job, as in the agent: a shared signal would collect a listener per job.
+      // One signal per job, as in the agent, because listeners of all jobs would accumulate on a shared signal.
       const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, new AbortController().signal);
       if (pace !== null) {
         completionTokens = pace.tokens;

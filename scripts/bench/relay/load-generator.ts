@@ -1,18 +1,18 @@
-/** Clients of the relay bench as a separate process, commanded over its channel. A wrong response fails the measurement. */
+/** Client process of the relay bench, which runs the loads that it receives over IPC. A wrong response exits the process. */
 import { microseconds, tokenTimes } from './answers.js';
 import { HttpConnection, postRequest, type Target } from './http-connection.js';
 
-/** A fixed concurrency for a fixed time, or until a response count is reached. */
+/** Closed-loop load: a fixed concurrency, for a fixed time or until a number of responses. */
 export interface ClosedLoad {
   readonly kind: 'closed';
   readonly target: Target;
   readonly body: string;
-  /** Further requests: connections are divided evenly among all. */
+  /** Further requests. Connections are divided evenly among all requests. */
   readonly others?: readonly { readonly target: Target; readonly body: string }[];
   readonly atOnce: number;
   readonly durationMs: number;
   readonly answers: number | null;
-  /** How every answer ends. */
+  /** Last bytes that every response must have. */
   readonly ending: string;
 }
 

@@ -1,4 +1,4 @@
-/** Sides of the relay bench with their processes: a bare relay, another gateway, and the coordinator. */
+/** `Processes`: starts the sides that the relay bench compares: a minimal relay, another gateway, and the coordinator. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ export class Processes {
 
   /** The coordinator, with providers of 1024 slots each. `argv`: Node arguments that replace this build's program. */
   async coordinator(name: string, framing: 'agent' | 'frame-per-token', providers = 1, argv?: readonly string[]): Promise<Side> {
-    // The rate limit is counted but must not be reached.
+    // The rate limiter runs, as in production, with a limit that is never reached.
     const env = { LOG_LEVEL: 'info', RATE_LIMIT_KEY: '1000000000' };
     const coordinator = await startCoordinatorAlone(join(this.#directory, name), env, argv);
     this.#children.push(coordinator.child);
@@ -63,7 +63,7 @@ export class Processes {
     return { name: 'coordinator', target, pid: coordinator.child.pid, providerPid: provider.child.pid };
   }
 
-  /** Starts a script beside this file, or beside the module `from`, and waits for its first message. */
+  /** Starts a script in the folder of this file, or of the module `from`, and waits for its first message. */
   async start(
     name: string,
     args: readonly string[] = [],
@@ -85,13 +85,13 @@ export class Processes {
   }
 }
 
-/** Program of the other gateway. Installed from npm by the first run, because its 29 packages serve nothing but this bench. */
+/** Program of the other gateway. The first run installs the package from npm: its 29 packages are not dependencies of the repository. */
 function installedGateway(): string {
   const folder = join(ROOT, 'node_modules/.cache/relay-bench', GATEWAY);
   const program = join(folder, 'node_modules/@portkey-ai/gateway/build/start-server.js');
   if (!existsSync(program)) {
     mkdirSync(folder, { recursive: true });
-    // Without scripts: its own would patch its dependencies.
+    // Without install scripts, which would patch the gateway's dependencies.
     execFileSync('npm', ['install', '--prefix', folder, '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund', GATEWAY], {
       stdio: 'inherit',
     });

@@ -1,4 +1,4 @@
-/** Rendering bench: processor and wall time of rendering on top of the engine. Eight streams, raw and in one format alternately. */
+/** Rendering bench: processor and wall time that rendering adds to the engine, for eight streams per format. */
 import { formatFor, type TextEndpoint } from '@inference/formats';
 import type { Engine } from '../../../apps/provider/src/engine/engine.js';
 import { answer } from '../../../apps/provider/src/jobs/answer/answer-text.js';
@@ -18,7 +18,7 @@ const THINK_TAGS = { open: '<think>', close: '</think>' };
 
 /** Microseconds per token. */
 interface Measured {
-  /** On the clock. */
+  /** Wall time. */
   readonly wallUs: number;
   /** CPU time of the engine's process (wall time where CPU time is unavailable), and of this process. */
   readonly engineUs: number;
@@ -49,7 +49,7 @@ async function compare(engine: Engine, endpoint: TextEndpoint): Promise<boolean>
   const read: Measured[] = [];
   const rendered: Measured[] = [];
   const [asItComes, inFormat] = [reader(endpoint), renderer(endpoint)];
-  // Warm-up: first responses run uncompiled code.
+  // Warm-up: the first responses run uncompiled code.
   for (const serve of [asItComes, inFormat, inFormat]) await measure(engine, serve);
   for (let round = 0; round < ROUNDS; round++) {
     // The order alternates, so that a slowing machine affects both sides alike.
@@ -60,7 +60,7 @@ async function compare(engine: Engine, endpoint: TextEndpoint): Promise<boolean>
     for (const [serve, results] of round % 2 === 0 ? turns : turns.reverse()) results.push(await measure(engine, serve));
   }
   const engineUs = median(read.map((one) => one.engineUs));
-  // Compares neighbouring rounds, because the machine's other load varies.
+  // Compares adjacent rounds, because other load on the machine varies.
   const wall = median(rendered.map(({ wallUs }, round) => wallUs / (read[round] as Measured).wallUs)) - 1;
   const added = median(rendered.map(({ ownUs }, round) => ownUs - (read[round] as Measured).ownUs));
   const met = wall <= TARGET && added / engineUs <= TARGET;

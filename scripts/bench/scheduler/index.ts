@@ -1,7 +1,7 @@
 /**
- * Scheduler bench: picks among 10,000 providers of 50 models, by the index, and by a scan with equal filters.
+ * Scheduler bench: time per placement among 10,000 providers of 50 models, with the model index and with a full scan.
  *
- * Every second pick continues a conversation, so that prefix affinity is weighed. A pick takes a slot and frees another.
+ * Every second placement continues a conversation, so that prefix affinity matters. Each takes one slot and frees another.
  */
 
 import type { ProviderId } from '@inference/protocol';
@@ -32,7 +32,7 @@ const NOW = 1_000_000;
 const CONVERSATIONS = sized(20_000, 400);
 const MAX_BLOCKS = 40;
 const NOBODY = '' as ProviderId;
-/** Microseconds at the median. */
+/** Maximum median time, in microseconds. */
 const TARGET_US = 100;
 
 interface BenchProvider {
@@ -42,7 +42,7 @@ interface BenchProvider {
 
 /** Runs the bench. Resolves to whether a pick takes less than the target. */
 export async function benchScheduler(): Promise<boolean> {
-  // The same providers and the same requests in every run.
+  // A fixed seed: the same providers and requests in every run.
   const random = seededRandom(1);
   const providers = Array.from({ length: PROVIDERS }, (_, index) => newProvider(index, random));
   const pools = Array.from({ length: MODELS }, () => new ProviderPool<BenchProvider>());
@@ -113,7 +113,7 @@ export async function benchScheduler(): Promise<boolean> {
   return met;
 }
 
-/** Index-free scheduler: examines every provider. */
+/** Reference without an index: examines every provider. */
 function scan(providers: readonly BenchProvider[], model: number, request: PlacementRequest): BenchProvider | null {
   let best: BenchProvider | null = null;
   let bestMs = Number.POSITIVE_INFINITY;
@@ -127,7 +127,7 @@ function scan(providers: readonly BenchProvider[], model: number, request: Place
   return best;
 }
 
-/** Nine in ten are fit to serve; a tenth of the speeds were not measured. */
+/** Random provider: nine in ten can serve, and a tenth of the throughput estimates are not measured. */
 function newProvider(index: number, random: () => number): BenchProvider {
   const bandwidth = [68, 100, 120, 153, 200, 273, 400, 410, 546, 819][index % 10] as number;
   const troubled = random() < 0.1;

@@ -1,5 +1,5 @@
 /**
- * Baseline of the vision bench: a process with the class `LlamaContext` of node-llama's platform package. Answers each
+ * Baseline process of the vision bench: uses the native class `LlamaContext` directly. Over IPC, answers each
  * `{prompt, image, tokens}` (`image`: a data URL) with `{promptMs, tokensPerSecond, tokens}`.
  */
 import { createRequire } from 'node:module';
@@ -32,7 +32,7 @@ async function measure({ prompt, image, tokens }) {
     dry_multiplier: 0,
   });
   const all = performance.now() - begin;
-  // From the end of the prompt to the last token: one batch less than tokens, because the prompt's batch gives the first token.
+  // Decode time has one batch less than tokens, because the prompt's batch yields the first token.
   const decodeMs = timings.predicted_ms;
   return { promptMs: all - decodeMs, tokensPerSecond: (1000 * (tokens_predicted - 1)) / decodeMs, tokens: tokens_predicted };
 }

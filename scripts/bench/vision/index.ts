@@ -1,6 +1,6 @@
 /**
- * Vision bench: time to read an image, tokens per second and processor time of the vision engine's process, against the same native
- * library driven by its own class in another process. Both use one thread, the same batch size, and no drafts.
+ * Vision bench: compares the vision engine with its native library used directly (alone.mjs): image prefill, tokens per second,
+ * processor time. Both use one thread, the same batch size, and no drafts.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,7 +20,7 @@ const TOKENS = sized(128, 16);
 const ROUNDS = sized(9, 1);
 const TARGET = 0.95;
 const IMAGE_EDGE = 224;
-/** A tenth of the smallest vision models in use. */
+/** Width of the random model, which has a tenth of the size of the smallest common vision models. */
 const WIDTH = 512;
 const SHAPE = `--arch qwen3 --layers 8 --dim ${WIDTH} --heads 8 --kv-heads 4 --ff 1280 --type Q8_0 --endless --context 4k`;
 const QUESTION = 'What is on this picture?';
@@ -65,7 +65,7 @@ async function compare(alone: Child, engine: Engine): Promise<boolean> {
   await ofLibrary(alone, await picture());
   for (let round = 0; round < ROUNDS; round++) {
     const image = await picture();
-    // Alternating order, because the second measurement finds a warmer machine.
+    // Alternating order, because the second measurement runs on a warmer machine.
     if (round % 2 === 0) figures.alone.push(await ofLibrary(alone, image));
     figures.engine.push(await ofEngine(engine, image));
     if (round % 2 === 1) figures.alone.push(await ofLibrary(alone, image));
@@ -152,7 +152,7 @@ function requestWith(data: Uint8Array): GenerationRequest {
   };
 }
 
-/** A new picture every time, because the library remembers the last prompt. */
+/** A new picture for each request, because the library caches the last prompt. */
 function picture(): Promise<Buffer> {
   return sharp(randomBytes(8 * 8 * 3), { raw: { width: 8, height: 8, channels: 3 } })
     .resize(IMAGE_EDGE, IMAGE_EDGE, { kernel: 'cubic' })
