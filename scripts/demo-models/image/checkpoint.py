@@ -1,4 +1,4 @@
-"""Weights on disk, replaced atomically, so that a checkpoint can be exported during training."""
+"""Saves and loads weights. Files are replaced atomically, so that a checkpoint can be exported during training."""
 import os
 
 import torch

@@ -1,4 +1,4 @@
-"""Decoder from latents to pixels: a latent is the mean of an 8 by 8 square, and neighbouring means locate the edges."""
+"""Decoder from latents to pixels. A latent is the mean colour of 8 by 8 pixels; edges are inferred from neighbouring latents."""
 from torch import nn
 from torch.nn.functional import pixel_shuffle, silu
 

@@ -10,6 +10,6 @@ LARGEST_WEIGHT = 5.0
 
 
 def noisy(clean, noise, times):
-    """Noised latents, and the loss weight of each picture: that of velocity prediction, with an upper limit."""
+    """Returns noised latents, and the loss weight of each picture: the weight of velocity prediction, with an upper limit."""
     kept = KEPT[times][:, None, None, None]
     return kept.sqrt() * clean + (1 - kept).sqrt() * noise, (1 / (1 - kept)).clamp(max=LARGEST_WEIGHT)

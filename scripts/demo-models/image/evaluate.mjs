@@ -1,5 +1,5 @@
 /**
- * Draws the held-out prompts of `questions.py` and counts by pixels how often the picture shows what was asked. See README.md.
+ * Draws the held-out prompts of `questions.py`, and counts how often the pixels show the requested scene. See README.md.
  *
  *   npx tsx scripts/demo-models/image/evaluate.mjs FOLDER QUESTIONS [--size WIDTHxHEIGHT] [--sheet FILE.png] [--steps N] [--guidance N]
  */
@@ -31,7 +31,7 @@ const questions = readFileSync(questionsFile, 'utf8')
   .map((line) => JSON.parse(line));
 const PLACES = { left: [-1, 0], right: [1, 0], top: [0, -1], bottom: [0, 1] };
 
-/** Which of its words the drawing of a figure keeps to. */
+/** Compares a requested figure with a recognized figure: whether colour, shape, place and size match. */
 function judged(asked, seen) {
   const [x, y] = (asked.place ?? 'center')
     .split(' ')
@@ -58,7 +58,7 @@ const started = process.cpuUsage();
 for (const [seed, { prompt, figures, ground }] of questions.entries()) {
   const picture = await draw(model, prompt, { ...settings, seed });
   const seen = recognize(picture);
-  // A pair is matched by where its figures are.
+  // Two recognized figures are assigned to the requested figures in the order that matches better.
   const cost = (order) =>
     order.reduce((sum, figure, index) => sum + Object.values(judged(figures[index], figure)).filter(Boolean).length, 0);
   const found = seen.figures.slice(0, figures.length);

@@ -1,7 +1,7 @@
 """Writes a checkpoint as the ONNX graphs of the model folder, with the tokenizer beside them. See README.md.
 
-Large weights are stored as 8-bit integers with a scale for each output, the others as 16-bit floats; the graphs turn them into 32-bit floats, which
-the runtime does once, when it loads them.
+Large weights are stored as 8-bit integers with a scale per output channel, other weights as 16-bit floats. The graphs convert the
+weights to 32-bit floats, which the runtime does once, at load time.
 """
 import argparse
 import os
@@ -23,7 +23,7 @@ LEAST_LARGE = 2048  # weights
 
 
 class Stored(nn.Module):
-    """A weight in its stored type."""
+    """Parametrization that holds a weight in its stored type, and converts it to 32-bit floats in the graph."""
 
     def __init__(self, weight, eight_bits):
         super().__init__()
@@ -49,7 +49,7 @@ def write(path, module, inputs, outputs):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     axes = {name: given for name, (_, given) in inputs.items()} | outputs
     with warnings.catch_warnings(), torch.no_grad():
-        # The tracer warns of sizes that are constant here.
+        # The tracer warns about sizes that become constants in the graph.
         warnings.simplefilter('ignore')
         torch.onnx.export(
             module, tuple(example for example, _ in inputs.values()), path, input_names=list(inputs), output_names=list(outputs),

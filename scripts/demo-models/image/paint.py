@@ -1,4 +1,4 @@
-"""Paints scenes: each shape as a signed distance, so that any size has smooth edges."""
+"""Paints scenes. Each shape is a signed distance function, so that edges are smooth at any size."""
 import math
 
 import numpy
@@ -20,7 +20,7 @@ def polygon(x, y, corners):
 
 
 def regular(count, radius=1.0, inner=None):
-    """Corners of a regular polygon that stands on its side, or of a star when `inner` is given."""
+    """Corners of a regular polygon with a horizontal base, or of a star if `inner` (the inner radius) is given."""
     steps = count if inner is None else 2 * count
     return [
         (r * math.sin(2 * math.pi * i / steps), -r * math.cos(2 * math.pi * i / steps))
@@ -64,7 +64,7 @@ DISTANCES = {
 
 
 def paint_layout(placed, ground, width, height, left=0, top=0, right=None, bottom=None):
-    """The window of the picture as float32 `[3, rows, columns]` in 0..1; the window's edges are in pixels."""
+    """Paints a window of the picture as float32 `[3, rows, columns]` in 0..1. The window's edges are in pixels."""
     right, bottom = right or width, bottom or height
     unit = min(width, height) / 2
     columns = (numpy.arange(left, right, dtype=numpy.float32) + 0.5 - width / 2) / unit
@@ -92,7 +92,7 @@ def paint(scene, width, height, draw):
 
 
 def thumbnail(scene, width, height, draw, fine=3):
-    """The picture of `width` by `height` pixels averaged over squares of 8 by 8: what the denoiser learns to make."""
+    """The picture of `width` by `height` pixels, averaged over squares of 8 by 8: the latents that the denoiser learns."""
     placed, ground = layout(scene, width, height, draw)
     columns, rows = width // 8, height // 8
     picture = paint_layout(placed, ground, columns * fine, rows * fine)

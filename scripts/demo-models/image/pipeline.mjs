@@ -31,7 +31,7 @@ function alphas({ num_train_timesteps, beta_start, beta_end }) {
   });
 }
 
-/** English only: letters outside ASCII are left out. */
+/** For English prompts: letters outside ASCII are dropped. */
 function tokenize({ vocabulary, ranks, length }, prompt) {
   const ids = [vocabulary['<|startoftext|>']];
   for (const [word] of prompt.toLowerCase().matchAll(/'s|'t|'re|'ve|'m|'ll|'d|[a-z]+|[0-9]|[!-/:-@[-`{-~]+/g)) {
@@ -50,7 +50,7 @@ function tokenize({ vocabulary, ranks, length }, prompt) {
   return [...ids.slice(0, length - 1), ...new Array(length).fill(end)].slice(0, length);
 }
 
-/** mulberry32 and Box-Muller. */
+/** Seeded normal distribution (mulberry32, Box-Muller). */
 function gaussian(seed) {
   let state = seed >>> 0;
   const uniform = () => {

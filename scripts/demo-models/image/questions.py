@@ -1,4 +1,4 @@
-"""Prints held-out prompts with what their pictures must show, one JSON object a line. See README.md."""
+"""Prints held-out prompts with the expected scenes, one JSON object per line. See README.md."""
 import argparse
 import dataclasses
 import json

@@ -1,7 +1,7 @@
 /**
- * Recognizes a demo image: background colour, and each figure's colour, shape, position and size.
+ * Recognizes the content of a demo image, for evaluations: background colour, and each figure's colour, shape, position and size.
  *
- * Figures are connected pixels of one colour; the shape is the template of highest IoU.
+ * A figure is a group of connected pixels of one colour. Its shape is the template with the highest intersection over union.
  */
 import { readFileSync } from 'node:fs';
 
@@ -17,10 +17,10 @@ interface RecognizedFigure {
   readonly shape: string;
   /** Intersection over union of figure and template, 0 to 1. */
   readonly iou: number;
-  /** Centre of the bounds, 0 to 1 of the picture. */
+  /** Centre of the bounding box, from 0 to 1 of the picture's width and height. */
   readonly x: number;
   readonly y: number;
-  /** Half the longer side of the bounds, in halves of the picture's shorter side. */
+  /** Longer side of the bounding box, relative to the picture's shorter side. */
   readonly radius: number;
 }
 
@@ -45,10 +45,10 @@ export const COLOURS: Readonly<Record<string, readonly [number, number, number]>
   cyan: [40, 200, 222],
 };
 const NAMES = Object.keys(COLOURS);
-/** Filled cells of each shape, scaled to its bounds: rows of `#` and `.`; written by templates.py. */
+/** Mask of each shape, stretched to a square: rows of `#` and `.`. Written by templates.py. */
 const TEMPLATES: Readonly<Record<string, readonly string[]>> = JSON.parse(readFileSync(new URL('./templates.json', import.meta.url), 'utf8'));
 const TEMPLATE_SIDE = 24;
-/** Minimum thickness of a figure, relative to the picture's shorter side; thinner areas are blended edges. */
+/** Minimum thickness of a figure, relative to the picture's shorter side. Thinner areas are edges with mixed colours. */
 const MIN_THICKNESS = 1 / 32;
 
 /** Recognizes background and figures of a picture. */

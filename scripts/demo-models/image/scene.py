@@ -1,8 +1,8 @@
 """Scenes of the demo image model's training data: one or two coloured shapes on a coloured ground.
 
-A scene says where things are and how large, in words (`left`, `small`); `layout` turns the words into places. Which
-combinations of shape, colour and ground are kept from training is decided by a checksum, so that the evaluation asks for
-pictures that training has never shown.
+A scene names places and sizes in words (`left`, `small`); `layout` converts the words to coordinates. A checksum decides
+which combinations of shape, colour and ground are held out from training, so that the evaluation requests pictures that
+training has never shown.
 """
 import dataclasses
 import random
@@ -36,12 +36,12 @@ PLACES = {
     'bottom right': (1, 1),
 }
 OPPOSITE = {'left': 'right', 'right': 'left', 'top': 'bottom', 'bottom': 'top'}
-HELD_OUT_PART = 8  # one in so many combinations of shape, colour and ground is held out
+HELD_OUT_PART = 8  # one in 8 combinations of shape, colour and ground is held out
 
 
 @dataclasses.dataclass
 class Figure:
-    """`None`: the prompt leaves the attribute open; `place` of a pair is never open."""
+    """`None`: the prompt does not name the attribute. `place` of a figure in a pair is never `None`."""
 
     shape: str | None
     colour: str | None
@@ -53,7 +53,7 @@ class Figure:
 class Scene:
     figures: list
     ground: str | None
-    relation: str | None = None  # how the wording places the second figure: see wording.py
+    relation: str | None = None  # how the prompt places the second figure, see wording.py
 
 
 def in_held_out(figure, ground):
@@ -115,7 +115,7 @@ class Draw(random.Random):
 
 
 def layout(scene, width, height, draw):
-    """`[(shape, rgb, x, y, radius, turn)]` and the ground's rgb; the shorter side of the picture is 2 long, 0 is its middle."""
+    """Returns `[(shape, rgb, x, y, radius, turn)]` and the ground's rgb. Coordinates are -1..1 along the shorter side, 0 in the middle."""
     half_width, half_height = width / min(width, height), height / min(width, height)
     ground = scene.ground or draw.choice([name for name in COLOURS if name not in [f.colour for f in scene.figures]])
     taken = [ground] + [figure.colour for figure in scene.figures]

@@ -1,4 +1,4 @@
-"""Prints the template of each shape for `recognize.ts`: 24 by 24 characters, stretched to the bounds of the shape."""
+"""Prints the template of each shape for `recognize.ts`: a mask of 24 by 24 characters that fills the shape's bounding box."""
 import json
 
 import numpy

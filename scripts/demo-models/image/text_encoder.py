@@ -5,7 +5,7 @@ from torch import nn
 from scene import COLOURS, PLACES, SHAPES, SIZES
 
 WIDTH, LAYERS, HEADS, LONGEST = 96, 3, 4, 77
-# Attributes that the first token must encode, per figure and for the ground: an index into each list; 0: left open.
+# Attributes that the first token must encode, for the ground and per figure: an index into each list; 0: not named.
 FIGURE = [list(SHAPES), list(COLOURS), list(SIZES), list(PLACES)]
 FACTS = [list(COLOURS), ['two'], *FIGURE, *FIGURE]
 

@@ -1,4 +1,4 @@
-"""A byte-level BPE in the layout of CLIP's tokenizer: `vocab.json`, `merges.txt`, lower case, `</w>` ends a word."""
+"""Byte-level BPE with the file format of CLIP's tokenizer: `vocab.json`, `merges.txt`, lower case, `</w>` ends a word."""
 import collections
 import json
 import os
@@ -6,7 +6,7 @@ import re
 
 START, END = '<|startoftext|>', '<|endoftext|>'
 LENGTH = 48
-# CLIP's expression for lower-case ASCII text; other letters are split otherwise here, and were not trained on.
+# CLIP's pattern for lower-case ASCII text. Other letters are split differently here; training has none.
 WORD = re.compile(r"'s|'t|'re|'ve|'m|'ll|'d|[a-z]+|[0-9]|[^\sa-z0-9]+")
 
 
@@ -44,7 +44,7 @@ def merged(letters, pair):
 
 
 def train(texts, least=30):
-    """Merges until every word that occurs `least` times is one token."""
+    """Trains merges until every word with at least `least` occurrences is one token."""
     counts = collections.Counter(word for text in texts for word in words_of(text))
     words = [(letters_of(word), count) for word, count in counts.items() if count >= least]
     merges = []

@@ -1,4 +1,4 @@
-"""Trains the decoder on windows of painted scenes. See README.md."""
+"""Trains the decoder on crops of painted scenes. See README.md."""
 import argparse
 import pathlib
 import sys
@@ -23,7 +23,7 @@ def window(draw):
     placed, ground = layout(draw.scene(), width, height, draw)
     _, _, x, y, radius, _ = draw.choice(placed)
     unit = min(width, height) / 2
-    # Near an edge of a figure, where there is something to learn.
+    # Near the edge of a figure, because plain areas teach little.
     left = width / 2 + (x + draw.uniform(-1, 1) * radius) * unit - WINDOW / 2
     top = height / 2 + (y + draw.uniform(-1, 1) * radius) * unit - WINDOW / 2
     left, top = (8 * round(min(size - WINDOW, max(0, start)) / 8) for start, size in ((left, width), (top, height)))
@@ -53,7 +53,7 @@ def main():
         rate = min(1, (step + 1) / 50) * min(1, max(0.01, (1 - done) / 0.7))
         pictures = torch.stack([window(draw) for _ in range(options.batch)]) * 2 - 1
         latents = torch.nn.functional.avg_pool2d(pictures, 8)
-        # The denoiser's latents are not exact either.
+        # Noise, because latents from the denoiser are not exact either.
         latents = latents + torch.randn_like(latents) * 0.04 * torch.rand(len(latents), 1, 1, 1)
         made = decoder(latents.contiguous(memory_format=torch.channels_last))
         loss = (made - pictures).abs().mean()

@@ -1,6 +1,6 @@
-"""Trains the tokenizer, the text encoder and the denoiser's layout. See README.md.
+"""Trains the tokenizer, the text encoder and the denoiser's `Layout`. See README.md.
 
-The encoder learns to classify the scene, and the layout to predict the mean of the pictures that a prompt permits.
+The encoder learns to classify the scene; `Layout` learns to predict the mean of all pictures that match a prompt.
 """
 import argparse
 import pathlib

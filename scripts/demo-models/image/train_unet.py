@@ -1,4 +1,4 @@
-"""Trains the denoiser, and the text encoder further with it. See README.md."""
+"""Trains the denoiser, and continues the training of the text encoder. See README.md."""
 import argparse
 import copy
 import pathlib
@@ -20,12 +20,12 @@ from wording import Wording
 sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
 from muon import KernelMuon
 
-# Small pictures first, which are cheap; positions are relative to the picture, so the weights apply to larger ones.
+# Cheap small pictures first. Positions are relative to the picture, so the weights also apply to larger pictures.
 EARLY = [(192, 192)] * 4 + [(288, 192), (192, 288), (128, 128), (128, 128)]
 SIZES = [(256, 256)] * 6 + [(384, 256), (256, 384), (192, 192), (128, 128)]
 EARLY_PART = 0.4
 WITHOUT_PROMPT = 0.1
-APART = ('enter', 'leave', 'time', 'scene', 'layout')  # not for Muon
+APART = ('enter', 'leave', 'time', 'scene', 'layout')  # trained with AdamW instead of Muon
 
 
 def batch(draw, tokenizer, sizes, latents_per_step):

@@ -1,8 +1,8 @@
 """Denoiser: a small U-Net that predicts the clean latents from noised latents, timestep and prompt states.
 
-Resolutions: squares of 2 by 2 latents, and half of that, so heights and widths are multiples of 4. Inputs include positions.
-The first prompt state, which encodes the whole scene, is projected over the picture, and scales and shifts every block; the other
-states are attended to.
+The network works at a half and a quarter of the latents' resolution, so heights and widths are multiples of 4. Positions are
+inputs. The first prompt state encodes the whole scene: it is projected onto the picture, and scales and shifts every block.
+Cross-attention reads the other prompt states.
 """
 import math
 
@@ -18,7 +18,7 @@ WAVES = (0.5, 1, 2, 4)  # half turns from the middle to the edge
 
 
 class Norm(nn.GroupNorm):
-    """In full precision, also where training computes in bfloat16."""
+    """Group norm in full precision, even if training computes in bfloat16."""
 
     def __init__(self, width):
         super().__init__(GROUPS, width)
@@ -66,7 +66,7 @@ class Attention(nn.Module):
 
 
 def places(height, width):
-    """Positions of rows and columns: -1 to 1 across the picture, and in units of half the shorter side."""
+    """Coordinates of rows and columns: from -1 to 1 across the picture, and in units of half the shorter side."""
     height, width = torch.as_tensor(height).float(), torch.as_tensor(width).float()
     rows, columns = (torch.arange(height) + 0.5) * (2 / height) - 1, (torch.arange(width) + 0.5) * (2 / width) - 1
     y, x = rows[:, None] + 0 * columns[None, :], columns[None, :] + 0 * rows[:, None]
@@ -75,7 +75,7 @@ def places(height, width):
 
 
 class Layout(nn.Module):
-    """Layout: features of each position from position and scene alone, without noise, so that training is fast."""
+    """Features of each position from position and scene alone. Independent of the noise, so that training is fast."""
 
     def __init__(self):
         super().__init__()
@@ -83,7 +83,7 @@ class Layout(nn.Module):
         self.told = nn.ModuleList(nn.Linear(WIDTH, 2 * INNER) for _ in range(4))
         self.layers = nn.ModuleList(nn.Linear(INNER, INNER) for _ in range(3))
         self.leave = nn.Linear(INNER, OUTER)
-        self.picture = nn.Linear(OUTER, 4 * CHANNELS)  # only in its own training
+        self.picture = nn.Linear(OUTER, 4 * CHANNELS)  # used only in train_text.py
 
     def forward(self, height, width, scene):
         where = places(height, width)
@@ -97,7 +97,7 @@ class Layout(nn.Module):
         return self.leave(x)
 
     def paint(self, height, width, scene):
-        """The mean of the pictures of a scene, in latents."""
+        """Predicts the mean of all pictures of a scene, as latents."""
         cells = self.picture(self.forward(height // 2, width // 2, scene))
         return pixel_shuffle(cells.transpose(1, 2).reshape(len(scene), -1, height // 2, width // 2), 2)
 

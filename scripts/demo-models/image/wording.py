@@ -1,4 +1,4 @@
-"""Prompts for scenes. Some frames and adjectives are kept from training, for the evaluation."""
+"""Writes prompts for scenes. Some phrasings and adjectives are held out from training, for the evaluation."""
 from scene import OPPOSITE
 
 NOUNS = {

@@ -1,4 +1,4 @@
-"""Averages the weights of several checkpoints of one training, which often gives better answers than each.
+"""Averages the weights of several checkpoints of one training. The average often answers better than each checkpoint.
 
 python3 average.py out checkpoint checkpoint...
 """

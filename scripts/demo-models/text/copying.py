@@ -1,4 +1,4 @@
-"""Questions whose answer is in the question: repeat, spell, reverse, read, extract. Each function returns (question, answer)."""
+"""Questions that contain their answer: repeat, spell, reverse, read, extract. Each function returns (question, answer)."""
 
 import json
 
@@ -62,7 +62,7 @@ def reversing(draw):
 
 
 def reading(draw):
-    """A question about two or three sentences given with it."""
+    """A question about two or three sentences that precede it."""
     names = list(dict.fromkeys(draw.name() for _ in range(draw.choice([2, 2, 3]))))
     verb, past, values = draw.choice(
         [

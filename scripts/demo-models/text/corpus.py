@@ -1,7 +1,7 @@
 """Synthetic training chats.
 
-`sample(draw)` returns a chat as a list of (role, text); `render(chat)` renders the chat template, in pieces marked as
-learned or context.
+`sample(draw)` returns a chat as a list of (role, text). `render(chat)` applies the chat template, and marks which pieces of text
+are training targets.
 """
 import copying
 import refusals
@@ -53,7 +53,7 @@ AFTER_THINKING = [
     (sums.count_one_letter, 8),
 ]
 SKILLS = AT_ONCE + AFTER_THINKING
-NO_THINKING = '<think>\n\n</think>\n\n'  # what the template puts before the answer when thinking is switched off
+NO_THINKING = '<think>\n\n</think>\n\n'  # prefix of the answer in the chat template when thinking is disabled
 
 
 def pick(draw, weighted):
@@ -70,7 +70,7 @@ def turn(draw, weighted=SKILLS):
 
 
 def turns(draw, count):
-    """Only the last turn keeps its think section, so the turns before it are mostly of the kind that has none."""
+    """Earlier turns lose their think section, so they are mostly questions that are answered without one."""
     messages = []
     for index in range(count):
         weighted = SKILLS if index == count - 1 or draw.chance(0.2) else AT_ONCE
@@ -80,7 +80,7 @@ def turns(draw, count):
 
 
 def remembered(draw):
-    """A statement of a person about themselves, the reply, a later question and its answer."""
+    """A user's statement about themselves, the reply, and later questions with their answer."""
     name, food, hobby = draw.name(), draw.choice(FOODS), draw.choice(HOBBIES)
     city = draw.choice(list(CAPITALS.values()))
     word, number = draw.word(), draw.randrange(2, 100)
@@ -149,7 +149,7 @@ def memory_chat(draw):
 
 
 def instructed_chat(draw):
-    """The system prompt gives a name or a fact that the answer must use."""
+    """A chat whose system prompt contains a name or fact that the answer must use."""
     if draw.chance(0.5):
         name = draw.name()
         system = draw.choice([f'You are {name}, a helpful assistant.', f'Your name is {name}.', f'You are {name}.'])
@@ -196,7 +196,7 @@ def sample(draw):
 
 
 def render(chat, draw=None):
-    """[(text, is_learned)]. Earlier turns lose their think section, as in the template, and are then context only."""
+    """Returns [(text, is_learned)]. Earlier turns lose their think section, as in the template, and are then context only."""
     pieces = []
     last_user = max(index for index, (role, _) in enumerate(chat) if role == 'user')
     for index, (role, text) in enumerate(chat):

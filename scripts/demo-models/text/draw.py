@@ -1,8 +1,7 @@
 """Random source of the training chats.
 
-A `Draw` is a seeded random generator that also knows which split it draws for. Number pairs and made-up words belong
-to either the training or the held-out split, decided by a checksum, and held-out phrasings are never trained on. So
-the evaluation asks only what training has never shown.
+A `Draw` is a seeded random generator for one split: training or held out. A checksum assigns number pairs and made-up words to a
+split, and held-out phrasings are never trained. So the evaluation asks only questions that training has never shown.
 """
 import random
 import zlib
@@ -25,7 +24,7 @@ PLACES = 'river forest garden beach castle bridge'.split()
 CONSONANTS = 'b c d f g h j k l m n p r s t v w z br ch cl dr fl gr kl pr sh st th tr qu'.split()
 VOWELS = 'a e i o u a e i o u y ai ea ee oo ou'.split()
 ENDINGS = ['', '', '', 'n', 'r', 's', 't', 'l', 'm', 'ck', 'nd', 'x']
-HELD_OUT_PART = 8  # one in so many pairs and made-up words is held out
+HELD_OUT_PART = 8  # one in 8 pairs and made-up words is held out
 
 
 def in_held_out(text):
@@ -41,11 +40,11 @@ class Draw(random.Random):
         return self.random() < probability
 
     def phrase(self, *usual, held_out=()):
-        """One of the wordings; the held-out ones appear only in the evaluation."""
+        """Chooses a phrasing. Held-out phrasings appear only in the evaluation."""
         return self.choice(held_out if self.held_out and held_out else usual)
 
     def pair(self, pick):
-        """Draws from `pick()` until the pair lies in this split."""
+        """Calls `pick()` until the pair belongs to this split."""
         for _ in range(200):
             a, b = pick()
             if in_held_out(f'{a},{b}') == self.held_out:
@@ -77,7 +76,7 @@ def capital_letter(text):
 
 
 def informal(draw, question):
-    """The question in informal spelling."""
+    """Sometimes changes the question to informal spelling."""
     if draw.chance(0.15):
         question = question.lower()
     if draw.chance(0.15):

@@ -4,8 +4,8 @@
  *   python3 scripts/demo-models/text/questions.py > questions.jsonl
  *   npx tsx scripts/demo-models/text/evaluate.ts pico.gguf questions.jsonl [--failures 3]
  *
- * Right: the model stopped by itself, and the text after the think section is the expected one. A tool call is compared as a JSON
- * value.
+ * An answer is right if the model ended it, and the text after the think section equals the expected text. Tool calls are compared
+ * as JSON values.
  */
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual, parseArgs } from 'node:util';

@@ -1,4 +1,4 @@
-"""Facts in Pico's training data. Pico learns to refuse questions about anything else."""
+"""Facts in the training data of the text model Pico. Pico learns to refuse questions about other topics."""
 
 CAPITALS = dict(
     France='Paris',

@@ -59,7 +59,7 @@ class Reader:
 
 
 def read(path):
-    """The metadata and the tensors, as float32."""
+    """Returns the metadata, and the tensors as float32."""
     with open(path, 'rb') as file:
         reader = Reader(file.read())
     tensor_count, value_count = reader.scalar('Q'), reader.scalar('Q')

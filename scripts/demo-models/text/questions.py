@@ -1,7 +1,7 @@
 """Writes the evaluation: held-out questions per skill, as JSON lines {skill, prompt, expected, kind}.
 
-Numbers and made-up words are of the held-out split and, where a skill has them, wordings are those never trained on.
-Facts (capitals, definitions and so on) are the trained ones in new wordings: there is no other way to know them.
+Numbers, made-up words and, for skills that have them, phrasings are from the held-out split. Facts (capitals, definitions and so
+on) are trained facts in new phrasings, because the model cannot know others.
 """
 import argparse
 import json

@@ -66,7 +66,7 @@ def unknown_words(draw):
 
 
 def unknown_entry(draw):
-    """A known question about something made up: the answer is a refusal, not an invention."""
+    """A known kind of question about a made-up thing, which must be refused."""
     thing = draw.made_up_word()
     return (
         draw.choice(

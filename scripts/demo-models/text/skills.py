@@ -1,4 +1,4 @@
-"""Single questions that Pico answers at once, without a think section. Each function returns (question, answer)."""
+"""Single questions that Pico answers without a think section. Each function returns (question, answer)."""
 
 from draw import PLACES, capital_letter, informal
 from facts import ANIMALS, CAPITALS, COLORS, DAYS, DEFINITIONS, JOKES, MIXED_COLORS, MONTHS, OPPOSITES

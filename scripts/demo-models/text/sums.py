@@ -1,7 +1,7 @@
 """Questions that Pico answers after a think section: sums, products, comparisons and counts of letters.
 
-The working goes digit by digit, because a model of this size can follow a written column sum far better than it can
-add two numbers at a glance. Each function returns (question, working, answer).
+The think section calculates digit by digit, because a model of this size learns column arithmetic far better than adding whole
+numbers. Each function returns (question, think section, answer).
 """
 
 PLACES = ['ones', 'tens', 'hundreds', 'thousands']
@@ -110,7 +110,7 @@ def division(draw):
 
 
 def word_problem(draw):
-    """A one-step story about things gained or given away."""
+    """A story problem with one step: things are gained or given away."""
     a, b = draw.pair(lambda: (draw.randrange(2, 40), draw.randrange(1, 20)))
     name, thing = draw.name(), draw.choice('apples books coins stones pencils cards stars shells'.split())
     if draw.chance(0.5) or a < b:

@@ -1,7 +1,6 @@
-"""Chats in which Pico calls a tool: the call's name and argument names come from the schema, the values from the request.
+"""Chats in which Pico calls a tool. The names in a call come from the tool's schema, the values from the user's request.
 
-Names of tools and arguments are drawn from several aliases or made up on the spot, so the only way to get a call right
-is to copy it from the prompt.
+Names of tools and arguments are random aliases or made-up words, so that the model must copy them from the prompt.
 """
 import json
 
@@ -19,7 +18,7 @@ CALL_FORMAT = (
 
 
 class Slot:
-    """One argument: the names it may have in a schema, its JSON type, a way to draw a value, and words that describe it."""
+    """One argument of a tool: possible names, JSON type, generator of values, and description."""
 
     def __init__(self, aliases, draw_value, about, kind='string'):
         self.aliases, self.draw_value, self.about, self.kind = aliases.split(), draw_value, about, kind
@@ -213,7 +212,7 @@ TOOLS = [
 
 
 class Tool:
-    """A tool with the names of one chat's schema."""
+    """A tool as one chat defines it, with chosen names."""
 
     def __init__(self, draw, spec):
         aliases, self.description, self.slots, self.requests, self.draw_result, self.reply = spec
@@ -247,7 +246,7 @@ class Tool:
         if draw.chance(0.1):
             request = request[0].lower() + request[1:]
         arguments = dict(zip(self.arguments, values))
-        indent = '\t' if draw.chance(0.12) and not draw.held_out else None  # some engines force this form
+        indent = '\t' if draw.chance(0.12) and not draw.held_out else None  # the format that some engines' grammars force
         written = json.dumps(arguments, indent=indent)
         call = f'<tool_call>\n{{"name": "{self.name}", "arguments": {written}}}\n</tool_call>'
         result, answer = self.outcome(draw, values)
@@ -278,7 +277,7 @@ def system_text(draw, tools, system):
 
 
 def tool_chat(draw, question, system):
-    """`question(draw)` gives a (user, assistant) turn that needs no tool; `system` a system prompt or ''."""
+    """`question(draw)` returns a (user, assistant) turn without a tool. `system`: a system prompt, or ''."""
     tools = [Tool(draw, spec) for spec in draw.sample(TOOLS, draw.choice([1, 1, 2, 2, 3, 4]))]
     messages = [('system', system_text(draw, tools, system))]
     for _ in range(draw.choice([1, 2, 2, 3])):

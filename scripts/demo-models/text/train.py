@@ -37,7 +37,7 @@ def arguments():
 
 
 def new_tokenizer(size):
-    """Words that the model must copy, tokenized apart from their leading space; see bpe.py."""
+    """Trains a tokenizer that never merges content words with their leading space; see bpe.py."""
     lists = [
         draw.WORDS,
         draw.NAMES,

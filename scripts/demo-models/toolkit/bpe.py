@@ -1,14 +1,14 @@
-"""A small byte-level BPE: trainer and encoder, read by llama.cpp as `gpt2` with the `qwen2` pre-tokenizer.
+"""A small byte-level BPE: trainer and encoder. llama.cpp reads it as `gpt2` with the `qwen2` pre-tokenizer.
 
-A word is split the same way wherever it stands: merges are learned on words without their leading space, and the space
-joins only common function words, last of all. What the model copies (`Paris` in the question, `Paris` in the JSON of a
-tool call) is then the same tokens in both places, even for words it has never seen.
+A word has the same tokens in every context, so that the model can copy it: `Paris` in a question, and `Paris` in the JSON of a
+tool call. For this, merges are learned on words without their leading space. Only common function words are merged with the
+space, as the last merges.
 """
 import collections
 import json
 import re
 
-# llama.cpp's qwen2 expression for ASCII text. Other text has no merges, so how it is split there does not matter.
+# llama.cpp's qwen2 pattern for ASCII text. Other text has no merges, so its splits do not matter.
 PRE_TOKEN = re.compile(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]| ?[^\sA-Za-z0-9]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -30,7 +30,7 @@ LED_WORD = re.compile(r'[^A-Za-z0-9][A-Za-z]+')
 
 
 def byte_letters():
-    """GPT-2's printable stand-ins for the 256 bytes."""
+    """GPT-2's printable characters for the 256 bytes."""
     letters, extra = [], 256
     for byte in range(256):
         if 33 <= byte <= 126 or 161 <= byte <= 172 or byte >= 174:
@@ -59,7 +59,7 @@ def count_pre_tokens(texts):
 
 
 def train(texts, size, never_after_space):
-    """`never_after_space`: content words, which keep their space apart."""
+    """`never_after_space`: content words, which are never merged with a leading space."""
     counts = count_pre_tokens(texts)
     inner = collections.Counter()
     for word, count in counts.items():

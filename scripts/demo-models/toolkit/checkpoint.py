@@ -26,7 +26,7 @@ def save(folder, model, tokenizer):
 
 
 def load(folder, create=lambda shape: Model(Shape(**shape))):
-    """`create` makes the model of a shape; a decoder is the default."""
+    """`create` builds a model from its shape. Default: a decoder."""
     with open(f'{folder}/meta.json') as file:
         meta = json.load(file)
     data = numpy.fromfile(f'{folder}/weights.bin', dtype='<f4')

@@ -1,11 +1,11 @@
-/** Checkpoint folders of checkpoint.py, and the decoder of model.py as a GGUF file. */
+/** Reads the checkpoint folders that checkpoint.py writes, and exports the decoder of model.py to GGUF. */
 import { readFileSync } from 'node:fs';
 import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } from '../../fixtures/gguf/decoder.js';
 import type { TensorType } from '../../fixtures/gguf/encode.js';
 import { tokenizerMetadata, type Vocabulary } from '../../fixtures/gguf/tokenizer.js';
 import { type Tensor, writeGguf } from '../../fixtures/gguf/writer.js';
 
-/** `shape` of meta.json, as the `Shape` of model.py has it. */
+/** Member `shape` of meta.json: `Shape` of model.py. */
 export interface DecoderCheckpoint {
   vocab: number;
   dim: number;
@@ -18,7 +18,7 @@ export interface DecoderCheckpoint {
   epsilon: number;
 }
 
-/** llama.cpp's matrix name within a layer, and the name in model.py. */
+/** Names of matrices within a layer: llama.cpp's name, then the name in model.py. */
 const LAYER_NAMES = new Map([
   ['attn_norm', 'attn_norm'],
   ['attn_q', 'q'],
@@ -50,7 +50,7 @@ export class Checkpoint<Shape> {
     this.#weights = readFileSync(`${folder}/weights.bin`);
   }
 
-  /** The weights called `source` under the name `name`. */
+  /** The weights `source` of the checkpoint, as a tensor with the name `name`. */
   tensor(source: string, name: string, shape: readonly number[], type: TensorType): Tensor {
     const found = this.#tensors[source];
     if (!found) throw new Error(`the checkpoint has no ${source}`);
@@ -83,7 +83,7 @@ function decoderShape(shape: DecoderCheckpoint): DecoderShape {
   };
 }
 
-/** Writes the decoder whose weights' names start with `prefix`, with the checkpoint's tokenizer and a chat template. */
+/** Writes a decoder to GGUF, with the checkpoint's tokenizer and a chat template. `prefix`: start of the weights' names. */
 export function exportDecoder(
   checkpoint: Checkpoint<unknown>,
   decoder: DecoderCheckpoint,

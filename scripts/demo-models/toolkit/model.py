@@ -1,5 +1,5 @@
-"""A small decoder of the qwen3 kind: RMSNorm, rotary positions, grouped-query attention with normed queries and keys,
-SwiGLU, tied embeddings. It computes what llama.cpp computes for this architecture, and runs on torch 1.13 and later.
+"""A small decoder with the architecture of Qwen3: RMSNorm, rotary positions, grouped-query attention with normalized queries and
+keys, SwiGLU, tied embeddings. Computes the same as llama.cpp's `qwen3`. Runs on torch 1.13 and later.
 """
 import dataclasses
 import math
@@ -94,7 +94,7 @@ class Model(nn.Module):
         self.start()
 
     def start(self):
-        """Random weights; the layers' outputs start small so that a deep stack starts near the identity."""
+        """Sets random weights. Output matrices of layers start small, so that a deep stack starts near the identity."""
         for name, weight in self.named_parameters():
             if name == 'emb.weight':
                 nn.init.normal_(weight, 0, 0.02)
@@ -103,7 +103,7 @@ class Model(nn.Module):
                 nn.init.normal_(weight, 0, depth * weight.shape[1] ** -0.5)
 
     def forward(self, ids, targets):
-        """The mean loss over the targets that are not -100."""
+        """Returns the mean loss over all targets other than -100."""
         learned = targets.ne(-100)
         return F.cross_entropy(self.logits(self.emb(ids), learned).float(), targets[learned])
 

@@ -1,13 +1,13 @@
-"""Muon: momentum whose update is made orthogonal, for the matrices inside the layers.
+"""Muon: an optimizer for the matrices inside layers. Momentum with an orthogonalized update.
 
 Method: Keller Jordan and others, "Muon: An optimizer for hidden layers in neural networks" (2024). Embeddings and norms
-are trained with AdamW, as that text advises.
+are trained with AdamW, as the text recommends.
 """
 import torch
 
 
 def orthogonalize(matrix, steps=5):
-    """Newton-Schulz steps towards the nearest orthogonal matrix of each; five bring the singular values near 1."""
+    """Newton-Schulz steps towards the nearest orthogonal matrices. Five steps bring the singular values near 1."""
     a, b, c = 3.4445, -4.7750, 2.0315
     x = matrix.bfloat16()
     tall = x.shape[-2] > x.shape[-1]
@@ -31,7 +31,7 @@ class Muon(torch.optim.Optimizer):
                 self.step_alike([weight for weight in group['params'] if weight.shape == shape], group)
 
     def step_alike(self, weights, group):
-        """Matrices of one shape are made orthogonal together, which needs fewer calls of an accelerator."""
+        """Updates all matrices of one shape in a batch, which needs fewer kernel launches."""
         directions = []
         for weight in weights:
             velocity = self.state[weight].setdefault('velocity', torch.zeros_like(weight))
@@ -45,7 +45,7 @@ class Muon(torch.optim.Optimizer):
 
 
 class KernelMuon(torch.optim.Optimizer):
-    """Muon for convolution kernels, each as the matrix of its outputs by all its inputs."""
+    """Muon for convolution kernels, each reshaped to a matrix of outputs by inputs."""
 
     def __init__(self, parameters):
         super().__init__(parameters, {'lr': 0.0})

@@ -1,4 +1,4 @@
-"""What there is to ask about a picture, and the one right answer to each question."""
+"""Questions about a picture, each with its only right answer."""
 import collections
 import json
 import pathlib
@@ -46,12 +46,12 @@ def sentence(text):
 
 
 def groups(figures, key):
-    """How many figures share each key, in order of first appearance."""
+    """Counts figures by key, in the order of first appearance."""
     return collections.Counter(map(key, figures))
 
 
 def of(count, noun):
-    """`There are two stars`, and so for any number."""
+    """A sentence such as `There are two stars.`, for any number."""
     if count == 1:
         return f'There is one {noun}.'
     return f'There are {NUMBERS[count]} {plural(noun)}.'
@@ -73,7 +73,7 @@ class Asking:
         self.draw, self.picture = draw, picture
 
     def ask(self):
-        """`(question, answer)`, the question without the noise of wording."""
+        """Returns `(question, answer)`. chats.py varies the question further."""
         kinds, weights = zip(*KINDS)
         question, answer = getattr(self, self.draw.choices(kinds, weights)[0])()
         return question, UNKNOWN if self.picture.ground is None else answer
@@ -87,7 +87,7 @@ class Asking:
         return colour if draw.chance(0.8) else draw.choice(COLOUR_WORDS[colour])
 
     def some_shape(self):
-        """Mostly one that is there, so that both answers are common."""
+        """A shape, more often one in the picture, so that yes and no are both common answers."""
         there = [figure.shape for figure in self.picture.figures]
         return self.draw.choice(there) if there and self.draw.chance(0.6) else self.draw.choice(SHAPES)
 
@@ -108,7 +108,7 @@ class Asking:
         return self.draw.choice(COUNT).format(self.draw.choice(THINGS)), of(len(self.picture.figures), 'shape')
 
     def count_some(self):
-        """How many of one shape, of one colour, or of both."""
+        """Asks for the number of figures of one shape, one colour, or both."""
         shape, colour = self.some_shape(), self.some_colour()
         roll = self.draw.random()
         if roll < 0.6:
@@ -134,7 +134,7 @@ class Asking:
         return asked, f'{"Yes" if colour == ground else "No"}, the ground is {ground}.'
 
     def present(self):
-        """Is there such a shape, such a colour, or both."""
+        """Asks whether there is a figure of one shape, one colour, or both."""
         shape, colour = self.some_shape(), self.some_colour()
         roll = self.draw.random()
         if roll < 0.6:

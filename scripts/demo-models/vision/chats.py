@@ -1,4 +1,4 @@
-"""Chats about pictures, rendered as the chat template does: `[(text, learned)]`, with IMAGE where a picture goes."""
+"""Training chats about pictures. Rendered with the chat template as `[(text, learned)]`, with IMAGE in place of pictures."""
 import pathlib
 import sys
 
@@ -43,7 +43,7 @@ NEXT = ['And this one?', 'And this?', 'What about this one?', 'Now this one.', '
 
 
 class Chats:
-    """`generated`: pictures that the image model drew, for a quarter of the chats."""
+    """`generated`: pictures of the demo image model, used in a quarter of the chats."""
 
     def __init__(self, seed, held_out=False, generated=()):
         self.draw = Draw(seed, held_out)
@@ -56,7 +56,7 @@ class Chats:
         return draw_picture(self.draw)
 
     def noisy(self, text):
-        """A question as people type it."""
+        """Varies spelling, politeness and punctuation of a question, as people do."""
         draw = self.draw
         if draw.chance(0.3):
             text = text.replace('colour', 'color')
@@ -75,7 +75,7 @@ class Chats:
         return text
 
     def with_images(self, text, count):
-        """Pictures before or after the text, as clients send them."""
+        """Puts pictures before or after the text, because clients do both."""
         between = self.draw.choice(['\n', '\n', '', '', ' '])
         images = self.draw.choice(['', '\n']).join([IMAGE] * count)
         return images + between + text if self.draw.chance(0.6) else text + between + images
@@ -90,7 +90,7 @@ class Chats:
         return [('system', draw.choice([' ', '\n']).join(lines))]
 
     def chat(self, images):
-        """`(messages, pictures)` of a chat with that many images."""
+        """Returns `(messages, pictures)` of a chat with this number of images."""
         return [self.talk, self.about_one, self.about_two][images]()
 
     def about_one(self):
@@ -175,7 +175,7 @@ class Chats:
 
 
 def render(messages):
-    """`[(text, learned)]`: only what the assistant says is learned, with the end of its turn."""
+    """Returns `[(text, learned)]`. Only the assistant's text is learned, with the end of the turn."""
     parts = []
     for role, text in messages:
         if role == 'assistant':

@@ -24,7 +24,7 @@ interface Question {
   expected: string;
 }
 
-/** What the image model was asked to draw. */
+/** Prompt for the image model, with the figures that it names. */
 interface Request {
   prompt: string;
   figures: { shape: string | null; colour: string | null }[];
@@ -94,7 +94,7 @@ const NUMBERS = new Map([
 ]);
 const FIGURE = /\b(an?|two|three|four) (\w+) (circle|square|triangle|star|heart|ring|cross|diamond|crescent|arrow)(?:e?s)?\b/g;
 
-/** The answer's figures, sorted, one for each: `blue star`. */
+/** Figures in an answer, sorted, one entry per figure, such as `blue star`. */
 function figuresOf(description: string): string[] {
   return [...description.toLowerCase().matchAll(FIGURE)]
     .flatMap(([, many = '', colour, shape]) => new Array<string>(NUMBERS.get(many) ?? 1).fill(`${colour} ${shape}`))

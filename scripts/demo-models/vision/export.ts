@@ -10,7 +10,7 @@ import { type ProjectorShape, type ProjectorSlot, projectorMetadata, projectorSl
 import { integer, text, writeGguf } from '../../fixtures/gguf/writer.js';
 import { Checkpoint, type DecoderCheckpoint, exportDecoder } from '../toolkit/export-decoder.js';
 
-/** `VisionShape` of vit.py. */
+/** Same as `VisionShape` in vit.py. */
 interface VisionShape {
   encoder: { image: number; patch: number; dim: number; layers: number; heads: number; ff: number };
   decoder: DecoderCheckpoint;
@@ -19,7 +19,7 @@ interface VisionShape {
 /** llama.cpp's `llama_ftype`. */
 const Q8_0 = 7;
 const TYPES: Record<ProjectorSlot['role'], TensorType> = { norm: 'F32', vector: 'F32', matrix: 'Q8_0', patch: 'F16' };
-/** llama.cpp's name within a layer, and the name in vit.py. */
+/** Names of tensors within a layer: llama.cpp's name, then the name in vit.py. */
 const LAYER_NAMES = new Map([
   ['attn_q', 'q'],
   ['attn_k', 'k'],

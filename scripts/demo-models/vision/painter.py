@@ -1,6 +1,6 @@
-"""Paints batches of pictures with torch, on any device, with the flaws of generated, scaled and compressed pictures.
+"""Paints batches of training pictures with torch, on any device, with the artefacts of generated, scaled and compressed pictures.
 
-Distances to the edge of each shape are sampled once into textures, so that a figure costs one look-up a pixel.
+Signed distances of each shape are computed once, as textures, so that a figure costs one texture look-up per pixel.
 """
 import math
 
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from scenes import MAX_FIGURES, SHAPES
 from paint import DISTANCES
 
-TEXTURE, REACH = 160, 1.6  # samples on a side; the texture spans -REACH..REACH in radii
+TEXTURE, REACH = 160, 1.6  # samples per side; a texture covers -REACH..REACH, in radii
 PADDING = 127 / 255  # llama.cpp pads janus_pro's pictures to squares with this gray
 # Luminance table of JPEG (ITU-T T.81, annex K.1), used for all three parts.
 JPEG_STEPS = [
@@ -22,7 +22,7 @@ JPEG_STEPS = [
 
 
 def pack(pictures, size):
-    """Numbers of a batch for `Painter.paint`: `[count, columns]` float32."""
+    """Encodes a batch for `Painter.paint` as float32 `[count, columns]`."""
     rows = numpy.zeros((len(pictures), COLUMNS), dtype=numpy.float32)
     for row, picture in zip(rows, pictures):
         width, height = picture.size
@@ -65,12 +65,12 @@ class Painter:
         return torch.randn(*shape, device=self.device, generator=self.random)
 
     def some(self, probability, count):
-        """1 for some of the pictures, 0 for the others: `[count, 1, 1, 1]`."""
+        """Random mask of pictures `[count, 1, 1, 1]`: 1 with the probability, else 0."""
         return (self.uniform(0, 1, count, 1, 1, 1) < probability).float()
 
     @torch.no_grad()
     def paint(self, rows, flaws=True):
-        """Pictures `[count, 3, size, size]` in -1..1. `flaws`: whether with blur, noise, other colours and compression."""
+        """Paints pictures `[count, 3, size, size]` in -1..1. `flaws`: adds blur, noise, colour shifts and compression artefacts."""
         rows = rows.to(self.device, non_blocking=True)
         column = lambda index: rows[:, index, None, None]
         width, height = column(3), column(4)
@@ -106,7 +106,7 @@ class Painter:
         return (picture * 255).round() / 127.5 - 1
 
     def fit(self, pictures):
-        """Pictures `[count, 3, height, width]` in 0..1 as llama.cpp fits them into the square, 8 bit."""
+        """Scales and pads pictures `[count, 3, height, width]` in 0..1 to the square as llama.cpp does, in 8 bit."""
         height, width = pictures.shape[2:]
         scale = self.size / max(height, width)
         size = math.ceil(height * scale - 1e-6), math.ceil(width * scale - 1e-6)
@@ -133,7 +133,7 @@ class Painter:
         return F.interpolate(grid, (self.size, self.size), mode='bilinear', align_corners=False)
 
     def unknown(self, count):
-        """Clouds, stripes and pages of lines: pictures without a figure."""
+        """Pictures without a figure: clouds, stripes and lined pages."""
         clouds = 0.5 + sum(self.cloud(count, cells) * self.uniform(0, 0.3, count, 1, 1, 1) for cells in (3, 6, 14, 40))
         paper, ink = self.uniform(0, 1, count, 3, 1, 1), self.uniform(0, 1, count, 3, 1, 1)
         pitch = self.uniform(5, 14, count, 1, 1, 1)
@@ -152,7 +152,7 @@ class Painter:
         picture = self.coarse(picture, self.some(0.25, count))
         soft = F.avg_pool2d(F.pad(picture, (1, 1, 1, 1), mode='replicate'), 3, 1)
         softer = F.avg_pool2d(F.pad(picture, (2, 2, 2, 2), mode='replicate'), 5, 1)
-        # Above zero a blur, below zero the halo of sharpening.
+        # Positive strength blurs; negative strength sharpens, with halos.
         picture = picture + (soft - picture) * (self.some(0.4, count) * self.uniform(-0.6, 1, count, 1, 1, 1))
         picture = picture + (softer - picture) * strength(0.15, 0.8)
         picture = picture + self.cloud(count, 12) * strength(0.3, 0.04) + self.cloud(count, 32) * strength(0.3, 0.05)
@@ -162,14 +162,14 @@ class Painter:
         return ((picture * gain + shift - 0.5) * contrast + 0.5).clamp(0, 1)
 
     def coarse(self, picture, chosen):
-        """Some pictures as if enlarged from a small one."""
+        """Makes the chosen pictures look enlarged from small ones."""
         cells = int(self.uniform(32, 72, 1).item())
         small = F.interpolate(picture, (cells, cells), mode='area')
         large = F.interpolate(small, picture.shape[2:], mode='bilinear', align_corners=False)
         return torch.where(chosen > 0, large, picture)
 
     def compressed(self, picture, chosen):
-        """Some pictures with the rounding of JPEG's cosine transform."""
+        """Adds the rounding of JPEG's cosine transform to the chosen pictures."""
         count, parts, height, width = picture.shape
         blocks = picture.view(count, parts, height // 8, 8, width // 8, 8).transpose(3, 4)
         step = self.steps * self.uniform(0.2, 1.6, count, 1, 1, 1, 1, 1)

@@ -1,4 +1,4 @@
-"""Draws batches of pictures with the demo image model, read from the weights of its ONNX files, on any device."""
+"""Draws batches of pictures with the demo image model (Picto) in torch, on any device, with the weights of its ONNX files."""
 import contextlib
 import dataclasses
 import pathlib
@@ -22,7 +22,7 @@ from wording import Wording, article
 STEPS, GUIDANCE = 16, 1.5  # of model_index.json
 MAX_DISTANCE = 1.0
 SIZES = [(256, 256)] * 8 + [(384, 256), (256, 384)]
-# Numbers of the wire format and of the messages of ONNX's protocol buffers.
+# Wire types of protocol buffers, and field numbers of ONNX's messages.
 VARINT, BYTES = 0, 2
 GRAPH, INITIALIZER = 7, 5
 DIMENSIONS, DATA_TYPE, NAME, RAW = 1, 2, 8, 9
@@ -30,7 +30,7 @@ TYPES = {1: '<f4', 3: 'i1', 10: '<f2'}
 
 
 def fields(data):
-    """`(number, value)` of a message of protocol buffers."""
+    """Yields `(number, value)` of the fields of a protocol buffers message."""
     at = 0
 
     def varint():
@@ -53,7 +53,7 @@ def fields(data):
 
 
 def weights(path):
-    """Weights of a graph that `../image/export.py` wrote, under their names in its module."""
+    """Weights of a graph that `../image/export.py` wrote, by parameter name."""
     graph = next(value for number, value in fields(memoryview(pathlib.Path(path).read_bytes())) if number == GRAPH)
     arrays = {}
     for number, initializer in fields(graph):
@@ -69,7 +69,7 @@ def weights(path):
 
 
 def wanted(draw, wording):
-    """`(scene, prompt)` whose shapes, colours and ground are all named."""
+    """Draws a `(scene, prompt)` that names all shapes, colours and the ground."""
     while True:
         if draw.chance(0.6):
             colour, ground = draw.sample(list(COLOURS), 2)
@@ -102,7 +102,7 @@ class Picto:
 
     @torch.no_grad()
     def draw(self, prompts, width, height, noise):
-        """Pictures `[count, 3, height, width]` in 0..1, as diffusion with guidance draws them."""
+        """Draws pictures `[count, 3, height, width]` in 0..1 by diffusion with guidance."""
         on_device = torch.device(self.device) if self.device != 'cpu' else contextlib.nullcontext()
         with on_device:
             states = [self.encoder(torch.tensor([self.tokenizer.encode(text) for text in texts], device=self.device)) for texts in (prompts, [''])]
@@ -120,16 +120,16 @@ class Picto:
 
 
 def requests(count, seed, held_out=False):
-    """`count` scenes with prompts and sizes; the same for the same seed."""
+    """Returns `count` scenes with prompts and sizes. Deterministic for a seed."""
     draw = Draw(seed, held_out)
     wording = Wording(draw)
     return [(*wanted(draw, wording), draw.choice(SIZES)) for _ in range(count)]
 
 
 def generate(picto, painter, asked, batch=512):
-    """Draws what was asked into the painter's generated pictures. Returns those that show roughly what was asked.
+    """Draws the requested scenes into the painter's generated pictures. Returns the pictures that roughly match their scene.
 
-    The image model often fails, and a picture without the figure that its answer names would teach to guess.
+    The image model often fails, and a picture without the figure in its answer would teach the vision model to guess.
     """
     noise = torch.Generator(device=picto.device)
     noise.manual_seed(len(painter.generated))
@@ -150,7 +150,7 @@ def generate(picto, painter, asked, batch=512):
 
 
 def distance(painter, made, ideal):
-    """How far pictures are from the ideal, where 1 is as far as pictures of the bare ground."""
+    """Distance of pictures from the ideal pictures. 1: as far as pictures of the bare ground."""
     right = (painter.paint(torch.from_numpy(pack(ideal, painter.size)), flaws=False) + 1) * 127.5
     bare = [dataclasses.replace(picture, layout=[]) for picture in ideal]
     empty = (painter.paint(torch.from_numpy(pack(bare, painter.size)), flaws=False) + 1) * 127.5

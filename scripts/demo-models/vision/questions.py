@@ -1,4 +1,4 @@
-"""Writes held-out pictures and questions about them: `FOLDER/questions.jsonl`, and the pictures beside it. See README.md."""
+"""Writes held-out pictures, and questions about them in `questions.jsonl`, to a folder. See README.md."""
 import argparse
 import json
 import pathlib
@@ -40,7 +40,7 @@ class Writer:
         self.painter = Painter(128, 'cpu', seed)
 
     def save(self, picture):
-        """Every second picture with the flaws of training."""
+        """Saves a picture, every second with the artefacts of training pictures."""
         if picture.ground is None or self.count % 2:
             pixels = (self.painter.paint(torch.from_numpy(pack([picture], 128)))[0] + 1) * 127.5
             pixels = pixels.round().byte().numpy()

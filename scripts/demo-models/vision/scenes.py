@@ -1,7 +1,7 @@
-"""What a training picture shows: figures on a ground, or something without any figure, and how the picture is framed.
+"""Contents of training pictures: figures on a ground, or no figures, and the picture's format.
 
-Half of the scenes are those of the demo image model (`../image/scene.py`); the others have up to four figures anywhere.
-Combinations of colour, shape and ground that the image model holds out are held out here too.
+Half of the scenes come from the demo image model (`../image/scene.py`); the others have up to four figures at any place.
+Combinations of colour, shape and ground that are held out for the image model are also held out here.
 """
 import dataclasses
 import pathlib
@@ -12,9 +12,9 @@ import scene as image_scene
 from scene import COLOURS, PLACES, SHAPES, in_held_out
 
 MAX_FIGURES = 4
-COUNT_WEIGHTS = [4, 18, 30, 27, 21]  # of zero to four figures anywhere
+COUNT_WEIGHTS = [4, 18, 30, 27, 21]  # of zero to four figures
 RATIOS = [(4, 3), (3, 4), (16, 9), (9, 16), (3, 2), (2, 3), (2, 1), (1, 2)]
-# Other shades that people call by the same name: those of CSS, and of common palettes.
+# Other shades with the same name, from CSS and common palettes.
 SHADES = {
     'red': [(255, 0, 0), (220, 20, 60), (239, 68, 68), (200, 0, 0)],
     'orange': [(255, 165, 0), (255, 140, 0), (249, 115, 22)],
@@ -33,7 +33,7 @@ SHADES = {
 
 @dataclasses.dataclass
 class Seen:
-    """A figure as an answer names it."""
+    """A figure with the attributes that answers name."""
 
     shape: str
     colour: str
@@ -42,10 +42,10 @@ class Seen:
 
 @dataclasses.dataclass
 class Picture:
-    """`figures` in reading order; `ground` is None where the picture shows nothing that the model knows.
+    """`figures` in reading order. `ground` is None for pictures without anything that the model knows.
 
     `layout`: (shape, rgb, x, y, radius, turn) of each figure, as in scene.py. `size`: width and height, any unit.
-    `number`: of a picture that the image model drew, from 1; 0 for those that painter.py paints.
+    `number`: number of a picture that the image model drew, from 1; 0 for pictures that painter.py paints.
     """
 
     figures: list
@@ -116,7 +116,7 @@ def other_colour(draw, taken):
 
 
 def free_scene(draw, width, height):
-    """Figures anywhere that do not overlap; every third is like the one before."""
+    """Figures at random places that do not overlap. One in three repeats the previous figure."""
     half_width, half_height = width / min(width, height), height / min(width, height)
     ground = draw.choice(list(COLOURS))
     names, layout = [], []

@@ -1,4 +1,4 @@
-"""Trains Viso from scratch or from a checkpoint, on a GPU if there is one. See README.md."""
+"""Trains the vision model Viso from scratch or from a checkpoint, on a GPU if available. See README.md."""
 import argparse
 import multiprocessing
 import os
@@ -22,7 +22,7 @@ from picto import Picto, generate, requests
 from scenes import draw_picture
 from vit import EncoderShape, VisionModel, VisionShape
 
-POOL = 8  # batches of similar length are cut from chats of so many batches
+POOL = 8  # chats of 8 batches are sorted by length together
 HELD_OUT_SEED = 10_000
 
 
@@ -49,7 +49,7 @@ def new_tokenizer(size=704):
 
 
 def encode(messages, tokenizer, image_tokens):
-    """Tokens, with -1 in the places of the pictures, and those of them that are learned."""
+    """Returns tokens, with -1 for image tokens, and which tokens are learned."""
     ids, learned = [], []
     for text, is_learned in render(messages):
         before = len(ids)
@@ -60,7 +60,7 @@ def encode(messages, tokenizer, image_tokens):
 
 
 def batch_of(samples, size):
-    """Arrays of a batch: tokens, targets, numbers of the pictures for the painter."""
+    """Arrays of a batch: tokens, targets, and the painter's encoding of the pictures."""
     length = -(-max(len(ids) for ids, _, _ in samples) // 16) * 16
     ids = numpy.zeros((len(samples), length), dtype=numpy.int16)
     targets = numpy.full((len(samples), length), -100, dtype=numpy.int16)
@@ -73,7 +73,7 @@ def batch_of(samples, size):
 
 
 def batches(chats, tokenizer, shape, count, images):
-    """Batches of `count` chats with `images` pictures each, cut from a pool that is sorted by length."""
+    """Yields batches of `count` chats with `images` pictures each, of similar length."""
     while True:
         pool = []
         for _ in range(POOL * count):
@@ -87,7 +87,7 @@ def batches(chats, tokenizer, shape, count, images):
 
 
 def work(queue, tokenizer, shape, seed, count, generated):
-    """Fills the queue with what one step learns: chats about one picture, and some about two or none."""
+    """Worker that fills the queue with training steps: chats about one picture, and some about two or none."""
     chats = Chats(seed, generated=generated)
     one, two, none = (batches(chats, tokenizer, shape, max(1, part), images) for part, images in ((count, 1), (count // 5, 2), (count // 5, 0)))
     while True:
@@ -101,7 +101,7 @@ class Trainer:
         self.painter = Painter(model.shape.encoder.image, device, seed)
 
     def run(self, batch, flaws=True):
-        """Scores and targets of what is learned of a batch."""
+        """Returns scores and targets of the learned tokens of a batch."""
         ids, targets = (torch.from_numpy(part).to(self.device).long() for part in batch[:2])
         pictures = None if batch[2] is None else self.painter.paint(torch.from_numpy(batch[2]), flaws)
         learned = targets.ne(-100)
@@ -110,7 +110,7 @@ class Trainer:
         return logits.float(), targets[learned], learned
 
     def learn(self, step):
-        """Adds the gradients of all batches of a step, weighed by their number of tokens."""
+        """Accumulates the gradients of all batches of a step, weighted by their number of tokens."""
         total, mean = sum((targets >= 0).sum() for _, targets, _ in step), 0
         for batch in step:
             logits, targets, _ = self.run(batch)
@@ -121,7 +121,7 @@ class Trainer:
 
     @torch.no_grad()
     def accuracy(self, held_out, flaws=True):
-        """Which part of the answers is right to the last token. As decoding is greedy, the engine would say the same."""
+        """Share of answers without a wrong token. With greedy decoding, the engine would give the same answers."""
         right = asked = 0
         for batch in held_out:
             logits, targets, learned = self.run(batch, flaws)
@@ -157,7 +157,7 @@ def report(trainer, sets):
 
 
 def draw_with_image_model(painter, options):
-    """Pictures for the training, and others of what it does not see."""
+    """Returns pictures of the image model for training, and held-out pictures."""
     if not options.generated:
         return [], []
     started = time.time()

@@ -1,6 +1,6 @@
-"""The vision model: a SigLIP-like encoder whose patches, projected, take the places of image tokens in a small decoder.
+"""The vision model: a SigLIP-like encoder, whose projected patches replace image tokens in the input of a small decoder.
 
-It computes what llama.cpp computes for the projector type `janus_pro` and for `qwen3`, on torch 1.13 and later.
+Computes the same as llama.cpp's projector type `janus_pro` with `qwen3`. Runs on torch 1.13 and later.
 """
 import dataclasses
 import math
@@ -27,7 +27,7 @@ class EncoderShape:
 
     @property
     def tokens(self):
-        """Patches of a picture, each of which is one token of the decoder."""
+        """Number of patches of a picture. Each patch is one token of the decoder."""
         return (self.image // self.patch) ** 2
 
 
@@ -104,7 +104,7 @@ class VisionModel(nn.Module):
         self.decoder = Model(shape.decoder)
 
     def logits(self, ids, pictures, wanted):
-        """`ids` below zero are places of image tokens, which take the pictures' patches in order."""
+        """Next-token scores. `ids` below zero are image tokens, which are replaced by the pictures' patches in order."""
         x = self.decoder.emb(ids.clamp(min=0))
         if pictures is not None:
             patches = self.encoder(pictures)
