@@ -1,4 +1,4 @@
-/** Packs `@inference/client` with its workspace packages inside: `npm run client-package -- <folder>`, after `npm run build`. */
+/** Packs `@inference/client` with bundled workspace packages: `npm run client-package -- <folder>`, after `npm run build`. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -90,7 +90,7 @@ function copyBuild(from: string, to: string): void {
   cpSync(join(from, 'dist'), join(to, 'dist'), { recursive: true, filter: isShipped });
 }
 
-/** Source maps point to sources that are not in the archive. */
+/** Excludes source maps, because their sources are not in the archive. */
 function isShipped(path: string): boolean {
   return !/\.map$|\.tsbuildinfo$/.test(path);
 }

@@ -14,7 +14,7 @@ import { StartError } from './network/start-error.js';
 import { usageText } from './network/usage-text.js';
 
 const MAX_COORDINATORS = 16;
-/** Keys for more coordinators than one machine would run. */
+/** Maximum coordinators of `keys`; higher than `MAX_COORDINATORS`, because these run on several machines. */
 const MAX_KEYS = 200;
 const DEFAULT_SERVERS = '127.0.0.1:4222';
 const USAGE = `usage:

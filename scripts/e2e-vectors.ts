@@ -1,4 +1,4 @@
-/** Writes the published vectors of the end-to-end profile: `npx tsx scripts/e2e-vectors.ts`. A test checks for outdated vectors. */
+/** Writes the published test vectors of end-to-end mode: `npx tsx scripts/e2e-vectors.ts`. A test fails if they are outdated. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildVectors } from '../packages/protocol/test/e2e/vectors.js';

@@ -1,6 +1,6 @@
 /**
- * npm install step: builds the Secure Enclave helper on a Mac with Apple silicon; a no-op elsewhere. A failed build does not fail the
- * installation, which then lacks only a real enclave.
+ * npm install step: builds the Secure Enclave helper on a Mac with Apple silicon; does nothing on other systems. A failed build
+ * does not fail the installation: the agent then works with a simulated enclave only.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the provider agent for this user: Node unless a suitable one exists, the coordinator's newest signed release, and the
-# command on the PATH. Needs no root and can be repeated. Versions are installed side by side; one link selects the active version.
+# Installs the provider agent for the current user: Node.js, unless a suitable version exists; the newest signed release that the
+# coordinator offers; and the command `inference-provider` on the PATH. Needs no root, and can be repeated. Versions are installed
+# side by side; a symbolic link selects the active version.
 #
 #   sh install.sh --coordinator https://coordinator.example
 #   sh install.sh --uninstall
@@ -65,7 +66,7 @@ platform_of() {
   esac
 }
 
-# Plain HTTP is for this machine only: downloads are verified, but eavesdroppers would learn the installed version.
+# Allows plain HTTP only for this machine. Downloads are verified, but eavesdroppers would learn the installed version.
 check_address() {
   case $1 in
     https://?*) ;;
@@ -74,7 +75,7 @@ check_address() {
   esac
 }
 
-# fetch URL FILE MAX_BYTES: resumes an earlier download. Refuses redirects and further bytes.
+# fetch URL FILE MAX_BYTES: downloads a file, or resumes an earlier download. Refuses redirects and larger files.
 fetch() {
   tries=0
   while :; do
@@ -95,7 +96,7 @@ fetch() {
     [ "$tries" -lt 5 ] || return 1
     sleep "$tries"
   done
-  # Some `wc` put spaces before the number.
+  # Some implementations of `wc` print spaces before the number.
   [ "$(($(wc -c <"$2")))" -le "$3" ] || { rm -f "$2"; fail "$1 is larger than expected"; }
 }
 
@@ -151,7 +152,7 @@ find_node() {
   node_is_good "$node" || fail "the downloaded Node.js does not run on this machine"
 }
 
-# Prints version, URL, SHA-256 and size of a release with a valid signature, each on a line.
+# Verifies a release's signature, and prints version, URL, SHA-256 and size, one per line.
 read_release() {
   "$node" -e '
     const { createPublicKey, verify } = require("node:crypto");
@@ -191,7 +192,7 @@ unpack_release() {
   [ -f "$2/package/bin/inference-provider.js" ] || fail 'invalid archive: it does not contain the agent'
 }
 
-# Replaces the link atomically, so that a complete version is active at every moment.
+# point LINK TARGET: replaces a symbolic link atomically, so that a complete version is active at every moment.
 point() {
   "$node" -e '
     const { renameSync, rmSync, symlinkSync } = require("node:fs");
@@ -202,7 +203,7 @@ point() {
   ' "$1" "$2"
 }
 
-# refuse_older INSTALLED OFFERED: refuses a downgrade, because old releases have valid signatures and known faults.
+# refuse_older INSTALLED OFFERED: refuses a downgrade, because old releases have valid signatures, but known faults.
 refuse_older() {
   "$node" -e '
     const [installed, offered] = process.argv.slice(1).map((version) => /^\d+\.\d+\.\d+$/.test(version) ? version.split(".").map(Number) : null);
@@ -255,7 +256,7 @@ link_command() {
   esac
 }
 
-# The agent's own updates take the same lock.
+# The agent's updater uses the same lock.
 lock() {
   if ! (set -C && echo $$ >"$prefix/update.lock") 2>/dev/null; then
     holder=$(cat "$prefix/update.lock" 2>/dev/null || echo '')
@@ -334,7 +335,7 @@ main() {
         esac
         shift ;;
       *)
-        # Further options are for the agent's own `uninstall`.
+        # Remaining options are passed to `inference-provider uninstall`.
         if [ "$removing" -eq 1 ]; then break; fi
         warn "unknown option: $1"
         usage >&2
@@ -364,7 +365,7 @@ main() {
   trap interrupted INT TERM HUP
   trap cleanup EXIT
   lock
-  # Work folders of killed runs.
+  # Removes temporary folders of interrupted runs.
   rm -rf "$prefix"/.install-*
   work=$prefix/.install-$$
   mkdir "$work"
@@ -390,7 +391,7 @@ main() {
     say "Already downloaded: $prefix/versions/$version"
   else
     check_address "$url" 'the URL of the release'
-    # An unpacked release takes about twice its size; the rest is a reserve.
+    # An unpacked release takes about twice the archive's size; the rest is a reserve.
     free=$(df -Pk "$prefix" | sed -n 2p | tr -s ' ' | cut -d ' ' -f 4)
     [ "$((free * 1024))" -ge "$((size * 4 + 52428800))" ] ||
       fail "not enough disk space: $((free / 1024)) MB free, $((size * 4 / 1048576 + 50)) MB required"

@@ -1,7 +1,7 @@
 /**
- * Creates a GGUF model with random weights, of any size and context length. Deterministic for the same arguments.
+ * * Creates a GGUF model with random weights, of any size and context length, for tests and benches. Equal arguments give equal files.
  *
- * Weights are streamed to disk, so memory does not grow with size.
+ * * Weights are streamed to disk, so memory use does not grow with the model.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -80,13 +80,13 @@ interface Order {
 /** llama.cpp's `LLAMA_POOLING_TYPE_LAST`. */
 const POOLING_LAST = 3;
 
-/** Length of the model's turns: random, almost endless, or about a dozen tokens. */
+/** When the model ends its answers: at random, almost never, or after about a dozen tokens. */
 type Ending = 'random' | 'endless' | 'brief';
 
-/** Weight of the end-of-turn token in a brief model: its logit is the highest in one step of twelve. */
+/** Output weight of the end-of-turn token in a `brief` model. The token's logit is then the highest in one of twelve steps. */
 const BRIEF_WEIGHT = 4;
 
-/** Undefined: help was requested. */
+/** Parses the arguments. Undefined: help was requested. */
 function readOrder(args: string[]): Order | undefined {
   const values = readOptions(args);
   if (values.help) return undefined;
@@ -201,7 +201,8 @@ function sizeLabel(parameters: number): string {
 }
 
 /**
- * Standard deviation that keeps activations near 1 in every layer of any size. The output's spread makes sampling uneven.
+ * Standard deviation that keeps activations near 1 in layers of any size. Output weights have a larger deviation, so that token
+ * probabilities differ.
  */
 function weightDeviation(slot: TensorSlot): number {
   const inputs = slot.shape[0] ?? 1;
@@ -209,7 +210,7 @@ function weightDeviation(slot: TensorSlot): number {
   return (slot.name === 'output.weight' ? 2 : 1) / Math.sqrt(inputs);
 }
 
-/** Output weights with zeros for special tokens: their logits are 0, while other logits have deviation 2. */
+/** Scales the output weights of special tokens for `ending`. Zero weights give logit 0; other logits have standard deviation 2. */
 function* withEnding(chunks: Iterable<Float32Array>, { shape, vocabulary, ending }: Order): Iterable<Float32Array> {
   const special = new Set<string>(SPECIAL_TOKENS);
   const scales = vocabulary.tokens.map((token) => {

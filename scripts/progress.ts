@@ -1,4 +1,4 @@
-/** Prints the progress of long runs every ten seconds. */
+/** `startProgress`: prints the progress of a long run every ten seconds. */
 
 const EVERY_MS = 10_000;
 

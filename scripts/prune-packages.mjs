@@ -1,5 +1,5 @@
 /**
- * npm install step: deletes files of installed packages that nothing here loads. Of 1,250 MB, 560 MB go.
+ * npm install step: deletes files of installed packages that this repository never loads, 560 of 1,250 MB:
  *
  * - native libraries of other systems, and sources and object files of libraries that are installed
  * - source maps and TypeScript sources, which only debuggers read
@@ -20,7 +20,7 @@ const system = `${process.platform}-${process.arch}`;
 try {
   prune();
 } catch (error) {
-  // Unused files only take space.
+  // Not fatal: unused files only take space.
   console.error(`Unused files of packages were not deleted: ${error.message}`);
 }
 
@@ -30,7 +30,7 @@ function prune() {
   for (const parser of ['tree-sitter', 'tree-sitter-swift']) {
     const prebuilds = join(modules, parser, 'prebuilds');
     const folders = foldersOf(prebuilds);
-    // Without a library for this system, the sources are retained for compiling.
+    // Without a prebuilt library for this system, npm compiles the sources, so they are retained.
     if (!folders.includes(system)) continue;
     drop(
       prebuilds,
@@ -65,14 +65,14 @@ function entriesOf(path) {
   }
 }
 
-/** Symbolic links, such as those of workspaces, are left out. */
+/** Names of folders in a folder, without symbolic links, such as those to workspaces. */
 function foldersOf(path) {
   return entriesOf(path)
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
 }
 
-/** Deletes source maps, and the TypeScript sources of packages whose manifests name none of them. */
+/** Deletes source maps, and TypeScript sources that no manifest names as an entry point. */
 function dropSources(nodeModules) {
   const names = foldersOf(nodeModules).filter((name) => !name.startsWith('.'));
   const packages = names.flatMap((name) =>
@@ -102,7 +102,7 @@ function isTypeScriptSource(file) {
   return /\.[cm]?tsx?$/.test(file) && !/\.d\.([\w-]+\.)?[cm]?ts$/.test(file);
 }
 
-/** Files that a manifest names for programs and compilers, without those for a package's own conditions, such as `@zod/source`. */
+/** Entry points in a manifest, without entries for package-specific export conditions such as `@zod/source`. */
 function entryPoints(folder) {
   const path = join(folder, 'package.json');
   if (!existsSync(path)) return [];

@@ -1,4 +1,4 @@
-/** `npm start` starts a whole network on this machine until Ctrl-C. Settings: PORT, DATA_DIR, PROVIDERS, MODEL_PATH. */
+/** `npm start`: runs a whole network on this machine until Ctrl-C. Settings: PORT, DATA_DIR, PROVIDERS, MODEL_PATH. */
 import { demoOf, writeDemoFile } from './network/demo-file.js';
 import { DEMO_MODEL_ARGS, exitWith, launch } from './network/launch.js';
 import { startNetwork } from './network/network.js';

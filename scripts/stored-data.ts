@@ -1,4 +1,4 @@
-/** Writes the inventory of stored data into docs/data-protection.md. */
+/** `npm run stored-data`: writes the inventory of stored personal data into docs/data-protection.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { withStoredData } from '../apps/coordinator/test/support/stored-data-document.js';
 

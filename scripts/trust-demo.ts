@@ -1,7 +1,7 @@
 /**
- * `npm run trust-demo`: a simulated Mac rises to `hardware`, and falls when System Integrity Protection is off.
+ * `npm run trust-demo`: shows how a simulated Mac reaches trust level `hardware`, and loses it without System Integrity Protection.
  *
- * Levels are read from the public feed, and recomputed by `inference-verify`.
+ * Trust levels are read from the public attestation feed, and recomputed by `inference-verify`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,9 +1,9 @@
-/** esbuild options of every bundled program: one ES module for Node, run beside the workspace's packages. */
+/** esbuild options of every bundled program: ES modules for Node, which load the unbundled packages from `node_modules`. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { sourceOf } from './workspace-sources.mjs';
 
-/** Packages with native code, or with resources beside their own files. */
+/** Unbundled packages: they contain native code, or read files of their own package. */
 const EXTERNAL = [
   'better-sqlite3',
   'koffi',
@@ -23,7 +23,8 @@ const REQUIRE =
   "import { createRequire as createRequireOfBundle } from 'node:module';const require = createRequireOfBundle(import.meta.url);";
 
 /**
- * Leaves plist's parsers, with their XML library, out of programs that only build property lists: loading them takes 7 % of a start.
+ * Omits the parsers of `plist`, with their XML library, from programs that only write property lists. Loading them takes 7 % of a
+ * program's start time.
  *
  * @type {import('esbuild').Plugin}
  */
@@ -37,8 +38,8 @@ const omitUnusedParsers = {
 };
 
 /**
- * Ignores the source maps of packages. Names of chunks contain a hash of the map, and installations may lack the packages' maps
- * (prune-packages.mjs), so that equal sources would give different bundles.
+ * Ignores the source maps of packages, so that equal sources give equal bundles. Chunk names contain a hash of the maps, which
+ * some installations lack (prune-packages.mjs).
  *
  * @type {import('esbuild').Plugin}
  */
@@ -76,7 +77,7 @@ export const BUNDLE = {
   external: EXTERNAL,
   plugins: [workspaceSources, omitUnusedParsers, ignoreSourceMaps],
   banner: { js: REQUIRE },
-  // Smaller files start faster. Names are retained, and lines are short enough to locate errors.
+  // Smaller files load faster. Identifiers are not minified, and lines are split, so that stack traces are readable.
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 160,

@@ -1,8 +1,8 @@
 /**
- * Bundles a workspace's programs, because loading a thousand modules dominates their start time. Runs in the workspace's folder, in a
- * full build after the compiler, whose outputs it replaces. Arguments: entry sources; `src/a/b.ts` becomes `dist/a/b.js`.
+ * Bundles a workspace's programs, because loading a thousand modules dominates their start time. Arguments: entry sources;
+ * `src/a/b.ts` becomes `dist/a/b.js`. Runs in the workspace's folder; in a full build, after the compiler, whose output is replaced.
  *
- * Programs may start meanwhile, so changed files are replaced atomically, and chunks are written before the programs.
+ * Programs may be started during a build, so files are replaced atomically, and chunks are written before programs.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

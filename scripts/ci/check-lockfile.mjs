@@ -1,6 +1,6 @@
 /**
- * Checks package-lock.json: no registry hosts, a hash per registry package, and entries for the optional packages of all platforms, so
- * that `npm ci` works on Macs too.
+ * Checks package-lock.json: no registry URLs, a hash per registry package, and entries for the optional packages of all platforms.
+ * Without those entries, `npm ci` fails on Macs.
  */
 import { readFileSync } from 'node:fs';
 

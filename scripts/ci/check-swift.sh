@@ -1,11 +1,11 @@
 #!/bin/sh
-# Checks the programs in Swift: compiles the enclave helper and the menu bar item, runs the checks of their pure parts, and runs
-# the contract suite and the menu's tests against them. Run it when a file under packages/enclave/native or
-# apps/provider/menu-bar changes; `npm test` does not. Run `npm ci` and `npm run build` first.
+# Compiles the Swift programs (enclave helper, menu bar item), and runs their unit checks, the helper's contract tests and the
+# menu's tests. Run after changes in packages/enclave/native or apps/provider/menu-bar, because `npm test` does not compile Swift.
+# Needs `npm ci` and `npm run build`.
 #
-# On a Mac it builds the real programs. On Linux it builds against the stand-ins of Apple's frameworks, with the Swift of
-# Debian trixie in a folder of its own (root, debootstrap, 3.3 GB and some minutes the first time). SWIFT_CHECK_DIR names the
-# folder; it is kept for the next run.
+# On a Mac, the real programs are built. On Linux, stubs replace Apple's frameworks, and the compiler is Swift of Debian trixie,
+# installed in a separate folder (needs root, debootstrap, 3.3 GB, and some minutes the first time). SWIFT_CHECK_DIR names the
+# folder, which is reused by later runs.
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -92,7 +92,7 @@ swiftc -warnings-as-errors -I ../modules -L ../modules Sources/*.swift -lAppKit 
 BUILD
 nice chroot "$root" sh /check/build.sh
 
-# The program runs on this system, with the libraries of the Debian folder.
+# Runs the program on this system, with the shared libraries in the Debian folder.
 loader=$(ls "$root"/usr/lib64/ld-linux-*.so.* "$root"/usr/lib/ld-linux-*.so.* 2>/dev/null | head -n 1)
 libraries=$(find "$root/usr" -name 'libswiftCore.so' -exec dirname {} \; | head -n 1)
 machine=$(dirname "$(find "$root/usr/lib" -maxdepth 2 -name 'libcrypto.so.3' | head -n 1)")

@@ -1,6 +1,6 @@
 /**
  * Vitest reporter: writes the failed test files with their projects, as `[{ project, file }]`, to the file `FAILED_FILES_REPORT`.
- * The built-in reports name no projects.
+ * Vitest's own reporters omit the projects.
  */
 import { writeFileSync } from 'node:fs';
 

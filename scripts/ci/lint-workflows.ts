@@ -1,16 +1,17 @@
 /**
- * Problems of GitHub workflows, one a line: `tsx scripts/ci/lint-workflows.ts FILE…`. GitHub's own parser checks keys, types, expressions
- * and needed jobs; the rest are this repository's rules.
+ * Prints problems of GitHub workflows, one per line: `tsx scripts/ci/lint-workflows.ts FILE…`.
+ *
+ * GitHub's own parser checks keys, types, expressions and job dependencies. The patterns below are this repository's rules.
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
 
-/** A third party's action is code that runs with our tokens: a tag can move, a commit cannot. */
+/** Actions must be pinned to a commit, because they run with the repository's tokens, and tags can move. */
 const USES = /^\s*(?:- )?uses: *(\S+)(?: # v\d+(?:\.\d+)*)?$/gm;
 const PINNED = /^(?:\.\/|[\w.-]+\/[\w./-]+@[0-9a-f]{40}$)/;
 const PIN_WITH_VERSION = /@[0-9a-f]{40} # v\d/;
-/** Pull request texts and tags are written by strangers, and would run as code in a script. They must come through `env`. */
+/** Untrusted input, such as pull request titles, must reach scripts through `env`. Inline, it would run as code. */
 const INLINE_INPUT = /run:[^\n]*\$\{\{ *(?:github\.(?:event|head_ref|ref_name)|inputs)\b/;
 
 export async function problemsOf(name: string, content: string): Promise<string[]> {

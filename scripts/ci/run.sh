@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `npm run ci`: every check that a change must pass, after `npm ci`. Same locally, in .ci/run and in the public workflow.
+# `npm run ci`: every check that a change must pass, after `npm ci`. Used locally, by .ci/run and by the public workflow.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -18,11 +18,11 @@ npm run --silent imports
 step 'lock file'
 node scripts/ci/check-lockfile.mjs
 
-# Takes half a minute unless cached. Without the add-on, its tests are reported as skipped.
+# Takes half a minute unless cached. Without the add-on, its tests are skipped with a notice.
 step 'add-on for quantized image models'
 npm run --silent image-add-on || echo 'not installed: its tests will not run'
 
-# Browser tests are reported as skipped where no browser can be installed. A full Chromium works too, at twice the processor time.
+# Without a browser, its tests are skipped with a notice. A full Chromium works too, at twice the processor time.
 step 'browser'
 if [ -z "${CHROMIUM_PATH:-}" ] && [ ! -x /usr/lib/chromium/chromium-headless-shell ] && [ ! -x /usr/bin/google-chrome ]; then
   install() { apt-get install -y -qq --no-install-recommends "$1" >/dev/null; }

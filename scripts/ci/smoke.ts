@@ -1,18 +1,18 @@
-/** `npm run smoke`: a short run of every soak and bench, two at a time. Each must complete. */
+/** `npm run smoke`: runs every soak test and bench at a small size, two at a time. Fails if one does not complete. */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** List of runs that passed only on the second try. */
+/** File to which runs are appended that passed only on the second try. */
 const [, , FLAKY_LIST] = process.argv;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Far above the duration of any run on a busy machine. */
+/** Time limit of a run, far above the duration on a busy machine. */
 const LIMIT_MS = 6 * 60_000;
 
 interface Run {
   readonly name: string;
   readonly args: readonly string[];
-  /** Expected output, so that a program without effect is detected. */
+  /** Expected output. Detects a program that exits without having done anything. */
   readonly prints: RegExp;
 }
 
@@ -57,7 +57,7 @@ async function runAll(runs: readonly Run[]): Promise<string[]> {
   const failures: string[] = [];
   for (const run of runs) {
     if (await printsExpected(run)) continue;
-    // Repeats a failed run once, like a failed test file in CI.
+    // A failed run is repeated once, like a failed test file in CI.
     console.log(`\n== ${run.name}: once more`);
     if (!(await printsExpected(run))) failures.push(run.name);
     else if (FLAKY_LIST !== undefined) appendFileSync(FLAKY_LIST, `FLAKY ${run.name}\n`);

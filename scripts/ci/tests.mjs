@@ -1,6 +1,6 @@
 /**
- * Runs all tests for CI. A failed test file runs once more by itself; if it passes, CI continues and the file is appended to the list
- * in the first argument.
+ * Runs all tests for CI. A failed test file is repeated once, alone. If it then passes, CI continues, and the file is
+ * appended to the list of flaky files in the first argument.
  */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -10,12 +10,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const REPORTER = fileURLToPath(new URL('failed-files-reporter.mjs', import.meta.url));
 
-/** Maximum failed files to run again; more are no coincidence. */
+/** Maximum failed files to repeat. More failures are not flakiness. */
 const MAX_REPEATED_FILES = 5;
 
 /**
- * Returns whether CI may continue, and the files that passed only by themselves. `runTests` takes `{ project, file }`, or null for all,
- * and returns `{ isOk, failedFiles }`.
+ * Returns whether CI may continue, and the files that passed only when repeated. `runTests` takes `{ project, file }`, or null for
+ * all tests, and returns `{ isOk, failedFiles }`.
  */
 export function runWithOneRepeat(runTests) {
   const { isOk, failedFiles } = runTests(null);

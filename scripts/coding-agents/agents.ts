@@ -1,4 +1,4 @@
-/** Supported coding agents: package, configuration for a network, non-interactive invocation, and the answer in their output. */
+/** Coding agents for run.ts: npm package, configuration for a network, non-interactive command, and parser of the output. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -11,13 +11,13 @@ export interface Access {
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
-  /** Besides PATH and HOME. */
+  /** Environment variables in addition to PATH and HOME. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 export interface Agent {
   readonly name: string;
-  /** For `npm install`. */
+  /** Package specifier for `npm install`. */
   readonly spec: string;
   /** Writes the configuration into `home` or the working directory. */
   readonly command: (access: Access, home: string, work: string, question: string) => Command;
@@ -25,12 +25,12 @@ export interface Agent {
   readonly answer: (output: string) => string | null;
 }
 
-/** A random-weight model writes nonsense; short output suffices. */
+/** Short, because the random-weight model writes nonsense anyway. */
 const MAX_TOKENS = 64;
 
 export const AGENTS: readonly Agent[] = [
   { name: 'claude', spec: '@anthropic-ai/claude-code', command: claude, answer: claudeAnswer },
-  // npm prefers a version for the running Node; the newest version is native and needs none.
+  // Without `@latest`, npm installs the newest version that supports the running Node; the latest is a native program.
   { name: 'claude-latest', spec: '@anthropic-ai/claude-code@latest', command: claude, answer: claudeAnswer },
   { name: 'codex', spec: '@openai/codex', command: codex, answer: codexAnswer },
   { name: 'opencode-chat', spec: 'opencode-ai', command: opencode('@ai-sdk/openai-compatible'), answer: opencodeAnswer },
@@ -110,7 +110,7 @@ function opencodeAnswer(output: string): string | null {
   return finished && texts.length > 0 ? texts.join('') : null;
 }
 
-/** JSON objects on lines of their own; other lines are for people. */
+/** JSON objects in the output, one per line. Other lines are skipped. */
 function* objectsIn(output: string): Iterable<Record<string, unknown>> {
   for (const line of output.split('\n')) {
     if (!line.startsWith('{')) continue;

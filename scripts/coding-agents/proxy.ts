@@ -1,4 +1,4 @@
-/** The local proxy of end-to-end mode, as the program that users start, and its verdict lines. */
+/** `ProxyProgram`: runs `inference-verify proxy` as a child process, and collects the verdicts that it prints. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';

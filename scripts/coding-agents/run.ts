@@ -1,7 +1,7 @@
 /**
- * `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]` installs coding agents (agents.ts) from npm.
+ * `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]` tests coding agents (agents.ts) with a local network.
  *
- * Each answers a prompt in plain mode and through the proxy of a local network. Exits 1 on a failure.
+ * Installs each agent from npm, and sends a prompt in plain mode and through the local end-to-end proxy. Exits 1 on a failure.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { ProxyProgram } from './proxy.js';
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const QUESTION = 'Say hello.';
 const AGENT_LIMIT_MS = 10 * 60_000;
-/** One narrow layer reads prompts fast; a trained vocabulary gives prompts a realistic token count. */
+/** One narrow layer, so that long prompts are read fast. The trained vocabulary gives prompts a realistic token count. */
 const MODEL = '--arch qwen3 --layers 1 --dim 64 --heads 2 --kv-heads 1 --ff 128 --context 128k --type Q8_0 --brief --vocabulary 8192';
 
 interface Ran {

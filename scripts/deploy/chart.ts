@@ -8,7 +8,7 @@ import { filesBelow } from '../release/stage.js';
 export const CHART = join(ROOT, 'deploy/helm/inference-coordinator');
 export const RENDERED = join(ROOT, 'deploy/helm/rendered');
 
-/** Values without which the chart does not render. */
+/** Values that the chart requires. */
 const REQUIRED = {
   publicUrl: 'https://gateway.example',
   existingSecret: 'inference-secrets',
@@ -45,7 +45,7 @@ export const CASES: Readonly<Record<string, object>> = {
   },
 };
 
-/** SHA-256 of the values and all files of the chart, including alert rules. Marks rendered files as current. */
+/** SHA-256 of the values and all files of the chart, including alert rules. Stored with the rendered files, to detect outdated ones. */
 export function chartDigest(): string {
   const hash = createHash('sha256').update(JSON.stringify(CASES));
   for (const file of filesBelow(CHART)) hash.update(`${file}\0`).update(readFileSync(join(CHART, file)));

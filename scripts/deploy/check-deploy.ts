@@ -2,7 +2,7 @@
  * `npm run check-deploy [-- --write]`: checks the files in deploy/ with Helm, Docker Compose and Caddy. Run by CI.
  *
  * Helm lints and renders the chart. The output must equal deploy/helm/rendered; `--write` updates these files. A missing program is
- * reported, not an error. `npm test` checks the rest without the programs.
+ * reported and is no failure. `npm test` runs the checks that need no such program.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Replacements for the base images of the Dockerfiles, for machines without an image registry. Built from Debian and npm packages. */
+/** Builds replacements for the Dockerfiles' base images from Debian and npm packages, for machines without an image registry. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Buildah } from './image-engine.js';
@@ -14,7 +14,7 @@ const RUNTIME_PACKAGES = 'base-files,netbase,tzdata,media-types,libc6,libssl3,li
 const BUILD_PACKAGES = 'ca-certificates,python3,make,g++,git';
 const POSTGRES_PACKAGES = 'postgresql-client-15';
 
-/** Certificate authorities of this machine, for an npm registry behind a TLS-intercepting proxy. */
+/** CA certificates of this machine, for networks with a TLS-intercepting proxy. */
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt';
 
 const PASSWD = `root:x:0:0:root:/root:/sbin/nologin

@@ -1,4 +1,4 @@
-/** `Docker` and `Buildah` build images, measure layers, and run containers under the restrictions of a hardened host. */
+/** `ImageEngine` with two implementations, Docker and buildah: builds images, measures layers, and runs restricted containers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ export interface RunningContainer {
 
 export interface ImageEngine {
   readonly name: string;
-  /** User id on this machine that the image's user has in volumes. */
+  /** Host user id to which the image's user is mapped in volumes. */
   readonly volumeOwner: number;
   build(options: BuildOptions): Promise<void>;
   /** Layers of the image and of its base image. */
@@ -121,7 +121,7 @@ interface MountedImage {
 /** Builds in a chroot, without a daemon, and runs the image with bubblewrap in separate namespaces. */
 export class Buildah implements ImageEngine {
   readonly name = 'buildah';
-  /** The calling user: the sandbox maps the caller to the image's user. */
+  /** The calling user, whom the sandbox maps to the image's user. */
   readonly volumeOwner = process.getuid?.() ?? 0;
   readonly #mounted = new Map<string, MountedImage>();
 
@@ -133,7 +133,7 @@ export class Buildah implements ImageEngine {
 
   async layers(image: string): Promise<readonly Layer[]> {
     const { root } = await this.#mount(image);
-    // `du` counts each file once, so a later part excludes the earlier parts.
+    // `du` counts each file once, so a later folder excludes the folders before it.
     const parts = ['app/node_modules', 'app/console', 'app', 'usr/local/bin', '.'].filter((part) => existsSync(join(root, part)));
     const { stdout } = await run('du', ['-b', '-s', '-x', ...parts], { cwd: root });
     return stdout

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trial of docs/backup.md, "Point-in-time recovery": a private PostgreSQL archives its log, a table is dropped, and the database
-# is recovered to the second before. Prints the commands. Needs a built coordinator and PostgreSQL's programs (PG_BIN names their folder).
+# Rehearses "Point-in-time recovery" of docs/backup.md: starts a private PostgreSQL with WAL archiving, drops a table, and recovers
+# the database to the second before. Prints each command. Needs a built coordinator and PostgreSQL's programs (in PG_BIN, if set).
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,4 +1,4 @@
-/** Content of the dashboard of coordinators: one row per question of an operator. */
+/** Rows and panels of the Grafana dashboard for coordinators. Each row answers one question of an operator. */
 import type { Panel, Query, Row } from './grafana.js';
 
 type Options = Omit<Panel, 'kind' | 'title' | 'unit' | 'queries'>;

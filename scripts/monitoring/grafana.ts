@@ -1,4 +1,4 @@
-/** Builds a Grafana dashboard (schema 39) from rows of panels. Pure. */
+/** Builds the JSON of a Grafana dashboard (schema 39) from rows of panels. */
 
 export interface Query {
   /** PromQL. `$__rate_interval` and variables of the dashboard may occur. */
@@ -13,14 +13,14 @@ export interface Panel {
   readonly about?: string;
   /** `time`: lines over time. `number`: the latest value. */
   readonly kind: 'time' | 'number';
-  /** Unit of Grafana: `short`, `s`, `bytes`, `percentunit`, `reqps` … */
+  /** Grafana's name of the unit: `short`, `s`, `bytes`, `percentunit`, `reqps` … */
   readonly unit: string;
-  /** Columns of 24. */
+  /** Width in columns; a row has 24. */
   readonly width?: number;
   readonly isStacked?: boolean;
-  /** Value from which on a number is red. */
+  /** A number at or above this value is red. */
   readonly redFrom?: number;
-  /** Value below which a number is red. */
+  /** A number below this value is red. */
   readonly redBelow?: number;
   readonly queries: readonly Query[];
 }

@@ -18,12 +18,12 @@ export interface ParsedQuery {
   readonly groupingLabels: readonly string[];
 }
 
-/** Grafana's variables as values that a parser accepts. */
+/** Replaces Grafana's variables by values that the parser accepts. */
 export function withoutVariables(expr: string): string {
   return expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*');
 }
 
-/** @throws Error for a query with a syntax error, or with a metric name in another place than the name's position. */
+/** @throws Error for a syntax error, or for a metric named by a `__name__` matcher instead of the usual position. */
 export function parseQuery(expr: string): ParsedQuery {
   const selectors: { metric: string; matchers: Matcher[] }[] = [];
   const groupingLabels: string[] = [];

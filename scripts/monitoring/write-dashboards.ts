@@ -1,4 +1,4 @@
-/** `npm run dashboards` writes the Grafana dashboards of `deploy/grafana` from their content in this folder. */
+/** `npm run dashboards` writes the Grafana dashboard in `deploy/grafana` from coordinator-dashboard.ts. */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { COORDINATOR_DASHBOARD } from './coordinator-dashboard.js';

@@ -1,4 +1,4 @@
-/** Six real, published certificate chains against both chain verifiers: valid only within their validity, with known facts. */
+/** Tests both chain verifiers with six published certificate chains of real devices: facts, and rejection outside the validity. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

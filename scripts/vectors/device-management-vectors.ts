@@ -1,4 +1,4 @@
-/** Webhook events recorded by NanoMDM's own tests, and a real chain in the attestation object of an ACME challenge. */
+/** Tests the webhook receiver with events from NanoMDM's tests, and ACME attestation with the chain of a real device. */
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

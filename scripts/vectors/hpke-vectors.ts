@@ -1,7 +1,7 @@
 /**
- * Accumulated HPKE vectors of Go's crypto/hpke: a thousand messages per suite, drawn from and absorbed into SHAKE128.
+ * Tests HPKE with the accumulated vectors of Go's crypto/hpke: 1000 messages per suite, generated from SHAKE128 and hashed with it.
  *
- * Vectors have no ephemeral key, so the sealing side uses the recipient's key schedule.
+ * The vectors contain no ephemeral private key, so the test seals with the recipient's key schedule.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ export function hpkeVectors(directory: string): void {
       expect(pair.publicKey).toEqual(hex(vector.pkRm));
       const info = hex(vector.info);
       const recipient = setupRecipient(pair, hex(vector.enc), info);
-      // The end-to-end profile has a key schedule of its own, for browsers.
+      // End-to-end mode has a separate implementation of the key schedule, which runs in browsers.
       const schedule = keySchedule(decapsulate(pair, hex(vector.enc)), info);
       expect(setupBaseRecipient(nodeE2eCrypto, e2eKeyPair(pair), hex(vector.enc), info)).toEqual(schedule);
       const sealing = new SealingSequence(schedule);
@@ -67,7 +67,7 @@ export function hpkeVectors(directory: string): void {
   });
 }
 
-/** Draws inputs like the vectors' authors: one length byte, then as many bytes, from SHAKE128 of the empty string. */
+/** Generates inputs as Go's tests do, from SHAKE128 of the empty string: one length byte, then so many bytes. */
 function shakeSource(): () => Uint8Array {
   const stream = new Uint8Array(createHash('shake128', { outputLength: 2 * ROUNDS * 256 }).digest());
   let offset = 0;

@@ -1,4 +1,4 @@
-/** Project Wycheproof (C2SP, testvectors_v1). Cases are excluded only by parameters (key, nonce, tag size), never by result. */
+/** Tests cryptography with Project Wycheproof (C2SP, testvectors_v1). Excludes cases only by parameters, such as key or nonce size. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,26 +1,26 @@
-/** Permitted imports between layers: a row per folder or file of `src`, with the layers that it `uses`. */
+/** Import rules for check-imports.ts: a row per layer (a folder or file of `src`), with the layers that it may import (`uses`). */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 import type { Import } from './read.js';
 
-/** `uses` of a composition root, the code that constructs an app: every layer of the app, and every package. */
+/** `uses` of a composition root, the code that wires an app: every layer of the app, and every package. */
 const WHOLE_APP = 'whole app';
 
 export interface Layer {
   readonly name: string;
   /** Path of a folder or file. The longest match wins. */
   readonly path: string;
-  /** Null: a package. */
+  /** Name of the app; null for layers of packages. */
   readonly app: string | null;
   readonly uses: readonly string[] | typeof WHOLE_APP;
-  /** Layers with permitted imports of types only, which are absent at run time. */
+  /** Layers from which only types may be imported. */
   readonly usesTypesOf: readonly string[];
   /** Whether imports of Node.js modules are forbidden, so the layer runs in browsers. */
   readonly isNodeFree: boolean;
 }
 
 type Row = Pick<Layer, 'uses'> & Partial<Pick<Layer, 'usesTypesOf' | 'isNodeFree'>>;
-/** Rows by path below `src`; '' is the whole folder. `uses` names rows of the same table by path. */
+/** Rows by path below `src`; '' is the whole folder. `uses` contains paths of the same table. */
 type Table = Readonly<Record<string, Row>>;
 
 function appLayers(app: string, table: Table): Layer[] {
