@@ -1,16 +1,18 @@
 #!/bin/sh
-# Asks the service for an answer and verifies it with curl and openssl alone: the hash of the exact bytes received, the
-# enclave's signature over that hash, the signed receipt, which must name this response and this request, and the
-# provider's record in the public attestation feed with its signed statements. Prints what supports the machine's hardware
-# (SIMULATED, or CLAIMED by the machine itself) and "verified" (exit 0), or "FAILED: <check>" (exit 1). Exit 2 is wrong usage.
-# "NO ANSWER: <reason>" (exit 3) means that nothing was verified: no connection, an incomplete download, or an HTTP error.
+# Sends a request to the coordinator, and verifies the answer with curl and openssl alone:
+# - the SHA-256 of the received bytes, and the enclave's signature over this hash
+# - the signed receipt, which must name this response and this request
+# - the provider's record in the public attestation feed, with its signed statements
 #
-# Certificates of the manufacturer are not checked here: inference-verify does that. packages/verifier/test/answer-cases.ts is the
-# table of what this script, inference-verify and the web console refuse.
+# Exit codes: 0 prints "verified", after the evidence for the hardware (SIMULATED, or CLAIMED by the machine itself); 1 prints
+# "FAILED: <check>"; 2 is wrong usage; 3 prints "NO ANSWER: <reason>": no connection, an incomplete download, or an HTTP error.
 #
-# Signed bytes: a plain answer's whole body. A streamed answer's bytes before its signature, without SSE comment blocks (a
-# line that begins with ":" and the blank line after it). The signature of chat and legacy streams is an event, that of
-# Messages and Responses streams a comment block, ": inference-signature {...}".
+# Certificates of the manufacturer are checked only by inference-verify. packages/verifier/test/answer-cases.ts lists the forgeries
+# that this script, inference-verify and the web console must refuse.
+#
+# Signed bytes of a plain answer: the whole body. Signed bytes of a stream: all bytes before the signature, without SSE comment
+# blocks (a line that begins with ":", and the following blank line). The signature of chat and completions streams is an event.
+# The signature of Messages and Responses streams is a comment block, ": inference-signature {...}".
 set -u
 LC_ALL=C
 export LC_ALL
@@ -75,7 +77,7 @@ no_answer() {
 }
 note() { echo "  $1"; }
 
-# Downloads with curl; without a complete response, ends the script: download WHAT URL CURL-OPTION...
+# download WHAT URL CURL-OPTION...: downloads with curl. Exits the script without a complete response.
 download() {
   what=$1 url=$2
   shift 2
@@ -90,8 +92,8 @@ download() {
   esac
 }
 
-# Value of a text member of a line of JSON, the first one of that name: member LINE NAME
-# Built-ins alone, here and below: a process for each value would take seconds in all.
+# member LINE NAME: prints the first string member of this name in a line of JSON.
+# Uses shell built-ins only, as most functions below: a process per value would add seconds.
 member() {
   case $1 in *"\"$2\""*) rest=${1#*"\"$2\""} ;; *) return ;; esac
   rest=${rest#"${rest%%[! ]*}"}
@@ -103,8 +105,8 @@ member() {
 newline='
 '
 
-# Sets "found" to the rest of the last line that begins with a text: find_last LINES TEXT
-# For subshells only, as it changes how words are split.
+# find_last LINES TEXT: sets "found" to the rest of the last line that begins with TEXT.
+# Call only in subshells, because word splitting is changed.
 find_last() {
   set -f
   IFS=$newline
@@ -112,16 +114,16 @@ find_last() {
   for line in $1; do case $line in "$2"*) found=${line#"$2"} ;; esac; done
 }
 
-# Value of a response header, the last one of that name, in any case: header NAME
+# header NAME: prints the value of the last response header of this name (in lower case).
 header() { find_last "$headers" "$1:" && printf '%s\n' "$found"; }
 
-# Hashes of files, one a line. One process for all, because openssl takes long to start: sha256 FILE...
+# sha256 FILE...: prints the hashes of files, one per line. One process for all files, because openssl starts slowly.
 sha256() { openssl dgst -sha256 "$@" | sed 's/.*= //'; }
 
-# Number of bytes of a file: size FILE
+# size FILE: prints the number of bytes of a file.
 size() { echo $(($(wc -c <"$1"))); }
 
-# Whether a text is canonical base64 (RFC 4648 section 3.5: standard alphabet, padded, no stray bits): canonical TEXT
+# canonical TEXT: whether a text is canonical base64 (RFC 4648 section 3.5: standard alphabet, padded, unused bits zero).
 canonical() {
   [ $((${#1} % 4)) = 0 ] || return 1
   case $1 in
@@ -133,33 +135,33 @@ canonical() {
   esac
 }
 
-# Decodes canonical base64: decode TEXT FILE
+# decode TEXT FILE: decodes canonical base64 into a file.
 decode() { canonical "$1" && { printf %s "$1" | fold -w 64 && echo; } | openssl base64 -d >"$2" 2>/dev/null && [ -s "$2" ]; }
 
-# Verifies the signature of a statement, and prints its payload's lines: statement KIND PAYLOAD SIGNATURE FILE
+# statement KIND PAYLOAD SIGNATURE FILE: verifies a signed statement, and prints the payload in the form of "lines 1".
 statement() {
   decode "$2" "$4.json" && decode "$3" "$4.der" && { printf 'inference/%s/v1\000' "$1" && cat "$4.json"; } |
     openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$4.der" >/dev/null 2>&1 &&
     lines 1 <"$4.json"
 }
 
-# Whether a number is a whole number of milliseconds: milliseconds TEXT
+# milliseconds TEXT: whether a text is a non-negative integer of at most 15 digits.
 milliseconds() { case $1 in '' | *[!0-9]* | ????????????????*) return 1 ;; esac; }
 
-# Unpadded base64url to standard base64.
+# standard_base64 TEXT: converts unpadded base64url to standard base64.
 standard_base64() {
   text=$(printf %s "$1" | tr '_-' '/+')
   case $((${#text} % 4)) in 2) text="$text==" ;; 3) text="$text=" ;; esac
   printf %s "$text"
 }
 
-# Rewrites JSON without spaces outside texts, with line breaks around all members down to a depth: lines DEPTH <JSON
+# lines DEPTH <JSON: removes white space outside strings, and puts each member down to DEPTH on its own line.
 lines() { awk -v deepest="$1" -v RS='"' '
   { gsub(/[\n\r]/, "") }
   text {
     printf "\"%s", $0
     for (k = 0; substr($0, length($0) - k, 1) == "\\"; k++);
-    # A quotation mark after an odd number of backslashes is part of the text.
+    # A quotation mark after an odd number of backslashes is part of the string.
     if (k % 2 == 0) { text = 0; printf "\"" }
     next
   }
@@ -176,26 +178,26 @@ lines() { awk -v deepest="$1" -v RS='"' '
   }
   END { printf "\n" }'; }
 
-# Value of the last member of that name as it stands in what "lines" made: field LINES NAME
+# field LINES NAME: prints the JSON value of the last member of this name in the output of "lines".
 field() { find_last "$1" "\"$2\":" && printf '%s\n' "${found%,}"; }
 
-# The same for a text, without its quotation marks: text_field LINES NAME
+# text_field LINES NAME: as "field", for a string, without its quotation marks.
 text_field() {
   find_last "$1" "\"$2\":"
   found=${found%,}
   case $found in \"*\") found=${found#\"} && printf '%s\n' "${found%\"}" ;; esac
 }
 
-# Whether a fixed text occurs exactly once in a line: once LINE TEXT
+# once LINE TEXT: whether TEXT occurs exactly once in a line.
 once() { case $1 in *"$2"*"$2"*) return 1 ;; *"$2"*) ;; *) return 1 ;; esac; }
 
-# Text of a number or a string without commas, the first member of that name in a line of JSON: raw LINE NAME
+# raw LINE NAME: prints the JSON text of the first member of this name, a number or a string without commas.
 raw() { case $1 in *"\"$2\":"*) rest=${1#*"\"$2\":"} && printf '%s\n' "${rest%%[,\}]*}" ;; esac; }
 
-# Texts of the members of this name in an answer of the images endpoint, one a line: image_members NAME <BODY
+# image_members NAME <BODY: prints the string members of this name in a response of the images endpoint, one per line.
 image_members() { lines 2 | grep -o "^{\"$1\":\"[^\"]*\"" | sed 's/^{"[^"]*":"//; s/"$//'; }
 
-# ---- the answer: asked for now, or kept from before
+# ---- the answer: requested now, or saved earlier
 
 if [ -n "$from" ]; then
   work=$from
@@ -220,13 +222,13 @@ else
   fi
   [ -n "$base_url" ] && [ -n "$api_key" ] || { echo "give --base-url and --key, or start the demo first ($demo)" >&2 && usage; }
   base_url=${base_url%/}
-  # In a file, because arguments of a process can be seen by others.
+  # In a file, because other users can see the arguments of a process.
   printf 'Authorization: Bearer %s\nContent-Type: application/json\n' "$api_key" >"$scratch/request-headers"
 
   if [ -z "$data" ]; then
     if [ -z "$model" ]; then
       download 'model list' "$base_url/v1/models" --max-time 30 -H "@$scratch/request-headers" -o "$scratch/models.json"
-      # The metadata of a model is an object of its own, after the model's id.
+      # The object with `model_type` follows the object with the model's id.
       entry=$(tr -d '\n\r' <"$scratch/models.json" | tr '{' '\n' | awk -v type="\"$type\"" '/^ *"id"/ { entry = $0 }
         /"model_type"/ && index($0, type) { print entry; exit }')
       model=$(member "$entry" id)
@@ -263,7 +265,7 @@ else
   download 'attestation feed' "$base_url/v1/providers/attestation" --max-time 30 -o "$work/attestation.json"
 fi
 
-# Names in lower case. The status is under "HTTP", in upper case, as which no header appears.
+# Header names in lower case. The status has the name "HTTP", which cannot clash: header names here are in lower case.
 headers=$(awk '/^HTTP\// { print "HTTP:" $2 }
   { at = index($0, ":"); value = substr($0, at + 1); gsub(/^[ \t]+|[ \t\r]+$/, "", value)
     if (at) print tolower(substr($0, 1, at - 1)) ":" value }' "$work/headers.txt")
@@ -276,13 +278,13 @@ fi
 streamed=no
 case $(header content-type) in text/event-stream*) streamed=yes ;; esac
 
-# ---- one changed bit, on request
+# ---- --flip-byte
 
 body=$work/body.bin
 request=$work/request.json
 if [ "$flip" = yes ]; then
   if [ "$streamed" = yes ]; then
-    # Inside the first event, which is always signed; past a keep-alive that may come before it.
+    # A byte of the first event, because events are signed and keep-alive comments are not.
     at=$(awk '/^data: / { print at + 8; exit } { at += length($0) + 1 }' "$body")
   else
     at=$(($(wc -c <"$body") / 2))
@@ -299,15 +301,15 @@ if [ "$flip" = yes ]; then
   note "one bit of byte $at of the body was changed"
 fi
 
-# ---- the signed bytes, and what the answer is verified by
+# ---- the signed bytes, and the proof in headers or signature event
 
 event=''
 signed=$body
 if [ "$streamed" = yes ]; then
   signed=$scratch/signed.bin
-  # For an SSE reader a lone carriage return ends a line: unsigned content could hide in a comment. NUL is never in JSON.
+  # SSE parsers also end a line at a lone carriage return, so a comment could hide unsigned events. JSON never contains NUL.
   tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
-  # The blank line after a comment ends the event around it early: to a client, its name or its first lines would be gone.
+  # The blank line after a comment inside an event would end the event early, and clients would lose its name or first lines.
   awk 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { if (open) exit 1; blank = 1; next } { open = $0 != "" }' "$body" ||
     fail 'stream framing: a comment inside an event'
   [ -z "$(grep -a '^:' "$body" | tr -d ' -~\n' | od -An -tx1)" ] || fail 'stream framing: a comment that is not printable ASCII'
@@ -315,7 +317,7 @@ if [ "$streamed" = yes ]; then
   [ -n "$at" ] || fail 'signature event: the stream has none'
   event=$(sed -n "${at}p" "$body")
   case $event in *\\*) fail 'signature event: it has escapes' ;; esac
-  # Control characters, and those beyond ASCII (U+0080 to U+009F, U+2028, U+2029) that end a line for some readers.
+  # Control characters, and characters that some parsers treat as line ends (U+0080 to U+009F, U+2028, U+2029).
   if printf %s "$event" | LC_ALL=C grep -aqE "$(printf '[\001-\037\177]|\302[\200-\237]|\342\200[\250\251]')"; then
     fail 'signature event: it has control characters or line breaks'
   fi
@@ -324,10 +326,10 @@ if [ "$streamed" = yes ]; then
   outside '<' >"$signed"
   outside '>' >"$scratch/tail"
   case $event in
-    :*) # No client shows a comment. What may follow it is the terminator of the Responses format.
+    :*) # Clients ignore comments. Only the terminator of the Responses format may follow.
       printf 'data: [DONE]\n\n' | cmp -s - "$scratch/tail" || [ ! -s "$scratch/tail" ] || fail 'signature event: unsigned content follows it'
       ;;
-    *) # The event itself is not signed: it may hold nothing that a client would show or count.
+    *) # The event itself is not signed, so it must contain nothing that a client would show or count.
       printf '%s\n' "$event" | awk -F '"' '
         { for (i = 2; i < NF; i += 2) if ($(i + 1) ~ /^ *:/ &&
             $i !~ /^(id|object|created|model|choices|usage|se_signature|response_hash|receipt|receipt_signature)$/) exit 1 }' ||
@@ -354,10 +356,10 @@ else
 fi
 key=$(header x-attestation-se-public-key)
 
-# ---- public key: 65 bytes, uncompressed point; the DER before it says "P-256 public key" (RFC 5480)
+# ---- public key: an uncompressed point of 65 bytes, after the DER prefix of P-256 public keys (RFC 5480)
 
 decode "$key" "$scratch/key.raw" && [ "$(size "$scratch/key.raw")" = 65 ] || fail 'public key: not base64 of an uncompressed P-256 point'
-# The first byte is 4: in base64, a B and a digit of which the first two bits are 0.
+# The first byte must be 4. In base64: "B", then a digit whose first two bits are 0.
 case $key in B[A-P]*) ;; *) fail 'public key: not base64 of an uncompressed P-256 point' ;; esac
 {
   echo '-----BEGIN PUBLIC KEY-----'
@@ -394,12 +396,12 @@ decode "$signature" "$scratch/signature.der" &&
   fail 'response signature'
 note 'response signature by the enclave key'
 
-# ---- the receipt: signed, whole, and about this key, this response and this request
+# ---- the receipt: signature, members, and agreement with key, response and request
 
 receipt=$(standard_base64 "$receipt")
 canonical "$receipt" || fail 'receipt: missing or not base64url'
 receipt_lines=$(statement receipt "$receipt" "$receipt_signature" "$scratch/receipt") || fail 'receipt signature'
-# Canonical JSON (RFC 8785): no spaces, members sorted, none twice. No reader takes another member than this one.
+# Canonical JSON (RFC 8785): no spaces, sorted and unique members, so that every parser reads the same values.
 printf %s "$receipt_lines" | tr -d '\n' | cmp -s - "$scratch/receipt.json" || fail 'receipt: not canonical JSON'
 receipt_names=$(printf '%s\n' "$receipt_lines" | awk -F '"' '
   /^"[^"]*":/ { if (count++ && (before "") >= ($2 "")) exit bad = 1; before = $2; print $2 }
@@ -409,11 +411,11 @@ names() { [ "$(of_receipt "$1")" = "$2" ] || fail "receipt: it names another $3"
 known='completed_at endpoint finish_reason hidden_tokens job_id model overrides provider_id request_sha256 response_sha256 se_key_sha256 started_at usage v'
 has_member() { case $newline$receipt_names$newline in *"$newline$1$newline"*) ;; *) return 1 ;; esac; }
 for name in $known; do has_member "$name" || fail "receipt: it lacks $name"; done
-# Members that must be understood (RFC 7515 section 4.1.11).
+# `crit` lists members that a verifier must understand (RFC 7515 section 4.1.11).
 for name in $(has_member crit && field "$receipt_lines" crit | tr '[],"' '    '); do
   case " $known client_nonce image_sha256 engine weights_sha256 template_sha256 sampling " in *" $name "*) ;; *) fail "receipt: this script does not know $name, which it must" ;; esac
 done
-# Version 2 says what computed the answer; version 1 has none of that.
+# Version 2 names engine, weights, template and sampling; version 1 has none of these members.
 has_member engine && version=2 || version=1
 [ "$(field "$receipt_lines" v)" = $version ] || fail 'receipt: an unknown version, or members of another one'
 for name in weights_sha256 template_sha256 sampling; do
@@ -435,7 +437,7 @@ names endpoint "$endpoint" endpoint
 request_lines=$(lines 1 <"$request" | sed 's|\\/|/|g')
 asked=$(text_field "$request_lines" model)
 models=$(field "$request_lines" models)
-# The request may name models that answer instead of the first, in its member `models`.
+# The member `models` of a request lists fallback models.
 [ -n "$models" ] && printf '%s\n' "$models" | lines 1 | sed -n 's/^"\(.*\)",\{0,1\}$/\1/p' | grep -qxF -e "$(of_receipt model)" ||
   { [ -z "$asked" ] || names model "$asked" model; }
 case $(of_receipt finish_reason) in
@@ -444,7 +446,7 @@ case $(of_receipt finish_reason) in
   *) fail 'receipt: an unknown finish_reason' ;;
 esac
 
-# ---- the receipt's counts: those that the answer itself reports, and possible for the bytes
+# ---- the receipt's token counts: equal to the counts in the answer, and possible for the number of bytes
 
 # An image in the prompt has at most 16384 tokens, and a request at most 20 images.
 images="$(grep -aoE '"(input_)?(image(_url)?|file)"' "$request" | head -n 20 | wc -l || true)"
@@ -452,7 +454,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lin
   -v completion="$(field "$usage_lines" completion_tokens)" -v total="$(field "$usage_lines" total_tokens)" \
   -v cached="$(field "$usage_lines" cached_tokens)" -v hidden="$(field "$receipt_lines" hidden_tokens)" \
   -v bytes="$(size "$signed")" -v request="$(size "$request")" -v images="$images" '
-  # Path of the value that follows, as far as a usage can be: usage.prompt_tokens, response.usage.output_tokens
+  # Path of the next value, down to the depth of a usage: usage.prompt_tokens, response.usage.output_tokens
   function path(  at, text) { for (at = 1; at <= depth && at < 5; at++) text = text (at > 1 ? "." : "") (kind[at] == "{" ? key[at] : "[]"); return text }
   function of_usage(text) { return text ~ /^((message|response)\.)?usage$/ }
   function number(text, value,  name, partial) {
@@ -495,7 +497,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lin
     for (at = 1; at <= count; at++) {
       if (!inside) { structure(parts[at]); inside = 1; last = ""; continue }
       if (length(last) < 200) last = last parts[at]
-      # A quote after an odd number of backslashes is part of the text.
+      # A quote after an odd number of backslashes is part of the string.
       tail = parts[at]; sub(/^.*[^\\]/, "", tail)
       if (length(tail) % 2) continue
       inside = 0
@@ -513,13 +515,13 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lin
 
 note 'receipt by the enclave key, for this request and this response'
 
-# ---- what computed the answer, by the word of the machine (receipts of version 2)
+# ---- engine and weights, as the machine claims them (receipts of version 2)
 
 [ -z "$weights" ] || names weights_sha256 "$weights" 'hash of weights'
 engine=$(of_receipt engine)
 [ -z "$engine" ] || note "computed by $engine with weights $(of_receipt weights_sha256)"
 
-# ---- images: their hashes stand in the receipt, in their order
+# ---- images: the receipt contains their hashes, in order
 
 if [ "$streamed" = no ] && [ "$endpoint" = /v1/images/generations ]; then
   : >"$scratch/images"
@@ -539,9 +541,9 @@ if [ "$streamed" = no ] && [ "$endpoint" = /v1/images/generations ]; then
   fi
 fi
 
-# ---- the provider's record in the feed: its key, and the statements that the key signed
+# ---- the provider's attestation record: its key, and the statements that the key signed
 
-# Kept evidence was fresh when the answer was made, at a time that the enclave signed.
+# Saved evidence is verified as of the signed end of the job.
 if [ -n "$from" ]; then moment=$completed; else moment=$(date +%s)000; fi
 tolerance=120000
 lines 2 <"$work/attestation.json" >"$scratch/feed"
@@ -561,7 +563,7 @@ fi
 [ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
 
 contradicted() { fail "provider record: $1"; }
-# Opens a statement in the record or in one of its members, and prints its lines: signed_member LINES NAME KIND
+# signed_member LINES NAME KIND: verifies the statement in a member, and prints its payload in the form of "lines 1".
 signed_member() {
   signed=$(field "$1" "$2" | lines 1)
   statement "$3" "$(text_field "$signed" payload)" "$(text_field "$signed" signature)" "$scratch/$3"
@@ -587,7 +589,7 @@ if [ "$challenge" != null ]; then
   issued=$(field "$signed_challenge" issued_at)
   milliseconds "$issued" || contradicted 'its challenge has no time'
   age=$((moment - issued))
-  # Twenty minutes: a challenge comes every five, and may be missed twice.
+  # Twenty minutes. Challenges come every five minutes.
   if [ "$age" -le 1200000 ] && [ "$age" -ge -$tolerance ]; then
     posture=$(field "$signed_challenge" posture | lines 1)
     [ "$(field "$posture" sip_enabled) $(field "$posture" secure_boot_enabled)" != 'true true' ] || is_attested=true
@@ -614,7 +616,8 @@ if [ "$(of_record key_statement)" != null ]; then
   [ "$not_after" -ge $((moment - tolerance)) ] || contradicted 'its sealing key has expired'
 fi
 
-# No header is signed: what it says of the provider must stand in the feed. A character beyond ASCII is a question mark in headers.
+# borne_out HEADER MEMBER: headers are not signed, so they must equal the record. Values with a question mark are skipped,
+# because headers contain question marks in place of characters outside ASCII.
 borne_out() {
   value=$(header "$1")
   case $value in '' | *\?*) return ;; esac
@@ -632,7 +635,7 @@ stated=$(header x-provider-secure-enclave)
 [ -z "$stated" ] || [ "$stated" = "$(of_record secure_enclave)" ] || fail 'provider headers: the feed does not bear out x-provider-secure-enclave'
 note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
 
-# ---- what supports the hardware of this machine
+# ---- evidence for the machine's hardware
 
 if [ "$(of_record mda_verified)" = true ]; then
   anchor=$(field "$(lines 1 <"$work/attestation.json")" trust_anchor | lines 1)
