@@ -1,4 +1,4 @@
-/** `spawnChild`: starts a process that logs to a file. A Node.js child exits when this process does, by the closed IPC channel. */
+/** `spawnChild`: starts a process that logs to a file. A Node.js child exits when its IPC channel to this process closes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 
@@ -25,7 +25,7 @@ export interface Child {
   readonly message: Promise<Record<string, unknown>>;
   /** Sends a message and resolves to the child's next message. Rejects if the child exits first. */
   ask(message: object): Promise<Record<string, unknown>>;
-  /** End of stderr; without stderr, the exit code or signal. */
+  /** Last part of stderr; if stderr is empty, the exit code or signal. */
   exitReason(): string;
   kill(signal: NodeJS.Signals): void;
   /** Sends `signal` (default SIGTERM), and SIGKILL after `graceMs` (default 10 s). Resolves after the exit. */

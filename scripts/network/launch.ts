@@ -78,12 +78,12 @@ export function exitWith(code: Promise<number>): void {
     .then((value) => process.exit(value));
 }
 
-/** Written by a full build of the coordinator. */
+/** File that only a full build of the coordinator writes. */
 const FULL_BUILD = join(ROOT, 'apps/coordinator/dist/.tsbuildinfo');
 
 /**
- * Tasks that a network and the README's commands need in a new checkout. Programs are bundled from sources, without the compiler, which
- * takes most of a full build's time.
+ * Turbo tasks that a network and the README's commands need in a new checkout. Programs are bundled from sources without the
+ * compiler, whose type checks take most of the time of a full build.
  */
 const FIRST_START_TASKS = [
   '@inference/coordinator',
@@ -95,7 +95,7 @@ const FIRST_START_TASKS = [
   '@inference/verifier',
 ].map((name) => `${name}#bundle`);
 
-/** Builds what is not built yet. Throws {@link StartError} with the output of a failed build. */
+/** Runs the build tasks whose outputs are missing or outdated. Throws {@link StartError} with the output of a failed build. */
 function build(): void {
   const turbo = join(ROOT, 'node_modules/.bin/turbo');
   if (!existsSync(turbo)) throw new StartError('the dependencies are not installed: run npm ci first');

@@ -17,7 +17,7 @@ export interface NetworkOptions {
   readonly modelPath?: string;
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
   readonly providerArgs?: readonly string[];
-  /** Arguments for Node.js that replace the coordinator's script. */
+  /** Node.js arguments and script, in place of the built coordinator. */
   readonly coordinatorArgv?: readonly string[];
   /** Returns the address at which an agent (counted from 1) reaches the coordinator, such as a proxy. */
   readonly route?: (provider: number, baseUrl: string) => Promise<string>;
@@ -115,7 +115,7 @@ type WaitFor = <Value>(ready: Promise<Value>, children: readonly Child[], failur
 /** Returns a function that waits for a step of the start. Rejects if a child exits, the deadline passes or the start is cancelled. */
 function waiter({ startDeadlineMs = START_DEADLINE_MS, signal }: NetworkOptions): WaitFor {
   const interrupted = rejectOnAbort(signal);
-  // The signal may come before anything waits.
+  // The signal may abort before the first wait.
   interrupted.catch(() => {});
   return (ready, children, failure) =>
     Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), interrupted]);
@@ -129,8 +129,8 @@ export interface CoordinatorAlone {
 }
 
 /**
- * Starts a coordinator without agents, for tests and benches with scripted providers. `argv`: arguments for Node.js that replace the
- * coordinator's script. Throws {@link StartError}.
+ * Starts a coordinator without agents, for tests and benches with scripted providers. `argv`: Node.js arguments and
+ * script, in place of the built coordinator. Throws {@link StartError}.
  */
 export async function startCoordinatorAlone(
   dataDir: string,
@@ -164,7 +164,7 @@ function superviseAll(programs: readonly Program[], options: NetworkOptions): Su
 }
 
 async function startCoordinator(options: NetworkOptions, logDir: string): Promise<Program & { readonly listening: Promise<string> }> {
-  // A restart reuses the first port: agents and clients know the address.
+  // A restart reuses the first port, because agents and clients know the address.
   let port = options.port;
   const { dataDir, coordinatorEnv, coordinatorArgv } = options;
   const start = (): Promise<Child> =>
@@ -190,7 +190,7 @@ interface CoordinatorOptions {
   readonly dataDir: string;
   readonly logDir: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Arguments for Node.js that replace the coordinator's script. */
+  /** Node.js arguments and script, in place of the built coordinator. */
   readonly argv?: readonly string[];
 }
 
@@ -218,7 +218,7 @@ export async function listeningAddress(child: Child): Promise<string> {
   return (await child.message).address as string;
 }
 
-/** Process that plays the management server and certificate authorities of simulated Macs (packages/device-simulation). */
+/** Process that simulates Apple's certificate authority and a device management server (packages/device-simulation). */
 export interface Simulation {
   readonly child: Child;
   readonly ready: Promise<SimulationReady>;

@@ -1,4 +1,4 @@
-/** `supervise`: restarts a process after an unexpected exit, after a pause. Gives up at `MAX_EXITS` exits per minute. */
+/** `supervise`: restarts a process after unexpected exits, each after a pause. Gives up at `MAX_EXITS` exits per minute. */
 import type { Child } from './child.js';
 
 export interface Supervised {

@@ -75,7 +75,7 @@ export class Balancer {
       else open.splice(open.indexOf(backend), 1);
       this.#onChange();
     };
-    // Half-open: a client may close its side before the response.
+    // Half-open, because a client may close its side before the response.
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
       this.#keep(client);
       void this.#serve(client, policy, isForAgents ? count : null);

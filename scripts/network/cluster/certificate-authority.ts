@@ -19,7 +19,7 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MS = 24 * 60 * 60_000;
 const AUTHORITY_LIFETIME_MS = 10 * 365 * DAY_MS;
 const SERVER_LIFETIME_MS = 2 * 365 * DAY_MS;
-/** Certificates are valid from one hour before their creation, because clocks of other machines may be slow. */
+/** Certificates are valid from one hour before their creation, because clocks of other machines may be behind. */
 const CLOCK_TOLERANCE_MS = 60 * 60_000;
 
 export interface KeyAndCertificate {

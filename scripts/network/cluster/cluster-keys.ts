@@ -64,7 +64,7 @@ export async function writeClusterFiles(
   return { directory, natsConfigs, coordinators };
 }
 
-/** Removes files of coordinators and servers beyond the requested counts: a removed coordinator's nkey must not work again. */
+/** Removes files of coordinators and servers beyond the requested counts. A later run must not reuse the nkey of a removed coordinator. */
 function removeSurplus(directory: string, names: ReadonlySet<string>): void {
   for (const file of readdirSync(directory)) {
     const name = /^((?:coordinator|nats)-\d+)\.(?:env|nk|conf|key|pem)$/.exec(file)?.[1];

@@ -90,7 +90,7 @@ export async function startCluster(options: ClusterOptions): Promise<ClusterNetw
   }
 }
 
-/** Kind of process; each kind is supervised in a list of its own. */
+/** Kind of process. Each kind has a separate list of supervised processes. */
 type Role = 'nats' | 'postgres' | 'coordinator' | 'agent';
 
 /** Processes of a cluster, from the first start to the last stop. */
@@ -253,7 +253,7 @@ class ClusterProcesses {
     return program.child;
   }
 
-  /** Starts a process; NATS and PostgreSQL are killed with this process. Coordinators and agents exit by their IPC channel. */
+  /** Starts a process. The guard stops NATS and PostgreSQL if this process dies; coordinators and agents exit by their IPC channel. */
   async #startGuarded(role: Role, start: () => Promise<Child>): Promise<Child> {
     const child = await start();
     if (role === 'nats' || role === 'postgres') {

@@ -24,7 +24,7 @@ export interface ServerConfig {
   readonly files: { readonly authority: string; readonly certificate: string; readonly key: string };
 }
 
-/** Distances of NATS's default ports: 4222 for clients, 6222 for servers, 8222 for monitoring. */
+/** Offsets from the client port, as between NATS's default ports: 4222 for clients, 6222 for servers, 8222 for monitoring. */
 const CLUSTER_PORT_OFFSET = 2000;
 const MONITOR_PORT_OFFSET = 4000;
 const MAX_SERVERS = 16;

@@ -1,4 +1,4 @@
-/** `preparePostgres`: PostgreSQL server of a local cluster. Started by root, the server runs as user `postgres` or `nobody`. */
+/** `preparePostgres`: PostgreSQL server of a local cluster. If this process is root, the server runs as `postgres` or `nobody`. */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ export function preparePostgres({ programs, dataDir, logDir, port, maxConnection
   const settings = {
     listen_addresses: '127.0.0.1',
     port: String(port),
-    // No Unix socket in a system folder.
+    // No Unix socket, which would be in a system folder.
     unix_socket_directories: '',
     max_connections: String(maxConnections),
     shared_buffers: '64MB',
@@ -121,7 +121,7 @@ function unprivilegedUser(): User {
   throw new StartError('PostgreSQL does not run as root, and there is no user postgres or nobody. Start as another user.');
 }
 
-/** Directory of PostgreSQL's files: in the data directory if reachable for `user`, or else in the temporary folder. */
+/** Directory of PostgreSQL's files: in the data directory if `user` can reach it, else in the temporary folder. */
 function reachableDirectory(dataDir: string, user: User): string {
   const own = join(dataDir, 'postgres');
   if (canReach(dirname(resolve(dataDir)), user)) {

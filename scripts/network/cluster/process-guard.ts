@@ -1,4 +1,4 @@
-/** `ProcessGuard`: a shell that stops NATS and PostgreSQL when this process dies, detected by the end of its standard input. */
+/** `ProcessGuard`: a child shell that stops NATS and PostgreSQL when this process dies, which closes the shell's standard input. */
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /** Seconds before the guarded processes are stopped, so that coordinators can exit first. */
