@@ -1,4 +1,4 @@
-/** Archives of the staged package: for npm, and per platform with dependencies. Deterministic, because their hashes are signed. */
+/** Packs the staged agent: an archive for npm, and one per platform with dependencies. Deterministic, because the hashes are signed. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { filesBelow, normalizeModes } from './stage.js';
 
 const EPOCH = new Date('2000-01-01T00:00:00Z');
 
-/** Packs a folder's content under `package/`, as npm does. Symbolic links are skipped: the agent contains none. */
+/** Packs a folder's content under `package/`, as npm does. Skips symbolic links, of which the agent has none. */
 export async function archive(folder: string, file: string): Promise<void> {
   normalizeModes(folder);
   const options = { file, cwd: folder, gzip: { level: 6 }, portable: true, mtime: EPOCH, prefix: 'package', noDirRecurse: true } as const;
@@ -42,7 +42,7 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
   }
 }
 
-/** Required native packages by platform. To npm, these are optional dependencies, omitted without an error. */
+/** Required native packages by platform. npm treats them as optional dependencies, and omits missing ones without an error. */
 const ENGINES: Readonly<Record<ReleasePlatform, readonly string[]>> = {
   'darwin-arm64': enginesOf('darwin-arm64', 'mac-arm64-metal'),
   'linux-x64': enginesOf('linux-x64', 'linux-x64'),

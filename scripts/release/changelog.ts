@@ -1,4 +1,4 @@
-/** Sections of the changelog, written from changesets. Format: keepachangelog.com with a list per product. */
+/** Writes CHANGELOG.md from changesets, in the format of keepachangelog.com, with a list per product. */
 
 /** Text of a changeset, and the named packages. */
 export interface ChangelogEntry {
@@ -8,7 +8,7 @@ export interface ChangelogEntry {
 
 const UNRELEASED = '## Unreleased';
 
-/** Products in order. An entry stands under the first named product. Libraries count as the client's. */
+/** Products in the order of the changelog. An entry is listed under the first product it names. Libraries belong to the client. */
 const PRODUCTS: readonly { readonly title: string; readonly packages: readonly string[] }[] = [
   { title: 'API and coordinator', packages: ['@inference/coordinator'] },
   { title: 'Console', packages: ['@inference/console'] },

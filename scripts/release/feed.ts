@@ -1,4 +1,4 @@
-/** Release feed (`releases.json`), served by a coordinator with `AGENT_RELEASES`. The bytes of a published version never change. */
+/** Reads and writes the release feed (`releases.json`), which coordinators with `AGENT_RELEASES` serve. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';

@@ -1,4 +1,4 @@
-/** Homebrew formula of a release, for the operator's tap. Pure and deterministic. */
+/** Writes the Homebrew formula of a release, for the operator's tap. */
 
 export interface FormulaRelease {
   readonly version: string;

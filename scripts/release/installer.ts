@@ -1,4 +1,4 @@
-/** The published installer: `scripts/install.sh` with the operator's public key inserted. */
+/** `installerWith`: the published installer, which is `scripts/install.sh` with the operator's public keys. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './manifest.js';

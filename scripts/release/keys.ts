@@ -1,4 +1,4 @@
-/** The operator's release key (Ed25519): a private PEM file outside the repository; builds embed the public key. */
+/** Creates and reads the operator's release key (Ed25519), a PEM file outside the repository. Builds embed the public key. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

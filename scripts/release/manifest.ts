@@ -1,4 +1,4 @@
-/** Package manifests of the repository and of built packages. */
+/** Reads and writes package.json files of the repository and of built packages. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ export interface Manifest {
   readonly version: string;
   readonly imports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
-  /** Packages for single platforms, never bundled. */
+  /** Platform-specific packages, which are never bundled. */
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly [member: string]: unknown;
 }

@@ -1,4 +1,4 @@
-/** Bill of materials of a program (CycloneDX, by npm): every production package of its workspaces, bundled or not. */
+/** `sbomOf`: software bill of materials of a program (CycloneDX, made by npm). Lists all production packages, bundled or not. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ export interface SbomOptions {
   readonly version: string;
   /** Time in the document. Reproducible builds use the time of the commit. */
   readonly createdAt: Date;
-  /** Leaves out packages for other platforms. Default: none. */
+  /** Omits packages for other platforms. Default: all platforms. */
   readonly platform?: ReleasePlatform;
 }
 
@@ -31,7 +31,7 @@ export interface SbomOptions {
 export async function sbomOf(options: SbomOptions): Promise<string> {
   const work = mkdtempSync(join(tmpdir(), 'sbom-'));
   try {
-    // npm names the document's subject after the folder.
+    // npm takes the name of the program from the folder.
     const folder = join(work, basename(options.name));
     writeLock(folder, options);
     const args = ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx', '--sbom-type', 'application'];

@@ -1,4 +1,4 @@
-/** Subsets of the repository's lock file for packages, images and bills of materials: the tested versions, with their hashes. */
+/** Extracts subsets of package-lock.json for packages, images and bills of materials, so that they have the tested versions and hashes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReleasePlatform } from '@inference/protocol';

@@ -6,7 +6,7 @@ import { lockedClosure, readLock, unbundledDependencies, writeLockFile } from '.
 import { copyBundles } from './stage.js';
 
 const WORKSPACE = 'apps/coordinator';
-/** Name in the registry; the workspace has a scope of its own. */
+/** Package name in the npm registry. The workspace's name has a scope, which is not published. */
 export const COORDINATOR_PACKAGE = 'inference-coordinator';
 
 export interface StageCoordinatorOptions {

@@ -47,7 +47,7 @@ export function stage(options: StageOptions): void {
   writeShrinkwrap(folder, manifest);
 }
 
-/** Programs and shared chunks. Source maps are excluded: four times the size of the code. */
+/** Programs and shared chunks. Source maps are excluded, because they have four times the size of the code. */
 export function copyBundles(from: string, to: string, programs: readonly string[]): void {
   for (const program of programs) {
     if (!existsSync(join(from, program))) throw new Error(`${join(from, program)} is not there: build first (npm run build)`);
@@ -122,7 +122,7 @@ export function filesBelow(folder: string, below = ''): string[] {
     });
 }
 
-/** Sets the modes of all files to 0644, or 0755 for programs: archives contain modes, which follow from the umask of the checkout. */
+/** Sets the modes of all files to 0644, or 0755 for programs. Otherwise, archives would depend on the umask of the checkout. */
 export function normalizeModes(folder: string): void {
   for (const path of filesBelow(folder)) {
     const file = join(folder, path);

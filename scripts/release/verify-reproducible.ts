@@ -1,4 +1,4 @@
-/** `differingFiles`: builds a release twice, with different folder, time zone, language and umask, and compares the bytes. */
+/** `differingFiles`: checks that releases are reproducible. Builds twice, with other folder, time zone, language and umask. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,13 +17,13 @@ const PLACES: readonly Place[] = [
 ];
 
 /**
- * Builds the current commit twice, without build cache. Returns the names of different files, also compared with the folder `against`.
+ * Builds the current commit twice, without build cache. Returns the names of files that differ, also from the folder `against`.
  * `flags`: flags of `npm run release -- artifacts`.
  */
 export function differingFiles(flags: readonly string[], against: string | null): string[] {
   const work = mkdtempSync(join(tmpdir(), 'reproducible-'));
   try {
-    // The branch may move meanwhile.
+    // Both builds use this commit, because the branch may move.
     const [commit = '', createdAt = ''] = git('log', '-1', '--format=%H %ct').split(' ');
     const folders = PLACES.map((place) => buildIn(join(work, place.folder), place, { commit, createdAt, flags }));
     return differences([...folders, ...(against === null ? [] : [against])]);
@@ -43,7 +43,7 @@ function buildIn(folder: string, { env, umask }: Place, { commit, createdAt, fla
   mkdirSync(folder, { recursive: true });
   const archive = `${folder}.tar`;
   git('archive', '--format=tar', '--output', archive, commit);
-  // Inside, as in a clone: bundles contain relative paths to the packages. Links of the workspace are relative, too.
+  // Packages are copied into the folder, because bundles contain relative paths to them. Workspace links are relative, too.
   for (const part of ['', 'apps/coordinator', 'apps/console', 'apps/provider']) copyPackages(part, folder);
   const out = join(folder, 'release-files');
   const script =
@@ -60,7 +60,7 @@ function git(...args: readonly string[]): string {
   return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
 }
 
-/** Packages of the repository, or a workspace's packages where the root has another version. Hard links on the same disk. */
+/** Copies `node_modules` of the repository (`part` is empty) or of a workspace. Uses hard links on the same disk. */
 function copyPackages(part: string, folder: string): void {
   const [from, to] = [join(ROOT, part, 'node_modules'), join(folder, part, 'node_modules')];
   if (!existsSync(from)) return;

@@ -1,4 +1,4 @@
-/** Prepares a release in the sources: versions and changelogs from the changesets, and the record of the tagged coordinator. */
+/** Prepares a release: sets versions and changelog from the changesets, and records tagged coordinators for upgrade tests. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export async function prepareVersion(date: string): Promise<string> {
   return version;
 }
 
-/** Adds the tagged commit to the released coordinators, the start of the upgrade test of the next version. Throws for a duplicate. */
+/** Adds the tagged commit to coordinator-releases.json, from which later versions test their upgrade. Throws for a duplicate. */
 export function recordRelease(version: string): void {
   const releases = JSON.parse(readFileSync(RELEASES, 'utf8')) as { readonly version: string }[];
   if (releases.some((release) => release.version === version)) throw new Error(`${version} is recorded already`);
