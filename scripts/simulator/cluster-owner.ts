@@ -1,10 +1,10 @@
-/** `ClusterOwner`: simulated coordinator of a cluster. Places jobs of all coordinators on its machines, and publishes digests. */
+/** `ClusterOwner`: simulated coordinator of a cluster. Places jobs of all coordinators on its own machines, and publishes digests. */
 import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
 import { type OwnerDependencies, type Placeable, type Reservation, SimulatedOwner } from './owner.js';
 
-/** Queued request at one coordinator. A request may have tickets at several coordinators. */
+/** Place of a request in the queue of one coordinator. A request may have tickets at several coordinators. */
 export interface Ticket extends Queued {
   readonly request: Placeable;
   readonly owner: ClusterOwner;
@@ -31,9 +31,9 @@ export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCap
 export class ClusterOwner {
   readonly id: OwnerId;
   readonly owner: SimulatedOwner;
-  /** Received digests of other coordinators. */
+  /** Digests received from other coordinators. */
   readonly digests = new OwnerDigests();
-  /** Received cached prefixes of other coordinators. */
+  /** Cached prefixes reported by other coordinators. */
   readonly prefixes = new OwnerPrefixes();
   isAlive = true;
   readonly #deps: ClusterOwnerDependencies;

@@ -117,7 +117,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Retries a coordinator's queued requests for the models of newly received digests. */
+  /** Tries to place a coordinator's queued requests for the models whose digests have just arrived. */
   digestsChanged(client: ClusterOwner, models: Iterable<string>): void {
     const { now } = this.#parts.events;
     const queued = this.#queued.get(client);

@@ -1,4 +1,4 @@
-/** `EventQueue`: virtual time of the simulator. Runs events by time, and events of the same time in order of creation. A binary heap. */
+/** `EventQueue`: virtual time of the simulator. Runs events by time, then by order of creation. Implemented as a binary heap. */
 
 interface Event {
   readonly at: number;

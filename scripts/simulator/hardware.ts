@@ -1,4 +1,4 @@
-/** Models and Apple chips of the simulator. Rates are typical of llama.cpp with an 8B model in 4-bit quantization. */
+/** Models and Apple chips of the simulator. Rates are typical for llama.cpp and an 8B model with 4-bit quantization. */
 
 export interface Model {
   readonly id: string;

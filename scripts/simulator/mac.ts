@@ -74,7 +74,7 @@ export class SimulatedMac {
   readonly chip: Chip;
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
   readonly slots: number;
-  /** The machine is slower than its chip suggests; some such machines also report a higher bandwidth. */
+  /** Whether the machine is slower than its chip. Some of these machines also report a higher bandwidth. */
   readonly isMisreporting: boolean;
   /** Probability that a job fails. */
   readonly failureRate: number;

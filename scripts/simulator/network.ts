@@ -1,4 +1,4 @@
-/** `SimulatedCoordinator`: a single coordinator with all machines. Uses the real `FairQueue`, and retries as apps/coordinator does. */
+/** `SimulatedCoordinator`: a single coordinator with all machines. Uses the real `FairQueue`, and the retry rules of apps/coordinator. */
 import type { ProviderId } from '@inference/protocol';
 import type { PromptPrefix, ThroughputStats, Work } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';

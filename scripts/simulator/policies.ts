@@ -30,7 +30,7 @@ export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constan
 export const BASELINES: readonly Policy[] = [
   { ...SCHEDULER, name: 'random', kind: 'random' },
   { ...SCHEDULER, name: 'least loaded', kind: 'least_loaded' },
-  // Perfect knowledge needs no measurements.
+  // No probes, because the true rates are known.
   { ...SCHEDULER, name: 'perfect knowledge', kind: 'perfect', constants: { ...DEFAULT_CONSTANTS, measuringShare: 0, overdueShare: 0 } },
 ];
 

@@ -1,4 +1,4 @@
-/** Worlds of `npm run simulate`, and the sweep: trials that vary one constant of the scheduler or of the queue. */
+/** Scenarios ("worlds") of `npm run simulate`, and the sweep: trials that vary one constant of the scheduler or the queue. */
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '@inference/scheduler';
 import { type Policy, SCHEDULER } from './policies.js';
 import type { Scenario } from './simulate.js';

@@ -7,7 +7,7 @@ import type { Job } from './workload.js';
 export interface Report {
   readonly policy: string;
   readonly requests: number;
-  /** Share of requests without a response. */
+  /** Share of requests that got no response. */
   readonly refusedShare: number;
   readonly refusals: Readonly<Record<string, number>>;
   /** Share of the machines' online time with a running job. */
@@ -163,7 +163,7 @@ export class Statistics {
     if (onlineMs >= HOUR_MS) record.wasOnlineLong = true;
   }
 
-  /** Ends the run and computes the report. Machines still online count as leaving now. */
+  /** Ends the run and computes the report. Online time of machines ends now. */
   report(policy: string): Report {
     for (const [mac] of this.#macs) if (mac.online) this.left(mac);
     const macs = [...this.#macs];

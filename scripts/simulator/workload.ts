@@ -87,7 +87,7 @@ export class Workload {
   #nextConversation(): void {
     const { rate, burstShare, dayMs } = this.#options;
     const perMs = (rate * (1 - burstShare)) / TURNS / 1000;
-    // Thinning: arrivals at the peak rate, each accepted with the current share of the peak.
+    // Thinning (Lewis and Shedler): arrivals at the peak rate, each accepted with probability current rate / peak rate.
     this.#events.after(this.#random.exponential(1 / (perMs * 1.5)), () => {
       const level = 1 + 0.5 * Math.sin((2 * Math.PI * this.#events.now) / dayMs);
       if (this.#random.happens(level / 1.5)) this.#begin(this.#weights.draw(this.#random), null);
