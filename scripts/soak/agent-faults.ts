@@ -78,7 +78,7 @@ export function survivableFaults({ processes, coordinatorPid, random }: FaultDep
   ];
 }
 
-/** Draws faults: every fault once in random order, then again. */
+/** Draws faults: each fault once in random order, then a new round. */
 export class FaultSchedule {
   readonly #deadly: readonly Fault[];
   readonly #survivable: readonly Fault[];

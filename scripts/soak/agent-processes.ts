@@ -1,4 +1,4 @@
-/** `AgentProcesses`: an agent under its own supervisor, controlled as by an owner. For the soak test `agent`. */
+/** `AgentProcesses`: an agent under its own supervisor, controlled with the owner's commands. For the soak test `agent`. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +41,7 @@ export class AgentProcesses {
   /** Process id of a child of the daemon. `part`: part of the child's command line. 0: not running. */
   async childPid(part: string): Promise<number> {
     const pid = await this.agentPid();
-    // Without an agent, process 0 would match, the ancestor of every process.
+    // 0: no agent. `descendantsOf(0)` would return every process.
     return pid === 0 ? 0 : (descendantsOf(pid).find(({ command }) => command.includes(part))?.pid ?? 0);
   }
 

@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- agent [minutes] [seed]`: agent and coordinator are frozen and killed at random, under verified traffic.
+ * `npm run soak -- agent [minutes] [seed]`: kills and freezes agent and coordinator at random, under verified traffic.
  *
  * Passes if the agent recovers from every fault in time, sends no wrong response, leaves no process, and has bounded memory.
  */

@@ -1,5 +1,5 @@
 /**
- * Soak test with misbehaving agents and disconnecting clients.
+ * `npm run soak -- chaos [minutes] [seed]`: misbehaving agents and disconnecting clients, beside ordinary traffic.
  *
  * Passes if every answer verifies, the coordinator's memory is bounded, and the ledger balances.
  */

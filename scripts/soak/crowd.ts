@@ -1,7 +1,7 @@
 /**
- * Measures the cost of thousands of connected agents: registration time, memory, processor time and added latency.
+ * `npm run soak -- crowd [agents] [seconds]`: cost of thousands of connected agents: registration time, memory, CPU, latency.
  *
- * Also measures how long all agents take to reconnect after the coordinator was killed.
+ * Also measures the time in which all agents reconnect after the coordinator was killed.
  */
 
 import { startTraffic } from '../../test/support/background-traffic.js';

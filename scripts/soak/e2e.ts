@@ -1,5 +1,5 @@
 /**
- * Soak test of the end-to-end mode through each SDK, in two parts.
+ * `npm run soak -- e2e [requests per SDK] [seed]`: end-to-end mode through each SDK, in two parts.
  *
  * Without faults, charges must be exact and no file may contain a prompt. The second part kills agents, cancels requests and lets
  * providers refuse. Each answer must then verify or be an error, and the ledger must balance.

@@ -1,4 +1,4 @@
-/** `FaultDraw`: draws faults of a cluster by a seed. Each fault lists its outcomes, as documented in docs/cluster.md. */
+/** `FaultDraw`: draws random faults of a cluster. Each fault defines which request outcomes docs/cluster.md permits. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LightAgent } from '../../../test/support/light/agent.js';
 import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
@@ -9,7 +9,7 @@ export interface Fault {
   readonly name: string;
   /** Coordinator that fails. */
   readonly victim: Coordinator | null;
-  /** Whether the victim's process stops for a time, so that its agents are away. */
+  /** Whether the victim's process is suspended for a time, so that its agents are disconnected. */
   readonly freezes: boolean;
   /** Maximum absence of an idle provider, in milliseconds; 0: no provider may leave. */
   readonly maxAwayMs: number;
@@ -81,7 +81,7 @@ export class FaultDraw {
       victim,
       freezes: true,
       maxAwayMs: AWAY_MS,
-      // PostgreSQL ends the frozen coordinator's idle transactions; their requests fail.
+      // PostgreSQL aborts idle transactions of the frozen coordinator, so their requests fail.
       permits: (outcome) => lostCoordinator(outcome, victim) || (isThroughVictim(outcome, victim) && isUnbooked(outcome)),
       strike: async (signal) => {
         const frozen = victim.program.current;
@@ -99,7 +99,7 @@ export class FaultDraw {
       victim,
       freezes: false,
       maxAwayMs: AWAY_MS,
-      // Clients of this coordinator alone cannot connect during its restart.
+      // Clients that use only this coordinator cannot connect during its restart.
       permits: ({ coordinator, kind, detail }) =>
         coordinator === victim.index && (kind === 'cut' || (kind === 'refused' && /^(503|404) /.test(detail))),
       strike: async () => {
@@ -208,7 +208,7 @@ export class FaultDraw {
     };
   }
 
-  /** Leaves a half-open connection behind: the agent notices the silence and joins another coordinator. */
+  /** Stalls an agent's connection without closing. The agent detects the silence, and joins another coordinator. */
   #agentFallsSilent(): Fault {
     const { coordinators, agents } = this.#cluster;
     const agent = agents[0] as LightAgent;
@@ -271,7 +271,7 @@ function isUnbooked({ kind, detail }: Outcome): boolean {
   return kind === 'refused' && detail === '503 billing_unavailable';
 }
 
-/** Stalls all data of the connections. With `isReset`, open connections end and new connections stay silent. */
+/** Stalls all data of the connections for a time. With `isReset`, also resets the open connections before and after. */
 async function interrupt(proxies: readonly TcpProxy[], ms: number, isReset: boolean, signal: AbortSignal): Promise<void> {
   for (const proxy of proxies) {
     proxy.stall();
@@ -280,7 +280,7 @@ async function interrupt(proxies: readonly TcpProxy[], ms: number, isReset: bool
   await pause(ms, signal);
   for (const proxy of proxies) {
     proxy.resume();
-    // The other side may have closed the connections.
+    // Closes connections whose other side may have closed them during the stall.
     if (isReset) proxy.cut();
   }
 }

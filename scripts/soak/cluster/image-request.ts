@@ -21,7 +21,7 @@ export type ImageOutcome =
   /** The coordinator answered with an error. */
   | { readonly kind: 'refused'; readonly status: number; readonly code: string };
 
-/** Response members, checked by the verifier or by use. */
+/** Members of the response. Not validated here: the verifier and the download detect errors. */
 interface Body {
   readonly data?: readonly { readonly url?: string }[];
   readonly error?: { readonly code?: string };

@@ -1,4 +1,4 @@
-/** `Load`: clients of several accounts that send requests all the time. Verifies every answer and image, and records other outcomes. */
+/** `Load`: clients of several accounts that send requests continuously. Verifies every answer and image, and records failures. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Receipt } from '@inference/protocol';
 import type { Customer } from '../../../test/support/customers.js';

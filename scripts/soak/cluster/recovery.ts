@@ -1,4 +1,4 @@
-/** `untilRecovered`: waits until every coordinator is ready, counts each provider exactly once, and answers requests. */
+/** `untilRecovered`: waits until every coordinator is ready, lists each provider exactly once, and answers requests. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask } from '../../../test/support/verified-client.js';
 import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';

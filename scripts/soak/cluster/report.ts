@@ -2,7 +2,7 @@
 import type { Fault } from './faults.js';
 import type { Load, Outcome } from './load.js';
 
-/** A fault and the time until everything was normal again, by `performance.now()`. */
+/** A fault, with the times of its start and of the recovery, by `performance.now()`. */
 export interface Strike {
   readonly fault: Fault;
   readonly from: number;

@@ -1,4 +1,4 @@
-/** Soak test of a cluster whose parts fail at random under load. Each answer must verify, or fail in a way that docs/cluster.md allows. */
+/** `npm run soak -- cluster`: random faults of a cluster under load. Answers must verify, or fail as docs/cluster.md permits. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { descendantsOf, processTable } from '../../../test/support/processes.js';
@@ -49,7 +49,7 @@ export async function cluster(minutes: number, seed: number): Promise<boolean> {
   const table = processTable();
   const own = new Set(descendantsOf(process.pid, table).map(({ pid }) => pid));
   const left = table.filter(({ pid, command }) => {
-    // tsx starts its compiler at the first import that is not cached.
+    // tsx starts esbuild at the first import that is not cached.
     const isTool = command.startsWith('ps ') || /esbuild.* --service=/.test(command);
     const isOurs = own.has(pid) && !earlier.has(pid) && !isTool;
     return isOurs || command.includes(soak.dataDir);

@@ -20,7 +20,7 @@ export async function checkSettlements(soak: SoakCluster, load: Load, strikes: r
   }
   console.log(`reservations: ${before} when the load ended, ${reserved} after ${seconds(performance.now() - since)}`);
   if (reserved > 0) problems.push(`${reserved} reservations are left`);
-  // A settlement that PostgreSQL has not committed is lost with its coordinator, and the job is free.
+  // If a coordinator dies before PostgreSQL has committed a settlement, the settlement is lost and the job costs nothing.
   const risks = strikes.filter(({ fault }) => fault.delaysSettlements);
   const sure = load.paid.filter(({ startedAt, endedAt }) => !risks.some(({ from, to }) => startedAt < to && endedAt > from));
   for (const account of soak.accounts) {

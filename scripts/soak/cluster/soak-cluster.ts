@@ -1,7 +1,7 @@
 /**
  * `startSoakCluster`: starts three coordinators with NATS and PostgreSQL behind proxies, so that faults can interrupt them.
  *
- * Each has a real agent and light agents, which run no model.
+ * Each coordinator has a real agent, and light agents, which run no model.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
