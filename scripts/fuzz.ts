@@ -1,5 +1,5 @@
 /**
- * * Sends fuzzed HTTP requests to a local network with the demo models: `npx tsx scripts/fuzz.ts [cases] [first seed]`.
+ * Sends fuzzed HTTP requests to a local network with the demo models: `npx tsx scripts/fuzz.ts [cases] [first seed]`.
  *
  * Prints every fault with the seed that reproduces the request. Exits 1 on a fault.
  */

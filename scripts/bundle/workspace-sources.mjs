@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 const PACKAGES = fileURLToPath(new URL('../../packages/', import.meta.url));
 
 /**
- * `@inference/protocol/crypto` is `…/packages/protocol/src/crypto/index.ts`. Null for names outside `packages`, and for exports that are
- * no compiled sources.
+ * `@inference/protocol/crypto` is `…/packages/protocol/src/crypto/index.ts`. Null for specifiers outside `packages`, and
+ * for exports that do not point to compiled sources.
  *
  * @param {string} specifier
  * @param {readonly string[]} conditions of package.json's `exports`, apart from `default`

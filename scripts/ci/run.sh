@@ -47,7 +47,7 @@ node scripts/ci/tests.mjs "$FLAKY_LIST"
 step 'smoke: a short run of each soak and bench'
 npm run --silent smoke -- "$FLAKY_LIST"
 
-# External test vectors may lie beside the checkout; the project's own tests do not need them.
+# Tests external vectors if they are installed next to the checkout. The project's own tests do not need them.
 vectors="${VECTORS_DIR:-../shared/vectors}"
 if [ -d "$vectors" ]; then
   step 'vectors'

@@ -3,7 +3,7 @@
 export interface Query {
   /** PromQL. `$__rate_interval` and variables of the dashboard may occur. */
   readonly expr: string;
-  /** Legend; `{{label}}` stands for the value of a label. */
+  /** Legend. `{{label}}` is replaced by the value of a label. */
   readonly legend: string;
 }
 

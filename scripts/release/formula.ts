@@ -8,7 +8,7 @@ export interface FormulaRelease {
   readonly sha256: string;
 }
 
-/** Text of `inference-provider.rb`. Throws on invalid values, because quotes could end a Ruby string. */
+/** Text of `inference-provider.rb`. Throws on invalid values, because a quote would end a Ruby string literal. */
 export function formula({ version, url, sha256 }: FormulaRelease): string {
   if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${version} is not a version such as 1.2.3`);
   if (!/^https:\/\/[\w.~:/?&=%@+,-]+$/.test(url))

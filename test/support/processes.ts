@@ -39,12 +39,12 @@ export async function waitUntilGone(pids: readonly number[], deadlineMs = 60_000
   }
 }
 
-/** True while a process exists and is no zombie. */
+/** Whether a process exists, and is not a zombie. */
 export function isAlive(pid: number): boolean {
   return living([pid]).length > 0;
 }
 
-/** Processes that exist and are no zombies. `ps` runs only if some exist, because a call takes 20 ms of processor time. */
+/** Processes that exist and are not zombies. `ps` runs only if some exist, because a call takes 20 ms of processor time. */
 function living(pids: readonly number[]): number[] {
   const existing = pids.filter(exists);
   if (existing.length === 0) return [];

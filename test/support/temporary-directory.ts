@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const created = new Set<string>();
 
-/** An empty directory, removed at the end of the test file (`leaves-no-trace.ts`). */
+/** Creates an empty directory, which `leaves-no-trace.ts` removes at the end of the test file. */
 export function temporaryDirectory(name: string): string {
   const directory = mkdtempSync(join(tmpdir(), `${name}-`));
   created.add(directory);

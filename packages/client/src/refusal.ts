@@ -20,7 +20,7 @@ export const E2E_REFUSAL_CODES = [
   'revoked',
   /** The transparency log does not include the keyset, or contradicts the log that this client has seen. */
   'split_view',
-  /** Keys or evidence for this client alone, too few or too new providers, or simulated instead of real providers. */
+  /** Signs of an attack on this client: keys that other clients do not get, too few, too new or suddenly simulated providers. */
   'targeted',
   /** The evidence verifies but is below the policy, or is contradicted. */
   'policy',

@@ -25,7 +25,7 @@ export type CheckName =
   | 'receipt_weights'
   /** The receipt names the endpoint that was called. */
   | 'receipt_endpoint'
-  /** The readable claims beside a saved receipt equal the signed claims. */
+  /** The member `claims` of a saved receipt equals the signed claims. */
   | 'receipt_claims'
   /** The receipt names exactly the images of the response, in order. */
   | 'receipt_images'

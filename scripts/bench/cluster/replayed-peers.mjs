@@ -1,5 +1,5 @@
 /**
- * * Simulates many peers in one process, which publish digests and keep links, to load one coordinator like a large cluster.
+ * Simulates many peers in one process, which publish digests and keep links, to load one coordinator like a large cluster.
  *
  * Arguments: NATS URL, coordinator, number of peers, models per peer, a model that all peers serve without a free slot. IPC:
  * sends `{ready}`; then answers each `{isOn}` with `{done}` when all links are up, or all peers have left. JavaScript, because the

@@ -27,7 +27,7 @@ export interface JobsResult {
   readonly perSecond: number;
   /** CPU time of this process, user and system, in microseconds per job. */
   readonly cpuPerJob: number;
-  /** Median time until a reservation was made, in milliseconds. */
+  /** Median duration of a reservation, in milliseconds. */
   readonly reserveMs: number;
   readonly cost: number;
 }

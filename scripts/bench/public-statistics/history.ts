@@ -1,6 +1,8 @@
-/** `writeHistory`: fills a new database with hourly and minute totals of random jobs, without rows of the jobs themselves.
+/**
+ * `writeHistory`: fills a new database with hourly and minute totals of random jobs, without rows of the jobs themselves.
  *
- * Totals alone suffice for public statistics, and millions of jobs take only seconds. */
+ * Totals alone suffice for public statistics, and millions of jobs take only seconds.
+ */
 import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/database/ledger/activity.js';
 import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';
 import type { Database, Tables } from '../../../apps/coordinator/src/database/tables.js';

@@ -36,7 +36,7 @@ export class Processes {
     return { name: 'bare relay', target, pid: child.pid, providerPid: provider.child.pid };
   }
 
-  /** The other gateway, configured as a mere proxy of one upstream. */
+  /** The other gateway, configured as a plain proxy of one upstream. */
   async gateway(): Promise<Side> {
     const { child: upstream, ready } = await this.start('bare-upstream');
     const port = await freePort();

@@ -49,7 +49,7 @@ interface ClientOptions {
   readonly coordinator: number | null;
   readonly model: string;
   readonly pauseMs: number;
-  /** Coordinator for downloads of images; left out for text models. */
+  /** Coordinator from which images are downloaded; absent for text models. */
   readonly fetchFrom?: string;
 }
 

@@ -24,7 +24,7 @@ export class Presence {
     }, SAMPLE_MS);
   }
 
-  /** Forgets earlier absences. Agents of a frozen coordinator count as away until `thaw`. */
+  /** Forgets earlier absences. Until `thaw`, agents of the frozen coordinator are absent. */
   begin(frozen: Coordinator | null): void {
     this.#maxMs = 0;
     this.#frozen = frozen;

@@ -69,7 +69,7 @@ interface Proxies {
 
 const numberOfPort = (url: string): string => new URL(url).port;
 
-/** Starts the cluster; on rejection, nothing is left running. */
+/** Starts the cluster. If the start fails, stops all processes and rejects. */
 export async function startSoakCluster({ signal, onFailure }: Options): Promise<SoakCluster> {
   const dataDir = mkdtempSync(join(tmpdir(), 'soak-cluster-'));
   const cleanups: (() => unknown)[] = [];

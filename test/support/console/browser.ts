@@ -1,5 +1,5 @@
 /**
- * * Starts one browser per test process, with playwright-core. Without a browser, its tests are skipped with a visible notice.
+ * Starts one browser per test process, with playwright-core. Without a browser, its tests are skipped with a visible notice.
  */
 import { existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -30,7 +30,7 @@ export const LOOKS = [
 ] as const;
 
 const SIZES = { phone: { width: 390, height: 844 }, wide: { width: 1440, height: 900 } } as const;
-/** Deadline per step on the slowest machine. A working page responds at once. */
+/** Time limit of a step on a very slow machine. A working page responds immediately. */
 const STEP_MS = 90_000;
 
 /** Problems observed on a page. */

@@ -451,7 +451,7 @@ export class ScriptedJob {
     this.complete(change);
   }
 
-  /** Sends parts as an honest provider does, and the final frame. Only the body counts as signed. */
+  /** Sends the images and the body as frames, and the final frame, like an honest provider. The signed hash covers only the body. */
   async pushParts(images: readonly Uint8Array[], body: Uint8Array): Promise<void> {
     for (const part of encodeImageParts(images, body)) {
       for (let at = 0; at < part.length; at += PART_BYTES) await this.pushWithinCredit(part.subarray(at, at + PART_BYTES));

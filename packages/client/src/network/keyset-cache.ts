@@ -1,6 +1,8 @@
-/** `KeysetCache`: the current verified keyset, shared by all requests.
+/**
+ * `KeysetCache`: the current verified keyset, shared by all requests.
  *
- * Downloads with and without the caller's API key are compared, because a coordinator could target one account. */
+ * Downloads with and without the caller's API key are compared, because a coordinator could target one account.
+ */
 import { type E2eCrypto, type E2eKeyset, type E2eLogHead, keysetLeafBytes, toHex, utf8 } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
 import { BoundedMap } from './bounded-map.js';

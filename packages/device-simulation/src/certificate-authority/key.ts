@@ -15,7 +15,7 @@ export interface P384Key {
 }
 
 export function p384Key(random: Random): P384Key {
-  // A cleared top bit keeps the scalar below the order of the curve.
+  // The cleared top bit makes the scalar less than the order of the curve.
   return p384KeyFrom(random(48).map((byte, index) => (index === 0 ? byte & 0x7f : byte)));
 }
 

@@ -118,7 +118,7 @@ export class HelperProcess {
     await endChild(this.#child);
   }
 
-  /** Ends the helper at once. */
+  /** Kills the helper (SIGKILL), and fails pending requests with this reason. */
   kill(reason: EnclaveError): void {
     this.#child.kill('SIGKILL');
     this.#end(reason);

@@ -42,7 +42,7 @@ export function parseMachine(text: string, source: string): SimulatedMachine {
     const value: unknown = JSON.parse(text);
     if (machineValidator().Check(value)) return value;
   } catch {
-    // Falls through: text that is not JSON is no profile.
+    // Falls through to the error below.
   }
   throw new Refusal('bad_request', `${source} is not a profile of a simulated machine`);
 }

@@ -1,5 +1,5 @@
 /**
- * Recomputes every claim of the attestation feed from its evidence, and lists the claims that rest on the coordinator alone.
+ * Recomputes every claim of the attestation feed from its evidence, and lists claims without evidence.
  *
  * Not proven: that the attested machine holds the enclave key (keys can be relayed), and the program on the machine.
  */
