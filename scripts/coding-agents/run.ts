@@ -41,7 +41,7 @@ function textsUnder(folder: string): string[] {
     .sort();
 }
 
-/** Installs the package into its own folder; resolves to the version npm chose. */
+/** Installs the package into its own folder. Returns the version that npm chose. */
 function install(agent: Agent, folder: string): string {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"private":true}');
@@ -50,7 +50,7 @@ function install(agent: Agent, folder: string): string {
   return (JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** Runs the agent in an own home and working directory, without this process's environment. */
+/** Runs the agent with a separate home and working directory, and without this process's environment. */
 function askAgent(agent: Agent, packages: string, access: Access, directory: string): Promise<Ran> {
   const [home, work] = [join(directory, 'home'), join(directory, 'work')];
   for (const folder of [home, work]) mkdirSync(folder, { recursive: true });

@@ -87,7 +87,7 @@ async function withFaults({ network, customers, models }: AllModelsNetwork, coun
       ends.verified++;
     } else if (verdict?.state === 'refused') {
       ends.refused++;
-      // Requests during an agent's restart would all fail.
+      // Without the pause, all remaining requests would fail during one restart of an agent.
       await new Promise((resolve) => setTimeout(resolve, REFUSAL_PAUSE_MS));
     } else problems.push(`a response ends as ${verdict?.state}`);
   };

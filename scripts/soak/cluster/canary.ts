@@ -1,4 +1,4 @@
-/** `findCanary`: searches log files and the database for the canary, a text in every prompt. Prompts must not be stored. */
+/** `findCanary`: searches log files and the database for the canary, a unique text in every prompt, because prompts must not be stored. */
 import { sql } from 'kysely';
 import { filesHolding } from '../../../test/support/files-holding.js';
 import type { SoakCluster } from './soak-cluster.js';

@@ -16,8 +16,8 @@ export interface Outcome {
   readonly model: string;
   readonly stream: boolean;
   /**
-   * `refused`: error response. `broken`: error inside a stream. `cut`: incomplete. `late`: time limit. `bad`: any other unverified
-   * answer.
+   * `refused`: error response. `broken`: error event inside a stream. `cut`: incomplete response. `late`: time limit exceeded. `bad`:
+   * any other unverified answer.
    */
   readonly kind: 'verified' | 'refused' | 'broken' | 'cut' | 'late' | 'bad';
   /** Status and code of an error, or a description. */
@@ -77,7 +77,7 @@ export class Load {
     const clients: ClientOptions[] = [
       ...Array.from({ length: BALANCED_CLIENTS }, (_, index) => ({ ...light, account: account(index) })),
       ...coordinators.map(({ url, index }) => ({ ...light, account: { ...account(index), baseUrl: url }, coordinator: index })),
-      // Each coordinator makes images; clients download from the next coordinator.
+      // Images are requested from each coordinator, and downloaded from the next one.
       ...coordinators.map(({ url, index }) => {
         const fetchFrom = coordinators[(index + 1) % coordinators.length]?.url ?? url;
         const maker = { account: { ...account(index), baseUrl: url }, coordinator: index };
@@ -167,7 +167,7 @@ export class Load {
     return answer.receipt;
   }
 
-  /** Mostly short answers, and some of several seconds. */
+  /** Mostly scripts of short answers, and some of answers that take several seconds. */
   #script(): Script {
     const isLong = this.#random() < 0.15;
     return isLong

@@ -138,7 +138,7 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
   }
 }
 
-/** Image models load after text models. */
+/** Polls, because image models load after text models. */
 async function waitForImageModel({ baseUrl, apiKey }: ClusterNetwork, signal: AbortSignal): Promise<string> {
   for (;;) {
     const { imageModels } = await waitUntilServed(baseUrl, apiKey, REAL_AGENTS);

@@ -49,7 +49,7 @@ export interface Harness {
   money(accountId?: string): Promise<{ balance: number; reserved: number }>;
   /** Log lines of jobs. */
   jobLines(): Record<string, unknown>[];
-  /** Resolves once the condition holds; rejects after ten seconds. */
+  /** Resolves once the condition holds; rejects after a minute. */
   until(condition: () => boolean | Promise<boolean>): Promise<void>;
   close(): Promise<void>;
 }
