@@ -1,7 +1,7 @@
 /**
- * * Creates a GGUF model with random weights, of any size and context length, for tests and benches. Equal arguments give equal files.
+ * Creates a GGUF model with random weights, of any size and context length, for tests and benches. Equal arguments give equal files.
  *
- * * Weights are streamed to disk, so memory use does not grow with the model.
+ * Weights are streamed to disk, so memory use does not grow with the model.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -61,11 +61,11 @@ const PRESETS = new Map<string, Sizes>([
 ]);
 const TYPES: readonly TensorType[] = ['F16', 'Q8_0', 'F32'];
 const ARCHITECTURES: readonly Architecture[] = ['llama', 'qwen3'];
-const LARGEST_CONTEXT = 16 * 1024 * 1024;
+const MAX_CONTEXT = 16 * 1024 * 1024;
 
 class BadArgument extends Error {}
 
-interface Order {
+interface ModelOptions {
   out: string;
   shape: DecoderShape;
   type: TensorType;
@@ -87,7 +87,7 @@ type Ending = 'random' | 'endless' | 'brief';
 const BRIEF_WEIGHT = 4;
 
 /** Parses the arguments. Undefined: help was requested. */
-function readOrder(args: string[]): Order | undefined {
+function readModelOptions(args: string[]): ModelOptions | undefined {
   const values = readOptions(args);
   if (values.help) return undefined;
   if (values.out === undefined) throw new BadArgument('--out is missing: say which file to write');
@@ -189,7 +189,7 @@ function checkSizes(sizes: Sizes, type: TensorType): void {
   const { dim, heads, kvHeads, ff, context } = sizes;
   if (dim % (2 * heads) !== 0) throw new BadArgument(`--dim ${dim} must be an even multiple of --heads ${heads}`);
   if (heads % kvHeads !== 0) throw new BadArgument(`--heads ${heads} must be a multiple of --kv-heads ${kvHeads}`);
-  if (context > LARGEST_CONTEXT) throw new BadArgument(`--context ${context} is above ${LARGEST_CONTEXT}`);
+  if (context > MAX_CONTEXT) throw new BadArgument(`--context ${context} is above ${MAX_CONTEXT}`);
   if (type === 'Q8_0' && (dim % BLOCK !== 0 || ff % BLOCK !== 0)) {
     throw new BadArgument(`--type Q8_0 needs --dim and --ff that are multiples of ${BLOCK}`);
   }
@@ -211,7 +211,7 @@ function weightDeviation(slot: TensorSlot): number {
 }
 
 /** Scales the output weights of special tokens for `ending`. Zero weights give logit 0; other logits have standard deviation 2. */
-function* withEnding(chunks: Iterable<Float32Array>, { shape, vocabulary, ending }: Order): Iterable<Float32Array> {
+function* withEnding(chunks: Iterable<Float32Array>, { shape, vocabulary, ending }: ModelOptions): Iterable<Float32Array> {
   const special = new Set<string>(SPECIAL_TOKENS);
   const scales = vocabulary.tokens.map((token) => {
     if (!special.has(token) || ending === 'random') return 1;
@@ -226,8 +226,8 @@ function* withEnding(chunks: Iterable<Float32Array>, { shape, vocabulary, ending
   }
 }
 
-function make(order: Order): void {
-  const slots = decoderTensors(order.shape);
+function make(options: ModelOptions): void {
+  const slots = decoderTensors(options.shape);
   const parameters = parameterCount(slots);
   const tensors = slots.map((slot, index): Tensor => {
     const count = parameterCount([slot]);
@@ -236,24 +236,27 @@ function make(order: Order): void {
     return {
       name,
       shape,
-      type: order.type,
+      type: options.type,
       chunks: () => {
-        const chunks = randomChunks(count, weightDeviation(slot), order.seed * 10_007 + index);
-        return name === 'output.weight' ? withEnding(chunks, order) : chunks;
+        const chunks = randomChunks(count, weightDeviation(slot), options.seed * 10_007 + index);
+        return name === 'output.weight' ? withEnding(chunks, options) : chunks;
       },
     };
   });
-  const about = { name: order.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: order.type };
+  const about = { name: options.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: options.type };
   const template = readFileSync(new URL('../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
-  const metadata = new Map([...decoderMetadata(order.shape, about), ...tokenizerMetadata(order.vocabulary, template.trimEnd(), order.pre)]);
-  if (order.embedding) metadata.set(`${order.shape.architecture}.pooling_type`, integer(POOLING_LAST));
-  const bytes = writeGguf(order.out, metadata, tensors);
-  console.log(`${order.out}: ${parameters} parameters, ${bytes} bytes, context ${order.shape.context}`);
+  const metadata = new Map([
+    ...decoderMetadata(options.shape, about),
+    ...tokenizerMetadata(options.vocabulary, template.trimEnd(), options.pre),
+  ]);
+  if (options.embedding) metadata.set(`${options.shape.architecture}.pooling_type`, integer(POOLING_LAST));
+  const bytes = writeGguf(options.out, metadata, tensors);
+  console.log(`${options.out}: ${parameters} parameters, ${bytes} bytes, context ${options.shape.context}`);
 }
 
 try {
-  const order = readOrder(process.argv.slice(2));
-  if (order) make(order);
+  const options = readModelOptions(process.argv.slice(2));
+  if (options) make(options);
   else process.stdout.write(HELP);
 } catch (error) {
   if (!(error instanceof BadArgument)) throw error;

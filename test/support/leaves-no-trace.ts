@@ -14,10 +14,10 @@ interface Shared {
 }
 
 // The runner changes NODE_ENV and VITEST… between files; libvips sets VIPSHOME when sharp first reads an image.
-const OWN = /^(VITEST|NODE_ENV$|VIPSHOME$)/;
+const RUNNER_VARIABLES = /^(VITEST|NODE_ENV$|VIPSHOME$)/;
 
 function shared(): Shared {
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN.test(name)));
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !RUNNER_VARIABLES.test(name)));
   const functions = [console.log, console.warn, console.error, globalThis.fetch, globalThis.setTimeout, Date.now, Math.random];
   return { environment, directory: process.cwd(), fakeTimers: vi.isFakeTimers(), functions };
 }

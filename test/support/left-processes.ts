@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const LOOK_MS = 1000;
+const SCAN_INTERVAL_MS = 1000;
 
 export interface LeftProcess {
   readonly pid: number;
@@ -20,14 +20,14 @@ interface Row {
 
 /** One map per process, which runs many files. Key: pid; value: start time. */
 const KEY = Symbol.for('test/support/left-processes');
-const kept = globalThis as { [KEY]?: Map<number, number> };
-const seen = kept[KEY] ?? startLooking();
+const shared = globalThis as { [KEY]?: Map<number, number> };
+const seen = shared[KEY] ?? startScanning();
 
-function startLooking(): Map<number, number> {
+function startScanning(): Map<number, number> {
   const started = new Map<number, number>();
-  kept[KEY] = started;
+  shared[KEY] = started;
   // An orphan has another parent, so descendants are recorded while their parents live.
-  if (existsSync('/proc/self/stat')) setInterval(() => noteDescendants(started), LOOK_MS).unref();
+  if (existsSync('/proc/self/stat')) setInterval(() => noteDescendants(started), SCAN_INTERVAL_MS).unref();
   return started;
 }
 

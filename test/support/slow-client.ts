@@ -70,7 +70,7 @@ export class SlowClient {
         this.#parts.push(part);
         left -= part.length;
       } else if (response.readableEnded || response.destroyed) return;
-      else await moved(response);
+      else await untilReadableOrEnded(response);
     }
   }
 
@@ -92,7 +92,7 @@ export class SlowClient {
 }
 
 /** Resolves when more data is readable or the response has ended. */
-function moved(response: http.IncomingMessage): Promise<void> {
+function untilReadableOrEnded(response: http.IncomingMessage): Promise<void> {
   const events = ['readable', 'end', 'close'] as const;
   return new Promise((resolve) => {
     const done = (): void => {

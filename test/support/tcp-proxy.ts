@@ -86,12 +86,12 @@ export class TcpProxy {
   /** Bytes to deliver for a received chunk, and the delivery time. */
   #pass(direction: Direction, chunk: Chunk): { bytes: Buffer[]; delayMs: number } {
     this.bytes[direction] += chunk.bytes.length;
-    const twice = chunk.binary && this.#duplicates[direction] > 0;
-    if (twice) {
+    const isDuplicated = chunk.binary && this.#duplicates[direction] > 0;
+    if (isDuplicated) {
       this.#duplicates[direction]--;
       this.duplicated++;
     }
-    return { bytes: twice ? [chunk.bytes, chunk.bytes] : [chunk.bytes], delayMs: this.#delayMs };
+    return { bytes: isDuplicated ? [chunk.bytes, chunk.bytes] : [chunk.bytes], delayMs: this.#delayMs };
   }
 }
 
@@ -101,7 +101,7 @@ type Split = (data: Buffer) => readonly Chunk[];
 /** One connection through the proxy. */
 class Link {
   readonly #ends: readonly [Socket, Socket];
-  #over: () => void = () => {};
+  #onEnd: () => void = () => {};
   #paused = false;
 
   /** `split`: creates the splitter of one direction. */
@@ -120,7 +120,7 @@ class Link {
   }
 
   onEnd(listener: () => void): void {
-    this.#over = listener;
+    this.#onEnd = listener;
   }
 
   pause(): void {
@@ -136,7 +136,7 @@ class Link {
 
   destroy(): void {
     for (const socket of this.#ends) socket.destroy();
-    this.#over();
+    this.#onEnd();
   }
 
   #forward(from: Socket, to: Socket, direction: Direction, pass: Pass, split: Split): void {

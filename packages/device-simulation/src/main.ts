@@ -18,10 +18,10 @@ export interface SimulationFacts {
 }
 
 /** Time for pending reports after a stop request, in milliseconds. */
-const END_AFTER_MS = 2000;
+const MAX_SHUTDOWN_MS = 2000;
 
 /** Port 9 refuses connections: reports fail until a coordinator is named. */
-const NOWHERE = 'http://127.0.0.1:9';
+const UNREACHABLE_URL = 'http://127.0.0.1:9';
 
 async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const directory = resolve(env.DATA_DIR || '.data/device-simulation');
@@ -35,11 +35,11 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const management = await ManagementServer.start({
     authority,
     apiKey,
-    webhook: { url: NOWHERE, secret },
+    webhook: { url: UNREACHABLE_URL, secret },
     port: port(env.PORT, 0),
     stateFile: join(directory, 'macs.json'),
   });
-  const acme = await AcmeServer.start({ hook: { url: NOWHERE, secret }, port: port(env.ACME_PORT, 0) });
+  const acme = await AcmeServer.start({ hook: { url: UNREACHABLE_URL, secret }, port: port(env.ACME_PORT, 0) });
   const reportTo = (coordinator: string): void => {
     management.webhook = { url: `${coordinator}/mdm/v1/webhook`, secret };
     acme.hook = { url: `${coordinator}/mdm/v1/acme`, secret };
@@ -68,7 +68,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
 
   const end = (): void => {
     // Bounds the wait for pending reports, which a stopped coordinator never accepts.
-    setTimeout(() => process.exit(0), END_AFTER_MS);
+    setTimeout(() => process.exit(0), MAX_SHUTDOWN_MS);
     void Promise.all([management.close(), acme.close()]).then(() => process.exit(0));
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(signal, end);

@@ -30,7 +30,7 @@ const EVENT_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Control and format characters, and characters that some parsers treat as line ends. Model names contain none. */
-const UNSEEN = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
+const INVISIBLE = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -59,7 +59,7 @@ export function splitSignedStream(body: Uint8Array): SignedStream {
     if (line.kind === 'content') signed.push(line.bytes);
   }
   if (found === null) return refused('The stream has no signature event: it was cut off, or it ended in an error.');
-  const tail = fromUtf8Or(concatBytes(...afterSignature));
+  const tail = decodeUtf8OrEmpty(concatBytes(...afterSignature));
   const isEvent = found.line.kind === 'content';
   if (!(isEvent ? END_AFTER_EVENT : END_AFTER_COMMENT).test(tail)) return refused('Unsigned content follows the signature event.');
   const covered = signed.slice(0, found.signedParts);
@@ -91,9 +91,9 @@ function* linesOf(body: Uint8Array): Generator<Line> {
  * Refused: choices, usage, members of other formats, and escapes, which could hide a duplicate member.
  */
 function proofOfEvent(line: Uint8Array): ResponseProof | null {
-  const text = fromUtf8Or(line);
+  const text = decodeUtf8OrEmpty(line);
   if (!text.startsWith('data: {') || text.split('"se_signature"').length !== 2) return null;
-  if (UNSEEN.test(text) || text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2) return null;
+  if (INVISIBLE.test(text) || text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2) return null;
   const value = parseObject(text.slice('data: '.length));
   if (value === null || !Object.hasOwn(value, 'se_signature') || (value.usage ?? null) !== null) return null;
   if (!Array.isArray(value.choices) || value.choices.length !== 0) return null;
@@ -110,13 +110,13 @@ function hasEnvelopeOf(event: Uint8Array, signed: readonly Uint8Array[]): boolea
 }
 
 function dataOf(line: Uint8Array): Readonly<Record<string, unknown>> | null {
-  const text = fromUtf8Or(line);
+  const text = decodeUtf8OrEmpty(line);
   return text.startsWith('data: {') ? parseObject(text.slice('data: '.length)) : null;
 }
 
 /** The proof in a signature comment, which no client shows; null for every other comment. */
 function proofOfComment(block: Uint8Array): ResponseProof | null {
-  const text = fromUtf8Or(block);
+  const text = decodeUtf8OrEmpty(block);
   if (!text.startsWith(COMMENT_MARK) || text.includes('\\')) return null;
   const value = parseObject(text.slice(COMMENT_MARK.length));
   return value === null || !Object.hasOwn(value, 'se_signature') ? null : proofIn(value);
@@ -151,7 +151,7 @@ function textOf(value: unknown): string {
 }
 
 /** Returns an empty string for invalid UTF-8, which is neither a signature event nor a terminator. */
-function fromUtf8Or(bytes: Uint8Array): string {
+function decodeUtf8OrEmpty(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes);
   } catch {

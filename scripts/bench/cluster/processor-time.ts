@@ -1,6 +1,8 @@
-/** Cluster bench, sections `plain` and `streams`: processor time per answer of coordinators, NATS and PostgreSQL.
+/**
+ * Cluster bench, sections `plain` and `streams`: processor time per answer of coordinators, NATS and PostgreSQL.
  *
- * Measures 1 to 3 coordinators with 0, 50 and 100 % of the answers from providers of peers. */
+ * Measures 1 to 3 coordinators with 0, 50 and 100 % of the answers from providers of peers.
+ */
 import { loadavg } from 'node:os';
 import { PLAIN_ANSWER, requestBody, STREAM_END } from '../relay/answers.js';
 import type { ClosedLoad, ClosedResult } from '../relay/load-generator.js';
@@ -15,7 +17,7 @@ const ANSWERS = Number(answers ?? sized(500, 20));
 const WARM_ANSWERS = 2 * ANSWERS;
 const AT_ONCE = sized(16, 4);
 /** Time limit of a round, far above the duration on any machine. */
-const LONGEST_MS = 600_000;
+const MAX_ROUND_MS = 600_000;
 const MAX_LOCAL_RATIO = 1.05;
 const MAX_REMOTE_RATIO = 1.3;
 
@@ -89,7 +91,7 @@ async function run(ask: Ask, { cluster, remotePercent }: Variant, kind: 'plain' 
     ...first,
     others,
     atOnce: AT_ONCE * targets.length,
-    durationMs: LONGEST_MS,
+    durationMs: MAX_ROUND_MS,
     answers: perCoordinator * targets.length,
     ending: isStream ? STREAM_END : PLAIN_ANSWER,
   };

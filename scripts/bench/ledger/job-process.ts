@@ -14,10 +14,10 @@ async function main(): Promise<void> {
   const database = await openDatabase(target);
   process.on('message', (order: JobOrder | typeof END) => {
     const work =
-      order === END ? database.destroy().then(() => process.disconnect()) : run(database, order, { accounts, providers }).then(say);
+      order === END ? database.destroy().then(() => process.disconnect()) : run(database, order, { accounts, providers }).then(send);
     work.catch(fail);
   });
-  say('ready');
+  send('ready');
 }
 
 async function run(
@@ -38,7 +38,7 @@ async function run(
   return result;
 }
 
-function say(message: unknown): void {
+function send(message: unknown): void {
   process.send?.(message);
 }
 

@@ -15,7 +15,7 @@ import { Processes, type Side } from './sides.js';
 const AT_ONCE = 32;
 const WARM_ANSWERS = 4000;
 /** Time limit of a round, far above the duration on any machine. */
-const LONGEST_MS = 600_000;
+const MAX_ROUND_MS = 600_000;
 
 const { ROUNDS = '8', ANSWERS = '1500', KINDS = 'plain,streams' } = process.env;
 const rounds = Number(ROUNDS);
@@ -40,7 +40,7 @@ try {
     const stream = kind === 'streams';
     const body = requestBody(stream, stream ? { tokens: 1, everyMs: 1 } : undefined);
     const run = async (side: Side, max: number): Promise<Cost> => {
-      const work = { kind: 'closed', body, atOnce: AT_ONCE, durationMs: LONGEST_MS, ending: stream ? STREAM_END : PLAIN_ANSWER } as const;
+      const work = { kind: 'closed', body, atOnce: AT_ONCE, durationMs: MAX_ROUND_MS, ending: stream ? STREAM_END : PLAIN_ANSWER } as const;
       const load: ClosedLoad = { ...work, target: side.target, answers: max };
       const before = threadSeconds(side.pid);
       const { answers: made } = (await generator.child.ask(load)) as { answers: number };

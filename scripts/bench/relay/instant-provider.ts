@@ -37,14 +37,14 @@ class InstantProvider {
     this.#socket.once('upgrade', ({ socket }) => {
       this.#writes = new GatheredWrites(socket);
     });
-    this.#socket.on('open', () => this.#say({ type: 'hello', versions: [1], agent: { name: 'bench', version: '0' } }));
+    this.#socket.on('open', () => this.#sendMessage({ type: 'hello', versions: [1], agent: { name: 'bench', version: '0' } }));
     this.#socket.on('message', (data: Buffer, isBinary: boolean) =>
       isBinary ? this.#onFrame(data) : this.#onMessage(data.toString('utf8')),
     );
     this.#socket.on('close', (code) => process.exit(code === 1000 ? 0 : 1));
   }
 
-  #say(message: object): void {
+  #sendMessage(message: object): void {
     this.#send(JSON.stringify(message));
   }
 
@@ -60,7 +60,7 @@ class InstantProvider {
     const { message } = parsed;
     switch (message.type) {
       case 'welcome':
-        this.#say(this.#registration(message.nonce, message.session_id));
+        this.#sendMessage(this.#registration(message.nonce, message.session_id));
         break;
       case 'registered':
         this.#onRegistered();
@@ -76,7 +76,7 @@ class InstantProvider {
         break;
       }
       case 'challenge':
-        this.#say({ type: 'challenge_answer', challenge: this.#enclave.challengeAnswer(message.nonce, this.#sessionId) });
+        this.#sendMessage({ type: 'challenge_answer', challenge: this.#enclave.challengeAnswer(message.nonce, this.#sessionId) });
         break;
       case 'rejected':
         throw new Error(message.message);
@@ -123,13 +123,13 @@ class InstantProvider {
   #onE2eFrame(job: InstantE2eJob, frame: Frame): void {
     if (!job.accept(frame)) return;
     this.#openingE2e.delete(frame.jobId);
-    this.#say({ type: 'job_accepted', job_id: frame.jobId });
-    void job.answer().then((completed) => this.#say(completed));
+    this.#sendMessage({ type: 'job_accepted', job_id: frame.jobId });
+    void job.answer().then((completed) => this.#sendMessage(completed));
   }
 
   async #answer({ context, credit }: JobMessage, opener: RequestOpener, pace: Pace | null): Promise<void> {
     const startedAt = Date.now();
-    this.#say({ type: 'job_accepted', job_id: context.job_id });
+    this.#sendMessage({ type: 'job_accepted', job_id: context.job_id });
     const hash = responseHash();
     let completionTokens = context.stream ? STREAM_TOKENS : 8;
     if (FRAME_PER_TOKEN && pace === null) {
@@ -167,7 +167,7 @@ class InstantProvider {
       started_at: startedAt,
       completed_at: Date.now(),
     };
-    this.#say({
+    this.#sendMessage({
       type: 'job_completed',
       job_id: context.job_id,
       response_sha256: responseSha256,

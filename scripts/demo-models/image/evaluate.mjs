@@ -32,7 +32,7 @@ const questions = readFileSync(questionsFile, 'utf8')
 const PLACES = { left: [-1, 0], right: [1, 0], top: [0, -1], bottom: [0, 1] };
 
 /** Compares a requested figure with a recognized figure: whether colour, shape, place and size match. */
-function judged(asked, seen) {
+function matchOf(asked, seen) {
   const [x, y] = (asked.place ?? 'center')
     .split(' ')
     .reduce(([a, b], word) => [a + (PLACES[word]?.[0] ?? 0), b + (PLACES[word]?.[1] ?? 0)], [0, 0]);
@@ -60,7 +60,7 @@ for (const [seed, { prompt, figures, ground }] of questions.entries()) {
   const seen = recognize(picture);
   // Two recognized figures are assigned to the requested figures in the order that matches better.
   const cost = (order) =>
-    order.reduce((sum, figure, index) => sum + Object.values(judged(figures[index], figure)).filter(Boolean).length, 0);
+    order.reduce((sum, figure, index) => sum + Object.values(matchOf(figures[index], figure)).filter(Boolean).length, 0);
   const found = seen.figures.slice(0, figures.length);
   const order = found.length === 2 && cost([found[1], found[0]]) > cost(found) ? [found[1], found[0]] : found;
   const kind = figures.length === 1 ? 'one figure' : 'two figures';
@@ -68,7 +68,7 @@ for (const [seed, { prompt, figures, ground }] of questions.entries()) {
   count(`${kind}: number of figures`, seen.figures.length === figures.length);
   let all = seen.ground === ground && seen.figures.length === figures.length;
   for (const [index, asked] of figures.entries()) {
-    const verdict = judged(asked, order[index]);
+    const verdict = matchOf(asked, order[index]);
     for (const [what, right] of Object.entries(verdict)) count(`${kind}: ${what}`, right);
     count(`shape ${asked.shape}`, verdict.shape);
     all &&= Object.values(verdict).every(Boolean);

@@ -1,4 +1,4 @@
-"""Writes a checkpoint as the ONNX graphs of the model folder, with the tokenizer beside them. See README.md.
+"""Exports a checkpoint to a model folder: ONNX graphs and the tokenizer. See README.md.
 
 Large weights are stored as 8-bit integers with a scale per output channel, other weights as 16-bit floats. The graphs convert the
 weights to 32-bit floats, which the runtime does once, at load time.
@@ -19,7 +19,7 @@ from tokenizer import END, LENGTH, Tokenizer
 from unet import CHANNELS, UNet
 
 OPSET = 16
-LEAST_LARGE = 2048  # weights
+MIN_LARGE = 2048  # weights
 
 
 class Stored(nn.Module):
@@ -40,7 +40,7 @@ class Stored(nn.Module):
 def store(module, eight_bits=True):
     for part in list(module.modules()):
         for name, weight in list(part.named_parameters(recurse=False)):
-            parametrize.register_parametrization(part, name, Stored(weight, eight_bits and weight.dim() > 1 and weight.numel() >= LEAST_LARGE), unsafe=True)
+            parametrize.register_parametrization(part, name, Stored(weight, eight_bits and weight.dim() > 1 and weight.numel() >= MIN_LARGE), unsafe=True)
     return module.eval()
 
 

@@ -23,7 +23,7 @@ interface Tally {
   failures: string[];
 }
 
-const LONGEST_ANSWER = 400;
+const MAX_ANSWER_TOKENS = 400;
 const TOOL_CALL = /^<tool_call>\n(.*)\n<\/tool_call>$/s;
 
 interface Answer {
@@ -36,9 +36,9 @@ async function answer(model: LlamaModel, sequence: LlamaContextSequence, prompt:
   const output = [];
   for await (const token of sequence.evaluate(model.tokenize(prompt, true), { temperature: 0 })) {
     output.push(token);
-    if (output.length === LONGEST_ANSWER) break;
+    if (output.length === MAX_ANSWER_TOKENS) break;
   }
-  const cut = output.length === LONGEST_ANSWER ? ' (did not stop)' : '';
+  const cut = output.length === MAX_ANSWER_TOKENS ? ' (did not stop)' : '';
   return { text: model.detokenize(output, true) + cut, tokens: output.length };
 }
 

@@ -77,7 +77,7 @@ export class Balancer {
     };
     // Half-open, because a client may close its side before the response.
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
-      this.#keep(client);
+      this.#track(client);
       void this.#serve(client, policy, isForAgents ? count : null);
     });
     this.#servers.add(server);
@@ -101,7 +101,7 @@ export class Balancer {
         const upstream = await open(backend.port);
         if (upstream === null) continue;
         if (client.destroyed) return void upstream.destroy();
-        this.#keep(upstream);
+        this.#track(upstream);
         if (count !== null) onWebSocket(client, upstream, (change) => count(backend, change));
         join(client, upstream);
         return;
@@ -112,7 +112,7 @@ export class Balancer {
     client.destroy();
   }
 
-  #keep(socket: Socket): void {
+  #track(socket: Socket): void {
     this.#sockets.add(socket);
     socket.setNoDelay(true);
     socket.on('error', () => {});

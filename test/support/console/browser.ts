@@ -8,8 +8,8 @@ import { type Browser, chromium } from 'playwright-core';
 import { describe } from 'vitest';
 
 /** Paths on Debian and on public CI machines. The headless shell comes first: full browsers use twice the processor time. */
-const USUAL = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
-const PROGRAM = process.env.CHROMIUM_PATH ?? USUAL.find((path) => existsSync(path)) ?? '/usr/bin/chromium';
+const DEFAULT_PATHS = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
+const PROGRAM = process.env.CHROMIUM_PATH ?? DEFAULT_PATHS.find((path) => existsSync(path)) ?? '/usr/bin/chromium';
 /** Minimum free space of /dev/shm. Containers often have 64 MB; the browser then uses files, at more processor time. */
 const MIN_SHARED_MEMORY_BYTES = 1024 ** 3;
 const ARGUMENTS = [

@@ -30,7 +30,7 @@ export async function fuzz({ firstSeed, cases, paths, concurrency = 4, ...target
     while (next < firstSeed + cases) {
       const seed = next++;
       const request = fuzzRequest(target, new SeededRandom(seed), paths);
-      const { answer, faults: found } = await judge(request, target);
+      const { answer, faults: found } = await evaluate(request, target);
       statuses.set(answer, (statuses.get(answer) ?? 0) + 1);
       for (const fault of found) faults.push(`seed ${seed}, ${request.path}: ${fault}`);
     }
@@ -39,7 +39,7 @@ export async function fuzz({ firstSeed, cases, paths, concurrency = 4, ...target
   return { faults, statuses };
 }
 
-async function judge(request: ReturnType<typeof fuzzRequest>, target: Target): Promise<{ answer: number; faults: string[] }> {
+async function evaluate(request: ReturnType<typeof fuzzRequest>, target: Target): Promise<{ answer: number; faults: string[] }> {
   try {
     const answer = await exchange(target.baseUrl, request.bytes);
     return { answer: answer?.status ?? 0, faults: faultsOf(request, answer, target) };

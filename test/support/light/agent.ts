@@ -53,8 +53,8 @@ export interface LightOptions {
   readonly staysConnected?: boolean;
 }
 
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 4000;
+const MIN_RECONNECT_PAUSE_MS = 250;
+const MAX_RECONNECT_PAUSE_MS = 4000;
 const HANDSHAKE_TIMEOUT_MS = 60_000;
 /** Time limit for `welcome` in a cluster, doubled after each failure, as in the real agent's `stay-connected.ts`. */
 const CLUSTER_WELCOME_MS = 2_000;
@@ -217,8 +217,8 @@ export class LightAgent {
     this.#jobs.clear();
     this.#offline();
     if (this.#left || this.#options.staysConnected !== true) return;
-    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#attempt++);
-    this.#pause = setTimeout(() => this.#connect(), longest * (0.5 + Math.random() / 2));
+    const maxPauseMs = Math.min(MAX_RECONNECT_PAUSE_MS, MIN_RECONNECT_PAUSE_MS * 2 ** this.#attempt++);
+    this.#pause = setTimeout(() => this.#connect(), maxPauseMs * (0.5 + Math.random() / 2));
   }
 
   #message(message: CoordinatorMessage): void {

@@ -6,8 +6,8 @@ import { CONTRACT_VERSION, type Operation, type ParametersOf } from '../contract
 import type { OnEnclaveEvent } from './events.js';
 import { HelperProcess } from './helper-process.js';
 
-const FIRST_BACKOFF_MS = 50;
-const LAST_BACKOFF_MS = 5_000;
+const MIN_BACKOFF_MS = 50;
+const MAX_BACKOFF_MS = 5_000;
 /** Run time after which the backoff is reset. */
 const HEALTHY_MS = 30_000;
 
@@ -97,20 +97,20 @@ export class SupervisedHelper {
 
   async #start(): Promise<HelperProcess> {
     const startedAt = Date.now();
-    let introduced = false;
+    let isHandshakeDone = false;
     const { command, onEvent } = this.#options;
     const helper = await HelperProcess.start(command, {
       onStderr: (line) => onEvent({ type: 'stderr', line }),
       onEnd: (reason) => {
         this.#serving = null;
         if (this.#failed?.code !== 'closed') onEvent({ type: 'ended', reason });
-        if (!introduced) return;
+        if (!isHandshakeDone) return;
         if (Date.now() - startedAt > HEALTHY_MS) this.#failures = 0;
         this.#restart(helper.exited);
       },
     });
     try {
-      await this.#introduce(helper);
+      await this.#handshake(helper);
       // The helper may have been killed since, for invalid output after its last reply.
       if (helper.ended !== null) throw helper.ended;
     } catch (error) {
@@ -118,7 +118,7 @@ export class SupervisedHelper {
       await helper.close(reason);
       throw reason;
     }
-    introduced = true;
+    isHandshakeDone = true;
     this.#serving = helper;
     return helper;
   }
@@ -137,14 +137,14 @@ export class SupervisedHelper {
   /** Starts the next helper after the backoff and the previous exit. Repeats on failure, until closed. */
   #restart(lastExited: Promise<void>): void {
     if (this.#failed !== null) return;
-    const delayMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures);
+    const delayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 16);
     this.#options.onEvent({ type: 'restarting', attempt: this.#failures, delayMs });
     this.#ready = this.#startAfter(lastExited, delayMs);
     this.#ready.catch(() => this.#restart(Promise.resolve()));
   }
 
-  async #introduce(helper: HelperProcess): Promise<void> {
+  async #handshake(helper: HelperProcess): Promise<void> {
     const { timeoutMs, onEvent } = this.#options;
     const hello = await helper.request('hello', {}, timeoutMs, this.#closing.signal);
     if (hello.contract !== CONTRACT_VERSION) {

@@ -29,7 +29,7 @@ export const DER_TAG = {
 
 const CONSTRUCTED = 0x20;
 /** Maximum nesting depth; certificates need about ten levels. */
-const DEEPEST = 24;
+const MAX_DEPTH = 24;
 
 /** Reads the bytes as one value and checks everything inside. Throws {@link DerError}. */
 export function readDer(bytes: Uint8Array): DerValue {
@@ -73,7 +73,7 @@ function readValue(bytes: Uint8Array, start: number): DerValue {
 }
 
 function requireStrict(value: DerValue, depth: number): void {
-  if (depth > DEEPEST) throw new DerError('malformed');
+  if (depth > MAX_DEPTH) throw new DerError('malformed');
   if ((value.tag & CONSTRUCTED) === 0) {
     if (!isShortest(value)) throw new DerError('malformed');
     return;
@@ -113,12 +113,12 @@ function unusedBitsAreZero(contents: Uint8Array, unused: number): boolean {
 
 /** Parts of an object identifier are base-128 numbers without leading zeros; the last octet ends a number. */
 function isShortestOid(contents: Uint8Array): boolean {
-  let begins = true;
+  let isFirstOctet = true;
   for (const octet of contents) {
-    if (begins && octet === 0x80) return false;
-    begins = octet < 0x80;
+    if (isFirstOctet && octet === 0x80) return false;
+    isFirstOctet = octet < 0x80;
   }
-  return contents.length > 0 && begins;
+  return contents.length > 0 && isFirstOctet;
 }
 
 function isSorted(values: readonly DerValue[]): boolean {

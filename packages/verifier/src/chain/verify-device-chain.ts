@@ -45,16 +45,16 @@ const CONSTRAINTS = '2.5.29.19';
 const KEY_USAGE = '2.5.29.15';
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 /** Extensions that may be critical, because their values are checked here. */
-const UNDERSTOOD = new Set([CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
+const SUPPORTED_CRITICAL = new Set([CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
 
-class Rejected extends Error {
+class ChainRejected extends Error {
   constructor(readonly code: ChainRejection) {
     super(code);
   }
 }
 
 /**
- * * Never throws for an invalid chain.
+ * Never throws for an invalid chain.
  *
  * @param chain Leaf and issuer, each in base64 of DER.
  * @param now Milliseconds since 1970.
@@ -72,36 +72,36 @@ export function verifyDeviceChain(
     steps.push('encoding');
     checkPath(leaf, issuer, now);
     steps.push('path');
-    require(equalBytes(issuer.issuer, anchor.name), 'anchor_name');
-    require(isSignedBy(issuer, anchor.publicKey), 'anchor_signature');
+    rejectUnless(equalBytes(issuer.issuer, anchor.name), 'anchor_name');
+    rejectUnless(isSignedBy(issuer, anchor.publicKey), 'anchor_signature');
     steps.push('anchor');
     checkExtensions(leaf, issuer);
     const read = readDeviceFacts(leaf.extensions);
-    if (!read.ok) throw new Rejected(read.code);
+    if (!read.ok) throw new ChainRejected(read.code);
     facts = read.facts;
     steps.push('extensions');
     checkDevice(facts, expected);
     steps.push('device');
-    require(facts.sipEnabled, 'sip_disabled');
-    require(facts.secureBoot === 'Full Security', 'secure_boot_reduced');
-    require(!facts.thirdPartyKexts, 'kexts_allowed');
+    rejectUnless(facts.sipEnabled, 'sip_disabled');
+    rejectUnless(facts.secureBoot === 'Full Security', 'secure_boot_reduced');
+    rejectUnless(!facts.thirdPartyKexts, 'kexts_allowed');
     steps.push('protections');
     const { freshness } = facts;
-    require(expected.freshness === undefined || expected.freshness.some((code) => equalBytes(code, freshness)), 'freshness_mismatch');
+    rejectUnless(expected.freshness === undefined || expected.freshness.some((code) => equalBytes(code, freshness)), 'freshness_mismatch');
     steps.push('freshness');
-    require(expected.maxAgeMs === undefined || now - leaf.notBefore <= expected.maxAgeMs, 'too_old');
+    rejectUnless(expected.maxAgeMs === undefined || now - leaf.notBefore <= expected.maxAgeMs, 'too_old');
     steps.push('age');
     return { ok: true, facts, steps };
   } catch (error) {
-    if (error instanceof Rejected) return { ok: false, code: error.code, steps, facts };
+    if (error instanceof ChainRejected) return { ok: false, code: error.code, steps, facts };
     throw error;
   }
 }
 
 function decode(chain: readonly string[]): { leaf: Certificate; issuer: Certificate } {
   const [leafText, issuerText] = chain;
-  if (leafText === undefined || issuerText === undefined || chain.length !== 2) throw new Rejected('chain_count');
-  require((leafText.length + issuerText.length) * 0.75 <= MAX_BYTES, 'chain_too_large');
+  if (leafText === undefined || issuerText === undefined || chain.length !== 2) throw new ChainRejected('chain_count');
+  rejectUnless((leafText.length + issuerText.length) * 0.75 <= MAX_BYTES, 'chain_too_large');
   const [leafDer, issuerDer] = [fromCanonicalBase64(leafText), fromCanonicalBase64(issuerText)];
   return { leaf: certificateOf(leafDer), issuer: certificateOf(issuerDer) };
 }
@@ -110,7 +110,7 @@ function fromCanonicalBase64(text: string): Uint8Array {
   try {
     return fromBase64(text);
   } catch {
-    throw new Rejected('base64_not_canonical');
+    throw new ChainRejected('base64_not_canonical');
   }
 }
 
@@ -118,50 +118,53 @@ function certificateOf(der: Uint8Array): Certificate {
   try {
     return readCertificate(der);
   } catch (error) {
-    if (error instanceof DerError) throw new Rejected(error.problem === 'malformed' ? 'der_malformed' : 'der_trailing_bytes');
-    if (error instanceof CertificateError) throw new Rejected('certificate_malformed');
+    if (error instanceof DerError) throw new ChainRejected(error.problem === 'malformed' ? 'der_malformed' : 'der_trailing_bytes');
+    if (error instanceof CertificateError) throw new ChainRejected('certificate_malformed');
     throw error;
   }
 }
 
 /** Path validation (RFC 5280 §6.1) with one intermediate. Apple signs with ECDSA and SHA-384 only. */
 function checkPath(leaf: Certificate, issuer: Certificate, now: number): void {
-  require(leaf.basicConstraints?.ca !== true, 'leaf_is_ca');
-  require(leaf.basicConstraints?.critical === true, 'leaf_constraints_missing');
+  rejectUnless(leaf.basicConstraints?.ca !== true, 'leaf_is_ca');
+  rejectUnless(leaf.basicConstraints?.critical === true, 'leaf_constraints_missing');
   const usage = leaf.keyUsage;
-  require(usage?.critical === true && usage.shortest && usage.digitalSignature && !usage.keyCertSign, 'leaf_key_usage');
-  require(issuer.basicConstraints?.ca === true && issuer.basicConstraints.critical, 'issuer_not_ca');
-  require(issuer.keyUsage?.keyCertSign === true, 'issuer_key_usage');
-  require(issuer.basicConstraints?.pathLength === 0, 'issuer_path_length');
-  require(equalBytes(leaf.issuer, issuer.subject) && leaf.issuer.length > 2, 'names_not_chained');
-  require(leaf.ecdsaSha384 && issuer.ecdsaSha384, 'signature_algorithm');
-  require(leaf.publicKey !== null, 'leaf_key_unsupported');
-  if (issuer.publicKey === null) throw new Rejected('issuer_key_unsupported');
-  require(isSignedBy(leaf, issuer.publicKey), 'leaf_signature');
-  require(now >= leaf.notBefore, 'leaf_not_yet_valid');
-  require(now <= leaf.notAfter, 'leaf_expired');
-  require(now >= issuer.notBefore, 'issuer_not_yet_valid');
-  require(now <= issuer.notAfter, 'issuer_expired');
+  rejectUnless(usage?.critical === true && usage.shortest && usage.digitalSignature && !usage.keyCertSign, 'leaf_key_usage');
+  rejectUnless(issuer.basicConstraints?.ca === true && issuer.basicConstraints.critical, 'issuer_not_ca');
+  rejectUnless(issuer.keyUsage?.keyCertSign === true, 'issuer_key_usage');
+  rejectUnless(issuer.basicConstraints?.pathLength === 0, 'issuer_path_length');
+  rejectUnless(equalBytes(leaf.issuer, issuer.subject) && leaf.issuer.length > 2, 'names_not_chained');
+  rejectUnless(leaf.ecdsaSha384 && issuer.ecdsaSha384, 'signature_algorithm');
+  rejectUnless(leaf.publicKey !== null, 'leaf_key_unsupported');
+  if (issuer.publicKey === null) throw new ChainRejected('issuer_key_unsupported');
+  rejectUnless(isSignedBy(leaf, issuer.publicKey), 'leaf_signature');
+  rejectUnless(now >= leaf.notBefore, 'leaf_not_yet_valid');
+  rejectUnless(now <= leaf.notAfter, 'leaf_expired');
+  rejectUnless(now >= issuer.notBefore, 'issuer_not_yet_valid');
+  rejectUnless(now <= issuer.notAfter, 'issuer_expired');
 }
 
 function checkExtensions(leaf: Certificate, issuer: Certificate): void {
   for (const { extensions } of [leaf, issuer]) {
-    require(new Set(extensions.map(({ oid }) => oid)).size === extensions.length, 'duplicate_extension');
+    rejectUnless(new Set(extensions.map(({ oid }) => oid)).size === extensions.length, 'duplicate_extension');
   }
   for (const { extensions } of [leaf, issuer]) {
-    require(extensions.every(({ oid, critical }) => !critical || UNDERSTOOD.has(oid)), 'unknown_critical_extension');
+    rejectUnless(
+      extensions.every(({ oid, critical }) => !critical || SUPPORTED_CRITICAL.has(oid)),
+      'unknown_critical_extension',
+    );
   }
-  require(leaf.extendedKeyUsages === null || leaf.extendedKeyUsages.includes(DEVICE_ATTESTATION_USAGE), 'extended_key_usage');
-  require(leaf.publicKey !== null && leaf.commonName === sha256Hex(leaf.publicKey), 'common_name');
+  rejectUnless(leaf.extendedKeyUsages === null || leaf.extendedKeyUsages.includes(DEVICE_ATTESTATION_USAGE), 'extended_key_usage');
+  rejectUnless(leaf.publicKey !== null && leaf.commonName === sha256Hex(leaf.publicKey), 'common_name');
 }
 
 function checkDevice(facts: DeviceFacts, expected: ExpectedDevice): void {
-  require(expected.serial === undefined || expected.serial === facts.serial, 'serial_mismatch');
-  require(expected.udid === undefined || expected.udid === facts.udid, 'udid_mismatch');
-  require(expected.board === undefined || expected.board === facts.board, 'board_mismatch');
-  require(expected.chip === undefined || chipMatchesUdid(expected.chip, facts.udid), 'chip_mismatch');
+  rejectUnless(expected.serial === undefined || expected.serial === facts.serial, 'serial_mismatch');
+  rejectUnless(expected.udid === undefined || expected.udid === facts.udid, 'udid_mismatch');
+  rejectUnless(expected.board === undefined || expected.board === facts.board, 'board_mismatch');
+  rejectUnless(expected.chip === undefined || chipMatchesUdid(expected.chip, facts.udid), 'chip_mismatch');
 }
 
-function require(condition: boolean, code: ChainRejection): asserts condition {
-  if (!condition) throw new Rejected(code);
+function rejectUnless(condition: boolean, code: ChainRejection): asserts condition {
+  if (!condition) throw new ChainRejected(code);
 }

@@ -20,7 +20,7 @@ function longLength(tag: number, content: Uint8Array): Uint8Array {
 /** Content of a DER value with a two-byte length, as every certificate here has. */
 const contentOf = (certificate: Uint8Array): Uint8Array => certificate.subarray(4);
 
-const blankTail = (text: string): string => {
+const withUnusedBitSet = (text: string): string => {
   // Sets the unused bits of the last base64 digit.
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const end = text.indexOf('=');
@@ -56,7 +56,7 @@ export const documentMutations: readonly ChainMutation[] = [
   chain('base64url', 'base64_not_canonical', (b) =>
     changedText(b, (t) => `${t.replaceAll('+', '-').replaceAll('/', '_').slice(0, 40)}-_${t.slice(42)}`),
   ),
-  chain('base64 with unused bits set', 'base64_not_canonical', (b) => changedText(b, blankTail)),
+  chain('base64 with unused bits set', 'base64_not_canonical', (b) => changedText(b, withUnusedBitSet)),
   chain('PEM instead of base64', 'base64_not_canonical', (b) =>
     changedText(b, (t) => `-----BEGIN CERTIFICATE-----\n${t}\n-----END CERTIFICATE-----`),
   ),

@@ -21,7 +21,7 @@ import {
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 const BASIC_CONSTRAINTS = '2.5.29.19';
 
-const double = (oid: string): Change => eachExtension((extension) => (extension.oid === oid ? [extension, extension] : [extension]));
+const duplicated = (oid: string): Change => eachExtension((extension) => (extension.oid === oid ? [extension, extension] : [extension]));
 const add =
   (extension: Extension): Change =>
   (template) => ({ ...template, extensions: [...template.extensions, extension] });
@@ -80,7 +80,7 @@ export const extensionMutations: readonly ChainMutation[] = [
   ),
   changedLeaf('no common name', 'common_name', replace({ subject: Uint8Array.of(0x30, 0) })),
   ...[...FIELDS, ['constraints', BASIC_CONSTRAINTS], ['purpose', EXTENDED_KEY_USAGE]].map(
-    ([field = '', oid = '']): ChainMutation => changedLeaf(`${field} twice`, 'duplicate_extension', double(oid)),
+    ([field = '', oid = '']): ChainMutation => changedLeaf(`${field} twice`, 'duplicate_extension', duplicated(oid)),
   ),
   chain('a second freshness code with another value', 'duplicate_extension', (b) =>
     b.chain(add({ oid: DEVICE_OIDS.freshness, critical: false, value: b.random(32) })),
