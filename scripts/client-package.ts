@@ -22,7 +22,7 @@ interface Manifest {
 }
 
 interface ClientPackageOptions {
-  /** Default: the version of the workspace. */
+  /** Default: the version in packages/client/package.json. */
   readonly version?: string;
   /** Web address of the repository. */
   readonly repository?: string | undefined;

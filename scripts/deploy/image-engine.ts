@@ -38,7 +38,7 @@ export interface ImageEngine {
   /** Host user id to which the image's user is mapped in volumes. */
   readonly volumeOwner: number;
   build(options: BuildOptions): Promise<void>;
-  /** Layers of the image and of its base image. */
+  /** Sizes of the parts of an image, base image included: the layers with Docker, some folders with buildah. */
   layers(image: string): Promise<readonly Layer[]>;
   /** Runs a container as the image's user: no capabilities, host network, read-only root except /data and /tmp. */
   start(options: RunOptions): Promise<RunningContainer>;

@@ -12,7 +12,7 @@ export interface Scenario {
   readonly seed: number;
   readonly providers: number;
   readonly accounts: number;
-  /** Requests per machine and hour, if evenly distributed. */
+  /** Mean requests per hour, divided by the mean number of online machines. */
   readonly requestsPerProvider: number;
   /** Virtual duration; also the length of one daily cycle of demand. */
   readonly hours: number;

@@ -1,5 +1,6 @@
 /**
- * Cluster bench: processor time relative to one coordinator without NATS, and the time to first token that peers add.
+ * Cluster bench: processor time relative to one coordinator without NATS, the time to first token that peers add, and the processor
+ * time that 199 simulated peers cost.
  *
  * - `CLUSTER_BENCH=plain,streams,first,many` selects sections.
  * - `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change sizes.

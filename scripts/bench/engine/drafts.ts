@@ -1,8 +1,8 @@
 /**
  * Drafts bench: tokens per second of one stream with and without prompt lookup (speculative decoding), in alternating rounds.
  *
- * The models are too small to follow copying instructions, so a text that they repeat stands for edits and extractions. Ratios are
- * also printed in processor time, which other load on the machine affects less. Prompts are cached, so only decoding is measured.
+ * The models are too small to follow copying instructions, so a repetitive text represents edits and extractions. Ratios are also
+ * printed in processor time, which other load on the machine affects less. Prompts are cached, so only decoding is measured.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Starts llama.cpp's own server: the program `LLAMA_SERVER`, or a build of node-llama-cpp's sources, made once in some minutes. */
+/** Starts llama.cpp's own server: the program `LLAMA_SERVER`, or a build of node-llama-cpp's sources. The first build takes minutes. */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
