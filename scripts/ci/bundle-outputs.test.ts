@@ -1,4 +1,4 @@
-/** Turbo restores a bundle from its cache only with every program of the bundle. */
+/** The outputs of `bundle` in each turbo.json name every program of the workspace, so that Turbo's cache restores all of them. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';

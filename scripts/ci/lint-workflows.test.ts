@@ -1,4 +1,4 @@
-/** The workflows are what GitHub accepts, and the linter notices faults. */
+/** The workflows have no linter findings, and the linter detects faults. */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

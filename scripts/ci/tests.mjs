@@ -1,6 +1,6 @@
 /**
- * Runs all tests for CI. A failed test file is repeated once, alone. If it then passes, CI continues, and the file is
- * appended to the list of flaky files in the first argument.
+ * Runs all tests for CI. If at most five test files fail, each is repeated once, alone. CI continues if all of them then pass. Files
+ * that pass when repeated are appended to the list of flaky files in the first argument.
  */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Only a failing test file runs again, by itself. */
+/** tests.mjs repeats failed test files, each once and alone, if only a few failed. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';

@@ -41,7 +41,7 @@ const isTask = ({ restart }: Service): boolean => restart === 'no';
 
 describe('deploy/compose.yaml', () => {
   it('has no finding of the linter, the schema of the Compose specification included', async () => {
-    // Order and quotes are matters of taste, and Caddy's ports are meant to be public.
+    // Rules about order and quotes are disabled as mere style; Caddy's ports are intentionally public.
     const off = Object.fromEntries(
       [
         'no-quotes-in-volumes',

@@ -17,7 +17,7 @@ function settingOf(file: string, name: string): string | undefined {
 }
 
 describe.skipIf(!hasSystemd)('deploy/systemd, by systemd-analyze', () => {
-  // `verify` wants the programs of ExecStart on this machine.
+  // `systemd-analyze verify` requires the programs of ExecStart on this machine.
   const folder = mkdtempSync(join(tmpdir(), 'units-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   cpSync(UNITS, folder, { recursive: true });

@@ -91,7 +91,7 @@ describe('install.sh', () => {
     expect(first.output).toContain('Verified the signature of version 1.0.0');
     expect(first.output).toContain('>> ~/.zprofile');
     expect(first.output).toContain(`inference-provider setup --coordinator ${server.url}`);
-    // By the link alone, with nothing of Node on the PATH.
+    // The command starts although the PATH contains no Node.
     expect(spawnSync(command(), ['--version'], { env: env('/usr/bin:/bin'), encoding: 'utf8' }).stdout).toBe('1.0.0\n');
     expect(readdirSync(prefix()).sort()).toEqual(['bin', 'current', 'downloads', 'install.json', 'node', 'versions']);
     expect(JSON.parse(readFileSync(join(prefix(), 'install.json'), 'utf8'))).toMatchObject({ link: command() });

@@ -42,7 +42,7 @@ describe('the package', () => {
       // Platform packages absent from the registry have a version only in the lock file.
       if (entry.optional !== true) expect([path, typeof entry.integrity]).toEqual([path, 'string']);
     }
-    // Mac dependencies are locked whichever machine packs.
+    // Dependencies of Macs are locked on every system that packs.
     expect(packages['node_modules/@img/sharp-darwin-arm64']).toMatchObject({ integrity: expect.stringMatching(/^sha512-/) });
     expect(packages).toHaveProperty(['node_modules/@node-llama-cpp/mac-arm64-metal']);
     expect(packages).toHaveProperty(['node_modules/@fugood/node-llama-darwin-arm64', 'integrity']);

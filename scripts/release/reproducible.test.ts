@@ -17,7 +17,7 @@ import { filesBelow, stage } from './stage.js';
 import { stageCoordinator } from './stage-coordinator.js';
 
 const run = promisify(execFile);
-/** At one depth: bundles contain paths to the packages, which in a clone are always inside. */
+/** Folders of equal depth, because bundles contain relative paths to packages. */
 const PLACES = [
   { folder: 'a', env: { TZ: 'UTC', LC_ALL: 'C' }, umask: '022' },
   { folder: 'b c', env: { TZ: 'Pacific/Kiritimati', LC_ALL: 'tr_TR.UTF-8' }, umask: '077' },

@@ -1,4 +1,4 @@
-/** The tables of versions in the documents are those of the code. */
+/** The version tables of docs/upgrading.md equal those of the code. */
 import { readFileSync } from 'node:fs';
 import { compareVersions, PROTOCOL_VERSIONS, RECEIPT_VERSIONS } from '@inference/protocol';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { type CoordinatorRelease, coordinatorReleases } from '../../test/support
 const UPGRADING = new URL('../../docs/upgrading.md', import.meta.url);
 const names = Object.keys(MIGRATIONS).sort();
 
-/** A release runs until a later migration needs a newer one. */
+/** Table row of a release, with the newest schema on which the release runs. */
 function row({ version, schema }: CoordinatorRelease): string {
   const later = names.slice(names.indexOf(schema) + 1);
   const refused = later.findIndex((name) => compareVersions(describeMigration(name).oldestProgram ?? version, version) > 0);

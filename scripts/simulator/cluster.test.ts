@@ -21,7 +21,7 @@ describe('several coordinators', () => {
 
   it('answer about as soon as one, and are rarely asked in vain', () => {
     expect(cluster.requests).toBeGreaterThan(1000);
-    // A small world varies by more than the 5 % of a large one.
+    // In a small world, results vary by more than the 5 % that hold for a large one.
     expect(cluster.completion.mean).toBeLessThan(1.15 * single.completion.mean);
     expect(cluster.refusedShare).toBeLessThan(single.refusedShare + 0.02);
     expect(cluster.busyShare).toBeLessThan(0.05);

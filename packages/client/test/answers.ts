@@ -1,4 +1,4 @@
-/** Bodies of answers as providers render them, before anything that the client adds. */
+/** Response bodies as providers render them, without members that the client adds. */
 import { type OpenedE2eRequest, toBase64 } from '@inference/protocol';
 import { MODEL, type ScriptedAnswer } from './scripted-network.js';
 

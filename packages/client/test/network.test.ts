@@ -1,4 +1,4 @@
-/** Choice, refresh and memory of candidates, and the checks of the log. */
+/** Selection, refresh and storage of candidate providers, and the checks of the transparency log. */
 import type { E2eKeysetProvider } from '@inference/protocol';
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { describe, expect, test } from 'vitest';
@@ -320,7 +320,7 @@ describe('the log', () => {
     const policy = { ...required, minLogAge: 60_000 };
     const candidates = () => client({ network: network(), policy, store, logVerifier, now: () => now }).candidates(MODEL);
     await expect(candidates()).rejects.toMatchObject({ code: 'targeted', message: expect.stringContaining('minLogAge') as string });
-    // The provider's index is 5: the sixth entry.
+    // The provider's entry has index 5 in the log, so the tree must have at least 6 entries.
     size = 6;
     now -= 7 * 3_600_000;
     const early = memoryStore();
@@ -331,7 +331,7 @@ describe('the log', () => {
     expect(await client({ network: network(), policy, store: early, logVerifier, now: () => now }).candidates(MODEL)).toHaveLength(1);
   });
 
-  /** The network as it was at an earlier time, whose keys are not valid any more. */
+  /** The network with a keyset of an earlier time, when the keys of the record were not valid yet. */
   function olderKeyset(now: number): ScriptedNetwork {
     const scripted = network();
     const { keyset } = scripted;

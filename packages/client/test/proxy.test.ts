@@ -75,7 +75,7 @@ describe('the proxy', () => {
     });
     const anthropic = new Anthropic({ baseURL: base, apiKey: 'k', maxRetries: 0 });
     await expect(anthropic.messages.stream({ model: MODEL, max_tokens: 9, messages }).finalMessage()).rejects.toThrow('e2e_refused');
-    // This SDK passes errors of Responses streams on as events.
+    // For streams of the Responses API, this SDK yields the error as an event instead of throwing.
     const events = await read(openai.responses.create({ model: MODEL, input: 'hi', stream: true }));
     expect(events.at(-1)).toMatchObject({ type: 'error', code: 'truncated' });
     expect(verdicts.map(({ code }) => code)).toEqual(['truncated', 'truncated', 'truncated']);
@@ -225,7 +225,7 @@ describe.each(PROGRAMS)('$name', ({ name, file, command }) => {
     await expect.poll(output).toContain('listening on http://127.0.0.1:');
     const base = /listening on (\S+) for/.exec(output())?.[1] ?? '';
     const response = await fetch(`${base}/v1/chat/completions`, { method: 'POST', body: JSON.stringify({ model: MODEL, messages }) });
-    // The scripted evidence is of a fixed time in the past.
+    // The scripted evidence is dated to a fixed time in the past, and the program uses the real clock.
     expect(response.status).toBe(403);
     await expect.poll(output).toMatch(/POST \/v1\/chat\/completions REFUSED stale: /);
     expect(output()).not.toContain('nobody else reads');

@@ -1,4 +1,4 @@
-/** Every answer, key and keyset that a client must refuse, by code. In no case does plaintext leave the client in clear. */
+/** Every response, key and keyset that a client must refuse, with the error code. The client never sends the prompt unencrypted. */
 import { type E2eKeyset, e2eKeepAlive, encodeE2eAbort, toBase64, utf8 } from '@inference/protocol';
 import { generateSealingKeyPair } from '@inference/protocol/crypto';
 import OpenAI, { APIError } from 'openai';
@@ -22,7 +22,7 @@ import {
 const CANARY = 'a prompt that nobody else reads';
 const PATH = `${BASE_URL}/v1/chat/completions`;
 
-/** Answers are verified alike for every number of candidates. */
+/** The only provider of many networks below, because verification does not depend on the number of candidates. */
 const ONLY = scriptedProvider();
 
 interface Setup {
@@ -43,7 +43,7 @@ function setup({ network = new ScriptedNetwork(hello, 1), policy = POLICY, store
   return { network, fetch, post };
 }
 
-/** Code of the refusal of a plain request, which must be an HTTP error in the SDK's form and carry none of the answer. */
+/** Sends a plain request, and returns the code of the refusal: an HTTP error in the SDK's format, without content of the response. */
 async function refusalOf(configuration: Setup): Promise<E2ERefusalCode> {
   const { network, post } = setup(configuration);
   const response = await post();
@@ -67,13 +67,13 @@ function requireNoPlaintext(network: ScriptedNetwork): void {
   }
 }
 
-/** A network whose only provider is changed. */
+/** A network with one provider, after a change to this provider. */
 function networkOf(change: (provider: ScriptedProvider) => void, provider = scriptedProvider()): ScriptedNetwork {
   change(provider);
   return new ScriptedNetwork(hello, 1, [provider]);
 }
 
-/** A record changed after the keyset was made of it, with the keyset naming the changed record. */
+/** Changes the attestation record of the only provider, and its hash in the keyset. */
 function changedRecord(change: (provider: ScriptedProvider) => ScriptedProvider['record']) {
   return networkOf((provider) => {
     provider.record = change(provider);
@@ -204,7 +204,7 @@ describe('keys and evidence', () => {
     expect((await setup({ network, store }).post()).status).toBe(200);
     network.providers.splice(0, 3, scriptedProvider({ keyProtection: 'software' }));
     expect(await refusalOf({ network, store })).toBe('targeted');
-    // Certificates of another authority than the manufacturer's.
+    // Without POLICY, the certificates' authority is not trusted.
     network.providers.splice(0, 1, ONLY);
     expect(await refusalOf({ network, store, policy: {} })).toBe('targeted');
     expect(network.sealedRequests).toHaveLength(1);
@@ -215,7 +215,7 @@ describe('keys and evidence', () => {
     network.isSimulated = true;
     const response = await setup({ network, policy: { allowSimulated: true } }).post();
     expect(verdictOf(response)).toMatchObject({ state: 'verified', provider: { evidence: 'simulated' } });
-    // As in the first program that a person copies: the certificate chain is refused before the policy's evidence is compared.
+    // The error of a first program, whose policy lacks `allowSimulated`. The certificate chain is checked before the policy's evidence.
     const refused = await setup({ network, policy: { evidence: 'maker' } }).post();
     expect(await refused.json()).toMatchObject({ error: { code: 'policy', message: expect.stringMatching(/simulated.+allowSimulated/) } });
   });
@@ -567,7 +567,7 @@ describe('requests', () => {
     await expect(fetch(PATH, { method: 'POST', body: '{}', signal })).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  /** A transport whose answers stop after the first words, and what it notices. */
+  /** A transport whose responses stall after the first bytes. `noticed`: whether the client cancelled the response. */
   function stuckTransport() {
     const network = new ScriptedNetwork(hello, 1, [ONLY]);
     const noticed = { isCancelled: false };

@@ -1,4 +1,4 @@
-/** A coordinator and its providers in memory, behind a `fetch`, with every message open to be altered by a test. */
+/** `ScriptedNetwork`: a coordinator and its providers in memory, behind a `fetch`. Tests can alter every message. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -46,7 +46,7 @@ export interface ScriptedProvider {
   entry: E2eKeysetProvider;
 }
 
-/** `isSimulated`: without certificates, as a provider in software at any time. */
+/** `isSimulated`: a provider with software keys and without certificates. */
 export interface ProviderOptions extends RecordOptions {
   readonly isSimulated?: boolean;
 }
@@ -139,7 +139,7 @@ export function sealedAnswer(
   return [...frames, sealer.finish(proof)];
 }
 
-/** Parts of a request outside the seal, as the coordinator receives them. */
+/** A request as the coordinator receives it. */
 export interface Received {
   readonly url: string;
   readonly init: RequestInit;
@@ -149,11 +149,11 @@ export class ScriptedNetwork {
   readonly providers: ScriptedProvider[];
   /** Every request, in order. */
   readonly received: Received[] = [];
-  /** Bodies that providers opened, in order. */
+  /** Sealed requests that providers opened, in order. */
   readonly opened: OpenedE2eRequest[] = [];
   /** Time of the keyset, in milliseconds. */
   now = NOW;
-  /** Recipient that answers. */
+  /** Index of the answering provider among the request's recipients. */
   recipient = 0;
   answer: (opened: OpenedE2eRequest) => ScriptedAnswer;
   changes: AnswerChanges = {};
@@ -243,7 +243,7 @@ export class ScriptedNetwork {
   }
 }
 
-/** The coordinator's response around sealed frames; each frame is a chunk of its own. */
+/** The coordinator's HTTP response with sealed frames, one per chunk. */
 export function sealedResponse(frames: readonly Uint8Array[], recipient: number, headers: Record<string, string> = {}): Response {
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
@@ -261,7 +261,7 @@ export function sealedResponse(frames: readonly Uint8Array[], recipient: number,
   });
 }
 
-/** A scripted network behind a socket on a free port. */
+/** Serves a scripted network over HTTP, on a free port. */
 export async function serveNetwork(network: ScriptedNetwork): Promise<{ readonly base: string; readonly close: () => void }> {
   const server = createServer(async (incoming, outgoing) => {
     const pieces: Buffer[] = [];

@@ -24,20 +24,20 @@ const [first, second] = [6, 7].map((seed) => new TestSigner(`witness-${seed}.exa
 
 const entryOf = ({ enclaveKey }: typeof PROVIDER): Uint8Array => encodeLogEntry(providerLogEntry(sha256, enclaveKey.x963));
 
-/** Entries of other keysets; those of another `variant` are another history. */
+/** Entries of other keysets. Another `variant` gives a conflicting history. */
 const entriesOf = (count: number, variant = 0): Uint8Array[] =>
   Array.from({ length: count }, (_, epoch) => encodeLogEntry(keysetLogEntry(sha256, epoch, Uint8Array.of(epoch, variant))));
 
 /** The log that the coordinator serves. */
 class ServedLog {
-  /** Entries before that of the keyset. */
+  /** Entries before the keyset's entry. */
   history = [...entriesOf(300), entryOf(PROVIDER)];
-  /** Leaf that the keyset names for the provider; null: the right one, if the history has one. */
+  /** Leaf index in the keyset's entry of the provider; null: the correct index, if the history contains the provider. */
   namedIndex: number | null = null;
   signedAt = NOW;
   witnesses: readonly TestSigner[] = [];
   cosignedAt = NOW;
-  /** Whether the log contains the keyset that clients get. */
+  /** Whether the log contains the served keyset. */
   isLogged = true;
   tile: (bytes: Uint8Array<ArrayBuffer>) => Response = (bytes) => new Response(bytes);
   tileCount = 0;
@@ -81,7 +81,7 @@ const fetchWithLog: Fetch = async (input, init) => {
   return pathname === '/v1/e2e/keyset' ? Response.json(await served.withProof((await response.json()) as E2eKeyset)) : response;
 };
 
-/** A new client with the state of earlier ones. */
+/** A new client with the stored state of earlier clients. */
 function client(policy: PolicyInput = {}) {
   const required = { ...POLICY, log: 'required' as const, logKey: served.log.signer.verifierKey, ...policy };
   return createVerifiedFetch({ baseURL: `${BASE_URL}/v1`, policy: required, store, fetch: fetchWithLog, now: () => NOW });
@@ -192,7 +192,7 @@ function altered(bytes: Uint8Array<ArrayBuffer>): Response {
 }
 
 describe('the checkpoint in an answer', () => {
-  /** Has the provider report a checkpoint when it answers, which is after the keyset was served. */
+  /** Sets the checkpoint that the provider reports in its response. Computed after the keyset was served. */
   function reporting(checkpoint: () => string): void {
     network.answer = (opened) => {
       network.changes = { head: { log_checkpoint: checkpoint() } };
@@ -212,13 +212,13 @@ describe('the checkpoint in an answer', () => {
     expect(codeOf(await post())).toBe('verified');
   });
 
-  /** Grows the served log after the client has its tree head. */
+  /** Appends entries to the served log. The client already has the smaller tree head. */
   function grown(): TestLog {
     served.log = new TestLog([...served.log.entries, ...entriesOf(200, 2)]);
     return served.log;
   }
 
-  /** Serves the tiles of the fork, after the client has its tree head. */
+  /** Replaces the served log by the fork. The client already has the tree head of the original. */
   function servedFork(): TestLog {
     served.log = fork();
     return served.log;

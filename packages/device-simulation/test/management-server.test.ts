@@ -24,7 +24,7 @@ interface Event {
   readonly checkin_event?: { readonly url_params: Record<string, string>; readonly raw_payload: string };
 }
 
-/** Events as a coordinator would receive them. */
+/** Webhook events, as a coordinator would receive them. */
 let events: Event[];
 let receiver: Server;
 let directory: string;

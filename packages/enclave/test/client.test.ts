@@ -6,7 +6,7 @@ import type { EnclaveEvent } from '../src/client/events.js';
 const misbehavingHelper = fileURLToPath(new URL('./fixtures/misbehaving-helper.mjs', import.meta.url));
 const odd = (key = 'A', contract = '1', temper = 'calm') => [process.execPath, misbehavingHelper, key, contract, temper];
 
-/** Longer than the start of a helper on a busy machine. */
+/** Time limit of a request. Longer than the start of a helper on a busy machine. */
 const TIMEOUT_MS = 60_000;
 
 const opened: Enclave[] = [];
@@ -21,7 +21,7 @@ async function open(command: readonly string[], timeoutMs = TIMEOUT_MS): Promise
 
 const pids = () => events.flatMap((event) => (event.type === 'started' ? [event.pid] : []));
 
-/** Lets the time limit of the helper's requests pass once the helper hangs. */
+/** Waits until the helper hangs, then advances the fake clock by the time limit of requests. */
 async function passTimeLimit(): Promise<void> {
   await expect.poll(() => events.some((event) => event.type === 'stderr' && event.line === 'hangs')).toBe(true);
   vi.advanceTimersByTime(TIMEOUT_MS);

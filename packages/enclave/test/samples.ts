@@ -1,4 +1,4 @@
-/** Valid requests, and signature checks by node:crypto alone. */
+/** Valid requests to a helper, and signature checks with node:crypto, independent of the packages under test. */
 import { createPublicKey, randomBytes, randomUUID, verify } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

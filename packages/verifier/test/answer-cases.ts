@@ -45,7 +45,7 @@ interface Format {
   readonly plain: JsonValue;
   /** Events of a stream, in order; absent for formats without streaming. */
   readonly events?: readonly string[];
-  /** How the signature of a stream travels. */
+  /** Where a stream contains its signature. */
   readonly signature?: 'event' | 'comment';
   readonly request: Json;
 }
@@ -117,9 +117,9 @@ interface Changes {
   /** Signing key, if not the provider's. */
   readonly signer?: EnclaveKey;
   readonly proof?: (proof: ResponseProof) => ResponseProof;
-  /** Changes to the transmitted parts. */
+  /** Changes the transmitted body; the signature is of the original. */
   readonly body?: (text: string) => string;
-  /** Events of the stream in place of the correct ones; `body` adds the unsigned parts. */
+  /** Signed body of a plain answer, in place of the correct one. */
   readonly plain?: JsonValue;
   readonly headers?: Readonly<Record<string, string>>;
   readonly request?: (text: string) => string;
@@ -210,7 +210,7 @@ function streamed(format: Format, events: readonly string[], proof: ResponseProo
   return `${events.join(KEEP_ALIVE)}${KEEP_ALIVE}${signature}${KEEP_ALIVE}${end}`;
 }
 
-/** Base64 text with another character at a place. */
+/** Base64 text with another character at an index. */
 function swapped(text: string, at: number): string {
   return text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
 }
@@ -284,7 +284,7 @@ const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
 ];
 
 const REFUSED: readonly [string, Changes][] = [
-  // The answer is not whole.
+  // Incomplete answers.
   ...both('the receipt says cancelled', { receipt: { finish_reason: 'cancelled' } }),
   ['plain: cut short', { body: (text) => text.slice(0, -3) }],
   ['plain: empty', { body: () => '' }],
@@ -349,7 +349,7 @@ const REFUSED: readonly [string, Changes][] = [
   ['plain: no signature', { headers: { 'X-Se-Signature': '' } }],
   ['plain: no hash', { headers: { 'X-Response-Hash': '' } }],
   ['plain: no key', { headers: { 'X-Attestation-Se-Public-Key': '' } }],
-  // The receipt is of something else.
+  // Receipts of another response, request or model.
   ...both('the receipt names another response', { receipt: { response_sha256: '0'.repeat(64) } }),
   ...both('the receipt names another request', { receipt: { request_sha256: '0'.repeat(64) } }),
   ['plain: another request was sent', { request: (text) => text.replace('Say', 'say') }],

@@ -23,10 +23,10 @@ const release = (patch: number): LogEntry => ({
 });
 const keyset = (epoch: number): LogEntry => keysetLogEntry(sha256, epoch, Uint8Array.of(epoch));
 
-/** Complete subtrees of entries with these leaf hashes, computed once for each list. */
+/** Cache: hashes of complete subtrees, by the list of leaf hashes. */
 const subtreeHashes = new WeakMap<readonly Uint8Array[], Map<string, Uint8Array>>();
 
-/** Tiles of these entries, with changes by path. `leaves`: leaf hashes of the entries, and possibly of later ones. */
+/** Serves the tiles of these entries, with changes by path. `leaves`: leaf hashes of these and possibly of later entries. */
 function servedLog(
   entries: readonly Uint8Array[],
   changes: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {},
@@ -94,7 +94,7 @@ describe('auditLog after an earlier audit', () => {
   const hashes = all.map((entry) => leafHash(sha256, entry));
   const complete = servedLog(all, {}, hashes);
 
-  /** The log as of its first `size` entries, with the paths that were read. */
+  /** The log with its first `size` entries, and the tile paths that were read. */
   async function treeAt(size: number, changes?: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>>) {
     const log = servedLog(all.slice(0, size), changes, hashes);
     const paths: string[] = [];
@@ -126,7 +126,7 @@ describe('auditLog after an earlier audit', () => {
       expect(audit.problems, String(size)).toEqual([]);
       expect(audit.newEntryCount).toBe(size - stored.size);
       expect(paths.length, `${size}: ${paths.join(' ')}`).toBeLessThan(maxReads);
-      // As after another run of the program.
+      // Stored as JSON between two runs of the program.
       stored = JSON.parse(JSON.stringify(audit.audited)) as AuditedLog;
     }
     expect(stored).toEqual(whole.audited);

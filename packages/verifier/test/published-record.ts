@@ -19,7 +19,7 @@ import { deviceNonce, type TrustAnchor } from '../src/index.js';
 import { type EnclaveKey, generateEnclaveKey, sha256, signDer } from './signed-answers.js';
 
 export const bench = new MutationBench();
-/** The time at which everything below is fresh, in milliseconds. */
+/** Time at which the records of this file are fresh, in milliseconds. */
 export const NOW = bench.now + 60_000;
 
 export const simulatedAnchor: TrustAnchor = {

@@ -1,4 +1,4 @@
-/** Answers signed as an enclave and a coordinator would, with `node:crypto`, for the verifier to be tried on. */
+/** Signs responses as an enclave does, and sends them as a coordinator does, with `node:crypto`. For tests of the verifier. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { canonicalJsonBytes, type JsonValue, statementBytes, toBase64, toBase64Url, utf8 } from '@inference/protocol';
 import type { ResponseProof } from '../src/response-proof.js';

@@ -174,7 +174,7 @@ describe('moved bytes do not pass', () => {
     ]) {
       expect(failures(signed + signatureEvent(proof, extra) + DONE)).toEqual(['signature_event']);
     }
-    // The specification shows an event without these members.
+    // These members are optional: the specification shows an event without them.
     const without = { id: undefined, object: undefined, created: undefined, model: undefined };
     expect(verify(signed + signatureEvent(proof, without) + DONE).verified).toBe(true);
   });

@@ -3,7 +3,7 @@ import { COLOURS, recognize, type Picture } from './recognize.js';
 
 type Inside = (x: number, y: number) => boolean;
 
-/** A picture of 128 by 96 pixels; the later figure lies above. */
+/** An image of 128 by 96 pixels. Later figures cover earlier ones. */
 function picture(background: string, figures: readonly [colour: string, inside: Inside][]): Picture {
   const [width, height] = [128, 96];
   const rgb = new Uint8Array(3 * width * height);

@@ -31,7 +31,7 @@ class Coordinator {
     for (const socket of this.#sockets.clients) socket.pause();
   }
 
-  /** Ends as a killed process does. */
+  /** Closes all connections at once, as a killed process does. */
   async kill(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const socket of this.#sockets.clients) socket.terminate();
