@@ -1,4 +1,4 @@
-/** Linking a machine to its owner's account: every command a process, the daemon a process, and a coordinator with its console. */
+/** Linking a machine to its owner's account, with separate processes for commands and daemon, and a coordinator with its console. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -59,7 +59,7 @@ async function until<Value>(what: string, look: () => Promise<Value>, holds: (va
   }
 }
 
-/** Also the coordinator knows. */
+/** Whether agent and coordinator both report the state. */
 const isIn = (state: string, reason?: string) => (now: DaemonStatus | null) =>
   now?.availability?.state === state && now.coordinator_view?.availability?.state === state && now.availability.reasons[0]?.code === reason;
 const inState = (state: string, reason?: string) => until(`${state} ${reason}`, status, isIn(state, reason)) as Promise<DaemonStatus>;

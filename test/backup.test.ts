@@ -34,7 +34,7 @@ describeDatabases('a backup under load', (fresh, dialect) => {
     readonly target: DatabaseTarget;
   }
 
-  /** Place for the data of a coordinator: a data directory, and on PostgreSQL a database. */
+  /** Creates storage for a coordinator: a data directory, and on PostgreSQL a database. */
   async function place(content: 'migrated' | 'empty'): Promise<Place> {
     const dataDir = temporaryDirectory('backup-drill');
     if (dialect === 'sqlite') {
@@ -57,7 +57,7 @@ describeDatabases('a backup under load', (fresh, dialect) => {
     return coordinator;
   }
 
-  /** By the program on one database, and by its function on the other, which is cheaper. */
+  /** Runs the command `backup` on SQLite. On PostgreSQL, calls the command's function, which takes less processor time. */
   async function backUp(out: string, env: Record<string, string>): Promise<Pick<Backup, 'path' | 'manifest'>> {
     if (dialect === 'postgres') return createBackup(backupOptions(out, env));
     const { code, stdout, stderr } = await command(['backup', '--out', out, '--json'], env);
@@ -112,12 +112,12 @@ describeDatabases('a backup under load', (fresh, dialect) => {
     const later = verified(await ask(second, { model: MODEL }));
     expect(later.providerId).toBe(earlier.providerId);
     expect(await receiptOf(second, earlier)).toEqual(earlierReceipt);
-    // Sessions end, because some may have been ended since the backup; the password still signs in.
+    // A restore ends all sessions, because some may have been revoked since the backup. The password still signs in.
     const returning = new Browser(second.baseUrl);
     for (const [name, value] of person.cookies) returning.cookies.set(name, value);
     expect((await returning.get('/console/v1/me')).status).toBe(401);
     expect((await returning.signIn(EMAIL)).status).toBe(200);
-    // The keyset is of a later epoch, and the log continues the earlier one under the same key.
+    // The keyset has a later epoch, and the log continues the earlier log under the same key.
     const keyset = (await (await fetch(`${second.baseUrl}/v1/e2e/keyset`)).json()) as { epoch: number };
     expect(keyset.epoch).toBeGreaterThan(1_000_000);
     const { checkpoint, key } = await checkpointOf(second.baseUrl);
@@ -170,7 +170,7 @@ async function receiptOf({ baseUrl, apiKey }: CoordinatorAlone, { receipt }: Ver
   return response.json();
 }
 
-/** Receipts are written in groups, behind the answers. */
+/** Waits for the receipt, because receipts are written in batches after the responses. */
 async function untilStored(target: DatabaseTarget, jobId: string): Promise<void> {
   const database = await openDatabase(target);
   const find = () => database.selectFrom('receipts').select('job_id').where('job_id', '=', jobId).executeTakeFirst();
@@ -178,7 +178,7 @@ async function untilStored(target: DatabaseTarget, jobId: string): Promise<void>
   await database.destroy();
 }
 
-/** The published checkpoint, verified by the log's key. */
+/** The published checkpoint, verified with the log's key. */
 async function checkpointOf(baseUrl: string): Promise<{ checkpoint: OpenedCheckpoint; key: string }> {
   const read = async (name: string): Promise<string> => (await fetch(`${baseUrl}/e2e/log/${name}`)).text();
   const [note, key] = [await read('checkpoint'), await read('key')];

@@ -1,4 +1,4 @@
-/** The client in a real browser, on a page of another origin: no Node modules, and the end-to-end mode through a whole network. */
+/** The client library in a real browser, on a page of another origin: without Node modules, in end-to-end mode through a whole network. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -14,10 +14,10 @@ import { promptOf, textOf } from './support/light/script.js';
 
 const MODEL = 'light/browser';
 const SHORT = { words: 20 };
-/** Long enough to be aborted before its end. */
+/** Script of a response that the page aborts before its end. */
 const LONG = { words: 100_000, everyMs: 5 };
 
-/** The page's facts about one request. */
+/** Result of one request, as the page reports it. */
 interface Outcome {
   readonly text: string;
   readonly state: string | null;

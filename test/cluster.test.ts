@@ -7,7 +7,7 @@ import { NpmStart, scriptCommand } from './support/npm-start.js';
 import { processTable, waitUntilGone } from './support/processes.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
-/** Time in which agents find another coordinator, on a machine with time to run them. */
+/** Maximum time in which agents connect to another coordinator, on an idle machine. */
 const MAX_AWAY_MS = 5_000;
 /** The same on a busy machine. */
 const MAX_SLOW_AWAY_MS = 30_000;
@@ -46,14 +46,14 @@ async function chat(baseUrl: string): Promise<string> {
 /** Providers of the text model, as a coordinator sees the whole network. */
 async function providerCountAt(baseUrl: string): Promise<number> {
   const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${demo.api_key}` } });
-  // The shape is that of the public API.
+  // Type of the public API.
   const { data } = (await response.json()) as { data: { id: string; metadata: { provider_count: number } }[] };
   return data.find(({ id }) => id === demo.text_model)?.metadata.provider_count ?? 0;
 }
 
 const placesOfAgents = (): (string | null)[] => cluster.demo().agents.map(({ coordinator }) => coordinator);
 
-/** A coordinator with agents, while both agents are known to the other: both may be at one coordinator after an earlier fault. */
+/** Chooses a coordinator with agents, and waits until the other coordinator knows both agents. */
 async function coordinatorWithAgents() {
   const { coordinators } = cluster.demo();
   const chosen = coordinators.find(({ base_url: url }) => placesOfAgents().includes(url));
@@ -63,7 +63,7 @@ async function coordinatorWithAgents() {
   return { chosen, other };
 }
 
-/** `fault`: resolves to the time that agents were away, in milliseconds. Another round follows one that a busy machine slowed. */
+/** `fault`: resolves to the time without agents, in milliseconds. Slow rounds are repeated, because the machine may be busy. */
 async function expectShortAbsence(fault: () => Promise<number>): Promise<void> {
   let shortestMs = Number.POSITIVE_INFINITY;
   for (let round = 0; round < MAX_ROUNDS && shortestMs >= MAX_AWAY_MS; round++) {

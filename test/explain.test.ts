@@ -1,6 +1,6 @@
 /**
  * An owner inspects a running provider: machine facts, the coordinator's view, and the agent's commands. Coordinator, agent and
- * commands are separate processes; /sys and /proc are a folder.
+ * commands are separate processes; a folder replaces /sys and /proc.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

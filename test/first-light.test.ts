@@ -155,7 +155,7 @@ describe('the official OpenAI client', () => {
     await expect.poll(() => activeJobs()).toBe(1);
     controller.abort();
     await isAborted;
-    // Before the coordinator frees the slot of an agent that does not report.
+    // Sooner than the coordinator frees the slot of an agent that does not report the end.
     await expect.poll(() => activeJobs(), { timeout: 20_000 }).toBe(0);
     const answer = await network.openai.chat.completions.create({ model: network.model, messages: ask('Hello!'), temperature: 0 });
     expect(answer.choices[0]?.message.content).toMatch(/Hello/);

@@ -48,7 +48,7 @@ describe('the official Anthropic client', () => {
       .create({ model: 'no-such-model', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Anthropic.NotFoundError);
-    // Also at addresses outside the format.
+    // Paths that the gateway does not serve also give errors in this format.
     for (const ask of [() => anthropic.models.retrieve('no-such-model'), () => anthropic.beta.files.list()]) {
       await expect(ask()).rejects.toMatchObject({ status: 404, type: 'not_found_error' });
     }
@@ -133,7 +133,7 @@ describe('chat completions', () => {
     const headers = { 'X-Inference-Signature': 'comment' };
     const stream = await network.openai.chat.completions.create({ model: network.model, ...hi, stream: true }, { headers });
     let text = '';
-    // As old snippets do: an event without choices would throw here.
+    // Like old snippets, which throw on an event without choices.
     for await (const chunk of stream) text += (chunk.choices[0] as (typeof chunk.choices)[number]).delta.content ?? '';
     expect(text).toBe(answer);
     const raw = await network.post('/v1/chat/completions', { model: network.model, ...hi, stream: true }, { headers });

@@ -72,7 +72,7 @@ describe('an image', () => {
     const receipt = JSON.parse(Buffer.from(response.headers.get('x-inference-receipt') ?? '', 'base64url').toString());
     expect(receipt).toMatchObject({ model, image_sha256: [sha256(bytes)], overrides: { image_urls: [address] }, usage: { images: 1 } });
     expect(response.headers.get('x-response-hash')).toBe(receipt.response_sha256);
-    // Begin, seven words, end.
+    // Start token, seven words, end token.
     expect(answer.usage).toMatchObject({ input_tokens: 9, output_tokens: 0 });
   });
 
@@ -144,6 +144,6 @@ it('a client that leaves ends the drawing', async () => {
   const refused = request.catch((reason: unknown) => reason);
   setTimeout(() => leaving.abort(), 50);
   expect(await refused).toBeInstanceOf(OpenAI.APIUserAbortError);
-  // The provider is free again at once.
+  // The slot of the provider is free immediately.
   expect(await draw({ size: '128x128' })).toHaveLength(1);
 });

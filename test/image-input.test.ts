@@ -134,7 +134,7 @@ describe('other clients', () => {
 
 it('the quick start draws an image and asks what is on it', async () => {
   const { code } = visionSnippet({ base: network.baseUrl, key: network.apiKey, model }, network.imageModels[0] as string);
-  // Assertions depend on the text.
+  // Fixed seed and temperature 0, because assertions depend on the text.
   const drawing = code.replace("response_format: 'b64_json'", "response_format: 'b64_json',\n  size: '256x256',\n  seed: 7");
   const file = join(ROOT, 'test', `.quick-start-vision-${process.pid}.mjs`);
   writeFileSync(file, drawing.replace('completions.create({', 'completions.create({\n  temperature: 0,'));
@@ -171,7 +171,7 @@ describe('coding agents with a screenshot', () => {
     const tools = [
       { name: 'Read', description: 'Reads a file', input_schema: { type: 'object', properties: { file_path: { type: 'string' } } } },
     ];
-    // The demo model has learnt no tools: only that the image reaches it is sure.
+    // The demo model was not trained on tools, so the test checks only that the image reaches the model.
     const answer = JSON.parse(await text({ ...claude(read), tools })) as { type: string; usage: { input_tokens: number } };
     expect(answer.type).toBe('message');
     expect(answer.usage.input_tokens).toBeGreaterThan(64);

@@ -31,7 +31,7 @@ beforeAll(async () => {
     ALLOW_SIMULATED_ENCLAVE: '1',
     AGENT_RELEASES: join(home, 'releases.json'),
   });
-  // Stands in for the dependencies of a real release.
+  // Replaces the dependencies of a real release.
   mkdirSync(prefix(), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(prefix(), 'node_modules'));
 });
@@ -112,7 +112,7 @@ it('is installed by its script, and runs as a service', async () => {
 it('updates itself when it is asked', async () => {
   expect(JSON.parse((await inference('update', '--json')).output)).toMatchObject({ outcome: 'current', installed: '0.2.0' });
   await release('0.3.0');
-  // A new version is rolled out in stages: its owner waits, or asks for it.
+  // A new version is rolled out in stages. An owner waits, or requests the update.
   await rollout('0.3.0', 'pause');
   expect(JSON.parse((await inference('update', '--json')).output)).toMatchObject({
     outcome: 'later',

@@ -24,7 +24,7 @@ function snippet(id: string): Snippet {
   return found;
 }
 
-/** The same request with the most likely token at each step, because assertions depend on the text. */
+/** Adds temperature 0 to a snippet, because assertions depend on the text. */
 function repeatable(code: string): string {
   return code.replace(/^( +)model: /m, '$1temperature: 0,\n$1model: ').replace('{"model":', '{"temperature":0,"model":');
 }
@@ -101,7 +101,7 @@ describe('the settings of coding agents', () => {
     const directory = temporaryDirectory('quick-start');
     const bin = join(directory, 'bin');
     mkdirSync(bin);
-    // In place of the program: one request with the variables that it reads.
+    // Replaces Claude Code by a script that sends one request with the same environment variables.
     writeFileSync(
       join(bin, 'claude'),
       `#!/bin/sh

@@ -191,7 +191,7 @@ describe('responses', () => {
       model: network.model,
       input: content,
       max_output_tokens: 10,
-      // By chance such a model says nothing at all now and then.
+      // At other temperatures, a random-weight model sometimes returns an empty answer.
       temperature: 0,
       include: ['message.output_text.logprobs'],
       top_logprobs: 1,

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => dispose?.());
 
-/** A token count that takes seconds. */
+/** Number of tokens whose generation takes seconds. */
 const LONG = 7000;
 
 interface ProviderState {
@@ -44,7 +44,7 @@ async function providers(): Promise<ProviderState[]> {
   return ((await response.json()) as { providers: ProviderState[] }).providers;
 }
 
-/** Well before the coordinator frees the slot of an unresponsive provider. */
+/** Waits for free slots, for less time than the coordinator takes to free the slot of an unresponsive provider. */
 const allFree = (): Promise<void> =>
   expect.poll(async () => (await providers()).map(({ running_jobs }) => running_jobs), { timeout: 20_000 }).toEqual([0, 0]);
 
@@ -76,7 +76,7 @@ it('a machine that lost to a quicker one stops, and the client has one whole ans
 
 it('a stream that its client leaves stops in the engine, and what was written until then is signed', async () => {
   const finishes: string[] = [];
-  // A slow machine may exceed the wait for the signature.
+  // Several tries, because a slow machine may exceed the wait for the signature.
   for (let tries = 0; tries < 10 && !finishes.includes('cancelled'); tries++) {
     const leaving = new AbortController();
     const response = await requestStory(LONG, leaving.signal);

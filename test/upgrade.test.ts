@@ -39,7 +39,7 @@ const folder = join(ROOT, `node_modules/.cache/released-coordinator-${process.pi
 let released: Promise<string> | undefined;
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A coordinator at a fixed address, as a process that can change its version. */
+/** A coordinator process at a fixed address, which can be replaced by another version. */
 class Coordinator {
   readonly url: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -56,7 +56,7 @@ class Coordinator {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
     this.#process = child;
-    // The program reports its address to a parent with a channel.
+    // The program reports its address over IPC.
     const started = await Promise.race([once(child, 'message').then(() => true), once(child, 'exit').then(() => false)]);
     if (!started) throw new Error(`${program} did not start`);
   }
@@ -96,10 +96,10 @@ async function openAccount({ url }: Coordinator, adminKey: string): Promise<Acco
   return { id: account.id, apiKey: secret };
 }
 
-/** Clients that go to the next coordinator when one is away, as behind a balancer. */
+/** Clients that send each request to the next coordinator, as behind a load balancer. */
 class Load {
   readonly receipts: Receipt[] = [];
-  /** Answers that are wrong, and refusals that no restart explains. */
+  /** Wrong answers, and refusals that a restart does not explain. */
   readonly problems: string[] = [];
   readonly #coordinators: readonly Coordinator[];
   readonly #apiKey: string;
@@ -128,7 +128,7 @@ class Load {
     for (let turn = index; !this.#isEnding; turn++) {
       const { url } = this.#coordinators[turn % this.#coordinators.length] as Coordinator;
       await this.#ask(url, turn % 3 === 0).catch((error: unknown) => {
-        // The connection of a request that never began is refused or reset.
+        // During a restart, connections are refused or reset, which is no problem.
         if (error instanceof BadAnswer) this.problems.push(error.message);
       });
       await new Promise((resolve) => setTimeout(resolve, 120));
@@ -146,7 +146,7 @@ class Load {
   }
 }
 
-/** The ledger balances, each answer is paid for once, and the oldest receipt is still there. */
+/** Checks that the ledger balances, each answer was charged once, and the oldest receipt still exists. */
 async function expectNothingLost(
   open: () => Promise<Database>,
   { url }: Coordinator,
@@ -178,7 +178,7 @@ async function expectNothingLost(
   }
 }
 
-/** Adds a migration of a release that does not exist yet, so that every program of this test is older than the schema. */
+/** Adds a migration of a fictitious later release, so that the schema is newer than every program of this test. */
 async function expandFurther(open: () => Promise<Database>): Promise<void> {
   const database = await open();
   await runMigrations(database, newerProgram('90.2.0')).finally(() => database.destroy());
@@ -188,12 +188,12 @@ const adminKeyIn = (dataDir: string): string =>
   (JSON.parse(readFileSync(join(dataDir, 'coordinator', 'development-keys.json'), 'utf8')) as { admin_key: string }).admin_key;
 
 describeDatabases('an upgrade from the last release', (fresh, dialect) => {
-  // Eight starts of a coordinator, on machines that run other tests meanwhile.
+  // Time for eight starts of a coordinator on a busy machine.
   it('loses nothing, and goes back', { timeout: 300_000 }, async (context) => {
     if (last === undefined || !(await hasCommit(last))) {
       const why = `commit ${last?.commit} of release ${last?.version} is not in this clone: git fetch --unshallow`;
       console.warn(`\n*** NOT TESTED: upgrade from the last release. ${why}\n`);
-      // The workflow fetches the whole history, so that a missing commit is a fault there.
+      // CI fetches the whole history, so a missing commit is a fault there.
       if ((process.env.CI ?? '') !== '') throw new Error(why);
       return context.skip(why);
     }
@@ -224,14 +224,14 @@ describeDatabases('an upgrade from the last release', (fresh, dialect) => {
       const load = new Load(coordinators, account.apiKey, 3);
       closing.push(() => load.stop());
       await load.advance();
-      // Old and new side by side, then only new.
+      // Upgrade: old and new versions run together, then only new.
       for (const coordinator of coordinators) {
         await coordinator.replaceBy(CURRENT);
         await load.advance();
       }
       await expandFurther(open);
       await load.advance();
-      // Back: old beside new, on a schema that is newer than both.
+      // Downgrade: old and new versions run together, on a schema that is newer than both.
       await first.replaceBy(old);
       await load.advance();
       for (const other of others) await other.stop();

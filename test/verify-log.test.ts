@@ -17,11 +17,11 @@ const entriesOf = (count: number, variant = 0): Uint8Array[] =>
   Array.from({ length: count }, (_, epoch) => encodeLogEntry(keysetLogEntry(sha256, epoch, Uint8Array.of(epoch, variant))));
 
 const honest = new TestLog(entriesOf(30));
-/** Shares ten entries with `honest`. */
+/** Log with the first ten entries of `honest`, and other entries after them. */
 const fork = new TestLog([...entriesOf(10), ...entriesOf(30, 1).slice(10)]);
 const witness = new TestSigner('witness.example', 5, 'cosignature');
 
-/** Served by the operator. */
+/** What the operator serves. */
 interface Served {
   log: TestLog;
   size: number;

@@ -1,4 +1,4 @@
-/** `scripts/verify-response.sh` is independent of our code: curl fetches a response, openssl verifies it. */
+/** `scripts/verify-response.sh` uses none of our code: curl fetches a response, and openssl verifies the response. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Malicious providers that claim fast chips reject every job as the client's fault. Clients still get answers. */
+/** Malicious providers that claim fast chips reject every job as an invalid request. Clients still get answers. */
 import type { JobFailure } from '@inference/protocol';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';

@@ -13,7 +13,7 @@ import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MIB = 1024 * 1024;
 const FLOOD_MIB = 96;
-/** Of the process, whose collector lags behind its buffers. */
+/** Maximum memory growth of the process. Not smaller, because garbage collection frees buffers late. */
 const MAX_GROWTH = 64 * MIB;
 /** 64 kB of keep-alives. */
 const KEEP_ALIVES = Buffer.concat(Array.from({ length: 16_384 }, e2eKeepAlive));
@@ -70,7 +70,7 @@ describe('the proxy program', () => {
   let client: OpenAI;
   let output = '';
 
-  // A keyset is kept for five minutes, so that each attack needs a new proxy.
+  // The proxy caches a keyset for five minutes, so each attack needs a new proxy.
   beforeEach(async () => {
     scratch = temporaryDirectory('attacked-proxy');
     output = '';

@@ -1,4 +1,4 @@
-/** Money in the end-to-end mode: replays, second answers and false receipts cost nothing, and the ledger balances. */
+/** Money in end-to-end mode: replays, second responses and false receipts cost the account nothing, and the ledger balances. */
 import { apiError } from '@inference/formats';
 import type { E2eReceipt } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

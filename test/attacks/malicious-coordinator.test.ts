@@ -1,6 +1,6 @@
 /**
- * The end-to-end mode against a coordinator with one changed behaviour: a real network, the real client and SDK, and a relay between
- * that attacks. Each attack is refused with its code, and the prompt never leaves the client in clear.
+ * End-to-end mode against a malicious coordinator: a real network, the real client and SDK, and an attacking HTTP proxy between them.
+ * Each attack is refused with its own code, and the client never sends the prompt unencrypted.
  */
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
@@ -58,7 +58,7 @@ function challengeOf(record: AttestationRecord, change: Parameters<LightAgent['k
   return { ...record, last_challenge: { ...challenge, statement } };
 }
 
-/** Answers one path instead of the network. */
+/** Answers the requests of one path in place of the network. */
 function instead(path: string, answer: () => Partial<Answer>): Behaviour {
   return (exchange) => (exchange.path === path ? { status: 200, headers: {}, body: new Uint8Array(), ...answer() } : null);
 }

@@ -70,7 +70,7 @@ describeInBrowser('the receipt of a deposit', () => {
   });
 });
 
-/** Answers as a coordinator with an operator and payments would, which the shared network has not: partly refunded, through Stripe. */
+/** Changes the response to a Stripe deposit with a partial refund, and adds an operator. The shared network has no payments. */
 async function asPayment(route: Route): Promise<void> {
   const response = await route.fetch();
   const { deposit, ...rest } = (await response.json()) as ConsoleDepositReceipt;

@@ -44,7 +44,7 @@ describeInBrowser('the console', () => {
   it('needs at most 12 kB and one round of requests for its first paint', async () => {
     const { baseUrl } = await sharedNetwork();
     const html = await (await fetch(baseUrl, { headers: { accept: 'text/html' } })).text();
-    // Browsers paint after the style sheet and the classic script; modules are loaded in document order behind them.
+    // Browsers paint after loading the style sheet and the classic script. Modules follow in document order.
     const needed = [...html.matchAll(/<link rel="stylesheet"[^>]* href="([^"]+)"|<script src="([^"]+)"/g)];
     const firstModule = html.search(/type="module"|rel="modulepreload"/);
     expect(needed.map(([, sheet, script]) => (sheet ?? script)?.replace(/-[\w-]{8}\./, '.'))).toEqual([
@@ -69,7 +69,7 @@ describeInBrowser('the console', () => {
     const person = await newPerson(await sharedNetwork());
     const page = await openPage('/keys', { signedInAs: person, expectedErrors: [/404/] });
     let hasReloaded = false;
-    // Before the requests of the new document; an event of the page may come after the first of these.
+    // Set before the new document's requests. The page's own event may follow the first of these requests.
     await page.route('**/*', (route) => {
       if (route.request().isNavigationRequest()) hasReloaded = true;
       return route.fallback();

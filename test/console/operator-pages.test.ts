@@ -219,7 +219,7 @@ describeInBrowser('an operator', () => {
     await look(page, 'admin-catalogue-dialog');
     await dialog.getByRole('button', { name: 'Save model' }).click();
     await row.getByText('A light model').waitFor();
-    // The catalogue lists none of this provider's files.
+    // The provider's files differ from those in the catalogue, so the provider gets no requests.
     await expect.poll(() => chat(network, model)).toBe(503);
     await row.getByRole('button', { name: 'Remove' }).click();
     await dialog.getByRole('button', { name: 'Remove' }).click();
@@ -234,7 +234,7 @@ describeInBrowser('an operator', () => {
     for (const width of ['wide', 'phone'] as const) {
       const page = await openPage('/admin', { signedInAs: operator, width });
       const acts: string[] = [];
-      // The shared network has no release file: its console gets the answers of one that has.
+      // The shared network has no release file, so the responses are stubbed.
       await page.route('**/admin/v1/rollouts', (route) => route.fulfill({ json: ROLLOUTS }));
       await page.route('**/admin/v1/rollouts/*/*', (route) => {
         acts.push(new URL(route.request().url()).pathname);

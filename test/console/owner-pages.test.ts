@@ -194,11 +194,11 @@ describeInBrowser('an owner', () => {
     await page.getByRole('button', { name: 'Save schedule' }).click();
     await page.getByText('Schedule saved').waitFor();
     await page.getByLabel('qwen3-8b').click();
-    // Beside the model, and in the list of commands.
+    // The message is shown at the model and in the list of commands.
     await expect.poll(() => page.getByText('A machine serves at least one model.', { exact: false }).count()).toBe(2);
     await look(page, 'machine-control');
     await page.getByLabel('Pause', { exact: true }).selectOption('For 1 hour');
-    // A command that was not answered keeps its id at the next try.
+    // After a failed request, the retry sends the same command id.
     let unansweredId = '';
     const commandsPath = `**/machines/${providerId}/commands`;
     await page.route(commandsPath, async (route) => {
@@ -298,7 +298,7 @@ describeInBrowser('an owner', () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const page = await openPage('/link', { signedInAs: owner, expectedErrors: [/ERR_FAILED|ERR_CONNECTION/] });
-    // The list is requested every few seconds: the coordinator answers from the click on, not before.
+    // The page polls the list, so requests fail until the click on the retry button.
     await page.context().route('**/console/v1/machines', async (route) => {
       const isRetried = await page.evaluate(() => 'isRetried' in globalThis);
       await (isRetried ? route.continue() : route.abort('failed'));

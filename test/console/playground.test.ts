@@ -245,7 +245,7 @@ describeInBrowser('the playground', () => {
       await expect.poll(() => answers.nth(index).textContent()).toMatch(/\$0\.\d+.*tokens\/s/);
     }
     expect(await answers.locator('.answer-model').allTextContents()).toEqual([SLOW, network.model]);
-    // Both in one step: the page may scroll between two.
+    // One call measures both, because the page may scroll between two calls.
     const boxes = () => answers.evaluateAll((all) => all.map((one) => one.getBoundingClientRect()).map(({ x, y }) => ({ x, y })));
     const [top, below] = await boxes();
     expect(below?.y).toBeGreaterThan(top?.y ?? Number.NaN);
@@ -391,7 +391,7 @@ describeInBrowser('the playground', () => {
     await lastAnswer(broke).getByRole('link', { name: 'Add test funds' }).waitFor();
     await broke.getByRole('button', { name: /test funds/ }).click();
     await broke.getByText('$10.00 added').waitFor();
-    // The question need not be typed again.
+    // Retries the same question.
     await lastAnswer(broke).getByRole('button', { name: 'Try again', exact: true }).click();
     await lastAnswer(broke).getByRole('button', { name: 'Verified' }).waitFor();
   });

@@ -18,7 +18,7 @@ async function providerId(): Promise<string> {
   return providers[0]?.id ?? '';
 }
 
-/** Machines of earlier tests stay in the answer for the minute that it is cached. */
+/** Machines in the statistics. The response is cached for a minute, so machines of earlier tests are included. */
 async function providerCount(): Promise<number> {
   const { baseUrl } = await sharedNetwork();
   return ((await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats).providers.length;
@@ -267,7 +267,7 @@ describeInBrowser('the console', () => {
       }
     };
     expect(scripts.length).toBeGreaterThan(2);
-    // A stale compressed copy would outlive a file with an unhashed name; documents are written together with theirs.
+    // A compressed copy of a file with an unhashed name could become outdated. Only documents are written together with their copies.
     expect(readdirSync(dist).filter((name) => /\.(?:br|gz)$/.test(name) && !name.startsWith('docs.html.'))).toEqual([]);
     const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8')) as Record<
       string,
@@ -280,7 +280,7 @@ describeInBrowser('the console', () => {
       expect(file, Object.keys(manifest).join(' ')).toBeDefined();
       expect(withShell.has(file as string)).toBe(false);
     }
-    // The home page verifies a record once its text is there; other pages begin without the verifier.
+    // The home page loads the verifier after its text. Other pages start without the verifier.
     expect(scripts).toContain(`/${lazy[1]}`);
     const withVerifier = new Set([
       lazy[1],

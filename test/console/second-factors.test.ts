@@ -39,7 +39,7 @@ describeInBrowser('second factors', () => {
     await dialog.getByRole('textbox', { name: 'Code' }).fill(code);
     await dialog.getByRole('button', { name: 'Enable' }).click();
     await dialog.getByText('Save these codes now').waitFor();
-    // Printed, the codes stand alone.
+    // The printed page contains only the codes.
     await page.emulateMedia({ media: 'print' });
     expect(await page.getByRole('button', { name: 'I saved the codes' }).isVisible()).toBe(false);
     expect(await page.locator('.shell').isVisible()).toBe(false);
@@ -58,7 +58,7 @@ describeInBrowser('second factors', () => {
     await screenshot(page, 'passkeys');
     await expectAccessible(page);
 
-    // The authenticator ignores the suggestions of the email field, and answers the button.
+    // The authenticator ignores passkey autofill in the email field, and answers only after the click on the button.
     const setPresence = (enabled: boolean) => client.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
     await setPresence(false);
     await page.exposeFunction('beforeModalRequest', () => setPresence(true));

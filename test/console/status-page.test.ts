@@ -20,7 +20,7 @@ describeInBrowser('the status page', () => {
       expect(response.status).toBe(200);
       return (await response.json()) as { id: string };
     };
-    // Before the incident: the cached answer would show a banner to the tests that follow.
+    // Read before the incident, because a cached response with the incident would show a banner in later tests.
     const readStatus = async () => (await (await fetch(`${baseUrl}/v1/network/status`)).json()) as NetworkStatus;
     let status = await readStatus();
     // The coordinator has not reported yet just after its start and after midnight UTC; its answer is cached for half a minute.

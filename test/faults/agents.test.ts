@@ -17,7 +17,7 @@ import { type Answer, type Ask, ask, ENDPOINTS } from '../support/verified-clien
 let faults: FaultNetwork;
 let honest: LightAgents;
 let traffic: BackgroundTraffic;
-/** Between the first agent and the coordinator. */
+/** Proxy between the first agent and the coordinator. */
 let proxy: TcpProxy;
 
 beforeAll(async () => {
@@ -66,7 +66,7 @@ async function serialOf(agent: number): Promise<string> {
 }
 
 const short: Partial<Ask> = { prompt: 'What is the capital of France?', maxTokens: 20, more: { temperature: 0 } };
-/** Goes on for seconds. */
+/** A response that takes several seconds. */
 const endless: Partial<Ask> = {
   endpoint: '/v1/completions',
   prompt: '1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20',
@@ -204,7 +204,7 @@ describe('an agent that ends', () => {
 });
 
 it('a response frame that arrives twice is no part of any answer', async () => {
-  // Last use of the first agent: duplicate frames exclude it for a while.
+  // The last test with the first agent, because the coordinator avoids an agent for a while after duplicate frames.
   const stream = await begun(1);
   proxy.duplicate('up', 1);
   await expectBroken(stream);

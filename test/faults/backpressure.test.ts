@@ -19,7 +19,7 @@ const CLIENT_DRAIN_MS = 600_000;
 const SLOW_MACHINE_MS = 300_000;
 const MiB = 1024 * 1024;
 const TOKENS = 1800;
-/** Long tokens, in letters: few tokens make many bytes. */
+/** Length of a token, in letters. Long tokens give many bytes in little time. */
 const TOKEN_LETTERS = 128;
 const ALPHABET = 'bcdefghijklmnopqrstuvwxyz';
 
@@ -30,7 +30,7 @@ let directory: string;
 beforeAll(async () => {
   directory = temporaryDirectory('inference-backpressure');
   const modelPath = join(directory, 'endless.gguf');
-  // Small and fast, never stops by itself, and mostly long tokens.
+  // A small, fast model that never ends a response, with mostly long tokens.
   const words = join(directory, 'words.txt');
   writeFileSync(words, longWords().join('\n'));
   await runProgram('scripts/make-model.ts', ['--out', modelPath, '--endless', '--text', words, '--vocabulary', '1024']);
@@ -47,7 +47,7 @@ function longWords(): string[] {
   return [...ends, ...ends].map((end) => beginning + end);
 }
 
-/** More than ten thousand bytes per token: beyond any kernel buffer. */
+/** A request whose response exceeds all kernel buffers: more than ten thousand bytes per token, with log probabilities. */
 function long(more: Readonly<Record<string, unknown>>): Ask {
   const wanted = { logprobs: true, top_logprobs: 20, temperature: 0, ...more };
   return { model: faults.network.model, stream: true, prompt: 'Go on.', maxTokens: TOKENS, more: wanted };
@@ -60,7 +60,7 @@ function comparable(body: Buffer): string[] {
     .replaceAll(/chatcmpl-[0-9a-f]+/g, 'ID')
     .replaceAll(/"created":\d+/g, '"created":0')
     .split('\n\n')
-    // Comments fill silence.
+    // Comments keep a connection alive, at varying times.
     .filter((event) => !event.startsWith(':'));
   return events.slice(
     0,
@@ -75,7 +75,7 @@ function firstDifference(one: Buffer, other: Buffer): Readonly<Record<string, un
   return at === -1 ? null : { event: at, of: [left.length, right.length], one: left[at], other: right[at] };
 }
 
-/** Looks without progress after which a response has stalled: a busy machine may not run the agent between two. */
+/** Consecutive samples without progress that prove a stall. Several, because a busy machine may not run the agent between two samples. */
 const QUIET_LOOKS = 4;
 
 /** Resolves when the response stalls, with the byte count that the agent has sent. */
@@ -83,7 +83,7 @@ async function standstill(): Promise<number> {
   let before = proxy.bytes.up;
   for (let quiet = 0; quiet < QUIET_LOOKS; ) {
     await new Promise((resolve) => setTimeout(resolve, 700));
-    // The agent's pings and reports of load are a few bytes.
+    // Pings and load reports of the agent are smaller.
     quiet = proxy.bytes.up - before > 1000 ? 0 : quiet + 1;
     before = proxy.bytes.up;
   }
@@ -122,7 +122,7 @@ it(
     const slow = await client.finish();
     if (slow.kind !== 'verified') throw new Error(`the slow reader got ${JSON.stringify(slow)}`);
     expect(firstDifference(slow.body, fast.body)).toBeNull();
-    // The second time, the same prompt was known.
+    // Cached tokens differ, because the second request reuses the cached prompt.
     const { cached_tokens: _known, ...used } = slow.receipt.usage;
     expect(used).toEqual(fast.receipt.usage);
 

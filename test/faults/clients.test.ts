@@ -18,9 +18,9 @@ import { type Ask, ENDPOINTS } from '../support/verified-client.js';
 let faults: FaultNetwork;
 let honest: LightAgents;
 let traffic: BackgroundTraffic;
-/** Serves the misbehaving clients. */
+/** Agent that serves the misbehaving clients. */
 let agent: LightAgent;
-/** Sends the whole response, and the signature late. */
+/** Agent that sends the whole response at once, and the signature late. */
 let late: LightAgent;
 
 beforeAll(async () => {
@@ -158,7 +158,7 @@ describe('a client that sends', () => {
 });
 
 describe('a client that reads', () => {
-  // Few words: so many tokens in so short a time would pass for a lie, and not be paid.
+  // Few, long words, because the coordinator does not pay for an implausible number of tokens per second.
   const long = { words: 600, length: 10_000 };
 
   it('slowly gets every byte, signed', async () => {
@@ -182,12 +182,12 @@ describe('a client that reads', () => {
       const reading = setInterval(() => {
         for (const client of clients) void client.response.then((response) => response.read(1));
       }, 1000);
-      // A client that barely reads does not receive the error either.
+      // The clients read too slowly to receive the error.
       await expect.poll(() => agent.counts.cancels - cancels, { timeout: 60_000 }).toBe(8);
       clearInterval(reading);
       for (const client of clients) client.leave();
     });
-    // Each was to get twelve megabytes.
+    // Each response has twelve megabytes.
     expect(grown).toBeLessThan(100 * MiB);
     expect(await faults.customers.audit(customer, [], Number.POSITIVE_INFINITY)).toEqual([]);
     for (const entry of await faults.customers.usage(customer)) expect(entry.completion_tokens).toBeLessThan(8000);

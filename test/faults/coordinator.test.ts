@@ -23,7 +23,7 @@ beforeAll(async () => {
     size: AGENTS,
     models: (index) => ['light', `light-${index % 10}`],
     staysConnected: true,
-    // Everything is said at once, and signed when the test says so.
+    // Sends all tokens at once, and signs when the test opens the gate.
     onJob: async (job) => {
       job.accept();
       await job.sayAll();
@@ -71,7 +71,7 @@ const script = { words: 20 };
 const runningJobs = (): number => crowd.agents.reduce((sum, agent) => sum + agent.runningJobs, 0);
 const shutdownNoticeCount = (): number => crowd.agents.filter(({ rejection }) => rejection?.code === 'shutting_down').length;
 
-/** Jobs begin and do not end before the returned function is called. */
+/** Keeps jobs running until the returned function is called. */
 function holdJobs(): () => void {
   let open: () => void = () => {};
   gate = new Promise((resolve) => {
@@ -81,7 +81,7 @@ function holdJobs(): () => void {
   return open;
 }
 
-/** A client of the end-to-end mode, and the start of its requests. */
+/** Creates an end-to-end client. Returns a function that sends a request. */
 function sealingClient({ baseUrl, apiKey }: Customer) {
   const fetch = createVerifiedFetch({ baseURL: baseUrl, policy: { allowSimulated: true } });
   const headers = { authorization: `Bearer ${apiKey}` };
@@ -129,7 +129,7 @@ it('killed outright, it loses no money, releases what was held, and its provider
   expect(['connection lost', 'refused']).toContain(await sealed);
   open();
   await backAgain(pid, before);
-  // The client goes on with the keyset of the new process.
+  // The client continues with the keyset of the new process.
   const after = await send(true);
   await after.text();
   const receipts = [...(paid.kind === 'verified' ? [paid.receipt] : []), ...receiptsIn([paidSealed, after])];

@@ -81,12 +81,12 @@ async function trial(onJob: Behaviour, { endpoint, stream }: Case, rescued: bool
   return { answer, bad, rescuer };
 }
 
-/** The trials of a fault in every format, at once. */
+/** Runs the trials of a fault in every format, concurrently. */
 function everyWay(onJob: Behaviour, rescued: boolean): Promise<Trial[]> {
   return Promise.all(CASES.map((one) => trial(onJob, one, rescued)));
 }
 
-/** Until the coordinator has told the job to stop, or the agent is gone. */
+/** Resolves when the coordinator cancels the job, or the agent disconnects. */
 function stopped(job: LightJob): Promise<void> {
   return new Promise((resolve) => {
     if (job.closing.aborted) resolve();
@@ -98,9 +98,9 @@ function codeOf(answer: Answer): string {
   return answer.kind === 'verified' ? 'verified' : answer.code;
 }
 
-/** Codes of OpenAI's formats and types of the Messages format. */
+/** The error code of OpenAI's formats, and the error type of the Messages format. */
 const FAILED = ['provider_failed', 'api_error'];
-/** 500 where the Messages format knows no other. */
+/** 500 is for the Messages format, which has no 502. */
 const BAD_GATEWAY: readonly number[] = [502, 500];
 const TIMED_OUT = ['provider_timeout', 'timeout_error'];
 
@@ -204,20 +204,20 @@ describe('a provider that breaks the protocol', () => {
     const breaches: Behaviour[] = [
       // Sends bytes before accepting the job.
       (job) => job.push(say),
-      // Another's frame.
+      // A frame that does not decrypt, because its last byte is changed.
       (job) => {
         job.accept();
         const frame = job.sealer.seal(say, false);
         frame[frame.length - 1] = (frame.at(-1) ?? 0) ^ 1;
         job.agent.sendBytes(frame);
       },
-      // The second frame without the first.
+      // Sends the second frame without the first.
       (job) => {
         job.accept();
         job.sealer.seal(say, false);
         job.push(say);
       },
-      // No JSON at all.
+      // Sends a text message that is no JSON.
       (job) => job.agent.socket.send('no message'),
       // Sends a message over the protocol limit, and one over the library's limit.
       (job) => job.agent.say({ type: 'load', active_jobs: 0, pad: 'x'.repeat(300_000) }),
@@ -243,7 +243,7 @@ describe('a provider that breaks the protocol', () => {
       [(job) => job.fail({ code: 'engine_failed' }), FAILED],
       [(job) => stopped(job), TIMED_OUT],
       [
-        // The same frame twice.
+        // Sends the same frame twice.
         (job) => {
           const frame = job.sealer.seal(say, false);
           job.agent.sendBytes(frame);
