@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- chaos [minutes] [seed]`: misbehaving agents and disconnecting clients, beside ordinary traffic.
+ * `npm run soak -- chaos [minutes] [seed]`: misbehaving agents and disconnecting clients, together with ordinary traffic.
  *
  * Passes if every answer verifies, the coordinator's memory is bounded, and the ledger balances.
  */

@@ -67,7 +67,7 @@ export function hpkeVectors(directory: string): void {
   });
 }
 
-/** Generates inputs as Go's tests do, from SHAKE128 of the empty string: one length byte, then so many bytes. */
+/** Generates inputs as Go's tests do, from SHAKE128 of the empty string: one length byte, then a value of this length. */
 function shakeSource(): () => Uint8Array {
   const stream = new Uint8Array(createHash('shake128', { outputLength: 2 * ROUNDS * 256 }).digest());
   let offset = 0;

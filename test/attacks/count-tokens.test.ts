@@ -1,4 +1,4 @@
-/** An unfunded account counts tokens of maximum-size bodies without pause. A paying client beside it is unaffected. */
+/** An unfunded account requests token counts of maximum-size bodies without pause. A concurrent paying client is unaffected. */
 import { MAX_REQUEST_BYTES } from '@inference/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';

@@ -1,6 +1,6 @@
 /**
- * Providers that refuse, lie, break the protocol, flood and never finish, beside honest providers with ordinary traffic: every
- * client gets correct bytes or a clear error, pays for nothing else, and other traffic is unaffected.
+ * Providers that refuse, lie, break the protocol, flood and never finish, next to honest providers with ordinary traffic.
+ * Every client gets correct bytes or a clear error, and pays only for correct responses. Other traffic is unaffected.
  */
 import { randomBytes } from 'node:crypto';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode, type Receipt } from '@inference/protocol';

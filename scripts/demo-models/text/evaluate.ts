@@ -1,11 +1,11 @@
 /**
- * Asks a GGUF model the held-out questions of questions.py, greedily, and counts right answers.
+ * Asks a GGUF model the held-out questions of questions.py, with greedy sampling, and counts correct answers.
  *
  *   python3 scripts/demo-models/text/questions.py > questions.jsonl
  *   npx tsx scripts/demo-models/text/evaluate.ts pico.gguf questions.jsonl [--failures 3]
  *
- * An answer is right if the model ended it, and the text after the think section equals the expected text. Tool calls are compared
- * as JSON values.
+ * An answer is correct if the model ended the turn itself, and the text after the think section equals the expected text. Tool calls
+ * are compared as JSON values.
  */
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual, parseArgs } from 'node:util';

@@ -1,11 +1,11 @@
 /**
- * Asks the demo vision model through the agent's engine, greedily, and counts right answers. See README.md.
+ * Asks the demo vision model through the agent's engine, with greedy sampling, and counts correct answers. See README.md.
  *
  *   npx tsx scripts/demo-models/vision/evaluate.ts FOLDER QUESTIONS-FOLDER [--failures 2]
  *   npx tsx scripts/demo-models/vision/evaluate.ts FOLDER --drawn-from PROMPTS.jsonl [--failures 2]
  *
- * The first form takes the pictures and questions of questions.py. The second takes prompts of ../image/questions.py, has the demo image
- * model draw them, and compares the descriptions with what was asked for.
+ * The first form asks about the images of questions.py. In the second form, the demo image model draws prompts of ../image/questions.py,
+ * the vision model describes each image, and the description is compared with the prompt.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -16,7 +16,7 @@ export class ImageError extends Error {
 }
 
 /**
- * Prepares an image for a request. The media type is that of the content, not of a file name.
+ * Prepares an image for a request. The media type is detected from the content, not taken from a file name.
  *
  * @throws {ImageError} More than 5 MiB, or not PNG, JPEG, WebP or GIF.
  */
