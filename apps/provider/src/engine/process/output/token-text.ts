@@ -1,6 +1,6 @@
 /**
- * `TextAssembler`: text of tokens. Incomplete characters are withheld, invalid bytes become U+FFFD. Think tags alone are visible
- * control tokens.
+ * `TextAssembler`: text of tokens. Incomplete characters are withheld. Invalid bytes and NUL, which requests must not hold, become
+ * U+FFFD. Think tags alone are visible control tokens.
  */
 import type { Token } from 'node-llama-cpp';
 
@@ -12,14 +12,19 @@ const UNUSED = 5;
 const BYTE = 6;
 
 interface TokenText {
+  /** Bytes in the vocabulary. */
+  readonly piece: Uint8Array;
+  /** The same, but for NUL. */
   readonly bytes: Uint8Array;
   /** Complete text if the bytes are valid UTF-8 alone, else null. */
   readonly text: string | null;
 }
 
-const SILENT: TokenText = { bytes: new Uint8Array(0), text: '' };
+const NUL = 0;
 const encoder = new TextEncoder();
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const REPLACEMENT = encoder.encode('\ufffd');
+const SILENT = plainTokenText('');
 
 /** The vocabulary of a model file, and the library's detokeniser for other vocabulary types. */
 export interface VocabularySource {
@@ -66,7 +71,7 @@ export class Vocabulary {
   pieceBytes(token: Token): Uint8Array {
     const { tokens, types } = this.source;
     const type = types[token];
-    return type === CONTROL || type === UNKNOWN ? encoder.encode(tokens[token] ?? '') : this.entry(token).bytes;
+    return type === CONTROL || type === UNKNOWN ? encoder.encode(tokens[token] ?? '') : this.entry(token).piece;
   }
 
   #read(token: Token): TokenText {
@@ -119,14 +124,16 @@ export class TextAssembler implements StreamText {
 }
 
 function plainTokenText(text: string): TokenText {
-  return { bytes: encoder.encode(text), text };
+  return fromBytes(encoder.encode(text));
 }
 
-function fromBytes(bytes: Uint8Array): TokenText {
+function fromBytes(piece: Uint8Array): TokenText {
+  // In UTF-8, a zero byte is NUL and never part of another character.
+  const bytes = piece.includes(NUL) ? Uint8Array.from([...piece].flatMap((byte) => (byte === NUL ? [...REPLACEMENT] : [byte]))) : piece;
   try {
-    return { bytes, text: strict.decode(bytes) };
+    return { piece, bytes, text: strict.decode(bytes) };
   } catch {
-    return { bytes, text: null };
+    return { piece, bytes, text: null };
   }
 }
 
