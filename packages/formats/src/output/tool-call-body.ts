@@ -4,6 +4,7 @@
  * Arguments after the name stream without validation, if an object. Other arguments are buffered, up to a bound.
  */
 import { isJsonObject, parsedJson } from '../json/json-value.js';
+import { EscapeBuffer, repairEscapes } from './escape-buffer.js';
 
 /** Maximum UTF-16 units before the call starts. Longer bodies are text. */
 const MAX_WAITING = 65_536;
@@ -17,6 +18,7 @@ interface BodyListener {
 
 export class ToolCallBody {
   readonly #listener: BodyListener;
+  readonly #escapes = new EscapeBuffer();
   #place: Place = 'before';
   /** Consumed text, in case the body turns out to be plain text. */
   #raw = '';
@@ -51,6 +53,11 @@ export class ToolCallBody {
     if (this.#place === 'bad') return 'bad';
     if (!this.#hasStarted) this.#raw += unit;
     return this.#place === 'done' ? 'done' : 'more';
+  }
+
+  /** The output ends in the body: streamed arguments stay truncated. */
+  end(): void {
+    if (this.#isStreaming) this.#stream(this.#escapes.end());
   }
 
   #step(unit: string): void {
@@ -120,7 +127,7 @@ export class ToolCallBody {
   /** Consumes a unit of the literal; false after the last unit of a string, object or array. */
   #inLiteral(unit: string): boolean {
     const shown = this.#isInString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
-    if (this.#isStreaming) this.#listener.arguments(shown);
+    if (this.#isStreaming) for (const each of shown) this.#stream(this.#escapes.push(each));
     else this.#literal += shown;
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
@@ -130,6 +137,10 @@ export class ToolCallBody {
     else if (unit === '{' || unit === '[') this.#depth++;
     else if (unit === '}' || unit === ']') this.#depth--;
     return this.#isInString || this.#depth > 0;
+  }
+
+  #stream(delta: string): void {
+    if (delta !== '') this.#listener.arguments(delta);
   }
 
   #endValue(): void {
@@ -143,7 +154,7 @@ export class ToolCallBody {
       this.#arguments = argumentsOf(this.#literal);
       if (this.#arguments === null) this.#place = 'bad';
     } else if (this.#key === 'name' && this.#name === null) {
-      const name = parsedJson(this.#literal);
+      const name = parsedJson(repairEscapes(this.#literal));
       if (typeof name === 'string' && name !== '') this.#name = name;
       else this.#place = 'bad';
     }
@@ -175,10 +186,11 @@ export class ToolCallBody {
 
 /** JSON text of the arguments; null if invalid. Some models write a string that contains the object, or null for none. */
 function argumentsOf(literal: string): string | null {
-  if (literal.startsWith('{')) return literal;
-  const value = parsedJson(literal);
+  const repaired = repairEscapes(literal);
+  if (literal.startsWith('{')) return repaired;
+  const value = parsedJson(repaired);
   if (value === null) return '{}';
-  return typeof value === 'string' && isJsonObject(parsedJson(value)) ? value : null;
+  return typeof value === 'string' && isJsonObject(parsedJson(value)) ? repairEscapes(value) : null;
 }
 
 export function isSpace(unit: string): boolean {

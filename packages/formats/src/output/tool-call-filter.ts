@@ -63,6 +63,7 @@ export class ToolCallFilter {
   end(): FilteredEvent[] {
     if (this.#place === 'text') this.#text(this.#held);
     else if (this.#place === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
+    this.#body?.end();
     this.#held = '';
     return this.#take();
   }
