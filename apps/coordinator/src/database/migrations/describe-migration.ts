@@ -73,6 +73,7 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescriptio
   '0085_rollout_policy': EXPAND,
   '0086_rollout_owners': EXPAND,
   '0087_owner_commands': EXPAND,
+  '0088_incident_changes': EXPAND,
 };
 
 /** Description of a migration of this program. Throws an Error for any other name. */
