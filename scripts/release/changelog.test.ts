@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import getReleasePlan from '@changesets/get-release-plan';
 import { expect, it } from 'vitest';
 import { sectionOf, withRelease } from './changelog.js';
+import { ROOT } from './manifest.js';
 
 const BEFORE = `# Changelog
 
@@ -58,4 +60,8 @@ Some words.
 it('can release the changelog of the repository', () => {
   const changelog = readFileSync(new URL('../../CHANGELOG.md', import.meta.url), 'utf8');
   expect(withRelease(changelog, '9.9.9', '2026-11-26', ENTRIES)).toContain('## 9.9.9 (2026-11-26)');
+});
+
+it('can plan a release from the changesets of the repository: each names packages of the workspace', async () => {
+  await expect(getReleasePlan(ROOT)).resolves.toHaveProperty('changesets');
 });

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Paths of files under a directory that contain the text. Skips files that are removed during the search. */
-export function filesHolding(directory: string, text: string): string[] {
+/** Paths of files under a directory that contain the text or bytes. Skips files that are removed during the search. */
+export function filesHolding(directory: string, text: string | Buffer): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .map((name) => join(directory, name))
     .filter((path) => contentOf(path)?.includes(text) === true);

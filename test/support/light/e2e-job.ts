@@ -5,6 +5,7 @@ import type { E2eReceipt, Frame, JobCompleted, JobContext, JobFailure, JobMessag
 import { keyIdOf, sha256Hex } from '@inference/protocol/crypto';
 import { E2eChannel } from '../../../apps/provider/src/jobs/channel/e2e-channel.js';
 import type { JobResponse, JobTerms } from '../../../apps/provider/src/jobs/channel/job-channel.js';
+import { ReplaySet } from '../../../apps/provider/src/jobs/channel/replay-set.js';
 import { JobError } from '../../../apps/provider/src/jobs/job-error.js';
 import { requestFault } from '../../../apps/provider/src/jobs/request-fault.js';
 import type { LightAgent } from './agent.js';
@@ -39,7 +40,7 @@ export class LightE2eJob {
     const { sealing } = agent.keys;
     this.#channel = new E2eChannel(
       { ...message, e2e },
-      { id: keyIdOf(sealing.publicKey), pair: sealing, seen: new Set() },
+      { id: keyIdOf(sealing.publicKey), pair: sealing, seen: new ReplaySet() },
       {
         enclave: { signE2eResponse: async (responseSha256, draft) => this.#sign(responseSha256, draft) },
         replays: agent.replays,

@@ -33,6 +33,8 @@ export interface Incident extends IncidentFields {
   readonly kind: IncidentKind;
   readonly createdAt: number;
   readonly resolvedAt: number | null;
+  /** Last edit of the incident or of one of its updates. */
+  readonly changedAt: number | null;
   /** Newest first. */
   readonly updates: readonly IncidentUpdate[];
 }
@@ -63,7 +65,7 @@ export class IncidentRepository {
       if (Number(open) >= MAX_OPEN_INCIDENTS) return null;
       await transaction
         .insertInto('incidents')
-        .values({ id, kind: incident.kind, ...toRow(incident), created_at: now, resolved_at: resolvedAt(update, now) })
+        .values({ id, kind: incident.kind, ...toRow(incident), created_at: now, resolved_at: resolvedAt(update, now), changed_at: null })
         .execute();
       await insertUpdate(transaction, id, update, now);
       await removeOldest(transaction);
@@ -73,7 +75,8 @@ export class IncidentRepository {
 
   /** Returns whether the incident exists. */
   async change(id: string, fields: IncidentFields): Promise<boolean> {
-    const { numUpdatedRows } = await this.#database.updateTable('incidents').set(toRow(fields)).where('id', '=', id).executeTakeFirst();
+    const changed = { ...toRow(fields), changed_at: this.#now() };
+    const { numUpdatedRows } = await this.#database.updateTable('incidents').set(changed).where('id', '=', id).executeTakeFirst();
     return numUpdatedRows > 0n;
   }
 
@@ -108,13 +111,17 @@ export class IncidentRepository {
 
   /** Returns whether the update exists. */
   async changeUpdate(id: string, updateId: string, message: string): Promise<boolean> {
-    const { numUpdatedRows } = await this.#database
-      .updateTable('incident_updates')
-      .set({ message })
-      .where('id', '=', updateId)
-      .where('incident_id', '=', id)
-      .executeTakeFirst();
-    return numUpdatedRows > 0n;
+    return this.#database.transaction().execute(async (transaction) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable('incident_updates')
+        .set({ message })
+        .where('id', '=', updateId)
+        .where('incident_id', '=', id)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) return false;
+      await transaction.updateTable('incidents').set({ changed_at: this.#now() }).where('id', '=', id).execute();
+      return true;
+    });
   }
 
   /** Returns whether the incident existed. */
@@ -225,6 +232,7 @@ function fromRow(row: Tables['incidents'], updates: readonly Tables['incident_up
     endsAt: row.ends_at,
     createdAt: row.created_at,
     resolvedAt: row.resolved_at,
+    changedAt: row.changed_at,
     updates: updates.map(({ id, at, status, message }) => ({ id, at, status, message })),
   };
 }

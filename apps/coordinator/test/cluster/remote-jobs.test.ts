@@ -75,6 +75,24 @@ describe('a client of one coordinator', () => {
     expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, sighted.providerId]);
     const blind = await chat({ ...body, provider_serial: 'FARBLIND01' });
     expect([blind.status, await errorOf(blind)]).toEqual([400, expect.objectContaining({ param: 'messages[0].content[0]' })]);
+    // Each coordinator knows one of the two; a third, in the last list, is connected nowhere and may read images.
+    await cluster.near.provider({ models: ['far/sees'], serial: 'NEARBLIND1' });
+    const only = ['FARBLIND01', 'NEARBLIND1'];
+    for (const names of [only, only.toReversed()]) {
+      const both = await chat({ ...body, provider: { only: names } });
+      expect([both.status, await errorOf(both)]).toEqual([
+        400,
+        expect.objectContaining({
+          param: 'messages[0].content[0]',
+          message: expect.stringContaining('that provider.only names reads an image'),
+        }),
+      ]);
+    }
+    const withAbsent = await chat({ ...body, provider: { only: [...only, '0'.repeat(32)] } });
+    expect([withAbsent.status, (await errorOf(withAbsent)).code]).toEqual([503, 'provider_not_available']);
+    expect((await chat({ ...body, provider: { only: [...only, sighted.providerId] } })).headers.get('x-provider-id')).toBe(
+      sighted.providerId,
+    );
   });
 
   test('gets another provider when the first breaks its job', async () => {

@@ -11,6 +11,7 @@ import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addressOf, closeServer, listenLocally } from '../../../../test/support/local-server.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
+import { checkSqliteDriver } from '../../src/commands/check/database-checks.js';
 import type { CheckResult } from '../../src/commands/check/finding.js';
 import { runCommand } from '../support/command-run.js';
 import { FakeStripe, STRIPE_KEY, WEBHOOK_SECRET } from '../support/fake-stripe.js';
@@ -114,6 +115,18 @@ it('finds no problem in a complete configuration', async () => {
   const wrongKey = await check({ ...env, STRIPE_SECRET_KEY: 'sk_hush', AGENT_RELEASES: join(dataDir, 'none') });
   expect(wrongKey.of('payments')).toEqual(['problem Stripe refuses STRIPE_SECRET_KEY']);
   expect(wrongKey.of('releases')).toEqual([expect.stringMatching(/none cannot be read: ENOENT$/)]);
+});
+
+it('warns of a database file on the Node versions on which the driver aborts', () => {
+  const file = { dataDir, databaseUrl: null };
+  const warned = ['20.19.0', '22.23.2', '24.18.0', '24.19.0', '24.21.3', '25.0.0', '26.1.0'].filter(
+    (version) => checkSqliteDriver(file, version).length > 0,
+  );
+  expect(warned).toEqual(['24.19.0', '24.21.3', '25.0.0', '26.1.0']);
+  expect(checkSqliteDriver(file, '24.19.0')).toEqual([
+    { state: 'warning', text: expect.stringContaining('Node 24.19.0'), remedy: expect.stringContaining('Use Node 22, or 24.18') },
+  ]);
+  expect(checkSqliteDriver({ dataDir, databaseUrl: 'postgres://localhost/a' }, '24.19.0')).toEqual([]);
 });
 
 it('says how to trust an authority of one’s own, for each service', async () => {

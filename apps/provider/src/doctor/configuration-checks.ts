@@ -6,6 +6,7 @@ import { configPath } from '../config/data-dir.js';
 import { ConfigError, readConfig } from '../config/read-config.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { ServiceManager } from '../service/service.js';
+import { systemdUnitOf } from '../service/systemd-unit-of.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
 const VALIDATE_HINT = 'To validate: inference-provider serve --check';
@@ -70,6 +71,7 @@ export async function checkService(
   label: string,
   status: DaemonStatus | null,
   isFrozen = false,
+  unitOf: (pid: number) => string | null = systemdUnitOf,
 ): Promise<Finding[]> {
   const state = await manager.state(label);
   switch (state.kind) {
@@ -87,10 +89,13 @@ export async function checkService(
         ),
       ];
     }
-    case 'not_running':
+    case 'not_running': {
       if (status === null) return [skipped('not started as a service')];
+      const unit = unitOf(status.pid);
+      if (unit !== null) return [ok(`the provider runs under systemd, as ${unit}`)];
       return [
         note('started by hand, so it does not restart after a crash or a login', 'Stop the process, then run: inference-provider start'),
       ];
+    }
   }
 }

@@ -29,6 +29,7 @@ export function admit(context: JobContext, state: AdmissionState): SealingKey {
   if (state.away !== null) throw new JobError(state.away);
   if (!state.modelIds.has(context.model)) throw new JobError('model_not_loaded');
   if (state.activeJobs >= state.slots) throw new JobError('busy');
-  key.seen.add(context.job_id);
+  const added = key.seen.add([context.job_id], { until: context.expires_at + CLOCK_TOLERANCE_MS, now: state.now });
+  if (added === 'full') throw new JobError('busy');
   return key;
 }

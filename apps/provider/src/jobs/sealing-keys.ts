@@ -1,13 +1,14 @@
 /** `SealingKeys`: X25519 keys of a session, each replaced within 60 minutes. Old keys open jobs for a grace period. */
 import type { Enclave } from '@inference/enclave';
-import { CLOCK_TOLERANCE_MS, type JobId, type KeyId, MAX_KEY_LIFETIME_MS, type SignedStatement } from '@inference/protocol';
+import { CLOCK_TOLERANCE_MS, type KeyId, MAX_KEY_LIFETIME_MS, type SignedStatement } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, type SealingKeyPair } from '@inference/protocol/crypto';
+import { ReplaySet } from './channel/replay-set.js';
 
 export interface SealingKey {
   readonly id: KeyId;
   readonly pair: SealingKeyPair;
   /** Ids of jobs opened with this key, as each job is opened once. */
-  readonly seen: Set<JobId>;
+  readonly seen: ReplaySet;
 }
 
 interface SealingKeysOptions {
@@ -79,7 +80,7 @@ export class SealingKeys {
     });
     if (this.#isClosed) return;
     const previous = this.#current;
-    this.#keys.set(id, { id, pair, seen: new Set() });
+    this.#keys.set(id, { id, pair, seen: new ReplaySet() });
     this.#current = id;
     this.#statement = statement;
     if (previous !== null) {

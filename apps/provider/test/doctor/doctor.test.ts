@@ -119,12 +119,15 @@ describe('this machine', () => {
   it('needs a service, and the command on the PATH', async () => {
     const manager = (state: ServiceState) => ({ name: 'launchd', state: async () => state }) as unknown as ServiceManager;
     const looked = async (state: ServiceState, status: DaemonStatus | null) =>
-      states(await checkService(manager(state), 'label', status))[0];
+      states(await checkService(manager(state), 'label', status, false, () => null))[0];
     expect(await looked({ kind: 'running', pid: 1 }, running)).toBe('ok');
     expect(await looked({ kind: 'running', pid: 1 }, null)).toBe('problem');
     expect(await looked({ kind: 'waiting', lastExit: '1' }, null)).toBe('problem');
     expect(await looked({ kind: 'not_running' }, running)).toBe('note');
     expect(await looked({ kind: 'not_running' }, null)).toBe('skipped');
+    expect(await checkService(manager({ kind: 'not_running' }), 'label', running, false, () => 'gpu-7.service')).toEqual([
+      { state: 'ok', text: 'the provider runs under systemd, as gpu-7.service', remedy: null },
+    ]);
 
     const prefix = mkdtempSync(join(folder, 'prefix-'));
     const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { tokenLogprob } from '../../src/engine/process/output/logprobs.js';
 import { TextAssembler, Vocabulary } from '../../src/engine/process/output/token-text.js';
 
 /** Byte-level BPE alphabet: printable bytes map to themselves, the others from U+0100 on. */
@@ -27,8 +28,28 @@ test('a character split over tokens appears whole, with its last byte', () => {
 });
 
 test('any text cut into bytes is restored', () => {
-  const text = 'Grüße, 世界! \u0000\n\t 👩‍👩‍👧 é \ufeff end';
+  const text = 'Grüße, 世界! \u0001\u001b\u007f\n\t 👩‍👩‍👧 é \ufeff end';
   expect(assemble([...Buffer.from(text)]).join('')).toBe(text);
+});
+
+test('NUL becomes U+FFFD in text and log probabilities, as a request with NUL is refused; grammars read the byte', () => {
+  expect(assemble([0x61, 0x00, 0x62])).toEqual(['a', '\ufffd', 'b', '']);
+  expect(assemble([0xe2, 0x00]).join('')).toBe('\ufffd\ufffd');
+  const pieces = new Vocabulary({ tokens: ['<0x00>', 'a\0'], types: [6, 1], kind: 'llama', detokenize: () => '?' }, []);
+  for (const [source, token, text, piece] of [
+    [vocabulary, 0, '\ufffd', [0]],
+    [pieces, 0, '\ufffd', [0]],
+    [pieces, 1, 'a\ufffd', [0x61, 0]],
+  ] as const) {
+    expect(new TextAssembler(source).push(token as never)).toBe(text);
+    const bytes = [...Buffer.from(text)];
+    const { top_logprobs, ...chosen } = tokenLogprob(source, token as never, text, new Map([[token as never, -1]]), 1);
+    expect([chosen, ...top_logprobs]).toEqual([
+      { token: text, logprob: -1, bytes },
+      { token: text, logprob: -1, bytes },
+    ]);
+    expect([...source.pieceBytes(token as never)]).toEqual(piece);
+  }
 });
 
 test('bytes that never become a character end as U+FFFD', () => {

@@ -23,6 +23,7 @@ import { Embedding } from '../../src/engine/embedding.js';
 import { Generation } from '../../src/engine/generation.js';
 import type { Ended, GenerationRequest } from '../../src/engine/messages.js';
 import { ImageJob } from '../../src/imaging/image-job.js';
+import { ReplaySet } from '../../src/jobs/channel/replay-set.js';
 import type { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import type { ModelLease } from '../../src/jobs/model-lease.js';
 import type { SealingKey } from '../../src/jobs/sealing-keys.js';
@@ -52,7 +53,7 @@ interface SubmitOptions {
 
 export function sealingKey(): SealingKey {
   const pair = generateSealingKeyPair();
-  return { id: keyIdOf(pair.publicKey), pair, seen: new Set() };
+  return { id: keyIdOf(pair.publicKey), pair, seen: new ReplaySet() };
 }
 
 export class E2eBench {

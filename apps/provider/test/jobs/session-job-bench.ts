@@ -9,6 +9,7 @@ import { Generation, type StreamCommand } from '../../src/engine/generation.js';
 import type { EmbeddingRequest, Ended, GenerationRequest } from '../../src/engine/messages.js';
 import { ImageJob } from '../../src/imaging/image-job.js';
 import type { ImageRequest } from '../../src/imaging/messages.js';
+import { ReplaySet } from '../../src/jobs/channel/replay-set.js';
 import type { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import type { ModelLease } from '../../src/jobs/model-lease.js';
 import type { SealingKey } from '../../src/jobs/sealing-keys.js';
@@ -20,7 +21,7 @@ export const now = 1_800_000_000_000;
 
 export function sealingKey(): SealingKey {
   const pair = generateSealingKeyPair();
-  return { id: keyIdOf(pair.publicKey), pair, seen: new Set() };
+  return { id: keyIdOf(pair.publicKey), pair, seen: new ReplaySet() };
 }
 
 export interface ScriptedStream {

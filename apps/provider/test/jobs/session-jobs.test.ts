@@ -1,8 +1,11 @@
 /** Admission, refusals and drains of jobs, with real sealing and a scripted engine. */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { admit } from '../../src/jobs/admission-policy.js';
+import { ReplaySet } from '../../src/jobs/channel/replay-set.js';
 import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
-import { Bench, chat, now } from './session-job-bench.js';
+import { JobError } from '../../src/jobs/job-error.js';
+import { Bench, chat, now, providerId, sealingKey } from './session-job-bench.js';
 
 const constraints = new ConstraintCompiler();
 afterAll(() => constraints.close());
@@ -58,6 +61,39 @@ test('a job is opened once', async () => {
   await bench.settle();
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'replayed' } });
   expect(bench.streams).toHaveLength(1);
+});
+
+test('ids of jobs are stored until the jobs expire, up to a bound', () => {
+  const key = { ...sealingKey(), seen: new ReplaySet(2) };
+  const state = {
+    providerId,
+    findKey: () => key,
+    modelIds: new Set([bench.context(chat()).model]),
+    activeJobs: 0,
+    slots: 1,
+    draining: false,
+    away: null,
+  };
+  const codeOf = (context: JobContext, at: number): string => {
+    try {
+      admit(context, { ...state, now: at });
+      return 'admitted';
+    } catch (error) {
+      return error instanceof JobError ? error.failure.code : String(error);
+    }
+  };
+  const expiresAt = now + 60_000;
+  const [first, second, third] = ['1', '2', '3'].map(() => bench.context(chat(), { expires_at: expiresAt })) as [
+    JobContext,
+    JobContext,
+    JobContext,
+  ];
+  expect([first, second, third, first].map((context) => codeOf(context, now))).toEqual(['admitted', 'admitted', 'busy', 'replayed']);
+  const lastMs = expiresAt + CLOCK_TOLERANCE_MS;
+  expect([codeOf(second, lastMs), codeOf(second, lastMs + 1)]).toEqual(['replayed', 'expired']);
+  const later = bench.context(chat(), { issued_at: lastMs, expires_at: lastMs + 60_000 });
+  expect(codeOf(later, lastMs + 1)).toBe('admitted');
+  expect(key.seen.size).toBe(1);
 });
 
 test('a body sealed for another context, key or changed on the way cannot be opened', async () => {

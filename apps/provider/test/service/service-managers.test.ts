@@ -1,6 +1,6 @@
 /** launchd and systemd: parsers of recorded output, exact commands, and written definitions. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'plist';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -12,6 +12,7 @@ import type { RunTool, ToolResult } from '../../src/service/run-tool.js';
 import type { ServiceDefinition } from '../../src/service/service.js';
 import { parseSystemctlShow, Systemd } from '../../src/service/systemd.js';
 import { systemdUnit } from '../../src/service/systemd-unit.js';
+import { systemdUnitOf } from '../../src/service/systemd-unit-of.js';
 
 const DEFINITION: ServiceDefinition = {
   label: 'inference-provider',
@@ -269,6 +270,30 @@ describe('systemd', () => {
       systemd(tool({ [state]: [{ code: 1, stderr: 'Failed to connect to bus' }] }).run).state('inference-provider'),
     ).rejects.toThrow('systemctl --user show was refused (1): Failed to connect to bus');
   });
+});
+
+it('recognises a process that systemd started, by its environment and control group', () => {
+  const process = (pid: number, environment: Readonly<Record<string, string | number>>, groups: string): string | null => {
+    mkdirSync(join(dir, String(pid)), { recursive: true });
+    const entries = Object.entries(environment).map(([name, value]) => `${name}=${value}\0`);
+    writeFileSync(join(dir, String(pid), 'environ'), entries.join(''));
+    writeFileSync(join(dir, String(pid), 'cgroup'), groups);
+    return systemdUnitOf(pid, dir);
+  };
+  // As systemd 252 starts a unit.
+  const environment = { LANG: 'C.UTF-8', INVOCATION_ID: '0d1d2a4d8d0f4f2c9a4f7f3f9a4c2b11', JOURNAL_STREAM: '8:31337' };
+  const user = '0::/user.slice/user-1000.slice/user@1000.service/app.slice/inference-provider.service\n';
+  expect(process(4242, { ...environment, SYSTEMD_EXEC_PID: 4242 }, user)).toBe('inference-provider.service');
+  expect(process(4243, { ...environment, SYSTEMD_EXEC_PID: 4243 }, '0::/system.slice/gpu@7.service\n')).toBe('gpu@7.service');
+  const hybrid = '4:memory:/system.slice/gpu.service\n1:name=systemd:/system.slice/gpu.service\n0::/system.slice/gpu.service\n';
+  expect(process(4244, { SYSTEMD_EXEC_PID: 4244 }, hybrid)).toBe('gpu.service');
+  // In a container, the control group has no name.
+  expect(process(4245, { SYSTEMD_EXEC_PID: 4245 }, '0::/\n')).toBe('a unit');
+  // A shell in a terminal that is a unit, and one of a login.
+  const terminal = '0::/user.slice/user-1000.slice/user@1000.service/app.slice/konsole.service\n';
+  expect(process(4246, { ...environment, SYSTEMD_EXEC_PID: 4100 }, terminal)).toBeNull();
+  expect(process(4247, { LANG: 'C.UTF-8' }, '0::/user.slice/user-1000.slice/session-3.scope\n')).toBeNull();
+  expect(systemdUnitOf(4248, dir)).toBeNull();
 });
 
 it('launchd reads the plist from the folder of user agents', async () => {

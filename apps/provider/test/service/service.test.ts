@@ -156,6 +156,21 @@ it('reports why the daemon fails to start, and retries until stopped', async () 
   expect(await supervisor().supervisorState()).toBeNull();
 });
 
+it.runIf(process.platform === 'linux')('start and doctor name systemd where a unit of the owner runs the daemon', async () => {
+  // systemd starts the first process of a unit with its own id in the environment.
+  const unit = 'SYSTEMD_EXEC_PID=$$ exec "$0" "$@"';
+  const child = spawn('sh', ['-c', unit, process.execPath, MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  await (await coordinator.session()).admit();
+  expect(await run(['start'])).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/\(process \d+\) under systemd, as \S.*\. Stop the unit first\.\n$/),
+  });
+  expect((await run(['doctor'])).stdout.replaceAll(/\s+/g, ' ')).toContain('ok service the provider runs under systemd, as');
+  expect((await run(['stop'])).code).toBe(0);
+  expect(await ended).toBe(0);
+});
+
 it('stop also ends a daemon started by hand, and start does not replace it', async () => {
   const child = spawn(process.execPath, [MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));

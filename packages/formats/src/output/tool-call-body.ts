@@ -4,6 +4,7 @@
  * If the arguments follow the name and are an object, they are streamed without validation. Otherwise they are buffered.
  */
 import { isJsonObject, parsedJson } from '../json/json-value.js';
+import { EscapeBuffer, repairEscapes } from './escape-buffer.js';
 
 /** Maximum buffered UTF-16 units. A longer body without a started call is treated as text. */
 const MAX_WAITING = 65_536;
@@ -17,6 +18,7 @@ interface BodyListener {
 
 export class ToolCallBody {
   readonly #listener: BodyListener;
+  readonly #escapes = new EscapeBuffer();
   #state: State = 'before';
   /** Text read so far, in case the body is not a valid call. */
   #raw = '';
@@ -51,6 +53,11 @@ export class ToolCallBody {
     if (this.#state === 'bad') return 'bad';
     if (!this.#hasStarted) this.#raw += unit;
     return this.#state === 'done' ? 'done' : 'more';
+  }
+
+  /** The output ends in the body: streamed arguments stay truncated. */
+  end(): void {
+    if (this.#isStreaming) this.#stream(this.#escapes.end());
   }
 
   #step(unit: string): void {
@@ -120,7 +127,7 @@ export class ToolCallBody {
   /** Consumes a unit of a key or value. Returns false after the last unit of a string, object or array. */
   #inLiteral(unit: string): boolean {
     const shown = this.#isInString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
-    if (this.#isStreaming) this.#listener.arguments(shown);
+    if (this.#isStreaming) for (const each of shown) this.#stream(this.#escapes.push(each));
     else this.#literal += shown;
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
@@ -130,6 +137,10 @@ export class ToolCallBody {
     else if (unit === '{' || unit === '[') this.#depth++;
     else if (unit === '}' || unit === ']') this.#depth--;
     return this.#isInString || this.#depth > 0;
+  }
+
+  #stream(delta: string): void {
+    if (delta !== '') this.#listener.arguments(delta);
   }
 
   #endValue(): void {
@@ -143,7 +154,7 @@ export class ToolCallBody {
       this.#arguments = argumentsOf(this.#literal);
       if (this.#arguments === null) this.#state = 'bad';
     } else if (this.#key === 'name' && this.#name === null) {
-      const name = parsedJson(this.#literal);
+      const name = parsedJson(repairEscapes(this.#literal));
       if (typeof name === 'string' && name !== '') this.#name = name;
       else this.#state = 'bad';
     }
@@ -175,10 +186,11 @@ export class ToolCallBody {
 
 /** JSON text of the arguments; null if invalid. Also accepts what some models generate: a string with the object, or null. */
 function argumentsOf(literal: string): string | null {
-  if (literal.startsWith('{')) return literal;
-  const value = parsedJson(literal);
+  const repaired = repairEscapes(literal);
+  if (literal.startsWith('{')) return repaired;
+  const value = parsedJson(repaired);
   if (value === null) return '{}';
-  return typeof value === 'string' && isJsonObject(parsedJson(value)) ? value : null;
+  return typeof value === 'string' && isJsonObject(parsedJson(value)) ? repairEscapes(value) : null;
 }
 
 export function isSpace(unit: string): boolean {

@@ -62,6 +62,7 @@ export class ToolCallFilter {
   end(): FilteredEvent[] {
     if (this.#state === 'text') this.#text(this.#held);
     else if (this.#state === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
+    this.#body?.end();
     this.#held = '';
     return this.#take();
   }

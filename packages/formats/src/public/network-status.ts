@@ -57,6 +57,7 @@ export const IncidentSchema = Type.Object({
   starts_at: timeOrNull('Scheduled start of maintenance; null for incidents'),
   ends_at: timeOrNull('Scheduled end of maintenance; null for incidents'),
   resolved_at: timeOrNull('Time of the end; null while open'),
+  updated_at: time('Time of the last change, also by an edit or by the schedule'),
   updates: Type.Array(IncidentUpdateSchema, { description: 'The newest first.' }),
 });
 export type Incident = Static<typeof IncidentSchema>;

@@ -24,6 +24,7 @@ interface DatabaseFindings {
 
 /** Rejects with StartupError if the database cannot be read or written. */
 export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
+  const driver = checkSqliteDriver(config, process.versions.node);
   const { state, clock, server } = await withUnmigrated(config, async (database) => {
     const state = await readSchemaState(database);
     if (database === null) return { state, clock: [skipped('there is no database yet')], server: [] };
@@ -31,7 +32,7 @@ export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
   });
   const schema = schemaFinding(config, state);
   if (schema.state !== 'ok') {
-    return { database: [schema, ...server], clock, operators: [skipped('the schema is not up to date')] };
+    return { database: [schema, ...server, ...driver], clock, operators: [skipped('the schema is not up to date')] };
   }
   const database = await openDatabase(databaseTarget(config), { migrate: false });
   try {
@@ -41,7 +42,7 @@ export async function checkDatabase(config: Config): Promise<DatabaseFindings> {
     const operators = await checkOperators(database, config).catch((error: unknown) => {
       throw databaseError('cannot be read', error);
     });
-    return { database: [schema, ...server], clock, operators };
+    return { database: [schema, ...server, ...driver], clock, operators };
   } finally {
     await database.destroy();
   }
@@ -60,6 +61,18 @@ function schemaFinding(config: Config, { applied, pending, refusal }: SchemaStat
   const remedy = 'To apply: inference-coordinator migrate';
   if (!config.migrateOnStart) return problem(`${place}: ${gap}, and MIGRATE_ON_START is 0`, remedy);
   return warning(`${place}: ${gap}`, `${remedy}. The next start would apply them, too.`);
+}
+
+/** Warns of Node versions on which the SQLite driver, compiled against Node's headers, aborts the process (nodejs/node#65446). */
+export function checkSqliteDriver(config: Pick<Config, 'dataDir' | 'databaseUrl'>, nodeVersion: string): Finding[] {
+  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
+  if ('url' in databaseTarget(config) || major < 24 || (major === 24 && minor < 19)) return [];
+  return [
+    warning(
+      `Node ${nodeVersion}: the SQLite driver can end the process with "Assertion failed: (env) != nullptr"`,
+      'Use Node 22, or 24.18 (docs/support.md), or PostgreSQL (DATABASE_URL).',
+    ),
+  ];
 }
 
 /** Problems of the PostgreSQL server: version, encoding, and the right to create tables if migrations are pending. */

@@ -48,6 +48,7 @@ import { rollouts } from './0084-rollouts.js';
 import { rolloutPolicy } from './0085-rollout-policy.js';
 import { rolloutOwners } from './0086-rollout-owners.js';
 import { ownerCommands } from './0087-owner-commands.js';
+import { incidentChanges } from './0088-incident-changes.js';
 
 export const MIGRATIONS = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -95,4 +96,5 @@ export const MIGRATIONS = {
   '0085_rollout_policy': rolloutPolicy,
   '0086_rollout_owners': rolloutOwners,
   '0087_owner_commands': ownerCommands,
+  '0088_incident_changes': incidentChanges,
 };

@@ -75,6 +75,7 @@ const DESCRIPTIONS: Readonly<Record<keyof typeof MIGRATIONS, MigrationDescriptio
   '0085_rollout_policy': EXPAND,
   '0086_rollout_owners': EXPAND,
   '0087_owner_commands': EXPAND,
+  '0088_incident_changes': EXPAND,
 };
 
 /** Throws an Error for a name that is not a migration of this program. */

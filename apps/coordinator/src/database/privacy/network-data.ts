@@ -78,7 +78,7 @@ export const NETWORK_DATA = {
   },
   incidents: technical(
     'Incidents and maintenance on the public status page. Operators should write no names.',
-    'id kind title impact components models created_at starts_at ends_at resolved_at',
+    'id kind title impact components models created_at starts_at ends_at resolved_at changed_at',
     'the newest 1,000',
   ),
   incident_updates: technical('Updates of incidents.', 'id incident_id at status message', 'with the incident'),

@@ -52,6 +52,8 @@ export interface OperationTables {
     starts_at: number | null;
     ends_at: number | null;
     resolved_at: number | null;
+    /** Last edit of the incident or of an update; null: none, or by an earlier version. */
+    changed_at: number | null;
   };
   incident_updates: { id: string; incident_id: string; at: number; status: IncidentStatus; message: string };
   /** Health figures of one coordinator in the `slot_seconds` from `slot_at` on. `figures`: JSON, see telemetry/history. */

@@ -103,7 +103,7 @@ async function placeByPreference(
   request: SlotRequest,
   { routing, waitMs, signal }: { readonly routing: JobRouting | null; readonly waitMs: number; readonly signal: AbortSignal },
 ): Promise<Placement> {
-  if (routing === null || routing.preferences.order.length === 0) return placements.place(request, waitMs, signal);
+  if (routing === null || routing.preferences.order.length === 0) return placeOnAny(placements, request, waitMs, signal);
   const { allowsFallbacks } = routing.preferences;
   const waitEndsAt = performance.now() + waitMs;
   let withoutVisionCount = 0;
@@ -121,7 +121,28 @@ async function placeByPreference(
   }
   // At least 1 ms is left, because a wait of 0 would not queue the request.
   const restMs = waitMs === 0 ? 0 : Math.max(1, waitEndsAt - performance.now());
-  return placements.place(request, restMs, signal);
+  return placeOnAny(placements, request, restMs, signal);
+}
+
+/**
+ * Places on any selected provider.
+ *
+ * Of candidates at several coordinators, each coordinator knows only its own, and cannot say that all read no images. They are
+ * then asked about one by one.
+ */
+async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
+  const placement = await placements.place(request, waitMs, signal);
+  const { candidates = null, filter = null } = request;
+  if (placement.kind === 'placed' || placement.reason !== 'no_such_serial') return placement;
+  if (candidates === null || filter === null || filter.images === 0) return placement;
+  const considered = [...candidates].filter((providerId) => !filter.ignoredIds.has(providerId));
+  if (considered.length < 2) return placement;
+  for (const providerId of considered) {
+    const alone = await placements.place({ ...request, candidates: new Set([providerId]) }, 0, signal);
+    if (alone.kind === 'placed' || alone.reason === 'aborted') return alone;
+    if (alone.reason !== 'no_vision') return placement;
+  }
+  return { ...placement, reason: 'no_vision' };
 }
 
 /** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. `last`: outcome of the last attempt. */

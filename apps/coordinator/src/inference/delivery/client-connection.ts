@@ -72,7 +72,10 @@ export class ClientConnection {
     // A flat list of names and values, because merging large objects is slow (decision 0066).
     const list: OutgoingHttpHeader[] = [];
     for (const part of [this.#headers, headers]) {
-      for (const name of Object.keys(part)) list.push(name, part[name] ?? '');
+      for (const name of Object.keys(part)) {
+        const value = part[name];
+        if (value !== undefined) list.push(name, value);
+      }
     }
     this.response.writeHead(status, list);
   }

@@ -7,7 +7,7 @@ import {
   afterFault,
   afterSlowAnswer,
   CLEAN_REPUTATION,
-  clampedToClock,
+  clampedToLimits,
   type Fault,
   isClean,
   nextChangeAt,
@@ -48,7 +48,7 @@ export class ReputationStore {
 
   constructor(options: ReputationStoreOptions) {
     this.#options = options;
-    for (const [providerId, stored] of options.persistence?.known ?? []) this.#store(providerId, clampedToClock(stored, options.now()));
+    for (const [providerId, stored] of options.persistence?.known ?? []) this.#store(providerId, clampedToLimits(stored, options.now()));
   }
 
   get size(): number {
@@ -94,7 +94,7 @@ export class ReputationStore {
 
   /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, stored: Reputation): void {
-    this.#store(providerId, clampedToClock(stored, this.#options.now()));
+    this.#store(providerId, clampedToLimits(stored, this.#options.now()));
     this.#options.onChange(providerId);
   }
 

@@ -131,8 +131,11 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
   return { ...before, restriction, quarantines: Math.min(quarantines + 1, MAX_QUARANTINES), quarantinesAt: until };
 }
 
-/** Limits the times of a stored reputation to this clock, because another process wrote them. */
-export function clampedToClock(stored: Reputation, now: number): Reputation {
+/**
+ * Adapts a reputation written by another process: no future times, no overlong restriction, and no count above the maximum.
+ * Version 0.1.0 counted quarantines without a maximum.
+ */
+export function clampedToLimits(stored: Reputation, now: number): Reputation {
   const restriction = stored.restriction;
   const latest = now + addJitter(MAX_QUARANTINE_MS, 1);
   return {
@@ -140,6 +143,8 @@ export function clampedToClock(stored: Reputation, now: number): Reputation {
     at: Math.min(stored.at, now),
     restriction:
       restriction === null ? null : { ...restriction, since: Math.min(restriction.since, now), until: Math.min(restriction.until, latest) },
+    cooldowns: Math.min(stored.cooldowns, MAX_COOLDOWNS),
+    quarantines: Math.min(stored.quarantines, MAX_QUARANTINES),
     cooldownsAt: Math.min(stored.cooldownsAt, latest),
     quarantinesAt: Math.min(stored.quarantinesAt, latest),
   };

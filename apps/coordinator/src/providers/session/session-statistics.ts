@@ -8,7 +8,7 @@ import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausible-hardware.js';
 
-/** Maximum models with a stored weights hash. One `models` message contains no more. */
+/** Maximum models with a stored weights hash: the maximum of one `models` message. The least recently signed is dropped. */
 const MAX_SIGNED_MODELS = 64;
 /** Maximum models that are remembered as answered. */
 const MAX_ANSWERED_MODELS = 256;
@@ -28,7 +28,7 @@ export class SessionStatistics {
   #requestsServed = 0;
   #tokensGenerated = 0;
   readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
-  #signedWeights: ReadonlyMap<string, string> = new Map();
+  #signedWeights = new BoundedMap<string, string>(MAX_SIGNED_MODELS);
 
   /** Number of billed jobs. */
   get requestsServed(): number {
@@ -70,7 +70,11 @@ export class SessionStatistics {
 
   /** Stores the weights hash of a verified receipt. Undefined removes the stored hash, because the receipt has none. */
   recordSignedWeights(model: string, weightsSha256: string | undefined): void {
-    if (this.#signedWeights.get(model) === weightsSha256) return;
+    if (this.#signedWeights.get(model) === weightsSha256) {
+      // Changes only the order.
+      if (weightsSha256 !== undefined) this.#signedWeights.set(model, weightsSha256);
+      return;
+    }
     const weights = new BoundedMap<string, string>(MAX_SIGNED_MODELS);
     for (const [signedModel, sha256] of this.#signedWeights) weights.set(signedModel, sha256);
     if (weightsSha256 === undefined) weights.delete(model);

@@ -15,6 +15,7 @@ import { QUARTER_MS } from '../../database/ledger/activity.js';
 import { readMachineToken } from '../../database/providers/machine-token-repository.js';
 import type { Database } from '../../database/tables.js';
 import { DAY_MS } from '../../time-units.js';
+import { parseQueryInteger } from '../parameters/query.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import { jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
@@ -133,8 +134,8 @@ async function linkedProviderOf(
 }
 
 function readEarningsQuery(query: Readonly<Record<string, string | undefined>>): { readonly days: number; readonly timeZone: string } {
-  const days = query.days === undefined ? DEFAULT_DAYS : Number(query.days);
-  if (!Number.isInteger(days) || days < 1 || days > MAX_EARNING_DAYS) {
+  const days = query.days === undefined ? DEFAULT_DAYS : parseQueryInteger(query.days);
+  if (days === null || days < 1 || days > MAX_EARNING_DAYS) {
     throw new RequestError('invalid_request', 'days', `days must be a whole number from 1 to ${MAX_EARNING_DAYS}.`);
   }
   const timeZone = query.time_zone ?? 'UTC';

@@ -1,5 +1,6 @@
 /** Cursor pagination of lists, newest first. Reads `limit`, `cursor` (position of the previous page's last row) and text filters. */
 import { RequestError } from '@inference/formats';
+import { parseQueryInteger } from './query.js';
 
 /** Reads `limit` and `cursor`. Throws RequestError. */
 export function readPageQuery(query: Readonly<Record<string, string | undefined>>): {
@@ -16,8 +17,8 @@ export function readPageQuery(query: Readonly<Record<string, string | undefined>
 
 /** Reads `limit`. Throws RequestError. */
 export function readLimit(query: Readonly<Record<string, string | undefined>>): number {
-  const limit = query.limit === undefined ? 50 : Number(query.limit);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= 200) return limit;
+  const limit = query.limit === undefined ? 50 : parseQueryInteger(query.limit);
+  if (limit !== null && limit >= 1 && limit <= 200) return limit;
   throw new RequestError('invalid_request', 'limit', 'limit must be a whole number from 1 to 200.');
 }
 

@@ -32,12 +32,16 @@ function readParameter(parameter: Parameter, values: readonly string[]): unknown
   const [text, second] = values;
   if (text === undefined) return parameter.fallback;
   if (second !== undefined) throw new RequestError('invalid_request', parameter.name, `${parameter.name} may be given only once.`);
-  // Integers without sign, fraction, exponent or leading zeros: each number has one spelling.
-  const value = parameter.integer ? (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null) : text;
+  const value = parameter.integer ? parseQueryInteger(text) : text;
   if (!parameter.check(value)) {
     throw new RequestError('invalid_request', parameter.name, messageOf(parameter));
   }
   return value;
+}
+
+/** Null unless decimal digits: no sign, fraction, exponent or leading zeros, so that each number has a single spelling. */
+export function parseQueryInteger(text: unknown): number | null {
+  return typeof text === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null;
 }
 
 /** Error of an invalid parameter, as an example for the OpenAPI document. */

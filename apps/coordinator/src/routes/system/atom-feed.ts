@@ -15,7 +15,7 @@ const MAX_ENTRIES = 50;
 /** Renders the newest {@link MAX_ENTRIES} incidents. `origin`: scheme and host of the console, such as `https://gateway.example`. */
 export function atomFeed(status: NetworkStatus, origin: string): string {
   const incidents = [...status.open_incidents, ...status.maintenance, ...status.past_incidents]
-    .sort((a, b) => Date.parse(updatedAt(b)) - Date.parse(updatedAt(a)))
+    .sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at))
     .slice(0, MAX_ENTRIES);
   const [newest] = incidents;
   return [
@@ -23,7 +23,7 @@ export function atomFeed(status: NetworkStatus, origin: string): string {
     '<feed xmlns="http://www.w3.org/2005/Atom">',
     `<id>${escapeXml(`${origin}/status.atom`)}</id>`,
     '<title>Status of the inference network</title>',
-    `<updated>${newest === undefined ? '1970-01-01T00:00:00.000Z' : updatedAt(newest)}</updated>`,
+    `<updated>${newest === undefined ? '1970-01-01T00:00:00.000Z' : newest.updated_at}</updated>`,
     '<author><name>Inference network</name></author>',
     `<link rel="self" type="application/atom+xml" href="${escapeXml(`${origin}/status.atom`)}"/>`,
     `<link rel="alternate" type="text/html" href="${escapeXml(`${origin}/status`)}"/>`,
@@ -39,7 +39,7 @@ function entryOf(incident: Incident, origin: string): string {
     `<id>urn:uuid:${escapeXml(incident.id)}</id>`,
     `<title type="text">${escapeXml(`${STATUS_LABELS[incident.status]}: ${incident.title}`)}</title>`,
     `<published>${incident.created_at}</published>`,
-    `<updated>${updatedAt(incident)}</updated>`,
+    `<updated>${incident.updated_at}</updated>`,
     `<link rel="alternate" type="text/html" href="${escapeXml(`${origin}/status`)}"/>`,
     // Feed readers unescape the XML, then parse the HTML. Operators' texts are therefore escaped twice: here and in `contentOf`.
     `<content type="html">${escapeXml(contentOf(incident))}</content>`,
@@ -55,11 +55,6 @@ function contentOf({ kind, starts_at, ends_at, updates }: Incident): string {
     return `<p><strong>${STATUS_LABELS[status]}</strong> (${created_at})<br>${lines}</p>`;
   });
   return schedule + texts.join('');
-}
-
-/** Time of the newest update. */
-function updatedAt({ updates, created_at }: Incident): string {
-  return updates[0]?.created_at ?? created_at;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };

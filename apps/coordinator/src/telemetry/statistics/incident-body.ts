@@ -18,6 +18,7 @@ export function incidentBody(incident: StoredIncident, now: number): Incident {
     starts_at: startsAt === null ? null : iso(startsAt),
     ends_at: endsAt === null ? null : iso(endsAt),
     resolved_at: endedAt === null ? null : iso(endedAt),
+    updated_at: iso(updatedAt(incident, endedAt, now)),
     updates: updates.map((update) => ({ id: update.id, status: update.status, message: update.message, created_at: iso(update.at) })),
   };
 }
@@ -28,6 +29,12 @@ function statusOf({ kind, startsAt, endsAt, resolvedAt, updates }: StoredInciden
   if (resolvedAt !== null || (endsAt !== null && now >= endsAt)) return 'completed';
   if (updates[0]?.status === 'in_progress' || (startsAt !== null && now >= startsAt)) return 'in_progress';
   return 'scheduled';
+}
+
+/** Time of the last visible change, never in the future. The scheduled start counts if the maintenance has not ended before. */
+function updatedAt({ createdAt, changedAt, startsAt, updates }: StoredIncident, endedAt: number | null, now: number): number {
+  const startedAt = startsAt !== null && startsAt <= (endedAt ?? now) ? startsAt : null;
+  return Math.min(now, Math.max(createdAt, updates[0]?.at ?? 0, changedAt ?? 0, startedAt ?? 0, endedAt ?? 0));
 }
 
 function iso(ms: number): string {

@@ -9,11 +9,14 @@ import {
   afterFault,
   afterSlowAnswer,
   CLEAN_REPUTATION,
-  clampedToClock,
+  clampedToLimits,
   FIRST_QUARANTINE_MS,
   HALF_LIFE_MS,
+  isClean,
+  MAX_COOLDOWNS,
   MAX_PROBATION_MS,
   MAX_QUARANTINE_MS,
+  QUARANTINE_FORGIVENESS_MS,
   type Reputation,
   recentFailures,
   stateAt,
@@ -274,13 +277,24 @@ describe('a store that loads persisted reputations', () => {
     store.close();
   });
 
+  it('forgives counts without a maximum, as version 0.1.0 wrote them, as soon as others', () => {
+    const now = 1000 * QUARANTINE_FORGIVENESS_MS;
+    const stored = { ...CLEAN_REPUTATION, at: now, cooldowns: 500, cooldownsAt: now, quarantines: 500, quarantinesAt: now };
+    const { store } = storeOf([[id('a'), stored]], now);
+    expect(store.get(id('a'))).toMatchObject({ cooldowns: MAX_COOLDOWNS, quarantines: 20 });
+    store.adopt(id('b'), stored);
+    expect(store.get(id('b'))).toEqual(store.get(id('a')));
+    expect(isClean(store.get(id('a')), now + 20 * QUARANTINE_FORGIVENESS_MS)).toBe(true);
+    store.close();
+  });
+
   it('restricts no provider longer than the maximum, for every clock that wrote the reputation', () => {
     fc.assert(
       fc.property(fc.integer({ min: -(10 ** 12), max: 10 ** 12 }), fc.integer({ min: 1, max: 20 }), (ahead, faults) => {
         const now = 1_700_000_000_000;
         let reputation: Reputation = CLEAN_REPUTATION;
         for (let fault = 0; fault < faults; fault++) reputation = afterFault(reputation, 'unverified', 'x', now + ahead, 0.9);
-        const taken = clampedToClock(reputation, now);
+        const taken = clampedToLimits(reputation, now);
         expect(stateAt(taken, now + 1.25 * MAX_QUARANTINE_MS)).toBe('on_probation');
         expect(Math.max(taken.at, taken.restriction?.since ?? 0)).toBeLessThanOrEqual(now);
       }),

@@ -347,7 +347,16 @@ describeDatabases('linking a provider to an account', (fresh) => {
     const days = async (zone: string): Promise<string> => (await told(token, `?days=1&time_zone=${encodeURIComponent(zone)}`)).to;
     expect(await days('Pacific/Kiritimati')).not.toBe(await days('Pacific/Pago_Pago'));
     expect((await told(token, '?days=90&time_zone=Asia/Kathmandu')).data).toMatchObject([{ requests: 2 }]);
-    for (const query of ['?days=0', '?days=91', '?days=x', '?time_zone=Nowhere/Land', `?time_zone=${'x'.repeat(100)}`]) {
+    for (const query of [
+      '?days=0',
+      '?days=91',
+      '?days=x',
+      '?days=0x10',
+      '?days=1e1',
+      '?days=7.0',
+      '?time_zone=Nowhere/Land',
+      `?time_zone=${'x'.repeat(100)}`,
+    ]) {
       expect([query, (await earnings(token, query)).status]).toEqual([query, 400]);
     }
     for (const wrong of [null, harness.apiKey, `machine-${'A'.repeat(43)}`]) expect((await earnings(wrong)).status).toBe(401);

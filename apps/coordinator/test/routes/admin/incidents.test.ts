@@ -161,6 +161,51 @@ describeDatabases('incidents', (fresh) => {
     expect(text).toContain(`<link rel="self" type="application/atom+xml" href="${harness.url}/status.atom"/>`);
   });
 
+  it('are updated in the feed by the schedule of maintenance and by edits, and never in the future', async () => {
+    const iso = (ms: number): string => new Date(ms).toISOString();
+    const feed = async (): Promise<{ feed: string; title: string; updated: string; published: string }> => {
+      // Past the cache.
+      time += MINUTE_MS;
+      const text = await (await harness.get('/status.atom', null)).text();
+      const all = (name: string): string[] => [...text.matchAll(new RegExp(`<${name}[^>]*>([^<]*)<`, 'g'))].map(([, value = '']) => value);
+      const [feed = '', updated = ''] = all('updated');
+      const [, title = ''] = all('title');
+      const [published = ''] = all('published');
+      return { feed, title, published, updated };
+    };
+    const createdAt = time;
+    const [startsAt, endsAt] = [createdAt + 60 * MINUTE_MS, createdAt + 120 * MINUTE_MS];
+    const maintenance = { ...INCIDENT, title: 'New discs', status: 'scheduled', starts_at: iso(startsAt), ends_at: iso(endsAt) };
+    const { id, updates } = await create(maintenance);
+    const seen = { published: iso(createdAt) };
+    expect(await feed()).toEqual({ ...seen, title: 'Scheduled: New discs', feed: iso(createdAt), updated: iso(createdAt) });
+    const editedAt = time;
+    await send('PATCH', `/${id}`, { ends_at: iso(endsAt + MINUTE_MS) });
+    expect(await feed()).toEqual({ ...seen, title: 'Scheduled: New discs', feed: iso(editedAt), updated: iso(editedAt) });
+    const wordsAt = time;
+    await send('PATCH', `/${id}/updates/${updates[0]?.id}`, { message: 'Other words.' });
+    expect((await feed()).updated).toBe(iso(wordsAt));
+    time = startsAt;
+    expect(await feed()).toEqual({ ...seen, title: 'In progress: New discs', feed: iso(startsAt), updated: iso(startsAt) });
+    time = endsAt + MINUTE_MS;
+    expect(await feed()).toEqual({
+      ...seen,
+      title: 'Completed: New discs',
+      feed: iso(endsAt + MINUTE_MS),
+      updated: iso(endsAt + MINUTE_MS),
+    });
+    await send('DELETE', `/${id}`);
+
+    // Called off before its start, whose time then changes nothing.
+    const calledOff = { starts_at: iso(time + 60 * MINUTE_MS), ends_at: iso(time + 120 * MINUTE_MS) };
+    const other = await create({ ...maintenance, ...calledOff });
+    time += MINUTE_MS;
+    const offAt = time;
+    await send('POST', `/${other.id}/updates`, { status: 'completed', message: 'Called off.' });
+    time += 180 * MINUTE_MS;
+    expect(await feed()).toMatchObject({ title: 'Completed: New discs', updated: iso(offAt) });
+  });
+
   it('show models with search, limit and days', async () => {
     await harness.app.database
       .insertInto('model_availability')

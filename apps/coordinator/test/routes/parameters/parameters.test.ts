@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { csvLine, prefersCsv } from '../../../src/routes/billing/csv.js';
 import { UsageQuerySchema } from '../../../src/routes/billing/payment-schemas.js';
 import { decodeUsageCursor, encodeUsageCursor } from '../../../src/routes/billing/payments.js';
+import { readPageQuery } from '../../../src/routes/parameters/pagination.js';
 import { queryReader } from '../../../src/routes/parameters/query.js';
+import { readSortedPage } from '../../../src/routes/parameters/sorted-pages.js';
 import { parseTime } from '../../../src/routes/parameters/times.js';
 
 /** Returns the `RequestError` that `step` throws, or undefined. */
@@ -65,6 +67,22 @@ describe('query parameters', () => {
 
   it('may be omitted without a default', () => {
     expect(queryReader(UsageQuerySchema)('/v1/payments/usage?x=1')).toEqual({});
+  });
+});
+
+describe('the limit of a page', () => {
+  it('has the digits of one number', () => {
+    expect(readPageQuery({})).toEqual({ limit: 50, after: null });
+    expect(readPageQuery({ limit: '200' }).limit).toBe(200);
+    const invalid = ['', '0', '201', '-1', '+5', ' 5', '5 ', '1.5', '5.0', '1e2', '0x10', '0b1', '010', 'ten', ['5'], ['5', '6']];
+    for (const limit of invalid as string[]) {
+      const error = refusal(() => readPageQuery({ limit }));
+      expect(error, limit).toMatchObject({ code: 'invalid_request', param: 'limit', message: expect.stringContaining('limit') });
+      expect(
+        refusal(() => readSortedPage({ limit }, ['time'])),
+        limit,
+      ).toEqual(error);
+    }
   });
 });
 

@@ -3,6 +3,7 @@
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { serviceDefinition } from '../../service/choose-manager.js';
+import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import { awaitDaemon, sizeOf } from '../await-daemon.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
@@ -31,7 +32,12 @@ async function start(args: readonly string[]): Promise<number> {
   const running = await runningDaemon(dataDir);
   const state = await manager.state(serviceDefinition(dataDir).label);
   if (running !== null && state.kind !== 'running') {
-    await print([`A provider is already running (process ${running.pid}), but not as a service. Run: inference-provider stop`]);
+    const unit = systemdUnitOf(running.pid);
+    await print([
+      unit === null
+        ? `A provider is already running (process ${running.pid}), but not as a service. Run: inference-provider stop`
+        : `A provider is already running (process ${running.pid}) under systemd, as ${unit}. Stop the unit first.`,
+    ]);
     return EXIT.needsOwner;
   }
   return await launch(command, json, running?.pid ?? null);

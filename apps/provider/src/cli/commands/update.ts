@@ -7,6 +7,7 @@ import { ControlError, requestSessionToken, requestStatus } from '../../control/
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import type { Progress } from '../../models/store/transfer.js';
 import { labelOf, serviceDefinition, serviceManager } from '../../service/choose-manager.js';
+import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import { type Installation, installation, updateAdvice } from '../../update/installation.js';
 import { presentVersions } from '../../update/layout.js';
 import { checkForUpdate, prepareRelease } from '../../update/prepare-release.js';
@@ -191,6 +192,13 @@ async function switchNow(
   switchTo(prefix, version, trialTimeoutMs, Date.now());
   if (running === null) return report('switched', `Version ${version} will be used from the next start.`);
   if (!(await restartService(dataDir))) {
+    const unit = systemdUnitOf(running.pid);
+    if (unit !== null) {
+      return report(
+        'switched',
+        `Version ${version} will be used from the next start. The provider (process ${running.pid}) runs under systemd, as ${unit}; restart it yourself.`,
+      );
+    }
     return report(
       'switched',
       `Version ${version} will be used from the next start. The provider (process ${running.pid}) was started by hand; restart it yourself.`,

@@ -1,6 +1,6 @@
-/** `ReplaySet`: keys and nonces of accepted sealed requests, stored until the request expires or the session ends. */
+/** `ReplaySet`: ids of accepted jobs, or keys and nonces of sealed requests, stored until they expire. */
 
-/** Two values per request; requests live for at most an hour. */
+/** One value per job, which lives for minutes; two per sealed request, which lives for at most an hour. */
 const MAX_VALUES = 131_072;
 /** Interval between two sweeps of a set that is not full, in milliseconds. */
 const SWEEP_EVERY_MS = 60_000;
@@ -14,6 +14,10 @@ export class ReplaySet {
 
   get size(): number {
     return this.#values.size;
+  }
+
+  has(value: string): boolean {
+    return this.#values.has(value);
   }
 
   /** Adds all values or none. `replayed`: a value is known. `full`: no room, so the request must be refused. */

@@ -1,5 +1,6 @@
 /**
- * `Vocabulary` and `TextAssembler` convert tokens to text. Incomplete characters are withheld; invalid bytes become U+FFFD.
+ * `Vocabulary` and `TextAssembler` convert tokens to text. Incomplete characters are withheld. Invalid bytes and NUL, which requests
+ * must not contain, become U+FFFD.
  *
  * Control tokens have no text, except for think tags.
  */
@@ -13,14 +14,19 @@ const UNUSED = 5;
 const BYTE = 6;
 
 interface TokenText {
+  /** Bytes in the vocabulary. */
+  readonly piece: Uint8Array;
+  /** The same, but for NUL. */
   readonly bytes: Uint8Array;
   /** Text, if the bytes of this token are complete UTF-8. Null: a character continues in another token. */
   readonly text: string | null;
 }
 
-const SILENT: TokenText = { bytes: new Uint8Array(0), text: '' };
+const NUL = 0;
 const encoder = new TextEncoder();
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const REPLACEMENT = encoder.encode('\ufffd');
+const SILENT = plainTokenText('');
 
 /** The vocabulary of a model file, and the library's detokeniser for other vocabulary types. */
 export interface VocabularySource {
@@ -67,7 +73,7 @@ export class Vocabulary {
   pieceBytes(token: Token): Uint8Array {
     const { tokens, types } = this.source;
     const type = types[token];
-    return type === CONTROL || type === UNKNOWN ? encoder.encode(tokens[token] ?? '') : this.entry(token).bytes;
+    return type === CONTROL || type === UNKNOWN ? encoder.encode(tokens[token] ?? '') : this.entry(token).piece;
   }
 
   #read(token: Token): TokenText {
@@ -120,14 +126,16 @@ export class TextAssembler implements StreamText {
 }
 
 function plainTokenText(text: string): TokenText {
-  return { bytes: encoder.encode(text), text };
+  return fromBytes(encoder.encode(text));
 }
 
-function fromBytes(bytes: Uint8Array): TokenText {
+function fromBytes(piece: Uint8Array): TokenText {
+  // In UTF-8, a zero byte is NUL and never part of another character.
+  const bytes = piece.includes(NUL) ? Uint8Array.from([...piece].flatMap((byte) => (byte === NUL ? [...REPLACEMENT] : [byte]))) : piece;
   try {
-    return { bytes, text: strict.decode(bytes) };
+    return { piece, bytes, text: strict.decode(bytes) };
   } catch {
-    return { bytes, text: null };
+    return { piece, bytes, text: null };
   }
 }
 
