@@ -192,6 +192,9 @@ describe('a plain answer of a dishonest server', () => {
     [/^FAILED: response signature/, { headers: { 'X-Attestation-Se-Public-Key': toBase64(generateEnclaveKey().x963) } }],
     [/^FAILED: attestation feed: the key/, { feed: { providers: [] } }],
     [/^FAILED: provider headers: .* x-provider-chip/, { headers: { 'X-Provider-Chip': 'Apple M4 Ultra' } }],
+    // A question mark stands for a character outside ASCII only.
+    [/^FAILED: provider headers: .* x-provider-chip/, { headers: { 'X-Provider-Chip': 'Apple M4 Ultra?' } }],
+    [/^FAILED: provider headers: .* x-provider-chip/, { headers: { 'X-Provider-Chip': '?' } }],
     [/^FAILED: provider headers: .* x-provider-serial/, { headers: { 'X-Provider-Serial': 'C02B' } }],
     [/^FAILED: provider headers: .* x-provider-trust-level/, { headers: { 'X-Provider-Trust-Level': 'hardware' } }],
     [/^FAILED: attestation feed: the provider/, { feed: { providers: [{ provider_id: 'x', se_public_key: publicKey }] } }],
@@ -199,6 +202,14 @@ describe('a plain answer of a dishonest server', () => {
     behaviour = wrong;
     expect(await ask()).toEqual(failed(message));
   });
+});
+
+test('a question mark in a header stands for a character outside ASCII of the record', async () => {
+  const feed = { ...feedOf(), providers: [selfSignedRecord({ key, now: Date.now(), chipName: 'Größe 😀 M4' })] };
+  behaviour = { feed, headers: { 'X-Provider-Chip': 'Gr??e ?? M4' } };
+  expect(await ask()).toEqual(verified);
+  behaviour = { feed, headers: { 'X-Provider-Chip': 'Gr??e ?? M5' } };
+  expect(await ask()).toEqual(failed(/^FAILED: provider headers: .* x-provider-chip/));
 });
 
 test('the weights that a receipt of version 2 names are shown, and required on request', async () => {

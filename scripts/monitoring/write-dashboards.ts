@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { COORDINATOR_DASHBOARD } from './coordinator-dashboard.js';
 import { dashboard } from './grafana.js';
 
-const FILE = fileURLToPath(new URL('../../deploy/grafana/dashboard./coordinator-dashboard.json', import.meta.url));
+const FILE = fileURLToPath(new URL('../../deploy/grafana/dashboards/coordinator.json', import.meta.url));
 
 writeFileSync(FILE, `${JSON.stringify(dashboard(COORDINATOR_DASHBOARD), null, 2)}\n`);
 console.log(`wrote ${FILE}`);

@@ -140,8 +140,13 @@ export async function startCoordinatorAlone(
   const logDir = join(dataDir, 'logs');
   makeDataDirectory(logDir);
   const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv, coordinatorArgv: argv }, logDir);
-  const baseUrl = await Promise.race([listening, rejectOnExit(child), rejectAfter(START_DEADLINE_MS, 'the coordinator did not listen')]);
-  return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
+  try {
+    const baseUrl = await Promise.race([listening, rejectOnExit(child), rejectAfter(START_DEADLINE_MS, 'the coordinator did not listen')]);
+    return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
 }
 
 /** Stops the agents before the coordinator, so that running jobs can finish. */

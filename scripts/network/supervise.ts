@@ -28,6 +28,8 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
   let current = first;
   let stopping = false;
   let pause: NodeJS.Timeout | undefined;
+  /** The latest restart; never rejects. */
+  let restarting: Promise<void> = Promise.resolve();
   /** Times of unexpected exits within the window, in milliseconds. */
   const exits: number[] = [];
   const stopChild = options.stop ?? ((child: Child) => child.stop());
@@ -43,7 +45,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
         return;
       }
       options.onRestart(child);
-      pause = setTimeout(() => void restart(child), RESTART_PAUSE_MS);
+      pause = setTimeout(() => (restarting = restart(child)), RESTART_PAUSE_MS);
     });
   };
 
@@ -56,7 +58,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
         options.onRestarted?.(current);
       }
     } catch {
-      options.onFailed(ended);
+      if (!stopping) options.onFailed(ended);
     }
   };
 
@@ -68,6 +70,8 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
     async stop() {
       stopping = true;
       clearTimeout(pause);
+      // A process that starts now is stopped by the restart.
+      await restarting;
       await stopChild(current);
     },
   };

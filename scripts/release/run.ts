@@ -96,8 +96,9 @@ async function run(command: string | undefined): Promise<void> {
 function verifyReproducible(version: string): void {
   const keys = (values['public-key'] ?? []).flatMap((key) => ['--public-key', key]);
   const platforms = (values.platform ?? []).flatMap((platform) => ['--platform', platformOf(platform)]);
+  const repository = values.repository === undefined ? [] : ['--repository', values.repository];
   const different = differingFiles(
-    ['--version', version, ...keys, ...platforms],
+    ['--version', version, ...keys, ...platforms, ...repository],
     values.against === undefined ? null : resolve(values.against),
   );
   if (different.length > 0) throw new Error(`these files differ between builds of the same sources: ${different.join(', ')}`);

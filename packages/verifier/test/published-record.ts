@@ -39,6 +39,7 @@ export interface RecordOptions {
   readonly posture?: Partial<typeof posture>;
   readonly challengedAt?: number;
   readonly keyProtection?: 'file' | 'software';
+  readonly chipName?: string;
   /** Time at which the record is fresh; default {@link NOW}. The certificate chain is always of {@link NOW}. */
   readonly now?: number;
   /** Members of the sealing key's statement that replace the correct ones. */
@@ -51,7 +52,7 @@ export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
   const keyText = toBase64(key.x963);
   const providerId = sha256(key.x963).slice(0, 32) as ProviderId;
   const machine = {
-    chip_name: 'Apple M4 Max',
+    chip_name: options.chipName ?? 'Apple M4 Max',
     hardware_model: 'Mac16,5',
     serial_number: SAMPLE_DEVICE.serialNumber,
     memory_gb: 64,

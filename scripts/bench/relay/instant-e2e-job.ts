@@ -3,7 +3,7 @@ import type { E2eReceiptDraft } from '@inference/enclave';
 import type { Frame, JobCompleted, JobMessage, JsonValue } from '@inference/protocol';
 import { keyIdOf, type SealingKeyPair, sha256Hex } from '@inference/protocol/crypto';
 import { E2eChannel } from '../../../apps/provider/dist/jobs/channel/e2e-channel.js';
-import type { ReplaySet } from '../../../apps/provider/dist/jobs/channel/replay-set.js';
+import { ReplaySet } from '../../../apps/provider/dist/jobs/channel/replay-set.js';
 import type { SoftwareEnclave } from '../../../test/support/software-enclave.js';
 import { keepPace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
 
@@ -28,7 +28,7 @@ export class InstantE2eJob {
     this.#message = message;
     this.#channel = new E2eChannel(
       message,
-      { id: keyIdOf(sealingKey.publicKey), pair: sealingKey, seen: new Set() },
+      { id: keyIdOf(sealingKey.publicKey), pair: sealingKey, seen: new ReplaySet() },
       { enclave: { signE2eResponse: async (responseSha256, draft) => signed(enclave, responseSha256, draft) }, replays, sendFrame },
     );
   }

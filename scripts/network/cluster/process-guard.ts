@@ -21,10 +21,15 @@ for pid in $pids; do kill -INT "$pid" 2>/dev/null; done
 
 export class ProcessGuard {
   readonly #shell: ChildProcess;
+  /** Resolves also if the shell could not start. */
+  readonly #exited: Promise<void>;
 
   constructor() {
     this.#shell = spawn('/bin/sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-    this.#shell.on('error', () => {});
+    this.#exited = new Promise((resolve) => {
+      this.#shell.once('exit', () => resolve());
+      this.#shell.on('error', () => resolve());
+    });
     this.#shell.stdin?.on('error', () => {});
   }
 
@@ -39,8 +44,7 @@ export class ProcessGuard {
 
   /** Ends the shell, and stops no process. */
   async close(): Promise<void> {
-    const exited = new Promise((resolve) => this.#shell.once('exit', resolve));
     this.#shell.stdin?.end('done\n');
-    await exited;
+    await this.#exited;
   }
 }

@@ -1,5 +1,6 @@
 /** `AcmeServer`: simulates only the `device-attest-01` challenge of ACME. Issues no certificates; the coordinator verifies the answers. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sendRaw, signedHeaders, type WebhookTarget } from '../management-server/webhook-sender.js';
@@ -18,6 +19,8 @@ interface Order {
 }
 
 const MAX_BODY_BYTES = 64 * 1024;
+/** Maximum open orders; the oldest are dropped. */
+const MAX_ORDERS = 1000;
 
 export class AcmeServer {
   readonly #server: Server;
@@ -40,7 +43,8 @@ export class AcmeServer {
 
   static async start(options: AcmeServerOptions): Promise<AcmeServer> {
     const server = new AcmeServer(options);
-    await new Promise<void>((resolve) => server.#server.listen(options.port ?? 0, '127.0.0.1', resolve));
+    server.#server.listen(options.port ?? 0, '127.0.0.1');
+    await once(server.#server, 'listening');
     return server;
   }
 
@@ -79,6 +83,10 @@ export class AcmeServer {
       const order = { enrolment, token: randomBytes(32).toString('base64url') };
       const name = randomUUID();
       this.#orders.set(name, order);
+      for (const oldest of this.#orders.keys()) {
+        if (this.#orders.size <= MAX_ORDERS) break;
+        this.#orders.delete(oldest);
+      }
       return { challenge_url: `${this.#base}/challenge/${name}`, token: order.token };
     }
     const order = id === undefined ? undefined : this.#orders.get(id);
