@@ -11,14 +11,11 @@ import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
 import { DraftCost, DraftPolicy } from './draft-policy.js';
 import { type MediaChunk, positionAt } from './media-span.js';
+import { MIN_SLICE, PrefillBudget } from './prefill-budget.js';
 import { PromptLookup } from './prompt-lookup.js';
 import { batchRows, type Repeatability } from './repeatability.js';
 import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
-/** Time per round for prompts while other streams generate, in milliseconds. The last slice of a round may exceed the limit. */
-const PROMPT_MS = 30;
-/** Smallest prompt slice worth a batch, in tokens. */
-const MIN_SLICE = 16;
 /** Idle sequences are cleared after this time, in milliseconds. */
 const IDLE_SEQUENCE_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
@@ -64,10 +61,7 @@ export class Decoder {
   #isRunning = false;
   #wake: (() => void) | null = null;
   #sweep: NodeJS.Timeout | null = null;
-  /** Measured prompt time per token; decides the slice size. */
-  #msPerToken = 0;
-  /** Milliseconds by which repeatable prompts and images exceeded `PROMPT_MS` per round while other streams generated. */
-  #overdrawnMs = 0;
+  readonly #prefill = new PrefillBudget();
   readonly #draftCost = new DraftCost();
 
   constructor(private readonly options: DecoderOptions) {
@@ -101,14 +95,14 @@ export class Decoder {
           await full;
         }
         if (ready.length === 0) {
-          this.#overdrawnMs = 0;
-          await this.#readSlice(false);
+          this.#prefill.clear();
+          await this.#readSlice(null);
           continue;
         }
         const begin = performance.now();
         await this.#decodeAll(ready);
-        while ((await this.#readSlice(true)) && performance.now() - begin < PROMPT_MS);
-        this.#overdrawnMs = Math.max(0, this.#overdrawnMs - PROMPT_MS);
+        this.#prefill.addDecode(performance.now() - begin);
+        await this.#readSlices();
         continue;
       }
       this.#writeAll();
@@ -242,9 +236,24 @@ export class Decoder {
     if (!more) this.#finish(running);
   }
 
-  /** Reads the next slice of a prompt. `busy`: other streams are generating. Resolves to false if no prompt could be read. */
-  async #readSlice(busy: boolean): Promise<boolean> {
-    const running = this.#takePrompt(busy);
+  /** Reads prompts for the time of a round in which other streams generate. */
+  async #readSlices(): Promise<void> {
+    const end = performance.now() + this.#prefill.roundMs;
+    let left = this.#prefill.roundMs;
+    do {
+      if (!(await this.#readSlice(left))) break;
+      left = end - performance.now();
+    } while (this.#prefill.hasRoomIn(left));
+    this.#prefill.endRound();
+  }
+
+  /**
+   * Reads the next slice of a prompt. Resolves to false if no prompt could be read.
+   *
+   * `limitMs`: time for it while other streams generate, in milliseconds; null: no other stream generates.
+   */
+  async #readSlice(limitMs: number | null): Promise<boolean> {
+    const running = this.#takePrompt(limitMs !== null);
     if (running === undefined) return false;
     const { context, repeatability, outbox } = this.options;
     const { sequence, stream } = running;
@@ -254,11 +263,11 @@ export class Decoder {
     const chunk = nextChunk(running);
     if (chunk !== undefined) {
       await this.#readMedia(running, chunk);
-      if (busy) this.#overdrawnMs += performance.now() - begin;
+      if (limitMs !== null) this.#prefill.overdraw(performance.now() - begin);
       outbox.worked();
       return true;
     }
-    const part = prompt.slice(at, at + this.#sliceTokens(running, busy));
+    const part = prompt.slice(at, at + this.#sliceTokens(running, limitMs));
     const isLast = at + part.length === prompt.length;
     const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
@@ -272,8 +281,8 @@ export class Decoder {
       if (isLast) stream.options.onPromptRead?.();
     });
     const took = performance.now() - begin;
-    if (part.length >= MIN_SLICE) this.#msPerToken = took / part.length;
-    if (busy && repeatable) this.#overdrawnMs += took;
+    this.#prefill.addSlice(part.length, took);
+    if (limitMs !== null && repeatable) this.#prefill.overdraw(took);
     outbox.worked();
     return true;
   }
@@ -281,7 +290,7 @@ export class Decoder {
   /** After repeatable prompts and images have used up their time, takes only prompts that continue with other text. */
   #takePrompt(busy: boolean): Running | undefined {
     const isShort = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
-    const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(isShort) : 0;
+    const index = busy && this.#prefill.isOverdrawn ? this.#prompts.findIndex(isShort) : 0;
     return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
   }
 
@@ -307,7 +316,7 @@ export class Decoder {
   }
 
   /** Number of tokens in the next slice. A slice ends before an image. */
-  #sliceTokens({ sequence, stream }: Running, busy: boolean): number {
+  #sliceTokens({ sequence, stream }: Running, limitMs: number | null): number {
     const { repeatability, batchTokens } = this.options;
     const { prompt, repeatable, media } = stream.options;
     const at = sequence.tokens.length;
@@ -315,8 +324,7 @@ export class Decoder {
     // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
     if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
     const min = repeatable ? repeatability.slice : MIN_SLICE;
-    const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
-    const wanted = busy ? Math.max(min, Math.min(batchTokens, fitting)) : batchTokens;
+    const wanted = limitMs === null ? batchTokens : Math.max(min, Math.min(batchTokens, this.#prefill.tokensIn(limitMs)));
     if (!repeatable) return Math.min(left, wanted);
     // Equal slices, so the last slice is not too small.
     return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
