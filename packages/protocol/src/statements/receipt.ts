@@ -94,7 +94,7 @@ export type ComputedBy = Required<Pick<Receipt, 'engine'>> & Pick<Receipt, 'weig
 export function receiptVersionProblem(receipt: Pick<Receipt, 'v' | keyof ComputedBy>): string | null {
   if (receipt.v === 2) return receipt.engine === undefined ? '/engine is missing in version 2' : null;
   const extra = Object.keys(computedBy).find((member) => Object.hasOwn(receipt, member));
-  return extra === undefined ? null : `/${extra} is no member of version 1`;
+  return extra === undefined ? null : `/${extra} is not allowed in version 1`;
 }
 
 export const openReceipt = statementOpener('receipt', ReceiptSchema, receiptVersionProblem);
