@@ -5,11 +5,11 @@ export interface Place {
   readonly kind: 'header' | 'value';
   /** Offset of the header, or of the whole dotted key. */
   readonly start: number;
-  /** Offset of the key, or of the first bracket of an element. */
-  readonly key: number;
-  /** Offsets of the value. A table extends from its header to the end of its last line. */
-  readonly from: number;
-  readonly to: number;
+  /** Offset to name in an error: of the path's own part of a dotted key, otherwise `start`. */
+  readonly errorAt: number;
+  /** Offsets of the value. The value of a table extends from the header to the end of the table's last value. */
+  readonly valueStart: number;
+  readonly valueEnd: number;
 }
 
 /** By path: keys and indices joined with `/`, escaped as in a JSON pointer (RFC 6901), beginning with `/`. */
@@ -40,7 +40,7 @@ class TomlScanner {
   document(): Places {
     let table: (string | number)[] = [];
     for (;;) {
-      this.#skip(/[ \t\r\n]*(#[^\n]*[ \t\r\n]*)*/y);
+      this.#take(/[ \t\r\n]*(#[^\n]*[ \t\r\n]*)*/y);
       if (this.#at >= this.text.length) return this.#places;
       if (this.text[this.#at] === '[') {
         table = this.#header();
@@ -60,8 +60,8 @@ class TomlScanner {
       const length = this.#lengths.get(pointer(path));
       if (length !== undefined) path.push(length - 1);
     }
-    this.#skip(/\s*\]{1,2}/y);
-    const place: Place = { kind: 'header', start, key: start, from: start, to: this.#at };
+    this.#take(/\s*\]{1,2}/y);
+    const place: Place = { kind: 'header', start, errorAt: start, valueStart: start, valueEnd: this.#at };
     if (isArray) {
       // The header of an existing array points to its last element.
       if (typeof path.at(-1) === 'number') path.pop();
@@ -83,23 +83,23 @@ class TomlScanner {
       path.push(name);
       starts.push(at);
     }
-    this.#skip(/\s*=[ \t]*/y);
-    const from = this.#at;
+    this.#take(/\s*=[ \t]*/y);
+    const valueStart = this.#at;
     this.#value(path);
-    const start = starts[0] ?? from;
+    const start = starts[0] ?? valueStart;
     for (const [index, at] of starts.entries()) {
-      this.#record(path.slice(0, table.length + index + 1), { kind: 'value', start, key: at, from, to: this.#at });
+      this.#record(path.slice(0, table.length + index + 1), { kind: 'value', start, errorAt: at, valueStart, valueEnd: this.#at });
     }
   }
 
   #keys(): { name: string; at: number }[] {
     const keys: { name: string; at: number }[] = [];
     do {
-      this.#skip(/[ \t.]*/y);
+      this.#take(/[ \t.]*/y);
       const at = this.#at;
-      const raw = this.#skip(/"(?:[^"\\]|\\.)*"|'[^']*'|[^\s=.\][]+/y);
+      const raw = this.#take(/"(?:[^"\\]|\\.)*"|'[^']*'|[^\s=.\][]+/y);
       keys.push({ name: raw.startsWith('"') ? unquote(raw) : raw.startsWith("'") ? raw.slice(1, -1) : raw, at });
-    } while (this.#skip(/[ \t]*\./y) !== '');
+    } while (this.#take(/[ \t]*\./y) !== '');
     return keys;
   }
 
@@ -108,25 +108,26 @@ class TomlScanner {
     if (opening === '[' || opening === '{') {
       this.#at++;
       for (let index = 0; ; index++) {
-        this.#skip(/[\s,]*(#[^\n]*[\s,]*)*/y);
+        this.#take(/[\s,]*(#[^\n]*[\s,]*)*/y);
         const next = this.text[this.#at];
         if (next === undefined || next === ']' || next === '}') break;
         if (opening === '{') this.#pair(path);
         else {
-          const from = this.#at;
+          const start = this.#at;
           this.#value([...path, index]);
-          this.#record([...path, index], { kind: 'value', start: from, key: from, from, to: this.#at });
+          this.#record([...path, index], { kind: 'value', start, errorAt: start, valueStart: start, valueEnd: this.#at });
         }
       }
       this.#at++;
       return;
     }
-    const read = this.#skip(/"""[\s\S]*?(?<!\\)"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,\]}#]+(?: \d[^\s,\]}#]*)?/y);
+    const read = this.#take(/"""[\s\S]*?(?<!\\)"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,\]}#]+(?: \d[^\s,\]}#]*)?/y);
     // Unreachable for valid TOML; prevents an endless loop.
     if (read === '') this.#at++;
   }
 
-  #skip(pattern: RegExp): string {
+  /** Reads the match of a sticky pattern at the current offset; empty where nothing matches. */
+  #take(pattern: RegExp): string {
     pattern.lastIndex = this.#at;
     const found = pattern.exec(this.text)?.[0] ?? '';
     this.#at += found.length;
@@ -136,12 +137,15 @@ class TomlScanner {
   #record(path: readonly (string | number)[], place: Place): void {
     const name = pointer(path);
     const known = this.#places.get(name);
-    this.#places.set(name, known === undefined ? place : { ...known, to: Math.max(known.to, place.to) });
+    this.#places.set(name, known === undefined ? place : { ...known, valueEnd: Math.max(known.valueEnd, place.valueEnd) });
   }
 
   /** Extends a table to the end of its content. */
   #extendTable(table: readonly (string | number)[]): void {
-    if (table.length > 0) this.#record(table, { kind: 'header', start: this.#at, key: this.#at, from: this.#at, to: this.#at });
+    if (table.length > 0) {
+      const at = this.#at;
+      this.#record(table, { kind: 'header', start: at, errorAt: at, valueStart: at, valueEnd: at });
+    }
   }
 }
 

@@ -38,7 +38,7 @@ export class FileHashes {
     }
     const sha256 = hash.digest('hex');
     // A file that changed during the hashing is not cached.
-    if (isSameStamp(before, await readStamp(path))) await this.store(path, sha256);
+    if (isSameStamp(before, await readStamp(path))) await this.cacheHash(path, sha256);
     return sha256;
   }
 
@@ -57,7 +57,7 @@ export class FileHashes {
   }
 
   /** Caches a hash computed during a download. */
-  async store(path: string, sha256: string): Promise<void> {
+  async cacheHash(path: string, sha256: string): Promise<void> {
     const entries = await this.#read();
     entries.set(path, { ...(await readStamp(path)), sha256 });
     try {

@@ -40,7 +40,7 @@ const TYPES: Readonly<Record<number, readonly [name: string, bytes: number]>> = 
 };
 const EXTERNAL_LOCATION = 1;
 /** Maximum bytes of names, shapes and similar fields; weights are not read. */
-const LONGEST_TEXT = 4096;
+const MAX_TEXT_BYTES = 4096;
 const MAX_DIMENSIONS = 16;
 /** Maximum fields of one file; the largest models have some ten thousand graph nodes. */
 const MAX_FIELDS = 5_000_000;
@@ -91,7 +91,7 @@ class Window {
   }
 
   text(at: number, length: number): string {
-    if (length > LONGEST_TEXT) throw new Damaged('a name in it is too long');
+    if (length > MAX_TEXT_BYTES) throw new Damaged('a name in it is too long');
     const bytes = Buffer.alloc(length);
     for (let index = 0; index < length; index++) bytes[index] = this.byte(at + index);
     return bytes.toString('utf8');
@@ -155,10 +155,10 @@ class OnnxReader {
     for (const field of this.#fields(of.start, of.end)) {
       if (field.number === 1) name = this.window.text(field.start, field.end - field.start);
       if (field.number !== 2) continue;
-      for (const tensor of this.#only(field, 1)) {
+      for (const tensor of this.#fieldsNumbered(field, 1)) {
         for (const part of this.#fields(tensor.start, tensor.end)) {
           if (part.number === 1) type = TYPES[part.value]?.[0] ?? 'unknown';
-          if (part.number === 2) for (const dimension of this.#only(part, 1)) shape.push(this.#dimension(dimension));
+          if (part.number === 2) for (const dimension of this.#fieldsNumbered(part, 1)) shape.push(this.#dimension(dimension));
         }
       }
     }
@@ -168,7 +168,7 @@ class OnnxReader {
 
   /** TensorShapeProto.Dimension: dim_value = 1, dim_param = 2. */
   #dimension(of: Field): number | null {
-    const [size] = this.#only(of, 1);
+    const [size] = this.#fieldsNumbered(of, 1);
     return size === undefined || size.value <= 0 ? null : size.value;
   }
 
@@ -196,7 +196,7 @@ class OnnxReader {
       else if (field.number === 8) this.#weights.add(this.window.text(field.start, field.end - field.start));
       else if (field.number === 9) raw = field.end - field.start;
       else if (field.number === 13) {
-        const [key, value] = [1, 2].map((number) => this.#only(field, number)[0]);
+        const [key, value] = [1, 2].map((number) => this.#fieldsNumbered(field, number)[0]);
         if (key !== undefined && value !== undefined) {
           external.set(this.window.text(key.start, key.end - key.start), this.window.text(value.start, value.end - value.start));
         }
@@ -233,7 +233,7 @@ class OnnxReader {
     return [...this.#external.keys()];
   }
 
-  #only(of: Field, number: number): Field[] {
+  #fieldsNumbered(of: Field, number: number): Field[] {
     return [...this.#fields(of.start, of.end)].filter((field) => field.number === number);
   }
 
