@@ -17,7 +17,7 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'GET /admin/v1/actions/export': () => 'Downloaded the audit log',
   'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) =>
     `Added deposit of ${money(amount_micro_usd)}, reference “${toText(reference)}”`,
-  'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[toText(end)] ?? `Ended a withdrawal: ${toText(end)}`,
+  'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWAL_ENDS[toText(end)] ?? `Ended a withdrawal: ${toText(end)}`,
   'PUT /admin/v1/prices/*': ({ prompt_per_million, completion_per_million, per_image }) =>
     `Set a price: ${money(prompt_per_million)} and ${money(completion_per_million)} for a million tokens, ${money(per_image)} for an image`,
   'PUT /admin/v1/catalogue/*': ({ display_name }) => `Saved catalogue model: ${toText(display_name)}`,
@@ -37,7 +37,7 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'POST /admin/v1/rollouts/:id/expedite': () => 'Made the rollout of an agent version urgent',
 };
 
-const WITHDRAWALS: Readonly<Record<string, string>> = {
+const WITHDRAWAL_ENDS: Readonly<Record<string, string>> = {
   paid: 'Marked withdrawal as paid',
   rejected: 'Rejected withdrawal',
   transfer: 'Transferred withdrawal through the payment service',

@@ -67,8 +67,8 @@ export function useImages(): ImageJobs {
       const evidence = { requestBody: sent.body, nonce: sent.nonce, endpoint: '/v1/images/generations', provider };
       const result = await checkAnswer({ ...evidence, answer: { kind: 'plain', bytes, headers, images } }, downloadFeed());
       change(id, { check: result });
-      if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && request.left !== null) {
-        const cost = await requestCost(result.jobId, request.left);
+      if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && request.leaveSignal !== null) {
+        const cost = await requestCost(result.jobId, request.leaveSignal);
         if (cost !== null) change(id, { costMicroUsd: cost });
       }
       void invalidateMoney();
