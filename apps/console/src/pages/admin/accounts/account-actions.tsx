@@ -43,7 +43,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         </Button>
       )}
       <Button kind={isSuspended ? 'primary' : 'danger'} disabled={account.id === me.id} onClick={() => setDialog('suspended')}>
-        {isSuspended ? 'Reinstate' : 'Suspend'}
+        {isSuspended ? 'Unsuspend' : 'Suspend'}
       </Button>
       {download}
       <Button kind="danger" disabled={account.id === me.id} onClick={() => setDialog('delete')}>
@@ -82,9 +82,9 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
       <ConfirmDialog
         open={dialog === 'suspended'}
         onClose={close}
-        title={isSuspended ? `Reinstate ${name}?` : `Suspend ${name}?`}
-        confirm={isSuspended ? 'Reinstate' : 'Suspend'}
-        onConfirm={() => change({ suspended: !isSuspended }, isSuspended ? 'Account reinstated' : 'Account suspended')}
+        title={isSuspended ? `Unsuspend ${name}?` : `Suspend ${name}?`}
+        confirm={isSuspended ? 'Unsuspend' : 'Suspend'}
+        onConfirm={() => change({ suspended: !isSuspended }, isSuspended ? 'Account unsuspended' : 'Account suspended')}
       >
         <p>
           {isSuspended

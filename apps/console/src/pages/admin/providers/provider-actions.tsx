@@ -47,7 +47,10 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
         confirm="Release"
         onConfirm={() => act('release', 'Machine released')}
       >
-        <p>The machine gets jobs again immediately if its trust and reputation allow. Its owner no longer sees the reason.</p>
+        <p>
+          The machine gets jobs again immediately unless trust or reputation prevents it. Its owner no longer sees the reason for the
+          quarantine.
+        </p>
       </ConfirmDialog>
       <ConfirmDialog
         open={dialog === 'clear'}
@@ -56,7 +59,10 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
         confirm="Clear failures"
         onConfirm={() => act('reinstate', 'Failures cleared')}
       >
-        <p>The backoff ends immediately and past failures no longer count. Otherwise it ends after a successful job.</p>
+        <p>
+          The restriction ends immediately and past failures no longer count. Otherwise it ends when its time has passed and a job has
+          succeeded.
+        </p>
       </ConfirmDialog>
     </>
   );

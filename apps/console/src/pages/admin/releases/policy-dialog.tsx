@@ -57,11 +57,12 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
       <Select label="New versions are offered" options={MODES} {...form.register('mode')} />
       <TextAreaField
         label="Stages"
-        hint="One per line: percent of machines, minutes, updated machines. The last one has 100 percent."
+        hint="One per line: percent of machines, minimum minutes, minimum updated machines. The last stage has 100 percent."
         rows={5}
         spellCheck={false}
         {...form.field('stages', {
-          validate: (stages) => stagesOf(String(stages)) !== null || 'Enter lines such as “5 240 20”, with growing percentages up to 100.',
+          validate: (stages) =>
+            stagesOf(String(stages)) !== null || 'Enter lines such as “5 240 20”. Percentages must increase, and the last must be 100.',
         })}
       />
       <Field
