@@ -1,7 +1,8 @@
 /**
- * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts` and `answer.ts`. Sections are those of RFC 9180.
+ * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts`, `answer.ts` and `commitments.ts`. Sections are those of RFC 9180.
  *
- * Same suite as `crypto/hpke.ts`, but on {@link E2eCrypto}, which browsers also implement. A context seals one message: the data key.
+ * Same suite as `crypto/hpke.ts`, but on {@link E2eCrypto}, which browsers also implement. A context seals only the data key;
+ * all other keys are exported from the context.
  */
 import { concatBytes, utf8 } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
@@ -40,7 +41,7 @@ export interface HpkeSender extends HpkeContext {
   readonly enc: Uint8Array;
 }
 
-/** Section 5.1.1, SetupBaseS. For one recipient, as in the RFC's test vectors. Throws E2eError `bad_key`. */
+/** Section 5.1.1, SetupBaseS, for one recipient. Only for tests. Throws E2eError `bad_key`. */
 export function setupBaseSender(crypto: E2eCrypto, recipientPublicKey: Uint8Array, info: Uint8Array): HpkeSender {
   return setupBaseSenders(crypto, [recipientPublicKey], info)[0] as HpkeSender;
 }

@@ -91,7 +91,7 @@ export class LogVerifier {
   /**
    * @param options `readTile` fetches `tilePath(tile)` below the log's URL prefix. The proofs authenticate the bytes.
    * @throws {LogFormatError} A key is malformed.
-   * @throws {RangeError} The quorum is larger than the number of witnesses.
+   * @throws {RangeError} `minCosignatures` is larger than the number of witnesses.
    */
   constructor(options: {
     readonly crypto: LogCrypto;
