@@ -1,4 +1,4 @@
-/** `editConfig` changes `config.toml` and preserves comments, order and layout. Never writes a file that the daemon would refuse. */
+/** `editConfig` changes `config.toml` and preserves comments, order and layout. Never writes a file that the daemon would reject. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';
@@ -15,7 +15,7 @@ export interface Change {
   readonly value: TomlValue | null;
 }
 
-/** Writes the file atomically and returns the new settings. Throws ConfigError for the file before or after. */
+/** Writes the file atomically and returns the new settings. Throws ConfigError if the file is invalid before or after the change. */
 export function editConfig(path: string, changes: readonly Change[]): Config {
   const text = configText(path) ?? '';
   parseConfig(text, path);
@@ -26,7 +26,7 @@ export function editConfig(path: string, changes: readonly Change[]): Config {
   return config;
 }
 
-/** Stores the schedule; no windows: always. Throws as {@link editConfig}. */
+/** Stores the availability schedule. Without windows, the agent is always available. Throws as {@link editConfig}. */
 export function storeSchedule(
   path: string,
   windows: readonly { readonly days: readonly string[]; readonly from: string; readonly to: string }[],
@@ -72,7 +72,7 @@ function insertSetting(text: string, section: string, key: string, value: TomlVa
   return splice(text, table.valueStart + 1, table.valueStart + 1, ` ${line.trimEnd()}${isEmpty ? ' ' : ','}`);
 }
 
-/** Text without a path: values, headers and sub-tables. Comments on separate lines stay. */
+/** Text without a setting: its values, headers and sub-tables. Comments on separate lines stay. */
 function without(text: string, places: Places, path: Change['path']): string {
   const name = pointer(path);
   const values = ownValues(places);
@@ -108,7 +108,7 @@ function withoutMember(text: string, start: number, to: number): string {
   return splice(text, start - (before?.[0].length ?? 0), to, '');
 }
 
-/** Paths that have a value themselves; `a` in `a.b = 1` has none. */
+/** Paths with a value of their own: of `a.b = 1`, only `/a/b`. */
 function ownValues(places: Places): ReadonlySet<string> {
   const names = new Map<number, string>();
   for (const [name, { kind, valueStart }] of places) {
@@ -117,7 +117,7 @@ function ownValues(places: Places): ReadonlySet<string> {
   return new Set(names.values());
 }
 
-/** Keys of a table. */
+/** Keys of a top-level table. */
 function membersOf(places: Places, section: string): string[] {
   const prefix = `${pointer([section])}/`;
   const own = [...places.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length).split('/')[0] as string);

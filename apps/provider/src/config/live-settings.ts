@@ -18,7 +18,7 @@ export type SettingsEvent =
   | { readonly type: 'changed'; readonly changed: readonly string[]; readonly needsRestart: readonly string[] }
   | { readonly type: 'refused'; readonly problem: string };
 
-/** Wire form for the owner's commands. */
+/** State of the settings, as the control API reports it to commands. */
 export interface SettingsState {
   readonly path: string;
   /** Time at which the current settings were read, in milliseconds since 1970. */

@@ -1,9 +1,13 @@
-/** `locate` finds the position of each key in a valid TOML 1.0 document, because the parser returns only values. */
+/**
+ * `locate` finds the positions of keys and values in a valid TOML 1.0 document, because the parser returns only values.
+ *
+ * Used for error positions (`read-config.ts`) and for edits that preserve the layout (`edit-config.ts`).
+ */
 
 export interface Place {
-  /** `header`: table with its own header. `value`: value of a key, including dotted keys. */
+  /** `header`: table with its own header, or array of such tables. `value`: value of a key or array element. */
   readonly kind: 'header' | 'value';
-  /** Offset of the header, or of the whole dotted key. */
+  /** Offset of the statement: of the header, the whole dotted key or the array element. */
   readonly start: number;
   /** Offset to name in an error: of the path's own part of a dotted key, otherwise `start`. */
   readonly errorAt: number;
@@ -31,7 +35,7 @@ export function lineAndColumn(text: string, offset: number): { readonly line: nu
 
 class TomlScanner {
   readonly #places = new Map<string, Place>();
-  /** Elements so far of each array of tables. */
+  /** Number of elements so far, by pointer of the array of tables. */
   readonly #lengths = new Map<string, number>();
   #at = 0;
 
@@ -49,7 +53,7 @@ class TomlScanner {
     }
   }
 
-  /** `[a.b]` or `[[a.b]]`; returns the path of the table. */
+  /** `[a.b]` or `[[a.b]]`; returns the path of the table, which ends with an index for `[[a.b]]`. */
   #header(): (string | number)[] {
     const start = this.#at;
     const isArray = this.text.startsWith('[[', this.#at);
@@ -63,7 +67,7 @@ class TomlScanner {
     this.#take(/\s*\]{1,2}/y);
     const place: Place = { kind: 'header', start, errorAt: start, valueStart: start, valueEnd: this.#at };
     if (isArray) {
-      // The header of an existing array points to its last element.
+      // For an existing array, the loop above added the index of its last element.
       if (typeof path.at(-1) === 'number') path.pop();
       const name = pointer(path);
       const index = this.#lengths.get(name) ?? 0;
@@ -140,7 +144,7 @@ class TomlScanner {
     this.#places.set(name, known === undefined ? place : { ...known, valueEnd: Math.max(known.valueEnd, place.valueEnd) });
   }
 
-  /** Extends a table to the end of its content. */
+  /** Extends a table to the current offset. */
   #extendTable(table: readonly (string | number)[]): void {
     if (table.length > 0) {
       const at = this.#at;

@@ -27,7 +27,7 @@ export class FileHashes {
     this.#file = file;
   }
 
-  /** Hexadecimal SHA-256 of a file. Throws read errors, or the signal's reason. */
+  /** Hexadecimal SHA-256 of a file. Throws read errors, and an AbortError when the signal aborts. */
   async hashFile(path: string, signal?: AbortSignal): Promise<string> {
     const known = await this.cachedHash(path);
     if (known !== null) return known;
@@ -42,7 +42,7 @@ export class FileHashes {
     return sha256;
   }
 
-  /** Hash of a model. For several files: SHA-256 over their hexadecimal hashes, one per line, computable from repository metadata. */
+  /** Hash of a model's files, see {@link modelHash}. Throws as {@link hashFile}. */
   async hashModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
     const hashes: string[] = [];
     for (const path of paths) hashes.push(await this.hashFile(path, signal));
@@ -80,7 +80,10 @@ export class FileHashes {
   }
 }
 
-/** Like {@link FileHashes.hashModel}, from the hashes of the files. */
+/**
+ * Hash of a model, from the hexadecimal hashes of its files: the hash of a single file, otherwise SHA-256 of all hashes, each followed
+ * by a newline. Model repositories publish the hashes, so that no download is necessary.
+ */
 export function modelHash(hashes: readonly string[]): string {
   const [only, ...others] = hashes;
   if (only !== undefined && others.length === 0) return only;

@@ -14,7 +14,7 @@ export interface ClipVocabulary {
   readonly begin: number;
   readonly end: number;
   readonly padding: number;
-  /** Tokens of a prompt, begin and end token included. */
+  /** Tokens that the text encoder reads, begin and end token included. */
   readonly length: number;
 }
 

@@ -57,7 +57,7 @@ const DEFAULTS = { steps: 25, guidance: 7.5, latent: 64, scaling: 0.18215, level
 const MIN_FLEXIBLE = 256;
 const MAX_FILES = 256;
 
-/** Whether a path is the folder of an image model. */
+/** Whether a path is a folder in the layout of diffusers. */
 export function isOnnxFolder(path: string): boolean {
   return hasFile(join(path, INDEX));
 }

@@ -108,7 +108,7 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
     .sort((a, b) => a.bytes - b.bytes);
 }
 
-/** The usual quantization if present, else the largest; null: no quantization. */
+/** The default quantization if present, else the largest; null: no quantization. */
 export function preferredVariant(variants: readonly Variant[]): Variant | null {
   return variants.find(({ quantization }) => quantization?.toUpperCase() === DEFAULT_QUANTIZATION) ?? variants.at(-1) ?? null;
 }
