@@ -24,7 +24,7 @@ interface NewPrice {
   readonly rates: Rates;
 }
 
-/** Limits of the admin API: $10,000 per million tokens, $1,000 per image. */
+/** Limits of the admin API in micro-USD: $10,000 per million tokens, $1,000 per image. */
 const MAX_PER_MILLION = 10_000_000_000;
 const MAX_PER_IMAGE = 1_000_000_000;
 

@@ -21,6 +21,7 @@ interface WithdrawalTableProps {
 }
 
 type End = 'paid' | 'rejected' | 'transfer';
+/** End of a withdrawal that the operator chose and must confirm. */
 interface PendingEnd {
   readonly end: End;
   readonly withdrawal: ConsoleWithdrawal;

@@ -1,4 +1,4 @@
-/** `PolicyButton`: button and dialog that change the rollout policy. Users enter one stage per line: percent, minutes, machines. */
+/** `PolicyButton`: button and dialog that change the rollout policy of agent versions. */
 import type { RolloutPolicy } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
@@ -89,7 +89,7 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
   );
 }
 
-/** Parses stages. Null: a line is invalid, or the percentages do not grow up to 100. */
+/** Parses stages. Null: a line is invalid, or the percentages do not increase, or the last is not 100. */
 function stagesOf(text: string): RolloutPolicy['stages'] | null {
   const stages: RolloutPolicy['stages'] = [];
   for (const line of linesOf(text)) {

@@ -16,7 +16,7 @@ const JPEG_QUALITY = 0.85;
 /** Error of an image that cannot be attached. `message` is for the user. */
 export class UnusableImage extends Error {}
 
-/** Rejects with {@link UnreadableImage}. */
+/** Rejects with {@link UnusableImage}. */
 export async function prepareImage(file: File): Promise<QuestionImage> {
   if (file.size > MAX_FILE_BYTES) throw new UnusableImage(`${file.name} has more than ${MAX_FILE_BYTES / 1024 / 1024} MB.`);
   const bitmap = await createImageBitmap(file).catch(() => null);

@@ -30,7 +30,7 @@ type CallResult =
   | RequestFailure
   | { readonly kind: 'stopped' };
 
-/** Aborts a request after a time limit. A reader may restart the timer with `move`, and must call `clear` at the end. */
+/** Aborts a request after a time limit. A reader may restart the timer with `restart`, and must call `clear` at the end. */
 export class Deadline {
   readonly #timeout = new AbortController();
   readonly signal: AbortSignal;
