@@ -24,7 +24,7 @@ export function pointer(path: readonly (string | number)[]): string {
 }
 
 export function locate(text: string): Places {
-  return new TomlScanner(text).document();
+  return new TomlScanner(text).scan();
 }
 
 /** Line and column of an offset, both from 1. */
@@ -41,7 +41,7 @@ class TomlScanner {
 
   constructor(private readonly text: string) {}
 
-  document(): Places {
+  scan(): Places {
     let table: (string | number)[] = [];
     for (;;) {
       this.#take(/[ \t\r\n]*(#[^\n]*[ \t\r\n]*)*/y);

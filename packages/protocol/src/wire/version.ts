@@ -15,7 +15,7 @@ export function commonReceiptVersion(...known: readonly (readonly number[] | und
 }
 
 /** Newest common protocol version, or null. */
-export function negotiateVersion(offered: readonly number[], spoken: readonly number[] = PROTOCOL_VERSIONS): number | null {
-  const common = spoken.filter((version) => offered.includes(version));
+export function negotiateVersion(offered: readonly number[], supported: readonly number[] = PROTOCOL_VERSIONS): number | null {
+  const common = supported.filter((version) => offered.includes(version));
   return common.length === 0 ? null : Math.max(...common);
 }
