@@ -1,7 +1,8 @@
 /**
  * `locate` finds the positions of keys and values in a valid TOML 1.0 document, because the parser returns only values.
  *
- * Used for error positions (`read-config.ts`) and for edits that preserve the layout (`edit-config.ts`).
+ * Used for error positions (`read-config.ts`), edits that preserve the layout (`edit-config.ts`), and to find whether a setting exists
+ * (`cli/setup/answers.ts`).
  */
 
 export interface Place {
@@ -11,14 +12,18 @@ export interface Place {
   readonly start: number;
   /** Offset to name in an error: of the path's own part of a dotted key, otherwise `start`. */
   readonly errorAt: number;
-  /** Offsets of the value. The value of a table extends from the header to the end of the table's last value. */
+  /**
+   * Offsets of the value. The value of a table extends from the header to the end of the table's last value, the value of an array of
+   * tables to the end of its last header.
+   */
   readonly valueStart: number;
   readonly valueEnd: number;
 }
 
-/** By path: keys and indices joined with `/`, escaped as in a JSON pointer (RFC 6901), beginning with `/`. */
+/** Places by JSON pointer (RFC 6901), such as `/availability/windows/0/from`. */
 export type Places = ReadonlyMap<string, Place>;
 
+/** JSON pointer of a path of keys and indices. */
 export function pointer(path: readonly (string | number)[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -74,7 +74,7 @@ export const ReceiptSchema = Type.Object({
   endpoint: EndpointSchema,
   /** SHA-256 of the client's body as the coordinator received it. */
   request_sha256: Sha256HexSchema,
-  /** Changes that the coordinator made to the client's request. */
+  /** Decisions of the coordinator for this job, such as a token limit; as in the job context. */
   overrides: OverridesSchema,
   /** SHA-256 of the signed response bytes (response hash). */
   response_sha256: Sha256HexSchema,

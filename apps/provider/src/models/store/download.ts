@@ -56,7 +56,7 @@ async function downloadWhole(options: Download, tuning: Tuning, bytes: number | 
       for await (const bytesRead of readWhole(options, signal, tuning.stallMs)) {
         await writeAll(handle, bytesRead, written);
         written += bytesRead.length;
-        // A server without a length might send forever.
+        // If the server reports no length, only this check bounds the download; without an expected length, nothing does.
         if (written > (options.bytes ?? Number.POSITIVE_INFINITY))
           throw new DownloadError('the server sends more than the file should have');
         onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
