@@ -1,8 +1,8 @@
 /**
- * `LogVerifier` verifies the transparency log for a client.
+ * `LogVerifier` verifies the transparency log, for clients, agents and the command line of the verifier.
  *
  * Checkpoints must be fresh and signed by the log and enough witnesses. Entries must be in the tree. Each tree must extend the trees
- * that the client, or another party, saw before.
+ * that the caller, or another party, saw before.
  */
 import Type, { type Static } from 'typebox';
 import { equalBytes, fromHex, toHex } from '../bytes.js';

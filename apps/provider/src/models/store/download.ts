@@ -1,6 +1,6 @@
 /**
- * `download` downloads a large file in parallel ranges, and resumes earlier attempts. If the file on the server changed, the
- * download starts over (If-Range).
+ * `download` downloads a large file, of a model or an agent release, in parallel ranges, and resumes earlier attempts. If the file on the
+ * server changed, the download starts over (If-Range).
  *
  * The file gets its final name only after length and SHA-256 are checked.
  */
