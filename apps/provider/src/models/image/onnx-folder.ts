@@ -68,7 +68,7 @@ export function readOnnxFolder(folder: string): OnnxImageModel {
   for (const part of UNSUPPORTED_PARTS) {
     if (statSync(join(folder, part), { throwIfNoEntry: false }) !== undefined) {
       throw new ModelFileError(
-        `the model ${folder} has a part ${part}, which is not supported: models with one text encoder and a UNet are`,
+        `the model ${folder} has a part ${part}, which is not supported: a model must have one text encoder and a UNet`,
       );
     }
   }
@@ -133,25 +133,26 @@ function checkParts(
   };
   const { textEncoder, unet, vaeDecoder } = headers;
   const tokens = input(textEncoder, 'input_ids', 2, 'the text encoder').shape[1] ?? null;
-  if (tokens !== null && tokens !== length) wrong(`the tokenizer makes ${length} tokens, and the text encoder reads ${tokens}`);
+  if (tokens !== null && tokens !== length) wrong(`the tokenizer returns ${length} tokens, but the text encoder expects ${tokens}`);
   const [hidden] = textEncoder.outputs.filter(({ shape }) => shape.length === 3);
-  if (hidden === undefined) return wrong('the text encoder gives no hidden states');
+  if (hidden === undefined) return wrong('the text encoder has no output of hidden states');
   const sample = input(unet, 'sample', 4, 'the UNet');
   const states = input(unet, 'encoder_hidden_states', 3, 'the UNet');
   if (!unet.inputs.some(({ name }) => name === 'timestep')) wrong('the UNet has no input timestep');
   const others = unet.inputs.filter(({ name }) => !['sample', 'timestep', 'encoder_hidden_states'].includes(name)).map(({ name }) => name);
-  if (others.length > 0) wrong(`the UNet wants ${others.join(', ').slice(0, 200)}, which is not supported`);
+  if (others.length > 0) wrong(`the UNet requires ${others.join(', ').slice(0, 200)}, which is not supported`);
   const [, , hiddenSize] = hidden.shape;
   const [, , expectedSize] = states.shape;
   if (typeof hiddenSize === 'number' && typeof expectedSize === 'number' && hiddenSize !== expectedSize) {
-    wrong(`the text encoder gives ${hiddenSize} numbers for a token, and the UNet takes ${expectedSize}`);
+    wrong(`the text encoder returns ${hiddenSize} values per token, but the UNet expects ${expectedSize}`);
   }
   const latent = vaeDecoder.inputs.find(({ shape }) => shape.length === 4);
-  if (latent === undefined || vaeDecoder.inputs.length !== 1) return wrong('the decoder does not take a latent alone');
+  if (latent === undefined || vaeDecoder.inputs.length !== 1) return wrong('the decoder must have a single input, the latent');
   const channels = sample.shape[1] ?? latent.shape[1] ?? 4;
-  if (channels > 64 || (latent.shape[1] ?? channels) !== channels) wrong('the UNet and the decoder have latents of other depths');
+  if (channels > 64 || (latent.shape[1] ?? channels) !== channels)
+    wrong('the UNet and the decoder have different numbers of latent channels');
   if (vaeDecoder.outputs.length < 1 || (vaeDecoder.outputs[0]?.shape[1] ?? 3) !== 3)
-    wrong('the decoder does not make images with three color channels');
+    wrong('the decoder does not return images with three color channels');
   const fixed = (axis: 2 | 3): number | null => sample.shape[axis] ?? latent.shape[axis] ?? null;
   return { channels, height: fixed(2), width: fixed(3) };
 }
@@ -183,7 +184,7 @@ function sizesOf(folder: string, listed: readonly string[] | undefined, { height
       size.width * size.height <= MAX_IMAGE_PIXELS &&
       Math.min(size.width, size.height) >= 10,
   );
-  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} names no size that it can make`);
+  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} lists no image size that is supported`);
   return sizes;
 }
 

@@ -84,7 +84,7 @@ export function readStableDiffusionFolder(folder: string): StableDiffusionModel 
       return { width, height };
     })
     .filter(({ width, height }) => width % SCALE === 0 && height % SCALE === 0 && width * height <= MAX_IMAGE_PIXELS);
-  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} names no size that it can make`);
+  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} lists no image size that is supported`);
   return {
     name: description.name,
     quantization: description.quantization,

@@ -253,7 +253,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   const { store, hashes, modelRepository, signal } = options;
   const [model, ...others] = repositoryFiles(source, entries, modelRepository);
   if (model === undefined || others.length > 0)
-    throw new DownloadError(`${source.repository} holds the model in several files, which is not supported`);
+    throw new DownloadError(`${source.repository} splits the model into several files, which is not supported`);
   const companions = await Promise.all(
     Object.entries(known.companions).map(async ([part, { repository, path }]) => {
       const place: Repository = { kind: 'repository', repository, quantization: null };
@@ -340,7 +340,7 @@ async function addModel(options: PullOptions, model: Candidate, alone: Candidate
   }
   if (allowed !== null && !allowed.includes(sha256)) {
     throw new DownloadError(
-      `the catalog lists another file as ${id}: this one's SHA-256 is ${sha256}; pull that file, or choose another --id`,
+      `the catalog lists another file as ${id}: the SHA-256 of this file is ${sha256}; pull the listed file, or choose another --id`,
     );
   }
   const replaced = store.find(id);
