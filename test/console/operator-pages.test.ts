@@ -140,7 +140,7 @@ describeInBrowser('an operator', () => {
     await home.getByText('Accepting requests').waitFor();
   });
 
-  it('finds an account, adds a deposit, suspends and reinstates it', async () => {
+  it('finds an account, adds a deposit, suspends and unsuspends it', async () => {
     const network = await sharedNetwork();
     const operator = await newPerson(network, { admin: true });
     const customer = await newPerson(network, { name: 'Hedy Lamarr' });
