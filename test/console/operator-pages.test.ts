@@ -140,7 +140,7 @@ describeInBrowser('an operator', () => {
     await home.getByText('Accepting requests').waitFor();
   });
 
-  it('finds an account, adds a deposit, suspends and reinstates it', async () => {
+  it('finds an account, adds a deposit, suspends and unsuspends it', async () => {
     const network = await sharedNetwork();
     const operator = await newPerson(network, { admin: true });
     const customer = await newPerson(network, { name: 'Hedy Lamarr' });
@@ -168,9 +168,9 @@ describeInBrowser('an operator', () => {
     await page.getByText('Suspended account').waitFor();
     await expect(customer.call('GET', '/console/v1/balance')).rejects.toThrow(/403/);
     await look(page, 'admin-account');
-    await page.getByRole('button', { name: 'Reinstate' }).click();
-    await dialog.getByRole('button', { name: 'Reinstate' }).click();
-    await page.getByText('Reinstated account').waitFor();
+    await page.getByRole('button', { name: 'Unsuspend' }).click();
+    await dialog.getByRole('button', { name: 'Unsuspend' }).click();
+    await page.getByText('Unsuspended account').waitFor();
     expect(await customer.call('GET', '/console/v1/balance')).toMatchObject({ balance_micro_usd: 12_500_000 });
   });
 

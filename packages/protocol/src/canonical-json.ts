@@ -13,7 +13,7 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'object' && isInOrder(value)) {
     const text = JSON.stringify(value);
-    // JSON.stringify escapes lone surrogates, which the slow path rejects. A text that contains such an escape also goes there.
+    // JSON.stringify escapes lone surrogates, which the slow path rejects. A text that contains this escape literally also takes the slow path.
     if (!text.includes('\\ud')) return text;
   }
   return sortedJson(value);

@@ -1,7 +1,8 @@
 /**
  * Specifications of Apple chips: memory bandwidth, largest configuration sold, power.
  *
- * The coordinator lowers reported hardware values to these maxima. For unlisted chips, it applies general maxima.
+ * The agent reports the bandwidth and estimates the cost of power. The coordinator lowers reported values to the maxima of the chip, or
+ * to general maxima for an unlisted chip.
  */
 
 export interface ChipFacts {

@@ -1,7 +1,7 @@
 /**
  * Strict DER parser for ECDSA P-256 signatures (SEC 1 C.8, X.690).
  *
- * High S is accepted, because enclaves produce it. Two valid signatures of one message are thus possible: never use one as an id.
+ * High S is accepted, because enclaves produce it. Two valid signatures of one message are thus possible: never use a signature as an id.
  */
 
 /** Order of P-256 (SEC 2 section 2.4.2), big endian. */

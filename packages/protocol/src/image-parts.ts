@@ -50,7 +50,7 @@ export function bodyPartHeader(length: number): Uint8Array {
   return partHeader(BODY, 0, length);
 }
 
-/** Encodes a whole response as consecutive pieces. `images` is empty if the body embeds the images, else at most {@link MAX_IMAGES}. */
+/** Encodes a whole response as consecutive pieces. Only for tests. `images` is empty if the body embeds the images, else at most {@link MAX_IMAGES}. */
 export function encodeImageParts(images: readonly Uint8Array[], body: Uint8Array): Uint8Array[] {
   return [...images.flatMap((image, index) => [imagePartHeader(index, image.length), image]), bodyPartHeader(body.length), body];
 }

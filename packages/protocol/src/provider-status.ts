@@ -24,15 +24,15 @@ const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 const ModelStatusSchema = Type.Object({
   id: Model,
   state: Type.Enum(['ready', 'loading', 'on_demand'], { description: 'Whether the model is in memory, as the provider reports.' }),
-  routable: Type.Boolean({ description: 'Whether a request for it may come at this moment.' }),
+  routable: Type.Boolean({ description: 'Whether the provider can get a request for the model now.' }),
   gate: nullable(Code),
   prefill_tps: Rate,
   decode_tps: Rate,
   measured_jobs: Type.Integer({
     minimum: 0,
-    description: 'Answers that the rates were measured in. With 0 they are a guess from the hardware.',
+    description: 'Number of answers in which the rates were measured. 0: the rates are estimated from the hardware.',
   }),
-  placements: Type.Integer({ minimum: 0, description: 'Requests for it that were given to this provider on this connection.' }),
+  placements: Type.Integer({ minimum: 0, description: 'Requests for the model that were placed on this provider in this session.' }),
   share: nullable(Share),
   demand: Type.Object({
     requests_last_5_minutes: Count,
@@ -46,10 +46,17 @@ const PlacementDecisionSchema = Type.Object({
   outcome: Type.Enum(['chosen', 'not_chosen', 'gate', 'not_eligible']),
   reason: Code,
   text: Sentence,
-  slower_by_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'With `slower`, of the newest: how much more time than the best.' })),
-  challenge_age_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'With `untrusted`: age of the newest answered challenge.' })),
-  held_off_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'With `held_off`: what was left of the pause.' })),
-  count: Type.Integer({ minimum: 1, description: 'Decisions of this kind in a row.' }),
+  slower_by_ms: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'With reason `slower`: additional time compared with the best provider, for the newest decision.',
+    }),
+  ),
+  challenge_age_ms: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'With reason `untrusted`: age of the newest answered challenge.' }),
+  ),
+  held_off_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'With reason `held_off`: remaining time of the pause.' })),
+  count: Type.Integer({ minimum: 1, description: 'Number of consecutive decisions of this kind.' }),
   first_at: Time,
   last_at: Time,
 });
@@ -77,7 +84,7 @@ export const ProviderStatusSchema = Type.Object({
         text: nullable(Sentence),
         until: nullable(Time),
       },
-      { description: 'Whether the provider accepts requests by its own report. If not, why, and when it expects to again.' },
+      { description: 'Whether the provider accepts requests, as it reports. If not: the reason, and the expected end.' },
     ),
   ),
   hardware: Type.Optional(
@@ -98,16 +105,16 @@ export const ProviderStatusSchema = Type.Object({
   measured: Type.Optional(
     Type.Object(
       { prefill_tps: nullable(Rate), decode_tps: nullable(Rate) },
-      { description: 'The newest rates of one stream that the machine itself measured, in tokens per second.' },
+      { description: 'Newest rates of one stream in tokens per second, measured by the machine itself.' },
     ),
   ),
   models: Type.Array(ModelStatusSchema, { maxItems: 64 }),
-  placements: Type.Integer({ minimum: 0, description: 'Requests that were given to this provider on this connection.' }),
+  placements: Type.Integer({ minimum: 0, description: 'Requests that were placed on this provider in this session.' }),
   share: nullable(Share),
   decisions: Type.Array(PlacementDecisionSchema, {
     maxItems: 64,
     description:
-      'The newest first. Each was recorded when it was made: every one for which this provider was chosen, and a sample of the others. Nothing in them is recomputed; everything else in this answer is of this moment.',
+      'Newest first: all decisions that chose this provider, and a sample of the others, as recorded at the time. All other members describe the current state.',
   }),
   reputation: Type.Object({
     state: Type.Enum(['well', ...RESTRICTION_STATES]),
@@ -126,12 +133,12 @@ export const ProviderStatusSchema = Type.Object({
     Type.Object({
       of: Type.Enum(['machine', 'account'], {
         description:
-          'A machine that nobody has linked earns for itself; one that is linked earns for an account, and this is what all machines of that account earned.',
+          '`machine`: earnings of this machine, which is linked to no account. `account`: earnings of all machines of the account.',
       }),
       today_micro_usd: MicroUsd,
       total_micro_usd: MicroUsd,
     }),
   ),
-  next_steps: Type.Array(NextStepSchema, { maxItems: 32, description: 'What the owner can do, what helps most first.' }),
+  next_steps: Type.Array(NextStepSchema, { maxItems: 32, description: 'What the owner can do, most effective first.' }),
 });
 export type ProviderStatusAnswer = Static<typeof ProviderStatusSchema>;

@@ -1,7 +1,7 @@
 /**
  * `UsageReader` extracts usage objects from a response in bounded memory; `agreesWithReceipt` compares them with the signed receipt.
  *
- * Coordinator and verifiers share this code, so that they reject the same responses.
+ * Coordinator, clients and verifiers share this code, so that they reject the same responses.
  */
 import type { Endpoint } from './ids.js';
 import type { Receipt } from './statements/receipt.js';

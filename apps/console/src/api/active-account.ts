@@ -1,5 +1,5 @@
 /**
- * Active account of this tab: an organisation, or the personal account. `api-client` sends its id with every request.
+ * Active account of this tab: an organisation, or the personal account. `api-client` sends an organisation's id with every request.
  *
  * Stored per tab, so different tabs can act for different accounts. The coordinator checks the membership on every request.
  */

@@ -1,5 +1,6 @@
 /**
- * `api`: JSON requests of all pages to the coordinator, on the same origin. Every request has a deadline.
+ * `api`: JSON requests to the coordinator, on the same origin. Every request has a deadline. The playground sends prompts without `api`,
+ * through `playground/requests/call.ts`.
  *
  * The session is a cookie. To prevent cross-site request forgery, the coordinator requires the browser's `Origin` header and the JSON
  * content type.

@@ -1,4 +1,4 @@
-/** Defaults of TanStack Query: retries a GET twice after a connection failure or a 5xx response, never after 4xx. */
+/** Defaults of TanStack Query: retries queries up to twice after a connection failure or a 5xx response, and never mutations. */
 import { QueryClient } from '@tanstack/react-query';
 import { ApiError } from './api-error.js';
 

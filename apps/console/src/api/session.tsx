@@ -1,5 +1,5 @@
 /**
- * `SessionProvider` and hooks: the user's session and the coordinator's settings, fetched once for all pages. All tabs of a browser share
+ * `SessionProvider` and hooks: the user's session and the coordinator's settings, shared by all pages. All tabs of a browser share
  * one session, so each sign-in or sign-out is broadcast to the other tabs.
  */
 import type { ConsoleMe, ConsoleMembership, ConsoleSessionState, ConsoleSettings, Permission } from '@inference/formats';
@@ -12,7 +12,7 @@ export type Session =
   | { readonly state: 'loading' }
   /** The request for session or settings failed. */
   | { readonly state: 'failed'; readonly error: Error; readonly retry: () => void }
-  /** `suspended`: an operator suspended the signed-in account. */
+  /** `suspended`: the browser has a session, but its account is suspended. */
   | { readonly state: 'signed-out'; readonly settings: ConsoleSettings; readonly suspended: boolean }
   | { readonly state: 'signed-in'; readonly settings: ConsoleSettings; readonly me: ConsoleMe };
 
@@ -112,7 +112,7 @@ export function useSwitchAccount(): (id: string | null) => void {
   };
 }
 
-/** Returns to the personal account if the person is not a member of the active organisation. */
+/** Leaves the active organisation if it is suspended, the person is no longer a member, or nobody is signed in (`me` null). */
 function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): void {
   const id = activeAccountId();
   if (id === null || me?.organisations.some((membership) => membership.id === id && !membership.suspended)) return;

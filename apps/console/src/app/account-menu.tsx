@@ -49,7 +49,7 @@ function AccountSkeleton({ compact }: { readonly compact: boolean }) {
 const SignedInMenu = lazy(() =>
   import('./signed-in-menu.js').then(
     ({ SignedInMenu: Loaded }) => ({ default: Loaded }),
-    // The module cannot be loaded offline, or after a deployment. The account page has a sign-out too.
+    // The module cannot be loaded offline, or after a deployment. A link to the account page then replaces the menu.
     () => ({ default: AccountLink }),
   ),
 );

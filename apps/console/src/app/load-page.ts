@@ -27,10 +27,10 @@ interface Browser {
   readonly storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 }
 
-/** Storage key of the path for which the document was reloaded. */
+/** Storage key of the route for which the document was reloaded. */
 const RELOADED_KEY = 'reloaded-for-page';
 
-/** `path`: address of the page. Throws {@link PageLoadError} if the browser is offline, or was reloaded for this page already. */
+/** `path`: route pattern of the page. Throws {@link PageLoadError} if the browser is offline, or the document was already reloaded for this page. */
 export async function loadPage<Module>(path: string, load: () => Promise<Module>, browser: Browser = thisBrowser): Promise<Module> {
   try {
     const module = await load();

@@ -50,7 +50,7 @@ function SuspendedNote() {
   return (
     <div className="shell-note">
       <Note tone="bad" title="This account is suspended">
-        Its keys and sessions are disabled until an operator of this coordinator reinstates it. Contact the operator.
+        Its keys and sessions are disabled until an operator of this coordinator unsuspends it. Contact the operator.
       </Note>
     </div>
   );

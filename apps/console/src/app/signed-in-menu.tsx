@@ -7,7 +7,7 @@ import { type ReactNode, useRef } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
 import { useOrganisationOf, useRefreshSession, useSwitchAccount } from '../api/session.js';
-import { KEPT_CONVERSATION } from '../api/tab-storage.js';
+import { CONVERSATION_KEY } from '../api/tab-storage.js';
 import { ROLE_LABELS } from '../features/account/roles.js';
 import { PATHS } from '../routing/paths.js';
 import { useToast } from '../ui/feedback/toast.js';
@@ -33,7 +33,7 @@ export function SignedInMenu({ me, name, compact, children }: SignedInMenuProps)
       // Revokes the playground's key with the session. If this request fails, the key expires within the hour.
       await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
-      window.sessionStorage.removeItem(KEPT_CONVERSATION);
+      window.sessionStorage.removeItem(CONVERSATION_KEY);
       await changed();
       navigate(PATHS.home);
     },

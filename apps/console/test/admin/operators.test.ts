@@ -45,7 +45,7 @@ it('audit log entries are sentences, and unknown actions are shown as they are',
     'Added deposit of $1.50, reference “inv-1”',
   );
   expect(actionText({ action: 'POST /admin/v1/something/new', details: null })).toBe('POST /admin/v1/something/new');
-  expect([outcomeText('done'), outcomeText('not_found'), outcomeText(null)]).toEqual(['done', 'refused: not found', 'not known']);
+  expect([outcomeText('done'), outcomeText('not_found'), outcomeText(null)]).toEqual(['done', 'failed: not found', 'not known']);
 });
 
 it('hashes are read one per line, in shasum format too, without duplicates', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KEPT_CONVERSATION } from '../../src/api/tab-storage.js';
+import { CONVERSATION_KEY } from '../../src/api/tab-storage.js';
 import {
   type Answer,
   type ConversationEvent,
@@ -190,7 +190,7 @@ describe('a conversation in the storage of the tab', () => {
       { text: 'C' },
       { text: 'D' },
     ]);
-    tab.setItem(KEPT_CONVERSATION, (tab.getItem(KEPT_CONVERSATION) ?? '').replace('data:image/png', 'https://example.com/'));
+    tab.setItem(CONVERSATION_KEY, (tab.getItem(CONVERSATION_KEY) ?? '').replace('data:image/png', 'https://example.com/'));
     expect(storedConversation(tab, 'acc-1')).toBeNull();
   });
 
@@ -202,7 +202,7 @@ describe('a conversation in the storage of the tab', () => {
     '{"version":1,"accountId":"acc-1","models":[],"turns":[{"role":"assistant","columns":[{"versions":[],"shown":0}]}]}',
   ])('removes %j, which no version of the page stored', (text) => {
     const tab = storage();
-    tab.setItem(KEPT_CONVERSATION, text);
+    tab.setItem(CONVERSATION_KEY, text);
     expect(storedConversation(tab, 'acc-1')).toBeNull();
     expect(tab.values.size).toBe(0);
   });

@@ -51,13 +51,15 @@ export const ConfigSchema = Type.Object(
     notifications: yesOrNo(true),
     models: Type.Object(
       {
+        /** Concurrent sequences per model; absent: as many as fit. */
         slots: Type.Optional(whole(1, 256)),
+        /** Tokens of one sequence; absent: as many as fit. */
         context: Type.Optional(whole(256, 1 << 24)),
         /** Memory reserved for the owner in gigabytes; absent: two fifths. */
         reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
         /** Maximum time that an unused model stays in memory; a model's own setting may be shorter. */
         keep: oneOf(['always', 'idle', 'on_demand'], 'always'),
-        /** For `keep = "idle"`. */
+        /** Minutes without use after which `keep = "idle"` unloads a model. */
         idle_minutes: Type.Integer({ minimum: 1, maximum: 99_999, default: 10, expected: 'a whole number of minutes from 1 to 99999' }),
       },
       SECTION,
@@ -72,6 +74,7 @@ export const ConfigSchema = Type.Object(
         only_when_idle_minutes: Type.Optional(whole(1, 1440)),
         on_battery: oneOf(['stop', 'serve'], 'stop'),
         when_hot: oneOf(['stop', 'serve'], 'stop'),
+        /** Running jobs when serving stops: `hand_back` moves jobs without output to another provider at once. */
         when_leaving: oneOf(['finish', 'hand_back'], 'finish'),
       },
       SECTION,

@@ -1,4 +1,4 @@
-/** `editConfig` changes `config.toml` and preserves comments, order and layout. Never writes a file that the daemon would refuse. */
+/** `editConfig` changes `config.toml` and preserves comments, order and layout. Never writes a file that the daemon would reject. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';
@@ -15,7 +15,7 @@ export interface Change {
   readonly value: TomlValue | null;
 }
 
-/** Writes the file atomically and returns the new settings. Throws ConfigError for the file before or after. */
+/** Writes the file atomically and returns the new settings. Throws ConfigError if the file is invalid before or after the change. */
 export function editConfig(path: string, changes: readonly Change[]): Config {
   const text = configText(path) ?? '';
   parseConfig(text, path);
@@ -26,7 +26,7 @@ export function editConfig(path: string, changes: readonly Change[]): Config {
   return config;
 }
 
-/** Stores the schedule; no windows: always. Throws as {@link editConfig}. */
+/** Stores the availability schedule. Without windows, the agent is always available. Throws as {@link editConfig}. */
 export function storeSchedule(
   path: string,
   windows: readonly { readonly days: readonly string[]; readonly from: string; readonly to: string }[],
@@ -40,7 +40,7 @@ export function withChange(text: string, { path, value }: Change): string {
   const places = locate(text);
   const old = places.get(pointer(path));
   if (value === null) return without(text, places, path);
-  if (old !== undefined && ownValues(places).has(pointer(path))) return splice(text, old.from, old.to, inline(value));
+  if (old !== undefined && ownValues(places).has(pointer(path))) return splice(text, old.valueStart, old.valueEnd, inline(value));
   const [section, key] = path;
   if (key !== undefined) return insertSetting(without(text, places, path), section, key, value);
   const members = membersOf(places, section);
@@ -66,28 +66,28 @@ function insertSetting(text: string, section: string, key: string, value: TomlVa
   const table = places.get(pointer([section]));
   if (table === undefined)
     return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${text === '' ? '' : '\n'}[${keyText(section)}]\n${line}`;
-  if (table.kind === 'header') return insertAfter(text, table.to, line);
+  if (table.kind === 'header') return insertAfter(text, table.valueEnd, line);
   if (!ownValues(places).has(pointer([section]))) return insertBeforeTables(text, `${keyText(section)}.${line}`);
-  const isEmpty = /^\{\s*\}$/.test(text.slice(table.from, table.to));
-  return splice(text, table.from + 1, table.from + 1, ` ${line.trimEnd()}${isEmpty ? ' ' : ','}`);
+  const isEmpty = /^\{\s*\}$/.test(text.slice(table.valueStart, table.valueEnd));
+  return splice(text, table.valueStart + 1, table.valueStart + 1, ` ${line.trimEnd()}${isEmpty ? ' ' : ','}`);
 }
 
-/** Text without a path: values, headers and sub-tables. Comments on separate lines stay. */
+/** Text without a setting: its values, headers and sub-tables. Comments on separate lines stay. */
 function without(text: string, places: Places, path: Change['path']): string {
   const name = pointer(path);
   const values = ownValues(places);
   const under = [...places].filter(([each]) => each === name || each.startsWith(`${name}/`));
   const headers = new Set(under.filter(([, { kind }]) => kind === 'header').map(([, { start }]) => start));
-  const spans = [...headers].map((start) => ({ start, to: start }));
-  for (const [each, { start, to }] of under) if (values.has(each)) spans.push({ start, to });
+  const spans = [...headers].map((start) => ({ start, end: start }));
+  for (const [each, { start, valueEnd }] of under) if (values.has(each)) spans.push({ start, end: valueEnd });
   // Edits the last span first, so that earlier offsets stay valid. An outer span includes nested spans.
-  const outer = spans.filter((one) => !spans.some((other) => other.start < one.start && one.to < other.to));
-  const ofTables = [...places].filter(([each]) => values.has(each)).map(([, place]) => place);
+  const outer = spans.filter((one) => !spans.some((other) => other.start < one.start && one.end < other.end));
+  const ownPlaces = [...places].filter(([each]) => values.has(each)).map(([, place]) => place);
   return outer
     .sort((one, other) => other.start - one.start)
-    .reduce((left, { start, to }) => {
-      const isMember = ofTables.some((place) => place.from < start && to < place.to);
-      return isMember ? withoutMember(left, start, to) : withoutLines(left, start, to);
+    .reduce((left, { start, end }) => {
+      const isMember = ownPlaces.some((place) => place.valueStart < start && end < place.valueEnd);
+      return isMember ? withoutMember(left, start, end) : withoutLines(left, start, end);
     }, text);
 }
 
@@ -108,16 +108,16 @@ function withoutMember(text: string, start: number, to: number): string {
   return splice(text, start - (before?.[0].length ?? 0), to, '');
 }
 
-/** Paths that have a value themselves; `a` in `a.b = 1` has none. */
+/** Paths with a value of their own: of `a.b = 1`, only `/a/b`. */
 function ownValues(places: Places): ReadonlySet<string> {
   const names = new Map<number, string>();
-  for (const [name, { kind, from }] of places) {
-    if (kind === 'value' && name.length > (names.get(from) ?? '').length) names.set(from, name);
+  for (const [name, { kind, valueStart }] of places) {
+    if (kind === 'value' && name.length > (names.get(valueStart) ?? '').length) names.set(valueStart, name);
   }
   return new Set(names.values());
 }
 
-/** Keys of a table. */
+/** Keys of a top-level table. */
 function membersOf(places: Places, section: string): string[] {
   const prefix = `${pointer([section])}/`;
   const own = [...places.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length).split('/')[0] as string);
@@ -126,11 +126,11 @@ function membersOf(places: Places, section: string): string[] {
 
 function insertBeforeTables(text: string, line: string): string {
   const places = [...locate(text).values()];
-  const first = places.filter(({ kind }) => kind === 'header').reduce((min, { from }) => Math.min(min, from), text.length);
+  const first = places.filter(({ kind }) => kind === 'header').reduce((min, { start }) => Math.min(min, start), text.length);
   const head = text.slice(0, first);
   if (first === text.length) return `${head}${head === '' || head.endsWith('\n') ? '' : '\n'}${line}`;
   // Inserts above the first header and its comment lines. Lines within a multi-line string are not comments.
-  const last = places.filter(({ from }) => from < first).reduce((max, { to }) => Math.max(max, to), 0);
+  const last = places.filter(({ valueStart }) => valueStart < first).reduce((max, { valueEnd }) => Math.max(max, valueEnd), 0);
   const comment = last + (/(?:^[ \t]*#.*\n)*[ \t]*(?![\s\S])/m.exec(head.slice(last))?.index ?? first - last);
   const before = text.slice(0, comment);
   const settings = before.trimEnd();

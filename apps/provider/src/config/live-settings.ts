@@ -4,7 +4,7 @@ import type { Config } from './config.js';
 
 interface LiveSettingsOptions {
   readonly path: string;
-  readonly now: Config;
+  readonly initial: Config;
   /** Reads the file. Throws an Error with a sentence for the owner. */
   readonly read: () => Config;
   /** Applies the settings that need no restart. */
@@ -18,7 +18,7 @@ export type SettingsEvent =
   | { readonly type: 'changed'; readonly changed: readonly string[]; readonly needsRestart: readonly string[] }
   | { readonly type: 'refused'; readonly problem: string };
 
-/** Wire form for the owner's commands. */
+/** State of the settings, as the control API reports it to commands. */
 export interface SettingsState {
   readonly path: string;
   /** Time at which the current settings were read, in milliseconds since 1970. */
@@ -54,8 +54,8 @@ export class LiveSettings {
   readonly #timer: NodeJS.Timeout | null;
 
   constructor(private readonly options: LiveSettingsOptions) {
-    this.#initial = options.now;
-    this.#config = options.now;
+    this.#initial = options.initial;
+    this.#config = options.initial;
     const interval = options.everyMs ?? POLL_INTERVAL_MS;
     this.#timer = interval > 0 ? setInterval(() => this.#poll(), interval) : null;
     this.#timer?.unref();

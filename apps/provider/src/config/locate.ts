@@ -1,26 +1,35 @@
-/** `locate` finds the position of each key in a valid TOML 1.0 document, because the parser returns only values. */
+/**
+ * `locate` finds the positions of keys and values in a valid TOML 1.0 document, because the parser returns only values.
+ *
+ * Used for error positions (`read-config.ts`), edits that preserve the layout (`edit-config.ts`), and to find whether a setting exists
+ * (`cli/setup/answers.ts`).
+ */
 
 export interface Place {
-  /** `header`: table with its own header. `value`: value of a key, including dotted keys. */
+  /** `header`: table with its own header, or array of such tables. `value`: value of a key or array element. */
   readonly kind: 'header' | 'value';
-  /** Offset of the header, or of the whole dotted key. */
+  /** Offset of the statement: of the header, the whole dotted key or the array element. */
   readonly start: number;
-  /** Offset of the key, or of the first bracket of an element. */
-  readonly key: number;
-  /** Offsets of the value. A table extends from its header to the end of its last line. */
-  readonly from: number;
-  readonly to: number;
+  /** Offset to name in an error: of the path's own part of a dotted key, otherwise `start`. */
+  readonly errorAt: number;
+  /**
+   * Offsets of the value. The value of a table extends from the header to the end of the table's last value, the value of an array of
+   * tables to the end of its last header.
+   */
+  readonly valueStart: number;
+  readonly valueEnd: number;
 }
 
-/** By path: keys and indices joined with `/`, escaped as in a JSON pointer (RFC 6901), beginning with `/`. */
+/** Places by JSON pointer (RFC 6901), such as `/availability/windows/0/from`. */
 export type Places = ReadonlyMap<string, Place>;
 
+/** JSON pointer of a path of keys and indices. */
 export function pointer(path: readonly (string | number)[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 export function locate(text: string): Places {
-  return new TomlScanner(text).document();
+  return new TomlScanner(text).scan();
 }
 
 /** Line and column of an offset, both from 1. */
@@ -31,16 +40,16 @@ export function lineAndColumn(text: string, offset: number): { readonly line: nu
 
 class TomlScanner {
   readonly #places = new Map<string, Place>();
-  /** Elements so far of each array of tables. */
+  /** Number of elements so far, by pointer of the array of tables. */
   readonly #lengths = new Map<string, number>();
   #at = 0;
 
   constructor(private readonly text: string) {}
 
-  document(): Places {
+  scan(): Places {
     let table: (string | number)[] = [];
     for (;;) {
-      this.#skip(/[ \t\r\n]*(#[^\n]*[ \t\r\n]*)*/y);
+      this.#take(/[ \t\r\n]*(#[^\n]*[ \t\r\n]*)*/y);
       if (this.#at >= this.text.length) return this.#places;
       if (this.text[this.#at] === '[') {
         table = this.#header();
@@ -49,7 +58,7 @@ class TomlScanner {
     }
   }
 
-  /** `[a.b]` or `[[a.b]]`; returns the path of the table. */
+  /** `[a.b]` or `[[a.b]]`; returns the path of the table, which ends with an index for `[[a.b]]`. */
   #header(): (string | number)[] {
     const start = this.#at;
     const isArray = this.text.startsWith('[[', this.#at);
@@ -60,10 +69,10 @@ class TomlScanner {
       const length = this.#lengths.get(pointer(path));
       if (length !== undefined) path.push(length - 1);
     }
-    this.#skip(/\s*\]{1,2}/y);
-    const place: Place = { kind: 'header', start, key: start, from: start, to: this.#at };
+    this.#take(/\s*\]{1,2}/y);
+    const place: Place = { kind: 'header', start, errorAt: start, valueStart: start, valueEnd: this.#at };
     if (isArray) {
-      // The header of an existing array points to its last element.
+      // For an existing array, the loop above added the index of its last element.
       if (typeof path.at(-1) === 'number') path.pop();
       const name = pointer(path);
       const index = this.#lengths.get(name) ?? 0;
@@ -83,23 +92,23 @@ class TomlScanner {
       path.push(name);
       starts.push(at);
     }
-    this.#skip(/\s*=[ \t]*/y);
-    const from = this.#at;
+    this.#take(/\s*=[ \t]*/y);
+    const valueStart = this.#at;
     this.#value(path);
-    const start = starts[0] ?? from;
+    const start = starts[0] ?? valueStart;
     for (const [index, at] of starts.entries()) {
-      this.#record(path.slice(0, table.length + index + 1), { kind: 'value', start, key: at, from, to: this.#at });
+      this.#record(path.slice(0, table.length + index + 1), { kind: 'value', start, errorAt: at, valueStart, valueEnd: this.#at });
     }
   }
 
   #keys(): { name: string; at: number }[] {
     const keys: { name: string; at: number }[] = [];
     do {
-      this.#skip(/[ \t.]*/y);
+      this.#take(/[ \t.]*/y);
       const at = this.#at;
-      const raw = this.#skip(/"(?:[^"\\]|\\.)*"|'[^']*'|[^\s=.\][]+/y);
+      const raw = this.#take(/"(?:[^"\\]|\\.)*"|'[^']*'|[^\s=.\][]+/y);
       keys.push({ name: raw.startsWith('"') ? unquote(raw) : raw.startsWith("'") ? raw.slice(1, -1) : raw, at });
-    } while (this.#skip(/[ \t]*\./y) !== '');
+    } while (this.#take(/[ \t]*\./y) !== '');
     return keys;
   }
 
@@ -108,25 +117,26 @@ class TomlScanner {
     if (opening === '[' || opening === '{') {
       this.#at++;
       for (let index = 0; ; index++) {
-        this.#skip(/[\s,]*(#[^\n]*[\s,]*)*/y);
+        this.#take(/[\s,]*(#[^\n]*[\s,]*)*/y);
         const next = this.text[this.#at];
         if (next === undefined || next === ']' || next === '}') break;
         if (opening === '{') this.#pair(path);
         else {
-          const from = this.#at;
+          const start = this.#at;
           this.#value([...path, index]);
-          this.#record([...path, index], { kind: 'value', start: from, key: from, from, to: this.#at });
+          this.#record([...path, index], { kind: 'value', start, errorAt: start, valueStart: start, valueEnd: this.#at });
         }
       }
       this.#at++;
       return;
     }
-    const read = this.#skip(/"""[\s\S]*?(?<!\\)"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,\]}#]+(?: \d[^\s,\]}#]*)?/y);
+    const read = this.#take(/"""[\s\S]*?(?<!\\)"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,\]}#]+(?: \d[^\s,\]}#]*)?/y);
     // Unreachable for valid TOML; prevents an endless loop.
     if (read === '') this.#at++;
   }
 
-  #skip(pattern: RegExp): string {
+  /** Reads the match of a sticky pattern at the current offset; empty where nothing matches. */
+  #take(pattern: RegExp): string {
     pattern.lastIndex = this.#at;
     const found = pattern.exec(this.text)?.[0] ?? '';
     this.#at += found.length;
@@ -136,12 +146,15 @@ class TomlScanner {
   #record(path: readonly (string | number)[], place: Place): void {
     const name = pointer(path);
     const known = this.#places.get(name);
-    this.#places.set(name, known === undefined ? place : { ...known, to: Math.max(known.to, place.to) });
+    this.#places.set(name, known === undefined ? place : { ...known, valueEnd: Math.max(known.valueEnd, place.valueEnd) });
   }
 
-  /** Extends a table to the end of its content. */
+  /** Extends a table to the current offset. */
   #extendTable(table: readonly (string | number)[]): void {
-    if (table.length > 0) this.#record(table, { kind: 'header', start: this.#at, key: this.#at, from: this.#at, to: this.#at });
+    if (table.length > 0) {
+      const at = this.#at;
+      this.#record(table, { kind: 'header', start: at, errorAt: at, valueStart: at, valueEnd: at });
+    }
   }
 }
 

@@ -1,11 +1,12 @@
-/** Memory settings of models, converted from the settings file to bytes and counts for capacity planning. Pure. */
+/** Memory settings of models, from the settings file, for capacity planning. Pure. */
 import type { Config } from './config.js';
 
-/** Null: as much as fits. */
 export interface ModelMemorySettings {
+  /** Concurrent sequences per model; null: as many as fit. */
   readonly slots: number | null;
+  /** Tokens of one sequence; null: as many as fit. */
   readonly context: number | null;
-  /** Bytes reserved for the owner. */
+  /** Bytes reserved for the owner; null: two fifths of the memory. */
   readonly reserve: number | null;
 }
 

@@ -105,7 +105,7 @@ function errorAt(text: string, path: string, where: string, problem: string): Co
   for (let name = where; name !== ''; name = name.slice(0, name.lastIndexOf('/'))) {
     const place = places.get(name);
     if (place === undefined) continue;
-    const { line, column } = lineAndColumn(text, place.key);
+    const { line, column } = lineAndColumn(text, place.errorAt);
     return new ConfigError(path, line, column, problem);
   }
   return new ConfigError(path, 1, 1, problem);

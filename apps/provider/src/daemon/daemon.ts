@@ -99,7 +99,7 @@ export class Daemon {
     const { dataDir, config, log, onRestart, readConfig, service, socketUrl } = options;
     this.#settings = new LiveSettings({
       path: configPath(dataDir),
-      now: config,
+      initial: config,
       read: readConfig,
       apply: (changed) => this.#applyConfig(changed),
       onEvent: (event) => logSettings(log, event),

@@ -11,6 +11,7 @@ export interface Capacity {
 }
 
 interface CapacityRequest {
+  /** Slots and tokens per sequence that the owner set; null: chosen by the plan. */
   readonly slots: number | null;
   readonly context: number | null;
   /** Maximum bytes of the model with its caches. */

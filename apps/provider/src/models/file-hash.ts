@@ -27,7 +27,7 @@ export class FileHashes {
     this.#file = file;
   }
 
-  /** Hexadecimal SHA-256 of a file. Throws read errors, or the signal's reason. */
+  /** Hexadecimal SHA-256 of a file. Throws read errors, and an AbortError when the signal aborts. */
   async hashFile(path: string, signal?: AbortSignal): Promise<string> {
     const known = await this.cachedHash(path);
     if (known !== null) return known;
@@ -38,11 +38,11 @@ export class FileHashes {
     }
     const sha256 = hash.digest('hex');
     // A file that changed during the hashing is not cached.
-    if (isSameStamp(before, await readStamp(path))) await this.store(path, sha256);
+    if (isSameStamp(before, await readStamp(path))) await this.cacheHash(path, sha256);
     return sha256;
   }
 
-  /** Hash of a model. For several files: SHA-256 over their hexadecimal hashes, one per line, computable from repository metadata. */
+  /** Hash of a model's files, see {@link modelHash}. Throws as {@link hashFile}. */
   async hashModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
     const hashes: string[] = [];
     for (const path of paths) hashes.push(await this.hashFile(path, signal));
@@ -57,7 +57,7 @@ export class FileHashes {
   }
 
   /** Caches a hash computed during a download. */
-  async store(path: string, sha256: string): Promise<void> {
+  async cacheHash(path: string, sha256: string): Promise<void> {
     const entries = await this.#read();
     entries.set(path, { ...(await readStamp(path)), sha256 });
     try {
@@ -80,7 +80,10 @@ export class FileHashes {
   }
 }
 
-/** Like {@link FileHashes.hashModel}, from the hashes of the files. */
+/**
+ * Hash of a model, from the hexadecimal hashes of its files: the hash of a single file, otherwise SHA-256 of all hashes, each followed
+ * by a newline. Model repositories publish the hashes, so that no download is necessary.
+ */
 export function modelHash(hashes: readonly string[]): string {
   const [only, ...others] = hashes;
   if (only !== undefined && others.length === 0) return only;

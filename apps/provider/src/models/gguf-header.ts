@@ -1,6 +1,7 @@
 /**
- * `readGgufHeader` rejects damaged or truncated GGUF files before llama.cpp reads them. Format: ggml's docs/gguf.md, versions 2 and
- * 3.
+ * `readGgufHeader` reads the metadata of a GGUF file, and rejects damaged or truncated files before llama.cpp reads them.
+ *
+ * Format: ggml's docs/gguf.md, versions 2 and 3.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { tensorBytes } from './ggml-types.js';
@@ -16,8 +17,9 @@ export class ModelFileError extends Error {
 type GgufScalar = string | number | bigint | boolean;
 
 export interface GgufHeader {
-  /** Scalar values by key; arrays only by length. */
+  /** Scalar values by key. */
   readonly values: ReadonlyMap<string, GgufScalar>;
+  /** Lengths of arrays by key. Their content is skipped. */
   readonly arrayLengths: ReadonlyMap<string, number>;
   readonly fileBytes: number;
   /** Bytes of the experts' tensors. A token uses only a few experts. */

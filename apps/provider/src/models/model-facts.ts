@@ -188,9 +188,12 @@ function modelFiles(path: string, { values, fileBytes }: GgufHeader): { readonly
   if (count === 1) return { paths: [path], bytes: fileBytes };
   const match = NUMBERED.exec(path);
   if (!Number.isInteger(count) || count < 1 || count > MAX_PARTS || Number(match?.[2]) !== count) {
-    throw new ModelFileError(`the model file ${path} says that it is one of ${count}, and its name does not`);
+    throw new ModelFileError(
+      `the model file ${path} is one of ${count} files of a model, but its name does not end in -00001-of-${String(count).padStart(5, '0')}.gguf`,
+    );
   }
-  if (Number(match?.[1]) !== 1) throw new ModelFileError(`the model file ${path} is not the first of its ${count}; name that one`);
+  if (Number(match?.[1]) !== 1)
+    throw new ModelFileError(`the model file ${path} is not the first of the model's ${count} files; name the first`);
   const paths = Array.from({ length: count }, (_, index) =>
     path.replace(NUMBERED, `-${String(index + 1).padStart(5, '0')}-of-${String(count).padStart(5, '0')}.gguf`),
   );

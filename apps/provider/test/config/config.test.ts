@@ -156,13 +156,13 @@ describe('places', () => {
     const places = locate(text);
     const textAt = (name: string): string | undefined => {
       const place = places.get(name);
-      return place === undefined ? undefined : text.slice(place.from, place.to);
+      return place === undefined ? undefined : text.slice(place.valueStart, place.valueEnd);
     };
     expect(textAt('/a/b.c/d')).toBe('"""x # no comment\n[no.table]\n"""');
     expect(textAt('/t/u/v/1/w')).toBe("'}'");
     expect(textAt('/t/u/v/1/x')).toBe('1979-05-27 07:32:00');
     expect(textAt('/l/1/m/n')).toBe('1');
-    expect(lineAndColumn(text, places.get('/l/1/m/n')?.key ?? 0)).toEqual({ line: 10, column: 1 });
+    expect(lineAndColumn(text, places.get('/l/1/m/n')?.errorAt ?? 0)).toEqual({ line: 10, column: 1 });
   });
 });
 

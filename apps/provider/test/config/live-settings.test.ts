@@ -22,10 +22,10 @@ beforeEach(() => {
 });
 afterEach(() => settings.close());
 
-function open(everyMs: number, now: Config = readConfig(path)): LiveSettings {
+function open(everyMs: number, initial: Config = readConfig(path)): LiveSettings {
   return new LiveSettings({
     path,
-    now,
+    initial,
     read: () => readConfig(path),
     apply: (config) => applied.push(config),
     onEvent: (event) => {

@@ -226,10 +226,10 @@ describe('models that are wrong', () => {
     [
       'with sizes that it cannot make',
       (folder) => json(join(folder, 'model_index.json'), { _inference: { sizes: ['63x63'] } }),
-      /no size that it can make/,
+      /lists no image size that is supported/,
     ],
     ['whose UNet is cut off', (folder) => truncateSync(join(folder, 'unet/model.onnx'), 5000), /is not a valid ONNX file/],
-    ['whose UNet is empty', (folder) => truncateSync(join(folder, 'unet/model.onnx'), 0), /it holds no graph/],
+    ['whose UNet is empty', (folder) => truncateSync(join(folder, 'unet/model.onnx'), 0), /does not contain exactly one graph/],
     ['whose UNet is text', (folder) => writeFileSync(join(folder, 'unet/model.onnx'), 'x'.repeat(9999)), /is not a valid ONNX file/],
     [
       'whose parts are swapped',
@@ -239,12 +239,12 @@ describe('models that are wrong', () => {
     [
       'whose text encoder is of another width',
       (folder) => writeFileSync(join(folder, 'text_encoder/model.onnx'), narrowEncoder()),
-      /gives 8 numbers for a token, and the UNet takes 32/,
+      /returns 8 values per token, but the UNet expects 32/,
     ],
     [
       'whose tokenizer is longer',
       (folder) => json(join(folder, 'tokenizer/tokenizer_config.json'), { model_max_length: 64 }),
-      /makes 64 tokens, and the text encoder reads 77/,
+      /returns 64 tokens, but the text encoder expects 77/,
     ],
   ])('a folder %s is rejected with a sentence, without native code', (_what, spoil, message) => {
     const folder = copy();

@@ -209,7 +209,7 @@ describe('a pull', () => {
     id: null,
     projector: { kind: 'usual' },
     sha256: null,
-    catalogued: async () => null,
+    catalogueHashesOf: async () => null,
     installEngine: async () => void installed++,
     onFile: () => {},
     onProgress: () => {},
@@ -365,7 +365,7 @@ describe('a pull', () => {
       expect(server.ranges).toEqual([]);
       expect((await pull(options('hf:owner/repo', { sha256: together }))).leftOut).toBeNull();
       await expect(pull(options('hf:owner/repo', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/, or .* without the projector/);
-      expect(await pull(options('hf:owner/repo', { catalogued: async () => [modelSha256] }))).toMatchObject({ leftOut: 'hash' });
+      expect(await pull(options('hf:owner/repo', { catalogueHashesOf: async () => [modelSha256] }))).toMatchObject({ leftOut: 'hash' });
 
       repository('mmproj-F16.gguf', projectorFile({ encoder: 'audio' }));
       expect((await pull(options('hf:owner/repo'))).leftOut).toBe('audio');
@@ -410,11 +410,11 @@ describe('a pull', () => {
     await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/the downloaded file is not the requested one/);
     server.wrongHash = null;
     await expect(pull(options('hf:owner/repo', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/another file than the requested one/);
-    await expect(pull(options('hf:owner/repo', { catalogued: async () => ['cd'.repeat(32)] }))).rejects.toThrow(
+    await expect(pull(options('hf:owner/repo', { catalogueHashesOf: async () => ['cd'.repeat(32)] }))).rejects.toThrow(
       /catalog lists another file/,
     );
     expect(new ModelStore(join(dir, 'models')).entries()).toEqual([]);
-    const good = await pull(options('hf:owner/repo', { catalogued: async () => [modelSha256], id: 'my-model' }));
+    const good = await pull(options('hf:owner/repo', { catalogueHashesOf: async () => [modelSha256], id: 'my-model' }));
     expect(good).toMatchObject({ verifiedBy: 'catalogue', entry: { id: 'my-model' } });
   });
 

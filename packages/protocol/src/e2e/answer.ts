@@ -11,7 +11,7 @@ import { type E2eAbort, type E2eProof, e2eKeepAlive, encodeE2eProof, parseE2eAbo
 import type { E2eCrypto, Sha256Stream } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_ABORT, E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker } from './frames.js';
-import { exportSecret, type HpkeContext, hkdfExpand, hkdfExtract } from './hpke.js';
+import { exportSecret, type HpkeContext, hkdfExpandBlock, hkdfExtract } from './hpke.js';
 import {
   E2E_CHUNK_BYTES,
   E2E_RESPONSE_NONCE_BYTES,
@@ -263,5 +263,5 @@ export function deriveAnswerSecret(
   keyBytes: number,
 ): E2eFrameSecret {
   const prk = hkdfExtract(crypto, concatBytes(enc, responseNonce), secret);
-  return { key: hkdfExpand(crypto, prk, keyBytes, KEY_LABEL), baseNonce: hkdfExpand(crypto, prk, 12, NONCE_LABEL) };
+  return { key: hkdfExpandBlock(crypto, prk, keyBytes, KEY_LABEL), baseNonce: hkdfExpandBlock(crypto, prk, 12, NONCE_LABEL) };
 }

@@ -34,7 +34,7 @@ export const E2eContextSchema = Type.Object(
     body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_VISION_BODY_BYTES }),
     /** Number of images in the prompt, for placement and reservation. Absent: none. The provider checks it against the body. */
     input_images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGES })),
-    /** Number of base64 characters of those images. Present only with `input_images`. */
+    /** Number of base64 characters of all images in the prompt. Present only with `input_images`. */
     input_image_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_E2E_VISION_BODY_BYTES })),
     /** Number of images to generate. Present only for `/v1/images/generations`. */
     images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),

@@ -47,7 +47,7 @@ export class E2eFrameSealer {
 
   /** Encoded frame. Throws E2eError `exhausted`. */
   seal(plaintext: Uint8Array, isFinal: boolean): Uint8Array {
-    const sequence = takeSequence(this.#next++);
+    const sequence = requireSequence(this.#next++);
     const flags = isFinal ? E2E_FINAL : 0;
     const { key, baseNonce } = this.#secret;
     return encodeE2eFrame(flags, this.#crypto.aesGcmSeal(key, nonceOf(baseNonce, sequence), aadOf(sequence, flags), plaintext));
@@ -67,7 +67,7 @@ export class E2eFrameOpener {
 
   /** Plaintext of the next frame. Throws E2eError `open_failed`, `exhausted`. */
   open(sealed: Uint8Array, isFinal: boolean): Uint8Array {
-    const sequence = takeSequence(this.#next);
+    const sequence = requireSequence(this.#next);
     const plaintext = this.#openAt(sequence, sealed, isFinal);
     if (plaintext === null) throw new E2eError('open_failed', `frame ${sequence} does not open: other key, position or answer, or altered`);
     this.#next++;
@@ -154,7 +154,7 @@ function checkFrame(direction: 'request' | 'answer', flags: number, length: numb
   if (isSealed && !isKeepAlive && length < E2E_TAG_BYTES) throw new E2eError('malformed', 'a frame is shorter than its tag');
 }
 
-function takeSequence(sequence: number): number {
+function requireSequence(sequence: number): number {
   if (sequence >= SEQUENCE_END) throw new E2eError('exhausted', 'the sequence numbers of this key are used up');
   return sequence;
 }

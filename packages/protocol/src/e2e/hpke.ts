@@ -1,7 +1,8 @@
 /**
- * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts` and `answer.ts`. Sections are those of RFC 9180.
+ * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts`, `answer.ts` and `commitments.ts`. Sections are those of RFC 9180.
  *
- * Same suite as `crypto/hpke.ts`, but on {@link E2eCrypto}, which browsers also implement. A context seals one message: the data key.
+ * Same suite as `crypto/hpke.ts`, but on {@link E2eCrypto}, which browsers also implement. A context seals only the data key;
+ * all other keys are exported from the context.
  */
 import { concatBytes, utf8 } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
@@ -40,33 +41,33 @@ export interface HpkeSender extends HpkeContext {
   readonly enc: Uint8Array;
 }
 
-/** Section 5.1.1, SetupBaseS. For one recipient, as in the RFC's test vectors. Throws E2eError `bad_key`. */
+/** Section 5.1.1, SetupBaseS, for one recipient. Only for tests. Throws E2eError `bad_key`. */
 export function setupBaseSender(crypto: E2eCrypto, recipientPublicKey: Uint8Array, info: Uint8Array): HpkeSender {
   return setupBaseSenders(crypto, [recipientPublicKey], info)[0] as HpkeSender;
 }
 
 /** SetupBaseS for several recipients with the same `info`, which is hashed only once. Throws E2eError `bad_key`. */
 export function setupBaseSenders(crypto: E2eCrypto, recipientPublicKeys: readonly Uint8Array[], info: Uint8Array): readonly HpkeSender[] {
-  const context = scheduleContext(crypto, info);
+  const scheduleContext = keyScheduleContext(crypto, info);
   return recipientPublicKeys.map((publicKey) => {
     const ephemeral = crypto.generateX25519();
     const enc = ephemeral.publicKey;
-    return { enc, ...keySchedule(crypto, kemSecret(crypto, ephemeral, publicKey, enc, publicKey), context) };
+    return { enc, ...keySchedule(crypto, kemSecret(crypto, ephemeral, publicKey, enc, publicKey), scheduleContext) };
   });
 }
 
 /** Section 5.1.1, SetupBaseR. Throws E2eError `bad_key`. */
 export function setupBaseRecipient(crypto: E2eCrypto, recipient: X25519KeyPair, enc: Uint8Array, info: Uint8Array): HpkeContext {
-  return keySchedule(crypto, kemSecret(crypto, recipient, enc, enc, recipient.publicKey), scheduleContext(crypto, info));
+  return keySchedule(crypto, kemSecret(crypto, recipient, enc, enc, recipient.publicKey), keyScheduleContext(crypto, info));
 }
 
 /** Section 5.2: seals the only message of a context to ciphertext ‖ tag. A second message would reuse the nonce. */
-export function sealFirst(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
+export function sealOnly(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
   return crypto.aesGcmSeal(context.key, context.baseNonce, aad, plaintext);
 }
 
-/** Section 5.2: opens the message of {@link sealFirst}; null if the tag does not verify. */
-export function openFirst(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null {
+/** Section 5.2: opens the message of {@link sealOnly}; null if the tag does not verify. */
+export function openOnly(crypto: E2eCrypto, context: HpkeContext, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null {
   return crypto.aesGcmOpen(context.key, context.baseNonce, aad, sealed);
 }
 
@@ -84,23 +85,23 @@ export function kemSecret(
   recipientPublicKey: Uint8Array,
 ): Uint8Array {
   const dh = own.agree(peer);
-  if (dh === null) throw new E2eError('bad_key', 'an X25519 public key has small order or not 32 bytes');
+  if (dh === null) throw new E2eError('bad_key', 'an X25519 public key has small order or is not 32 bytes long');
   const prk = hkdfExtract(crypto, EMPTY, EAE_PRK, dh);
   return labeledExpand(crypto, SHARED_SECRET, prk, concatBytes(enc, recipientPublicKey), HASH_BYTES);
 }
 
 /** Section 5.1, `key_schedule_context` in base mode. Depends only on `info`. */
-function scheduleContext(crypto: E2eCrypto, info: Uint8Array): Uint8Array {
+function keyScheduleContext(crypto: E2eCrypto, info: Uint8Array): Uint8Array {
   return concatBytes(MODE_BASE, hkdfExtract(crypto, EMPTY, PSK_ID_HASH), hkdfExtract(crypto, EMPTY, INFO_HASH, info));
 }
 
 /** Section 5.1, KeySchedule in base mode. */
-function keySchedule(crypto: E2eCrypto, sharedSecret: Uint8Array, context: Uint8Array): HpkeContext {
+function keySchedule(crypto: E2eCrypto, sharedSecret: Uint8Array, keyScheduleContext: Uint8Array): HpkeContext {
   const secret = hkdfExtract(crypto, sharedSecret, SECRET);
   return {
-    key: labeledExpand(crypto, KEY, secret, context, KEY_BYTES),
-    baseNonce: labeledExpand(crypto, BASE_NONCE, secret, context, NONCE_BYTES),
-    exporterSecret: labeledExpand(crypto, EXP, secret, context, HASH_BYTES),
+    key: labeledExpand(crypto, KEY, secret, keyScheduleContext, KEY_BYTES),
+    baseNonce: labeledExpand(crypto, BASE_NONCE, secret, keyScheduleContext, NONCE_BYTES),
+    exporterSecret: labeledExpand(crypto, EXP, secret, keyScheduleContext, HASH_BYTES),
   };
 }
 
@@ -111,7 +112,7 @@ function labelOf(suite: Uint8Array, label: string): Uint8Array {
 
 /** Section 4, LabeledExpand. `label`: from {@link labelOf}. */
 function labeledExpand(crypto: E2eCrypto, label: Uint8Array, prk: Uint8Array, info: Uint8Array, length: number): Uint8Array {
-  return hkdfExpand(crypto, prk, length, Uint8Array.of(length >>> 8, length & 0xff), label, info);
+  return hkdfExpandBlock(crypto, prk, length, Uint8Array.of(length >>> 8, length & 0xff), label, info);
 }
 
 /** HKDF-Extract (RFC 5869 section 2.2). */
@@ -120,7 +121,7 @@ export function hkdfExtract(crypto: E2eCrypto, salt: Uint8Array, ...input: reado
 }
 
 /** HKDF-Expand (RFC 5869 section 2.3) of one block: at most 32 bytes. */
-export function hkdfExpand(crypto: E2eCrypto, prk: Uint8Array, length: number, ...info: readonly Uint8Array[]): Uint8Array {
-  if (length > HASH_BYTES) throw new RangeError('hkdfExpand computes one block: at most 32 bytes');
+export function hkdfExpandBlock(crypto: E2eCrypto, prk: Uint8Array, length: number, ...info: readonly Uint8Array[]): Uint8Array {
+  if (length > HASH_BYTES) throw new RangeError('hkdfExpandBlock computes one block: at most 32 bytes');
   return crypto.hmacSha256(prk, ...info, ONE).slice(0, length);
 }

@@ -15,7 +15,7 @@ import { type E2eContext, encodeE2eContext } from './context.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker } from './frames.js';
-import { type HpkeContext, hkdfExpand, hkdfExtract, openFirst, sealFirst, setupBaseRecipient, setupBaseSenders } from './hpke.js';
+import { type HpkeContext, hkdfExpandBlock, hkdfExtract, openOnly, sealOnly, setupBaseRecipient, setupBaseSenders } from './hpke.js';
 import { parseCanonicalJson } from './json.js';
 import { E2E_CHUNK_BYTES, MAX_E2E_REQUEST_HEAD_BYTES, MAX_E2E_VISION_BODY_BYTES } from './limits.js';
 import { E2E_PART_HEADER_BYTES, type E2ePart, E2ePartReader, encodeE2eParts, paddedLength } from './parts.js';
@@ -112,7 +112,7 @@ export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): Se
     info,
   );
   const candidates = senders.map((sender, index) => {
-    header.push(fromHex(context.recipients[index]?.key_id ?? ''), sender.enc, sealFirst(crypto, sender, EMPTY, dataKey));
+    header.push(fromHex(context.recipients[index]?.key_id ?? ''), sender.enc, sealOnly(crypto, sender, EMPTY, dataKey));
     return candidateOf(crypto, sender, sender.enc);
   });
   const { secret, commitment } = requestSecret(crypto, contextHash, dataKey);
@@ -159,7 +159,7 @@ export function openE2eRequest(crypto: E2eCrypto, bytes: Uint8Array, recipientIn
   }
   const contextHash = crypto.sha256(contextBytes);
   const recipient = setupBaseRecipient(crypto, keyPair, own.enc, concatBytes(INFO_PREFIX, contextHash));
-  const dataKey = openFirst(crypto, recipient, EMPTY, own.wrappedKey);
+  const dataKey = openOnly(crypto, recipient, EMPTY, own.wrappedKey);
   if (dataKey === null) throw new E2eError('open_failed', 'the data key does not open: other key or context, or altered');
   const { secret, commitment: expected } = requestSecret(crypto, contextHash, dataKey);
   dataKey.fill(0);
@@ -199,8 +199,8 @@ function requestSecret(
 ): { secret: E2eFrameSecret; commitment: Uint8Array } {
   const prk = hkdfExtract(crypto, contextHash, dataKey);
   return {
-    secret: { key: hkdfExpand(crypto, prk, 32, KEY_LABEL), baseNonce: hkdfExpand(crypto, prk, 12, NONCE_LABEL) },
-    commitment: hkdfExpand(crypto, prk, COMMITMENT_BYTES, COMMIT_LABEL),
+    secret: { key: hkdfExpandBlock(crypto, prk, 32, KEY_LABEL), baseNonce: hkdfExpandBlock(crypto, prk, 12, NONCE_LABEL) },
+    commitment: hkdfExpandBlock(crypto, prk, COMMITMENT_BYTES, COMMIT_LABEL),
   };
 }
 

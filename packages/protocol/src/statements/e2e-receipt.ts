@@ -1,5 +1,5 @@
 /**
- * Receipt of a job in the end-to-end mode.
+ * Receipt of a job in the end-to-end mode, signed by the enclave key. Basis of billing.
  *
  * Contains keyed commitments instead of plaintext hashes, because the coordinator could test guesses against plain hashes.
  */
@@ -21,11 +21,11 @@ export const E2eReceiptSchema = Type.Object({
   v: Type.Literal(1),
   job_id: JobIdSchema,
   provider_id: ProviderIdSchema,
-  /** SHA-256 of the x963 enclave public key. */
+  /** SHA-256 of the enclave's public key in x963 encoding. */
   se_key_sha256: Sha256HexSchema,
   model,
   endpoint: EndpointSchema,
-  /** SHA-256 of the context's canonical JSON. */
+  /** SHA-256 of the canonical JSON of the sealed request's context (`E2eContext`). */
   context_sha256: Sha256HexSchema,
   /** SHA-256 of the whole sealed request. */
   sealed_request_sha256: Sha256HexSchema,
@@ -35,7 +35,7 @@ export const E2eReceiptSchema = Type.Object({
   response_commitment: CommitmentSchema,
   /** One per image, in order. */
   image_commitments: Type.Optional(Type.Array(CommitmentSchema, { minItems: 1, maxItems: MAX_IMAGES })),
-  /** Bytes of the answer's body and image parts. */
+  /** Plaintext bytes of the answer's body and image parts. */
   response_bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   /** Absent if and only if `finish_reason` is `refused`. */
   usage: Type.Optional(usage),

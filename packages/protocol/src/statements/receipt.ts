@@ -1,4 +1,8 @@
-/** Receipt: hashes of request and response, and usage of a job, signed by the enclave key. Sent with the response; basis of billing. */
+/**
+ * Receipt of a plain-mode job: hashes of request and response, and usage, signed by the enclave key. Basis of billing.
+ *
+ * Receipts of end-to-end jobs: `e2e-receipt.ts`.
+ */
 import Type, { type Static } from 'typebox';
 import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema, OverridesSchema } from '../job-context.js';
@@ -9,7 +13,7 @@ const Tokens = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 export const UsageSchema = Type.Object({
   prompt_tokens: Tokens,
-  /** All generated tokens, including hidden tokens. */
+  /** All generated tokens, including the `hidden_tokens` of removed think sections. */
   completion_tokens: Tokens,
   total_tokens: Tokens,
   /** Prompt tokens served from the prefix cache. */
@@ -51,7 +55,9 @@ export type ReceiptSampling = Static<typeof SamplingSchema>;
 const computedBy = {
   /** Name and build of the engine, and its compute device. Required in version 2. */
   engine: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 ._+()/:-]{0,127}$', maxLength: 128 }),
-  /** SHA-256 of the weights file; for several files, of their hex hashes, one per line. Absent: not computed yet. */
+  /**
+   * SHA-256 of the weights file. For several files: SHA-256 of their hex hashes, each followed by a newline. Absent: not computed yet.
+   */
   weights_sha256: Sha256HexSchema,
   /** SHA-256 of the chat template's UTF-8. Absent: no template was applied. */
   template_sha256: Sha256HexSchema,
@@ -62,12 +68,13 @@ export const ReceiptSchema = Type.Object({
   v: Type.Union([Type.Literal(1), Type.Literal(2)]),
   job_id: JobIdSchema,
   provider_id: ProviderIdSchema,
-  /** SHA-256 of the x963 enclave public key. */
+  /** SHA-256 of the enclave's public key in x963 encoding. */
   se_key_sha256: Sha256HexSchema,
   model: Type.String({ minLength: 1, maxLength: 256 }),
   endpoint: EndpointSchema,
-  /** SHA-256 of the client's body as received. */
+  /** SHA-256 of the client's body as the coordinator received it. */
   request_sha256: Sha256HexSchema,
+  /** Decisions of the coordinator for this job, such as a token limit; as in the job context. */
   overrides: OverridesSchema,
   /** SHA-256 of the signed response bytes (response hash). */
   response_sha256: Sha256HexSchema,
@@ -94,7 +101,7 @@ export type ComputedBy = Required<Pick<Receipt, 'engine'>> & Pick<Receipt, 'weig
 export function receiptVersionProblem(receipt: Pick<Receipt, 'v' | keyof ComputedBy>): string | null {
   if (receipt.v === 2) return receipt.engine === undefined ? '/engine is missing in version 2' : null;
   const extra = Object.keys(computedBy).find((member) => Object.hasOwn(receipt, member));
-  return extra === undefined ? null : `/${extra} is no member of version 1`;
+  return extra === undefined ? null : `/${extra} is not allowed in version 1`;
 }
 
 export const openReceipt = statementOpener('receipt', ReceiptSchema, receiptVersionProblem);

@@ -1,5 +1,5 @@
 /**
- * Availability messages: a provider reports that it takes no jobs, and stays connected.
+ * Availability messages: a connected provider reports whether it takes jobs.
  *
  * Coordinators with protocol version 1 ignore these messages.
  */

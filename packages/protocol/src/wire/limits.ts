@@ -1,10 +1,10 @@
-/** Size limits of the protocol, in bytes unless named otherwise. A peer that exceeds a limit gets an error and is disconnected. */
+/** Size limits of requests, messages and images, in bytes unless named otherwise. A peer that exceeds a message limit is disconnected. */
 
 /** Maximum JSON text frame. */
 export const MAX_TEXT_FRAME_BYTES = 256 * 1024;
 /** Maximum payload of one sealed binary frame, including the AEAD tag. */
 export const MAX_FRAME_PAYLOAD_BYTES = 512 * 1024;
-/** Plaintext bytes per request frame. */
+/** Maximum plaintext bytes of one request frame. */
 export const REQUEST_CHUNK_BYTES = 256 * 1024;
 /** Maximum request body without images; also the maximum text in a body with images. */
 export const MAX_REQUEST_BYTES = 8 * 1024 * 1024;

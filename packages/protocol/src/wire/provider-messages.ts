@@ -61,8 +61,8 @@ const LoadSchema = Type.Object({
   /** Latest measured prompt processing rate, tokens per second. */
   prefill_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000_000 })),
   /**
-   * Condition of the machine, because placement avoids stressed machines. Members are absent if unreadable; the last reported value
-   * then stays.
+   * Condition of the machine. Placement avoids hot machines and machines short of memory or power. A value that the agent cannot read
+   * is absent, and the last reported value remains valid.
    */
   thermal: Type.Optional(Type.Union([Type.Literal('nominal'), Type.Literal('fair'), Type.Literal('serious'), Type.Literal('critical')])),
   memory_pressure: Type.Optional(Type.Union([Type.Literal('normal'), Type.Literal('warning'), Type.Literal('critical')])),

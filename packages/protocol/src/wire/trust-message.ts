@@ -1,7 +1,7 @@
 /**
  * Message `trust`: the coordinator reports to a provider its trust level and whether it gets jobs.
  *
- * Each missing component has a reason and a remedy. Sent on every change.
+ * Each component that is not `ok` has a reason and a remedy. Sent on every change.
  */
 import Type, { type Static } from 'typebox';
 import { PART_STATES } from '../trust/trust-parts.js';

@@ -6,7 +6,7 @@ export const AVAILABILITY_VERSION = 2;
 /** Protocol versions of this build, newest first. */
 export const PROTOCOL_VERSIONS: readonly number[] = [AVAILABILITY_VERSION, 1];
 
-/** Receipt versions of this build, newest first. */
+/** Versions of plain-mode receipts in this build, newest first. */
 export const RECEIPT_VERSIONS: readonly (1 | 2)[] = [2, 1];
 
 /** Newest receipt version in all lists. A missing list means version 1 only. */
@@ -15,7 +15,7 @@ export function commonReceiptVersion(...known: readonly (readonly number[] | und
 }
 
 /** Newest common protocol version, or null. */
-export function negotiateVersion(offered: readonly number[], spoken: readonly number[] = PROTOCOL_VERSIONS): number | null {
-  const common = spoken.filter((version) => offered.includes(version));
+export function negotiateVersion(offered: readonly number[], supported: readonly number[] = PROTOCOL_VERSIONS): number | null {
+  const common = supported.filter((version) => offered.includes(version));
   return common.length === 0 ? null : Math.max(...common);
 }

@@ -9,7 +9,7 @@ import { e2eKeyPair, nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
 import { sealingKeyPairFrom } from '../../src/crypto/x25519.js';
 import { deriveAnswerSecret } from '../../src/e2e/answer.js';
 import { E2eFrameSealer } from '../../src/e2e/frames.js';
-import { exportSecret, hkdfExpand, kemSecret, openFirst, sealFirst, setupBaseRecipient, setupBaseSender } from '../../src/e2e/hpke.js';
+import { exportSecret, hkdfExpandBlock, kemSecret, openOnly, sealOnly, setupBaseRecipient, setupBaseSender } from '../../src/e2e/hpke.js';
 import { E2E_FRAME_HEADER_BYTES } from '../../src/e2e/limits.js';
 import { SeededRandom } from '../seeded-random.js';
 import { refuses } from './samples.js';
@@ -54,7 +54,7 @@ describe('an independent implementation', () => {
       const sender = setupBaseSender(nodeE2eCrypto, publicKey, info);
       const recipient = await suite.SetupRecipient(await suite.DeserializePrivateKey(secret, true), sender.enc, { info });
       const [aad, plaintext, label] = [random.bytes(random.below(40)), random.bytes(random.below(400)), random.bytes(random.below(40))];
-      const sealed = sealFirst(nodeE2eCrypto, sender, aad, plaintext);
+      const sealed = sealOnly(nodeE2eCrypto, sender, aad, plaintext);
       expect(Uint8Array.from(await recipient.Open(sealed, aad))).toEqual(plaintext);
       const length = 1 + random.below(32);
       expect(exportSecret(nodeE2eCrypto, sender, label, length)).toEqual(Uint8Array.from(await recipient.Export(label, length)));
@@ -70,9 +70,9 @@ describe('an independent implementation', () => {
       const recipient = setupBaseRecipient(nodeE2eCrypto, e2eKeyPair(pair), encapsulatedSecret, info);
       const [aad, plaintext, label] = [random.bytes(random.below(40)), random.bytes(random.below(400)), random.bytes(random.below(40))];
       const sealed = await ctx.Seal(plaintext, aad);
-      expect(openFirst(nodeE2eCrypto, recipient, aad, sealed)).toEqual(plaintext);
-      expect(openFirst(nodeE2eCrypto, recipient, aad, sealed.slice(1))).toBeNull();
-      expect(openFirst(nodeE2eCrypto, recipient, aad, sealed.slice(0, 15))).toBeNull();
+      expect(openOnly(nodeE2eCrypto, recipient, aad, sealed)).toEqual(plaintext);
+      expect(openOnly(nodeE2eCrypto, recipient, aad, sealed.slice(1))).toBeNull();
+      expect(openOnly(nodeE2eCrypto, recipient, aad, sealed.slice(0, 15))).toBeNull();
       expect(exportSecret(nodeE2eCrypto, recipient, label, 32)).toEqual(Uint8Array.from(await ctx.Export(label, 32)));
     }
   });
@@ -103,5 +103,5 @@ test('keys of another length, keys of small order and long expansions are refuse
     refuses('bad_key', () => setupBaseSender(nodeE2eCrypto, key, info));
     refuses('bad_key', () => setupBaseRecipient(nodeE2eCrypto, pair, key, info));
   }
-  expect(() => hkdfExpand(nodeE2eCrypto, info, 33, info)).toThrow(RangeError);
+  expect(() => hkdfExpandBlock(nodeE2eCrypto, info, 33, info)).toThrow(RangeError);
 });

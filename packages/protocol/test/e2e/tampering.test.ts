@@ -10,7 +10,7 @@ import { E2eAnswerMeter } from '../../src/e2e/answer-meter.js';
 import type { E2eContext } from '../../src/e2e/context.js';
 import { E2E_ERROR_CODES, E2E_REFUSALS, E2eError, type E2eErrorCode } from '../../src/e2e/error.js';
 import { E2eFrameSealer, encodeE2eFrame } from '../../src/e2e/frames.js';
-import { hkdfExpand, hkdfExtract, sealFirst, setupBaseSender } from '../../src/e2e/hpke.js';
+import { hkdfExpandBlock, hkdfExtract, sealOnly, setupBaseSender } from '../../src/e2e/hpke.js';
 import { E2E_CHUNK_BYTES, E2E_FRAME_HEADER_BYTES, MAX_E2E_FRAME_BYTES } from '../../src/e2e/limits.js';
 import { encodeE2eParts } from '../../src/e2e/parts.js';
 import { type E2eCandidate, openE2eRequest, type SealedE2eRequest } from '../../src/e2e/request.js';
@@ -183,14 +183,14 @@ describe('a sealed request', () => {
     const info = concatBytes(utf8('inference/e2e/v1\0'), contextHash);
     const keys = [random.bytes(32), random.bytes(32), random.bytes(32)] as const;
     const prk = hkdfExtract(nodeE2eCrypto, contextHash, keys[0]);
-    const commitment = hkdfExpand(nodeE2eCrypto, prk, 32, utf8('inference/e2e/v1 commit'));
+    const commitment = hkdfExpandBlock(nodeE2eCrypto, prk, 32, utf8('inference/e2e/v1 commit'));
     const secret = {
-      key: hkdfExpand(nodeE2eCrypto, prk, 32, utf8('inference/e2e/v1 key')),
-      baseNonce: hkdfExpand(nodeE2eCrypto, prk, 12, utf8('inference/e2e/v1 nonce')),
+      key: hkdfExpandBlock(nodeE2eCrypto, prk, 32, utf8('inference/e2e/v1 key')),
+      baseNonce: hkdfExpandBlock(nodeE2eCrypto, prk, 12, utf8('inference/e2e/v1 nonce')),
     };
     const wrapped = recipients.map(({ x25519, key_id }, index) => {
       const sender = setupBaseSender(nodeE2eCrypto, x25519, info);
-      return concatBytes(fromHex(key_id), sender.enc, sealFirst(nodeE2eCrypto, sender, new Uint8Array(0), keys[index] as Uint8Array));
+      return concatBytes(fromHex(key_id), sender.enc, sealOnly(nodeE2eCrypto, sender, new Uint8Array(0), keys[index] as Uint8Array));
     });
     const head = canonicalJsonBytes({});
     const plaintext = encodeE2eParts(
@@ -254,9 +254,9 @@ describe('a sealed request', () => {
       concatBytes(utf8('inference/e2e/v1\0'), contextHash),
     );
     const prk = hkdfExtract(nodeE2eCrypto, contextHash, dataKey);
-    const derive = (label: string, length: number) => hkdfExpand(nodeE2eCrypto, prk, length, utf8(`inference/e2e/v1 ${label}`));
+    const derive = (label: string, length: number) => hkdfExpandBlock(nodeE2eCrypto, prk, length, utf8(`inference/e2e/v1 ${label}`));
     const at = 7 + sealed.contextBytes.length + 1;
-    const own = concatBytes(sealed.bytes.subarray(at, at + 8), sender.enc, sealFirst(nodeE2eCrypto, sender, new Uint8Array(0), dataKey));
+    const own = concatBytes(sealed.bytes.subarray(at, at + 8), sender.enc, sealOnly(nodeE2eCrypto, sender, new Uint8Array(0), dataKey));
     const open = (plaintext: Uint8Array) => {
       const sealer = new E2eFrameSealer(nodeE2eCrypto, { key: derive('key', 32), baseNonce: derive('nonce', 12) });
       const others = sealed.bytes.subarray(at + 88, header.headerBytes - 32);

@@ -12,7 +12,7 @@ import { deriveAnswerSecret } from '../../src/e2e/answer.js';
 import { e2eKeepAlive, encodeE2eAbort, encodeE2eAnswerHead } from '../../src/e2e/answer-json.js';
 import type { E2eCrypto } from '../../src/e2e/crypto.js';
 import { E2eError } from '../../src/e2e/error.js';
-import { exportSecret, hkdfExpand, hkdfExtract, kemSecret, setupBaseRecipient } from '../../src/e2e/hpke.js';
+import { exportSecret, hkdfExpandBlock, hkdfExtract, kemSecret, setupBaseRecipient } from '../../src/e2e/hpke.js';
 import { E2E_CHUNK_BYTES } from '../../src/e2e/limits.js';
 import { type E2ePadding, type E2ePart, encodeE2eParts, padmeLength } from '../../src/e2e/parts.js';
 import {
@@ -179,8 +179,8 @@ function requestVector(exchange: Exchange, sealed: SealedE2eRequest): object {
     info: toHex(info),
     data_key: toHex(dataKey),
     prk: toHex(prk),
-    key: toHex(hkdfExpand(nodeE2eCrypto, prk, 32, utf8('inference/e2e/v1 key'))),
-    nonce: toHex(hkdfExpand(nodeE2eCrypto, prk, 12, utf8('inference/e2e/v1 nonce'))),
+    key: toHex(hkdfExpandBlock(nodeE2eCrypto, prk, 32, utf8('inference/e2e/v1 key'))),
+    nonce: toHex(hkdfExpandBlock(nodeE2eCrypto, prk, 12, utf8('inference/e2e/v1 nonce'))),
     commitment: toHex(commitment),
     recipients: recipientsOf(exchange.recipients).map(({ privateKey, ephemeral, x25519, key_id }, index) => {
       const own = e2eKeyPair(sealingKeyPairFrom(privateKey));

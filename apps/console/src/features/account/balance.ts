@@ -1,4 +1,4 @@
-/** Balance query, and the key prefix that all queries about money share. A payment invalidates them together. */
+/** Balance query, and the common key prefix of an account's queries about balance, deposits, usage and API keys. */
 import type { ConsoleBalance } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
@@ -13,7 +13,7 @@ export function useBalance() {
   });
 }
 
-/** Call after a change of the balance. */
+/** Returns a function to call after a change of the balance or keys: refetches all queries under {@link MONEY_KEY}. */
 export function useInvalidateMoney(): () => Promise<void> {
   const queryClient = useQueryClient();
   return () => queryClient.invalidateQueries({ queryKey: MONEY_KEY });

@@ -11,7 +11,7 @@ export interface ModelEntry {
     readonly display_name?: string | null;
     readonly provider_count: number;
     readonly trust_level: string;
-    /** Only for image models. */
+    /** `sizes` (`<width>x<height>`) and `max_images` (per request): only for image models. */
     readonly sizes?: readonly string[];
     readonly max_images?: number;
   };

@@ -120,7 +120,7 @@ export function PastIncidents({ incidents, open, now }: PastIncidentsProps) {
   );
 }
 
-/** Text for a day without new past incidents: names incidents that were open on the day. */
+/** Text for a day on which no past incident began. Names the incidents that were open on the day. */
 function textOfQuietDay(day: string, incidents: readonly Incident[]): string {
   const ongoing = incidents.filter((incident) => {
     const lastDay = incident.resolved_at === null ? day : dayOf(incident.resolved_at);

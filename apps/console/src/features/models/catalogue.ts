@@ -1,4 +1,4 @@
-/** `useCatalogue`: public list of the models served now, with prices and measurements, from `GET /v1/network/models`. */
+/** `useCatalogue`: public list of the models that providers serve now, with prices and measurements, from `GET /v1/network/models`. */
 import type { ModelStatistics } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
@@ -9,7 +9,7 @@ export interface CatalogueModel {
   /** Absent for image models; null: unknown. */
   readonly context_length?: number | null;
   readonly architecture: { readonly input_modalities: readonly string[] };
-  /** Decimal numbers of USD per token, or per image. */
+  /** USD as decimal numbers: per token, and in `image_output` per generated image of 1024×1024 pixels. */
   readonly pricing: {
     readonly prompt: string;
     readonly completion: string;
@@ -21,12 +21,12 @@ export interface CatalogueModel {
     readonly model_type: 'text' | 'embedding' | 'image';
     readonly quantization: string;
     readonly provider_count: number;
-    /** Absent from coordinators of earlier versions. */
+    /** Part of `provider_count` with trust level `hardware`. Absent from coordinators of earlier versions. */
     readonly hardware_providers?: number;
-    /** Only for image models. */
+    /** `sizes` (`<width>x<height>`) and `max_images` (per request): only for image models. */
     readonly sizes?: readonly string[];
     readonly max_images?: number;
-    /** Only for models that read images. */
+    /** Input images per request, and maximum prompt tokens of one of them. Only for models that read images. */
     readonly max_input_images?: number;
     readonly max_image_tokens?: number;
   };

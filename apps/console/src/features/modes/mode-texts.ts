@@ -1,4 +1,4 @@
-/** Texts about plain and end-to-end mode. They must not claim more than docs/security-model.md. */
+/** Texts about plain and end-to-end mode. The texts must not claim more than docs/security-model.md. */
 
 /** Statement of the guarantee of end-to-end mode and its limit. */
 export const END_TO_END_PROMISE =

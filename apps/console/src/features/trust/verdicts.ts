@@ -54,8 +54,8 @@ export type AnchorKind = 'apple' | 'simulated' | 'unknown';
 /**
  * Verdict on a machine by its trust level.
  *
- * Not every API reports whether a machine is simulated. The anchor then decides, because the coordinator never mixes the two: it grants
- * `hardware` only if enclave and certificates are both simulated or both real.
+ * Not every API reports whether a machine is simulated; the anchor then decides. The coordinator grants `hardware` only if enclave and
+ * certificates are both simulated or both real.
  */
 export function machineVerdict(trustLevel: string | null, anchor: AnchorKind, simulated = false): Verdict {
   if (trustLevel === null || trustLevel === 'none') return 'untrusted';

@@ -27,8 +27,8 @@ const ADMIN_KEY = ['admin'] as const;
 const LIVE_MS = 5000;
 const HISTORY_MS = 30_000;
 
-/** Returns a function to call after a change by an operator. It shows a message and refetches all data of the operators' pages. */
-export function useReportChange(): (done: string) => Promise<void> {
+/** Returns a function to call after a successful change: it shows the message as a toast and refetches the data of all operators' pages. */
+export function useToastAndRefetch(): (done: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();
   return async (done) => {

@@ -6,6 +6,7 @@ export interface SignedReceipt {
   readonly job_id: string;
   /** base64url of the canonical JSON of the claims. */
   readonly receipt: string;
+  /** DER signatures by the enclave key: of the receipt, and (`se_signature`) of the response hash. */
   readonly receipt_signature: string;
   readonly response_hash: string;
   readonly se_signature: string;

@@ -21,7 +21,10 @@ export function Page() {
   const pages = usePages(all && filterModels(all, { search, type }), PAGE_SIZE);
   return (
     <>
-      <PageHeader title="Models" about="Served now by the machines of this network. Prices are per million tokens. Figures are measured." />
+      <PageHeader
+        title="Models"
+        about="Served now by the machines of this network. Prices are per million tokens or per image. Figures are measured."
+      />
       <search>
         <form className="model-filters" onSubmit={(event) => event.preventDefault()}>
           <Field

@@ -60,7 +60,7 @@ export function LogCard() {
   return (
     <TableCard
       title="Log"
-      about="What members did. The last 1,000 acts are retained."
+      about="What members did. The last 1,000 actions are retained."
       actions={
         <DownloadLink href={accountUrl(`${ORGANISATION_PATH}/log/export?format=csv`)} fileName="organisation-log.csv" size="small">
           Download CSV

@@ -82,7 +82,7 @@ function RoleSelect({ member, roles }: { readonly member: ConsoleMember; readonl
   const { mutate, isPending } = useMutation({
     mutationFn: async (role: OrganisationRole) => {
       await api.patch<ConsoleMemberList>(memberPath(member.user_id), { role });
-      // The session contains the permissions of the user, so a change of the user's own role refetches it.
+      // The session contains the permissions of the user, so a change of the user's own role refetches the session.
       await (member.user_id === me.id ? refreshSession() : invalidate());
     },
     onSuccess: (_, role) => toast.success(`${member.name} is now ${ROLE_LABELS[role].toLowerCase()}`),

@@ -6,6 +6,7 @@ import { type DayRange, eachDay } from '../../features/account/utc-days.js';
 export type EarningDay = ConsoleEarningDays['data'][number];
 
 interface EarningSums {
+  /** Micro-USD. */
   readonly earned: number;
   readonly jobs: number;
   readonly tokens: number;

@@ -79,7 +79,7 @@ function UnlinkDialog({ machine, name, open, onClose }: UnlinkDialogProps) {
   return (
     <ConfirmDialog open={open} onClose={onClose} title={`Unlink ${name}?`} confirm="Unlink" onConfirm={unlink}>
       <p>
-        From now on it earns for your account no longer, and its token is void. What it has earned stays yours. To link it again, run
+        The machine stops earning for your account, and its token is revoked. Past earnings stay yours. To link the machine again, run
         “inference-provider login” on it.
       </p>
     </ConfirmDialog>

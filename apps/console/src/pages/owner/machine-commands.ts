@@ -32,7 +32,7 @@ export class RefusedCommand extends DisplayableError {
   }
 }
 
-/** Ids for the commands of one control. A retry of an unanswered command reuses its id, so that the machine executes the command once. */
+/** Ids for the commands of one part of the page, such as the schedule. A retry of an unanswered command reuses its id, so that the machine executes the command once. */
 export class CommandIds {
   #unanswered: { readonly choice: string; readonly id: string } | null = null;
   readonly #newId: () => string;

@@ -66,7 +66,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
           <Note tone="bad" title="Quarantined by the operator of this network">
             <p>“{hold.reason}”</p>
             <p>
-              It has had no requests since <Time at={hold.since} as="date-time" />, until the operator lets it in again.
+              Since <Time at={hold.since} as="date-time" />, and until the operator releases it, the machine gets no requests.
             </p>
           </Note>
         )}
@@ -111,7 +111,7 @@ function MachineFigures({ machine: { provider_id, status, last_seen } }: { reado
       <Stat
         label="Share of traffic"
         value={status === null ? '—' : formatShare(status.share)}
-        hint={status === null ? 'while it is connected' : `${pluralize(status.placements, 'request')} since it connected`}
+        hint={status === null ? 'only while connected' : `${pluralize(status.placements, 'request')} since it connected`}
       />
       <Stat
         label="Tokens per second"

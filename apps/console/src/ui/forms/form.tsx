@@ -1,4 +1,4 @@
-/** `Form` and `useFormMutation`: a form whose submission is one request. Shows the request's error above the fields. */
+/** `Form` and `useFormMutation`: a form and the state of its submission, usually a request. Shows the submission's error above the fields. */
 import { useMutation } from '@tanstack/react-query';
 import type { FormEvent, ReactNode } from 'react';
 import { type DefaultValues, type FieldValues, type Path, type RegisterOptions, type UseFormReturn, useForm } from 'react-hook-form';

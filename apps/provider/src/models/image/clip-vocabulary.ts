@@ -14,7 +14,7 @@ export interface ClipVocabulary {
   readonly begin: number;
   readonly end: number;
   readonly padding: number;
-  /** Tokens of a prompt, begin and end token included. */
+  /** Tokens that the text encoder reads, begin and end token included. */
   readonly length: number;
 }
 
@@ -26,7 +26,7 @@ const ConfigSchema = Type.Object({
   eos_token: Type.Optional(SpecialSchema),
   pad_token: Type.Optional(SpecialSchema),
 });
-const WholeSchema = Type.Object({
+const TokenizerSchema = Type.Object({
   model: Type.Object({
     type: Type.Literal('BPE'),
     end_of_word_suffix: Type.Literal('</w>'),
@@ -35,7 +35,7 @@ const WholeSchema = Type.Object({
   }),
 });
 
-const USUAL_LENGTH = 77;
+const DEFAULT_LENGTH = 77;
 /** Maximum input of CLIP text encoders; folders write huge numbers for "no limit". */
 const MAX_LENGTH = 512;
 
@@ -50,7 +50,7 @@ export function readClipVocabulary(folder: string): ClipVocabulary {
     if (id === undefined) throw new ModelFileError(`the vocabulary in ${folder} lacks the token ${JSON.stringify(word.slice(0, 64))}`);
     return id;
   };
-  const length = config.model_max_length ?? USUAL_LENGTH;
+  const length = config.model_max_length ?? DEFAULT_LENGTH;
   const end = '<|endoftext|>';
   return {
     ids,
@@ -58,7 +58,7 @@ export function readClipVocabulary(folder: string): ClipVocabulary {
     begin: special(config.bos_token, '<|startoftext|>'),
     end: special(config.eos_token, end),
     padding: special(config.pad_token, end),
-    length: Number.isInteger(length) && length <= MAX_LENGTH ? length : USUAL_LENGTH,
+    length: Number.isInteger(length) && length <= MAX_LENGTH ? length : DEFAULT_LENGTH,
   };
 }
 
@@ -70,9 +70,9 @@ function readWords(folder: string): { readonly ids: ReadonlyMap<string, number>;
       .filter((line) => line.includes(' ') && !line.startsWith('#version'));
     return { ids: new Map(Object.entries(readJson(vocabulary, IdsSchema))), merges };
   }
-  const whole = join(folder, 'tokenizer.json');
-  if (!hasFile(whole)) throw new ModelFileError(`the model needs the file ${vocabulary}, which is missing`);
-  const { model } = readJson(whole, WholeSchema);
+  const tokenizer = join(folder, 'tokenizer.json');
+  if (!hasFile(tokenizer)) throw new ModelFileError(`the model needs the file ${vocabulary}, which is missing`);
+  const { model } = readJson(tokenizer, TokenizerSchema);
   return {
     ids: new Map(Object.entries(model.vocab)),
     merges: model.merges.map((pair) => (typeof pair === 'string' ? pair : pair.join(' '))),

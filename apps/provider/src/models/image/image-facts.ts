@@ -19,17 +19,17 @@ export interface ImageFacts {
 /** Maximum images of one job. */
 export const MAX_IMAGES_OF_A_JOB = 4;
 
-/** Memory of an image job besides the weights, in bytes: decoder activations per pixel, and attention over all latent positions. */
+/** Memory of an image job besides the weights, in bytes: decoder activations per pixel, and attention between all pairs of latent pixels. */
 export function imageJobBytes({ engine, scale }: Pick<ImageFacts, 'engine' | 'scale'>, { width, height }: ImageSize): number {
   const pixels = width * height;
-  const places = pixels / scale ** 2;
+  const latentPixels = pixels / scale ** 2;
   // stable-diffusion.cpp computes attention in pieces.
-  return BYTES_PER_PIXEL * pixels + (engine === 'onnx' ? BYTES_PER_PAIR * places ** 2 : 0);
+  return BYTES_PER_PIXEL * pixels + (engine === 'onnx' ? BYTES_PER_PAIR * latentPixels ** 2 : 0);
 }
 
-/** Several hundred 32-bit channels at full size, a few at once. */
+/** Decoder: several hundred 32-bit channels at full size, a few at once. */
 const BYTES_PER_PIXEL = 3000;
-/** Eight heads, two batches of guidance, 32-bit floats. */
+/** Attention: eight heads, two batches of guidance, 32-bit floats. */
 const BYTES_PER_PAIR = 64;
 
 /** Sizes that fit the memory, the native size first. */

@@ -10,6 +10,7 @@ interface Companion {
 export interface KnownModel extends Omit<Description, 'engine' | 'quantization' | 'files'> {
   /** Repository with the model in several quantizations, as GGUF. */
   readonly repository: string;
+  /** Encoders and decoders, from other repositories. */
   readonly companions: Readonly<Partial<Record<Exclude<keyof Description['files'], 'model'>, Companion>>>;
 }
 

@@ -50,14 +50,14 @@ const VaeSchema = Type.Object({
   block_out_channels: Type.Optional(Type.Array(Type.Integer(), { minItems: 1, maxItems: 8 })),
 });
 
-/** Parts of larger model families, unsupported here. */
-const FOREIGN = ['text_encoder_2', 'transformer', 'prior'];
-const USUAL = { steps: 25, guidance: 7.5, latent: 64, scaling: 0.18215, levels: 4 } as const;
+/** Parts of larger model families. */
+const UNSUPPORTED_PARTS = ['text_encoder_2', 'transformer', 'prior'];
+const DEFAULTS = { steps: 25, guidance: 7.5, latent: 64, scaling: 0.18215, levels: 4 } as const;
 /** Minimum native size, in pixels, of models that also support other aspect ratios. */
 const MIN_FLEXIBLE = 256;
 const MAX_FILES = 256;
 
-/** Whether a path is the folder of an image model. */
+/** Whether a path is a folder in the layout of diffusers. */
 export function isOnnxFolder(path: string): boolean {
   return hasFile(join(path, INDEX));
 }
@@ -65,10 +65,10 @@ export function isOnnxFolder(path: string): boolean {
 /** Throws {@link ModelFileError}. */
 export function readOnnxFolder(folder: string): OnnxImageModel {
   const index = readJson(join(folder, INDEX), IndexSchema);
-  for (const part of FOREIGN) {
+  for (const part of UNSUPPORTED_PARTS) {
     if (statSync(join(folder, part), { throwIfNoEntry: false }) !== undefined) {
       throw new ModelFileError(
-        `the model ${folder} has a part ${part}, which is not supported: models with one text encoder and a UNet are`,
+        `the model ${folder} has a part ${part}, which is not supported: a model must have one text encoder and a UNet`,
       );
     }
   }
@@ -85,24 +85,24 @@ export function readOnnxFolder(folder: string): OnnxImageModel {
     vaeDecoder: readOnnxHeader(graphs.vaeDecoder),
   };
   const vae = optional(join(folder, 'vae_decoder', 'config.json'), VaeSchema);
-  const scale = 2 ** ((vae.block_out_channels?.length ?? USUAL.levels) - 1);
-  const parts = checkParts(folder, headers, vocabulary.length);
+  const scale = 2 ** ((vae.block_out_channels?.length ?? DEFAULTS.levels) - 1);
+  const latentShape = checkParts(folder, headers, vocabulary.length);
   const files = filesOf(folder, graphs, headers);
   const hint = index._inference ?? {};
   return {
     name: index._name ?? basename(folder),
     facts: {
       engine: 'onnx',
-      sizes: sizesOf(folder, hint.sizes, parts, scale),
-      steps: hint.num_inference_steps ?? USUAL.steps,
-      guidance: hint.guidance_scale ?? USUAL.guidance,
+      sizes: sizesOf(folder, hint.sizes, latentShape, scale),
+      steps: hint.num_inference_steps ?? DEFAULTS.steps,
+      guidance: hint.guidance_scale ?? DEFAULTS.guidance,
       scale,
     },
     vocabulary,
     scheduler,
     graphs,
-    channels: parts.channels,
-    scaling: vae.scaling_factor ?? USUAL.scaling,
+    channels: latentShape.channels,
+    scaling: vae.scaling_factor ?? DEFAULTS.scaling,
     shift: vae.shift_factor ?? 0,
     weightType: headers.unet.weightType ?? 'float32',
     files,
@@ -110,15 +110,19 @@ export function readOnnxFolder(folder: string): OnnxImageModel {
   };
 }
 
-interface Parts {
+interface LatentShape {
   readonly channels: number;
   /** Fixed size of the latent; null: any size. */
   readonly height: number | null;
   readonly width: number | null;
 }
 
-/** Checks inputs and outputs of the three graphs, and that each output fits the next input. */
-function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'unet' | 'vaeDecoder', OnnxHeader>>, length: number): Parts {
+/** Checks inputs and outputs of the three graphs, and that each output fits the next input. Returns the shape of the latent. */
+function checkParts(
+  folder: string,
+  headers: Readonly<Record<'textEncoder' | 'unet' | 'vaeDecoder', OnnxHeader>>,
+  length: number,
+): LatentShape {
   const wrong = (what: string): never => {
     throw new ModelFileError(`the parts of the model ${folder} do not fit together: ${what}`);
   };
@@ -129,34 +133,35 @@ function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'un
   };
   const { textEncoder, unet, vaeDecoder } = headers;
   const tokens = input(textEncoder, 'input_ids', 2, 'the text encoder').shape[1] ?? null;
-  if (tokens !== null && tokens !== length) wrong(`the tokenizer makes ${length} tokens, and the text encoder reads ${tokens}`);
+  if (tokens !== null && tokens !== length) wrong(`the tokenizer returns ${length} tokens, but the text encoder expects ${tokens}`);
   const [hidden] = textEncoder.outputs.filter(({ shape }) => shape.length === 3);
-  if (hidden === undefined) return wrong('the text encoder gives no hidden states');
+  if (hidden === undefined) return wrong('the text encoder has no output of hidden states');
   const sample = input(unet, 'sample', 4, 'the UNet');
   const states = input(unet, 'encoder_hidden_states', 3, 'the UNet');
   if (!unet.inputs.some(({ name }) => name === 'timestep')) wrong('the UNet has no input timestep');
   const others = unet.inputs.filter(({ name }) => !['sample', 'timestep', 'encoder_hidden_states'].includes(name)).map(({ name }) => name);
-  if (others.length > 0) wrong(`the UNet wants ${others.join(', ').slice(0, 200)}, which is not supported`);
-  const [, , made] = hidden.shape;
+  if (others.length > 0) wrong(`the UNet requires ${others.join(', ').slice(0, 200)}, which is not supported`);
+  const [, , hiddenSize] = hidden.shape;
   const [, , expectedSize] = states.shape;
-  if (typeof made === 'number' && typeof expectedSize === 'number' && made !== expectedSize) {
-    wrong(`the text encoder gives ${made} numbers for a token, and the UNet takes ${expectedSize}`);
+  if (typeof hiddenSize === 'number' && typeof expectedSize === 'number' && hiddenSize !== expectedSize) {
+    wrong(`the text encoder returns ${hiddenSize} values per token, but the UNet expects ${expectedSize}`);
   }
   const latent = vaeDecoder.inputs.find(({ shape }) => shape.length === 4);
-  if (latent === undefined || vaeDecoder.inputs.length !== 1) return wrong('the decoder does not take a latent alone');
+  if (latent === undefined || vaeDecoder.inputs.length !== 1) return wrong('the decoder must have a single input, the latent');
   const channels = sample.shape[1] ?? latent.shape[1] ?? 4;
-  if (channels > 64 || (latent.shape[1] ?? channels) !== channels) wrong('the UNet and the decoder have latents of other depths');
+  if (channels > 64 || (latent.shape[1] ?? channels) !== channels)
+    wrong('the UNet and the decoder have different numbers of latent channels');
   if (vaeDecoder.outputs.length < 1 || (vaeDecoder.outputs[0]?.shape[1] ?? 3) !== 3)
-    wrong('the decoder does not make images with three color channels');
+    wrong('the decoder does not return images with three color channels');
   const fixed = (axis: 2 | 3): number | null => sample.shape[axis] ?? latent.shape[axis] ?? null;
   return { channels, height: fixed(2), width: fixed(3) };
 }
 
-function sizesOf(folder: string, listed: readonly string[] | undefined, { height, width }: Parts, scale: number): ImageSize[] {
+function sizesOf(folder: string, listed: readonly string[] | undefined, { height, width }: LatentShape, scale: number): ImageSize[] {
   const config = optional(join(folder, 'unet', 'config.json'), UnetSchema);
   const own: ImageSize = {
-    width: (width ?? config.sample_size ?? USUAL.latent) * scale,
-    height: (height ?? config.sample_size ?? USUAL.latent) * scale,
+    width: (width ?? config.sample_size ?? DEFAULTS.latent) * scale,
+    height: (height ?? config.sample_size ?? DEFAULTS.latent) * scale,
   };
   const isFree = width === null && height === null;
   const long = (3 * own.width) / 2;
@@ -179,7 +184,7 @@ function sizesOf(folder: string, listed: readonly string[] | undefined, { height
       size.width * size.height <= MAX_IMAGE_PIXELS &&
       Math.min(size.width, size.height) >= 10,
   );
-  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} names no size that it can make`);
+  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} lists no image size that is supported`);
   return sizes;
 }
 

@@ -40,7 +40,7 @@ const TYPES: Readonly<Record<number, readonly [name: string, bytes: number]>> = 
 };
 const EXTERNAL_LOCATION = 1;
 /** Maximum bytes of names, shapes and similar fields; weights are not read. */
-const LONGEST_TEXT = 4096;
+const MAX_TEXT_BYTES = 4096;
 const MAX_DIMENSIONS = 16;
 /** Maximum fields of one file; the largest models have some ten thousand graph nodes. */
 const MAX_FIELDS = 5_000_000;
@@ -82,16 +82,16 @@ class Window {
 
   byte(at: number): number {
     if (at < this.#start || at >= this.#start + this.#length) {
-      if (at >= this.fileBytes) throw new Damaged('it ends too early');
+      if (at >= this.fileBytes) throw new Damaged('it is truncated');
       this.#start = at;
       this.#length = readSync(this.fd, this.#buffer, 0, WINDOW, at);
-      if (this.#length <= 0) throw new Damaged('it ends too early');
+      if (this.#length <= 0) throw new Damaged('it is truncated');
     }
     return this.#buffer[at - this.#start] as number;
   }
 
   text(at: number, length: number): string {
-    if (length > LONGEST_TEXT) throw new Damaged('a name in it is too long');
+    if (length > MAX_TEXT_BYTES) throw new Damaged('a name is too long');
     const bytes = Buffer.alloc(length);
     for (let index = 0; index < length; index++) bytes[index] = this.byte(at + index);
     return bytes.toString('utf8');
@@ -128,7 +128,7 @@ class OnnxReader {
       graphs++;
       this.#graph(field);
     }
-    if (graphs !== 1) throw new Damaged('it holds no graph');
+    if (graphs !== 1) throw new Damaged('it does not contain exactly one graph');
     const [weightType] = [...this.#bytesOfType].sort((a, b) => b[1] - a[1]).map(([type]) => type);
     return {
       inputs: this.#inputs.filter(({ name }) => !this.#weights.has(name)),
@@ -155,20 +155,20 @@ class OnnxReader {
     for (const field of this.#fields(of.start, of.end)) {
       if (field.number === 1) name = this.window.text(field.start, field.end - field.start);
       if (field.number !== 2) continue;
-      for (const tensor of this.#only(field, 1)) {
+      for (const tensor of this.#fieldsNumbered(field, 1)) {
         for (const part of this.#fields(tensor.start, tensor.end)) {
           if (part.number === 1) type = TYPES[part.value]?.[0] ?? 'unknown';
-          if (part.number === 2) for (const dimension of this.#only(part, 1)) shape.push(this.#dimension(dimension));
+          if (part.number === 2) for (const dimension of this.#fieldsNumbered(part, 1)) shape.push(this.#dimension(dimension));
         }
       }
     }
-    if (shape.length > MAX_DIMENSIONS) throw new Damaged('a tensor in it has too many dimensions');
+    if (shape.length > MAX_DIMENSIONS) throw new Damaged('a tensor has too many dimensions');
     return { name, type, shape };
   }
 
   /** TensorShapeProto.Dimension: dim_value = 1, dim_param = 2. */
   #dimension(of: Field): number | null {
-    const [size] = this.#only(of, 1);
+    const [size] = this.#fieldsNumbered(of, 1);
     return size === undefined || size.value <= 0 ? null : size.value;
   }
 
@@ -187,7 +187,7 @@ class OnnxReader {
     const dimension = (size: number): void => {
       elements *= size;
       if (++dimensions > MAX_DIMENSIONS || size < 0 || !Number.isSafeInteger(elements))
-        throw new Damaged('the size of a tensor in it is not possible');
+        throw new Damaged('the dimensions of a tensor are invalid');
     };
     for (const field of this.#fields(of.start, of.end)) {
       if (field.number === 1 && field.end > field.start) for (const size of this.#packed(field)) dimension(size);
@@ -196,7 +196,7 @@ class OnnxReader {
       else if (field.number === 8) this.#weights.add(this.window.text(field.start, field.end - field.start));
       else if (field.number === 9) raw = field.end - field.start;
       else if (field.number === 13) {
-        const [key, value] = [1, 2].map((number) => this.#only(field, number)[0]);
+        const [key, value] = [1, 2].map((number) => this.#fieldsNumbered(field, number)[0]);
         if (key !== undefined && value !== undefined) {
           external.set(this.window.text(key.start, key.end - key.start), this.window.text(value.start, value.end - value.start));
         }
@@ -208,9 +208,9 @@ class OnnxReader {
     this.#bytesOfType.set(name, (this.#bytesOfType.get(name) ?? 0) + expected);
     if (location === EXTERNAL_LOCATION) this.#takeExternal(external, expected);
     else if (raw !== null ? raw !== expected : typed === 0 && expected > 0)
-      throw new Damaged('a tensor in it has not the size that it says');
+      throw new Damaged('the data of a tensor does not match its dimensions');
     // Typed data takes at least one byte per number.
-    else if (raw === null && elements > Math.max(1, typed) * 2) throw new Damaged('a tensor in it has not the size that it says');
+    else if (raw === null && elements > Math.max(1, typed) * 2) throw new Damaged('the data of a tensor does not match its dimensions');
   }
 
   #takeExternal(entries: ReadonlyMap<string, string>, expected: number): void {
@@ -219,7 +219,7 @@ class OnnxReader {
     const length = Number(entries.get('length') ?? expected);
     const isPlain = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(location);
     if (!isPlain || !Number.isSafeInteger(offset) || offset < 0 || length !== expected) {
-      throw new Damaged('its weights lie in a place that is not possible');
+      throw new Damaged('the location of its external weights is invalid');
     }
     this.#external.set(location, Math.max(this.#external.get(location) ?? 0, offset + length));
   }
@@ -227,13 +227,13 @@ class OnnxReader {
   #checkedExternal(): string[] {
     for (const [name, bytes] of this.#external) {
       const stat = statSync(join(dirname(this.path), name), { throwIfNoEntry: false });
-      if (stat === undefined) throw new Damaged(`its weights should lie in ${name}, which is missing`);
+      if (stat === undefined) throw new Damaged(`its weights file ${name} is missing`);
       if (stat.size < bytes) throw new Damaged(`${name} is shorter than its weights`);
     }
     return [...this.#external.keys()];
   }
 
-  #only(of: Field, number: number): Field[] {
+  #fieldsNumbered(of: Field, number: number): Field[] {
     return [...this.#fields(of.start, of.end)].filter((field) => field.number === number);
   }
 
@@ -247,7 +247,7 @@ class OnnxReader {
 
   *#fields(start: number, end: number): Generator<Field> {
     for (let at = start; at < end; ) {
-      if (++this.#fieldsSeen > MAX_FIELDS) throw new Damaged('it has too many parts');
+      if (++this.#fieldsSeen > MAX_FIELDS) throw new Damaged('it has too many fields');
       const [key, afterKey] = this.#varint(at);
       const number = Math.floor(key / 8);
       switch (key % 8) {
@@ -263,7 +263,7 @@ class OnnxReader {
         case 2: {
           const [length, next] = this.#varint(afterKey);
           at = next + length;
-          if (!Number.isSafeInteger(at) || at > end) throw new Damaged('a part of it is longer than the whole');
+          if (!Number.isSafeInteger(at) || at > end) throw new Damaged('a field is longer than its message');
           yield { number, value: 0, start: next, end: at };
           break;
         }
@@ -273,7 +273,7 @@ class OnnxReader {
         default:
           throw new Damaged('its fields cannot be read');
       }
-      if (at > end) throw new Damaged('it ends too early');
+      if (at > end) throw new Damaged('it is truncated');
     }
   }
 

@@ -24,7 +24,7 @@ interface StableDiffusionModel {
   readonly bytes: number;
 }
 
-export const DESCRIPTION = 'image-model.json';
+export const DESCRIPTION_FILE = 'image-model.json';
 
 /** File name within the folder. */
 const FileName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}$' });
@@ -62,16 +62,16 @@ const SCALE = 8;
 
 /** Whether a path is the folder of an image model for stable-diffusion.cpp. */
 export function isStableDiffusionFolder(path: string): boolean {
-  return hasFile(join(path, DESCRIPTION));
+  return hasFile(join(path, DESCRIPTION_FILE));
 }
 
 /** Throws {@link ModelFileError}. */
 export function readStableDiffusionFolder(folder: string): StableDiffusionModel {
-  const description = readJson(join(folder, DESCRIPTION), DescriptionSchema);
+  const description = readJson(join(folder, DESCRIPTION_FILE), DescriptionSchema);
   const files = Object.fromEntries(
     Object.entries(description.files).flatMap(([part, name]) => (name === undefined ? [] : [[part, join(folder, name)]])),
   );
-  const paths = [join(folder, DESCRIPTION), ...Object.values(files)];
+  const paths = [join(folder, DESCRIPTION_FILE), ...Object.values(files)];
   let bytes = 0;
   for (const path of paths) {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -84,7 +84,7 @@ export function readStableDiffusionFolder(folder: string): StableDiffusionModel 
       return { width, height };
     })
     .filter(({ width, height }) => width % SCALE === 0 && height % SCALE === 0 && width * height <= MAX_IMAGE_PIXELS);
-  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} names no size that it can make`);
+  if (sizes.length === 0) throw new ModelFileError(`the model ${folder} lists no image size that is supported`);
   return {
     name: description.name,
     quantization: description.quantization,

@@ -1,6 +1,6 @@
 /**
- * `download` downloads a large file in parallel ranges, and resumes earlier attempts. If the file on the server changed, the
- * download starts over (If-Range).
+ * `download` downloads a large file, of a model or an agent release, in parallel ranges, and resumes earlier attempts. If the file on the
+ * server changed, the download starts over (If-Range).
  *
  * The file gets its final name only after length and SHA-256 are checked.
  */
@@ -56,7 +56,7 @@ async function downloadWhole(options: Download, tuning: Tuning, bytes: number | 
       for await (const bytesRead of readWhole(options, signal, tuning.stallMs)) {
         await writeAll(handle, bytesRead, written);
         written += bytesRead.length;
-        // A server without a length might send forever.
+        // If the server reports no length, only this check bounds the download; without an expected length, nothing does.
         if (written > (options.bytes ?? Number.POSITIVE_INFINITY))
           throw new DownloadError('the server sends more than the file should have');
         onProgress?.({ phase: 'downloading', bytes: written, total: bytes });

@@ -1,4 +1,4 @@
-/** Reads a file or byte ranges of it over HTTP (RFC 9110 section 14). Responses with another range are rejected. */
+/** Reads a file, or ranges of its bytes, over HTTP (RFC 9110 section 14). Responses with another range are rejected. */
 
 export interface RangeSource {
   readonly url: string;

@@ -58,7 +58,7 @@ const TreeSchema = Type.Array(
 );
 const tree = lazyValidator(TreeSchema);
 const LIST_TIMEOUT_MS = 30_000;
-const USUAL = 'Q4_K_M';
+const DEFAULT_QUANTIZATION = 'Q4_K_M';
 
 export type Repository = Source & { readonly kind: 'repository' };
 export type Entries = Static<typeof TreeSchema>;
@@ -69,7 +69,7 @@ export async function repositoryEntries(
   modelRepository: ModelRepository,
   signal: AbortSignal,
 ): Promise<Entries> {
-  return await list(`${modelRepository.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(modelRepository), signal);
+  return await listFiles(`${modelRepository.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(modelRepository), signal);
 }
 
 /** A quantization in a repository, the unit of `pull`. */
@@ -93,7 +93,7 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
   return [...groups]
     .flatMap(([name, files]) => {
       const label = quantizationIn(name);
-      const isUnique = label === null ? names.length === 1 : names.filter((other) => isOf(other, label)).length === 1;
+      const isUnique = label === null ? names.length === 1 : names.filter((other) => hasQuantization(other, label)).length === 1;
       if (!isUnique) return [];
       const projector = likelyProjector(repository, name, entries);
       const all = [...files.toSorted((a, b) => (a.path < b.path ? -1 : 1)), ...(projector === null ? [] : [projector])];
@@ -108,9 +108,9 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
     .sort((a, b) => a.bytes - b.bytes);
 }
 
-/** The usual quantization if present, else the largest; null: no quantization. */
+/** The default quantization if present, else the largest; null: no quantization. */
 export function preferredVariant(variants: readonly Variant[]): Variant | null {
-  return variants.find(({ quantization }) => quantization?.toUpperCase() === USUAL) ?? variants.at(-1) ?? null;
+  return variants.find(({ quantization }) => quantization?.toUpperCase() === DEFAULT_QUANTIZATION) ?? variants.at(-1) ?? null;
 }
 
 /** The files of a quantization, in order; or the single file of a model. Throws {@link DownloadError}. */
@@ -143,8 +143,8 @@ export function repositoryProjectorFile(
 function modelEntries({ repository, quantization }: Repository, entries: Entries): Entries {
   const groups = groupsOf(modelFiles(entries));
   const names = [...groups.keys()];
-  const requested = quantization ?? (names.length === 1 ? null : USUAL);
-  const fitting = requested === null ? names : names.filter((name) => isOf(name, requested));
+  const requested = quantization ?? (names.length === 1 ? null : DEFAULT_QUANTIZATION);
+  const fitting = requested === null ? names : names.filter((name) => hasQuantization(name, requested));
   const [only, ...others] = fitting;
   if (only === undefined || others.length > 0) {
     const what = names.length === 0 ? `${repository} holds no GGUF model` : `choose a quantization of ${repository}`;
@@ -185,7 +185,7 @@ export function headersOf({ token }: ModelRepository): Record<string, string> {
   return token === null ? {} : { authorization: `Bearer ${token}` };
 }
 
-async function list(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Entries> {
+async function listFiles(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Entries> {
   const body = await repositoryJson(url, headers, signal);
   if (!tree().Check(body)) throw new DownloadError('the model repository did not answer with a list of files');
   return body;
@@ -229,7 +229,7 @@ function groupsOf<T extends { readonly path: string }>(entries: readonly T[]): M
 }
 
 /** Whether a name contains a quantization: `q4_k_m` matches `Model-Q4_K_M` and `Q4_K_M/Model`, not `Model-IQ4_K_M`. */
-function isOf(name: string, quantization: string): boolean {
+function hasQuantization(name: string, quantization: string): boolean {
   const escaped = quantization.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?:^|[-_./])${escaped}(?:[-./]|$)`, 'i').test(name);
 }

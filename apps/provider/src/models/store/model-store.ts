@@ -35,23 +35,24 @@ export class ModelStoreError extends Error {
 }
 
 export class ModelStore {
-  readonly #list: string;
+  readonly #listFile: string;
 
   /** `directory`: created at the first write. */
   constructor(readonly directory: string) {
-    this.#list = join(directory, 'library.json');
+    this.#listFile = join(directory, 'library.json');
   }
 
   /** Throws {@link ModelStoreError} for a damaged list. */
   entries(): readonly StoredModel[] {
-    if (!existsSync(this.#list)) return [];
+    if (!existsSync(this.#listFile)) return [];
     let value: unknown;
     try {
-      value = JSON.parse(readFileSync(this.#list, 'utf8'));
+      value = JSON.parse(readFileSync(this.#listFile, 'utf8'));
     } catch {
       value = null;
     }
-    if (!list().Check(value)) throw new ModelStoreError(`the list of models ${this.#list} is damaged; remove it and pull the models again`);
+    if (!list().Check(value))
+      throw new ModelStoreError(`the list of models ${this.#listFile} is damaged; remove it and pull the models again`);
     return value.models;
   }
 
@@ -108,7 +109,7 @@ export class ModelStore {
   }
 
   #write(models: readonly StoredModel[]): void {
-    mkdirSync(dirname(this.#list), { recursive: true, mode: 0o700 });
-    writePrivateFile(this.#list, `${JSON.stringify({ version: 1, models }, null, 2)}\n`);
+    mkdirSync(dirname(this.#listFile), { recursive: true, mode: 0o700 });
+    writePrivateFile(this.#listFile, `${JSON.stringify({ version: 1, models }, null, 2)}\n`);
   }
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type FileHashes, modelHash } from '../file-hash.js';
 import { type KnownModel, knownModel } from '../image/known-models.js';
-import { DESCRIPTION } from '../image/stable-diffusion-folder.js';
+import { DESCRIPTION_FILE } from '../image/stable-diffusion-folder.js';
 import { type ModelFacts, readModelFacts } from '../model-facts.js';
 import { AudioProjectorError, projectorBeside } from '../projector.js';
 import { download } from './download.js';
@@ -39,7 +39,7 @@ export interface PullOptions {
   /** Expected hash of the model, from the owner. */
   readonly sha256: string | null;
   /** Hashes that the coordinator's catalogue allows for an id. Null: the id is not listed. */
-  readonly catalogued: (id: string) => Promise<readonly string[] | null>;
+  readonly catalogueHashesOf: (id: string) => Promise<readonly string[] | null>;
   /** Installs the engine for quantized image models unless installed. */
   readonly installEngine: (signal: AbortSignal) => Promise<void>;
   readonly onFile: (file: { readonly name: string; readonly index: number; readonly count: number }) => void;
@@ -253,7 +253,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   const { store, hashes, modelRepository, signal } = options;
   const [model, ...others] = repositoryFiles(source, entries, modelRepository);
   if (model === undefined || others.length > 0)
-    throw new DownloadError(`${source.repository} holds the model in several files, which is not supported`);
+    throw new DownloadError(`${source.repository} splits the model into several files, which is not supported`);
   const companions = await Promise.all(
     Object.entries(known.companions).map(async ([part, { repository, path }]) => {
       const place: Repository = { kind: 'repository', repository, quantization: null };
@@ -273,7 +273,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   const quantization = source.quantization ?? 'GGUF';
   const path = join(store.directory, folder);
   writeFileSync(
-    join(path, DESCRIPTION),
+    join(path, DESCRIPTION_FILE),
     `${JSON.stringify({ engine: 'stable-diffusion.cpp', quantization, files, ...description }, null, 2)}\n`,
   );
   const facts = readModelFacts(path);
@@ -310,7 +310,7 @@ async function fetchFile(file: RemoteFile, requiredSha256: string | null, option
     signal,
     ...(tuning === undefined ? {} : { tuning }),
   });
-  await hashes.store(path, got.sha256);
+  await hashes.cacheHash(path, got.sha256);
   return got.sha256;
 }
 
@@ -330,7 +330,7 @@ interface Candidate {
 async function addModel(options: PullOptions, model: Candidate, alone: Candidate | null): Promise<Pulled> {
   const { store, now } = options;
   const id = options.id ?? model.facts.id;
-  const allowed = await options.catalogued(id);
+  const allowed = await options.catalogueHashesOf(id);
   const isExpected = (sha256: string): boolean =>
     (options.sha256 === null || options.sha256 === sha256) && (allowed === null || allowed.includes(sha256));
   const isLeftOut = alone !== null && !isExpected(model.sha256) && isExpected(alone.sha256);
@@ -340,7 +340,7 @@ async function addModel(options: PullOptions, model: Candidate, alone: Candidate
   }
   if (allowed !== null && !allowed.includes(sha256)) {
     throw new DownloadError(
-      `the catalog lists another file as ${id}: this one's SHA-256 is ${sha256}; pull that file, or choose another --id`,
+      `the catalog lists another file as ${id}: the SHA-256 of this file is ${sha256}; pull the listed file, or choose another --id`,
     );
   }
   const replaced = store.find(id);

@@ -11,7 +11,7 @@ import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../../ui/display/figures.js';
 import { Button } from '../../../ui/forms/button.js';
 import { DownloadLink } from '../../../ui/forms/download-link.js';
-import { accountPath, useReportChange } from '../queries.js';
+import { accountPath, useToastAndRefetch } from '../queries.js';
 import { DepositDialog } from './deposit-dialog.js';
 
 type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | 'two_factor' | 'delete' | null;
@@ -19,7 +19,7 @@ type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | 'two_factor' | 'delete'
 export function AccountActions({ account }: { readonly account: AdminAccountView }) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
   const me = useMe();
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const download = (
     <DownloadLink href={`${accountPath(account.id)}/export`} fileName={`account-${account.id}.json`}>
       Download data
@@ -29,7 +29,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
   const close = (): void => setDialog(null);
   const change = async (changes: { readonly suspended?: boolean; readonly is_admin?: boolean }, done: string): Promise<void> => {
     await api.patch(accountPath(account.id), changes);
-    await reportChange(done);
+    await toastAndRefetch(done);
   };
   const isSuspended = account.suspended_at !== null;
   const name = account.email ?? account.name;
@@ -43,7 +43,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         </Button>
       )}
       <Button kind={isSuspended ? 'primary' : 'danger'} disabled={account.id === me.id} onClick={() => setDialog('suspended')}>
-        {isSuspended ? 'Reinstate' : 'Suspend'}
+        {isSuspended ? 'Unsuspend' : 'Suspend'}
       </Button>
       {download}
       <Button kind="danger" disabled={account.id === me.id} onClick={() => setDialog('delete')}>
@@ -57,7 +57,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         confirm="Disable"
         onConfirm={async () => {
           await api.delete(`${accountPath(account.id)}/two-factor`);
-          await reportChange('Two-factor authentication disabled');
+          await toastAndRefetch('Two-factor authentication disabled');
         }}
       >
         <p>The account signs in with its password alone, and is informed by email. Verify the person's identity first.</p>
@@ -69,7 +69,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         confirm="Delete permanently"
         onConfirm={async () => {
           await api.delete(accountPath(account.id));
-          await reportChange('Account deleted');
+          await toastAndRefetch('Account deleted');
         }}
       >
         {account.balance_micro_usd > 0 ? (
@@ -82,9 +82,9 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
       <ConfirmDialog
         open={dialog === 'suspended'}
         onClose={close}
-        title={isSuspended ? `Reinstate ${name}?` : `Suspend ${name}?`}
-        confirm={isSuspended ? 'Reinstate' : 'Suspend'}
-        onConfirm={() => change({ suspended: !isSuspended }, isSuspended ? 'Account reinstated' : 'Account suspended')}
+        title={isSuspended ? `Unsuspend ${name}?` : `Suspend ${name}?`}
+        confirm={isSuspended ? 'Unsuspend' : 'Suspend'}
+        onConfirm={() => change({ suspended: !isSuspended }, isSuspended ? 'Account unsuspended' : 'Account suspended')}
       >
         <p>
           {isSuspended

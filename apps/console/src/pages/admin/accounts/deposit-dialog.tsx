@@ -8,7 +8,7 @@ import { ConfirmDialog, FormDialog } from '../../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../../ui/display/figures.js';
 import { Field } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
-import { accountPath, useReportChange } from '../queries.js';
+import { accountPath, useToastAndRefetch } from '../queries.js';
 
 interface NewDeposit {
   readonly amount_micro_usd: number;
@@ -17,7 +17,7 @@ interface NewDeposit {
 
 export function DepositDialog({ account, onClose }: { readonly account: AdminAccountView; readonly onClose: () => void }) {
   const [newDeposit, setNewDeposit] = useState<NewDeposit | null>(null);
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const form = useFormMutation({ amount: '', reference: '' }, async ({ amount, reference }) => {
     setNewDeposit({ amount_micro_usd: microUsdOf(amount), reference });
   });
@@ -26,7 +26,7 @@ export function DepositDialog({ account, onClose }: { readonly account: AdminAcc
     const amount = formatUsd(newDeposit.amount_micro_usd);
     const deposit = async (): Promise<void> => {
       await api.post(`${accountPath(account.id)}/deposits`, newDeposit);
-      await reportChange(`${amount} deposited`);
+      await toastAndRefetch(`${amount} deposited`);
     };
     return (
       <ConfirmDialog

@@ -5,7 +5,7 @@ import { COMPONENTS, IMPACTS, STATUSES } from '../../../features/incidents/incid
 import { FormDialog } from '../../../ui/dialogs/dialog.js';
 import { CheckField, Field, Select, TextAreaField } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
-import { incidentPath, useReportChange } from '../queries.js';
+import { incidentPath, useToastAndRefetch } from '../queries.js';
 import { fromLocalInput, toLocalInput, utcHint } from './local-times.js';
 
 const MAX_MODELS = 20;
@@ -32,7 +32,7 @@ interface Fields {
 
 export function IncidentDialog({ kind, incident, onClose }: IncidentDialogProps) {
   const isMaintenance = kind === 'maintenance';
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const form = useFormMutation<Fields>(
     {
       title: incident?.title ?? '',
@@ -54,7 +54,7 @@ export function IncidentDialog({ kind, incident, onClose }: IncidentDialogProps)
         const body: AdminIncidentChange = { ...subject, ...times };
         await api.patch(incidentPath(incident.id), body);
       }
-      await reportChange(incident !== null ? 'Changes saved' : isMaintenance ? 'Maintenance scheduled' : 'Incident published');
+      await toastAndRefetch(incident !== null ? 'Changes saved' : isMaintenance ? 'Maintenance scheduled' : 'Incident published');
       onClose();
     },
   );

@@ -14,7 +14,7 @@ import { type Column, TableCard } from '../../../ui/display/table.js';
 import { Loaded } from '../../../ui/feedback/error-state.js';
 import { Skeleton } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
-import { incidentPath, useIncidents, useReportChange } from '../queries.js';
+import { incidentPath, useIncidents, useToastAndRefetch } from '../queries.js';
 import { IncidentDialog } from './incident-dialog.js';
 import { EditUpdateDialog, UpdateDialog } from './update-dialog.js';
 
@@ -159,7 +159,7 @@ interface OpenDialogProps {
 }
 
 function OpenDialog({ open, onOpen, onClose }: OpenDialogProps) {
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   switch (open.what) {
     case 'new':
       return <IncidentDialog kind={open.kind} incident={null} onClose={onClose} />;
@@ -185,7 +185,7 @@ function OpenDialog({ open, onOpen, onClose }: OpenDialogProps) {
           errorTitle="The incident was not deleted."
           onConfirm={async () => {
             await api.delete(incidentPath(open.incident.id));
-            await reportChange('Deleted');
+            await toastAndRefetch('Deleted');
           }}
         >
           <p>The incident and all updates disappear from the status page and the feed. To end an incident, use “Resolve” instead.</p>

@@ -5,7 +5,7 @@ import { hasEnded, STATUSES } from '../../../features/incidents/incident-texts.j
 import { FormDialog } from '../../../ui/dialogs/dialog.js';
 import { Select, TextAreaField } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
-import { incidentPath, useReportChange } from '../queries.js';
+import { incidentPath, useToastAndRefetch } from '../queries.js';
 
 type UpdateAct = 'update' | 'resolve' | 'reopen';
 
@@ -24,14 +24,14 @@ interface UpdateDialogProps {
 
 export function UpdateDialog({ incident, act, onClose }: UpdateDialogProps) {
   const { kind, title, status: now } = incident;
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const statuses = STATUS_OPTIONS[kind].filter((status) => act === 'update' || hasEnded({ status }) === (act === 'resolve'));
   const form = useFormMutation<AdminIncidentUpdate>(
     { status: statuses.includes(now) ? now : (statuses.at(kind === 'maintenance' ? -1 : 0) ?? now), message: '' },
     async ({ status, message }) => {
       const body: AdminIncidentUpdate = { status, message: message.trim() };
       await api.post(`${incidentPath(incident.id)}/updates`, body);
-      await reportChange(
+      await toastAndRefetch(
         hasEnded(body) ? `${title}: ${STATUSES[status].toLowerCase()}` : act === 'reopen' ? 'Reopened' : 'Update published',
       );
       onClose();
@@ -62,11 +62,11 @@ interface EditUpdateDialogProps {
 }
 
 export function EditUpdateDialog({ incident, update, onClose }: EditUpdateDialogProps) {
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const form = useFormMutation<AdminIncidentUpdateChange>({ message: update.message }, async ({ message }) => {
     const body: AdminIncidentUpdateChange = { message: message.trim() };
     await api.patch(`${incidentPath(incident.id)}/updates/${encodeURIComponent(update.id)}`, body);
-    await reportChange('Changes saved');
+    await toastAndRefetch('Changes saved');
     onClose();
   });
   return (

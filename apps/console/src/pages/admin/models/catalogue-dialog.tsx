@@ -4,7 +4,7 @@ import { api } from '../../../api/api-client.js';
 import { FormDialog } from '../../../ui/dialogs/dialog.js';
 import { Field, Select, TextAreaField } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
-import { cataloguePath, useReportChange } from '../queries.js';
+import { cataloguePath, useToastAndRefetch } from '../queries.js';
 import { parseHashes } from './file-hashes.js';
 
 const GIB = 2 ** 30;
@@ -16,7 +16,7 @@ const TYPES = [
 
 /** `entry`: model to edit; null: a new model. */
 export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatalogueEntry | null; readonly onClose: () => void }) {
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const form = useFormMutation(
     {
       id: entry?.id ?? '',
@@ -35,7 +35,7 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
         file_sha256: hashes.kind === 'hashes' ? hashes.hashes : [],
         ...(fields.gigabytes.trim() === '' ? {} : { min_memory_bytes: Math.round(Number(fields.gigabytes) * GIB) }),
       });
-      await reportChange(`${fields.id.trim()} saved`);
+      await toastAndRefetch(`${fields.id.trim()} saved`);
       onClose();
     },
   );

@@ -10,7 +10,7 @@ import { type Column, Table } from '../../../ui/display/table.js';
 import { Loaded } from '../../../ui/feedback/error-state.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
-import { cataloguePath, useCatalogue, useReportChange } from '../queries.js';
+import { cataloguePath, useCatalogue, useToastAndRefetch } from '../queries.js';
 import { CatalogueDialog } from './catalogue-dialog.js';
 
 type Open = { readonly what: 'put' | 'remove'; readonly entry: AdminCatalogueEntry } | { readonly what: 'new' } | null;
@@ -19,11 +19,11 @@ export function Page() {
   const catalogue = useCatalogue();
   const { data } = catalogue;
   const [open, setOpen] = useState<Open>(null);
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const close = (): void => setOpen(null);
   const remove = async ({ id }: AdminCatalogueEntry): Promise<void> => {
     await api.delete(cataloguePath(id));
-    await reportChange(`${id} removed from the catalogue`);
+    await toastAndRefetch(`${id} removed from the catalogue`);
   };
   const columns: readonly Column<AdminCatalogueEntry>[] = [
     ...COLUMNS,

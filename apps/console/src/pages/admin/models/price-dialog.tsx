@@ -9,7 +9,7 @@ import { formatUsd } from '../../../ui/display/figures.js';
 import { Fact, Facts } from '../../../ui/display/page.js';
 import { Field } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
-import { pricePath, useReportChange } from '../queries.js';
+import { pricePath, useToastAndRefetch } from '../queries.js';
 
 interface Rates {
   readonly prompt_per_million: number;
@@ -24,7 +24,7 @@ interface NewPrice {
   readonly rates: Rates;
 }
 
-/** Limits of the admin API: $10,000 per million tokens, $1,000 per image. */
+/** Limits of the admin API in micro-USD: $10,000 per million tokens, $1,000 per image. */
 const MAX_PER_MILLION = 10_000_000_000;
 const MAX_PER_IMAGE = 1_000_000_000;
 
@@ -89,10 +89,10 @@ interface ConfirmPriceProps {
 }
 
 function ConfirmPrice({ newPrice: { model, rates }, current, onBack, onClose }: ConfirmPriceProps) {
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const setPrice = async (): Promise<void> => {
     await api.put(pricePath(model), rates);
-    await reportChange(`Price of ${modelName(model)} set`);
+    await toastAndRefetch(`Price of ${modelName(model)} set`);
   };
   return (
     <ConfirmDialog

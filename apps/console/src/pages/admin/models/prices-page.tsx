@@ -85,7 +85,7 @@ const COLUMNS: readonly Column<AdminPrice>[] = [
     numeric: true,
     cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} />,
   },
-  { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
+  { key: 'image', header: 'Per 1024×1024 image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
   { key: 'from', header: 'Since', cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
 ];
 
@@ -108,10 +108,10 @@ function PriceHistoryDialog({ model, onClose }: { readonly model: string; readon
 
 const HISTORY_COLUMNS: readonly Column<AdminPrice>[] = [
   { key: 'from', header: 'From', rowHeader: true, cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
-  { key: 'prompt', header: 'Prompt', numeric: true, cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} /> },
-  { key: 'cached', header: 'Cached prompt', numeric: true, cell: ({ cached_per_million }) => <Money microUsd={cached_per_million} /> },
-  { key: 'completion', header: 'Answer', numeric: true, cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} /> },
-  { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
+  { key: 'prompt', header: 'Input', numeric: true, cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} /> },
+  { key: 'cached', header: 'Cached input', numeric: true, cell: ({ cached_per_million }) => <Money microUsd={cached_per_million} /> },
+  { key: 'completion', header: 'Output', numeric: true, cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} /> },
+  { key: 'image', header: 'Per 1024×1024 image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
 ];
 
 function ValidFrom({ at }: { readonly at: string }) {

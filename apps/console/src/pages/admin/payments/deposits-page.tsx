@@ -7,7 +7,7 @@ export function Page() {
     <>
       <PageHeader
         title="Deposits"
-        about="Newest first. Refunds and disputes suspend the account: review them, then reinstate it or not. Add deposits on the page of an account."
+        about="Newest first. Refunds and disputes suspend the account. Review them, then decide whether to unsuspend it. Add deposits on the page of an account."
       />
       <DepositTable accountId={null} />
     </>

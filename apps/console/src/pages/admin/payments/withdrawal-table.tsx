@@ -10,7 +10,7 @@ import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
 import { formatUsd, Money, Time } from '../../../ui/display/figures.js';
 import { type Column, TableCard } from '../../../ui/display/table.js';
 import { Button } from '../../../ui/forms/button.js';
-import { useAdminWithdrawals, useReportChange } from '../queries.js';
+import { useAdminWithdrawals, useToastAndRefetch } from '../queries.js';
 
 interface WithdrawalTableProps {
   readonly title?: string;
@@ -21,6 +21,7 @@ interface WithdrawalTableProps {
 }
 
 type End = 'paid' | 'rejected' | 'transfer';
+/** End of a withdrawal that the operator chose and must confirm. */
 interface PendingEnd {
   readonly end: End;
   readonly withdrawal: ConsoleWithdrawal;
@@ -113,11 +114,11 @@ const END_TEXTS: Readonly<Record<End, { title: (amount: string) => string; confi
 };
 
 function EndDialog({ pending: { end, withdrawal }, onClose }: { readonly pending: PendingEnd; readonly onClose: () => void }) {
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const texts = END_TEXTS[end];
   const act = async (): Promise<void> => {
     await api.post(`/admin/v1/withdrawals/${encodeURIComponent(withdrawal.id)}/end`, { end });
-    await reportChange(texts.done);
+    await toastAndRefetch(texts.done);
   };
   return (
     <ConfirmDialog onClose={onClose} title={texts.title(formatUsd(withdrawal.amount_micro_usd))} confirm={texts.confirm} onConfirm={act}>

@@ -6,22 +6,22 @@ import { ConfirmDialog, FormDialog } from '../../../ui/dialogs/dialog.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
-import { providerPath, useReportChange } from '../queries.js';
+import { providerPath, useToastAndRefetch } from '../queries.js';
 
-type OpenDialog = 'quarantine' | 'release' | 'reinstate' | null;
+type OpenDialog = 'quarantine' | 'release' | 'clear' | null;
 
 export function ProviderActions({ view }: { readonly view: AdminProviderView }) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const path = providerPath(view.provider_id);
   const close = (): void => setDialog(null);
-  const act = async (what: 'release' | 'reinstate', done: string): Promise<void> => {
-    await api.post(`${path}/${what}`);
-    await reportChange(done);
+  const act = async (action: 'release' | 'reinstate', done: string): Promise<void> => {
+    await api.post(`${path}/${action}`);
+    await toastAndRefetch(done);
   };
   return (
     <>
-      {view.reputation.state === 'well' ? null : <Button onClick={() => setDialog('reinstate')}>Clear failures</Button>}
+      {view.reputation.state === 'well' ? null : <Button onClick={() => setDialog('clear')}>Clear failures</Button>}
       {view.hold === null ? (
         <Button kind="danger" onClick={() => setDialog('quarantine')}>
           Quarantine
@@ -36,7 +36,7 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
           onClose={close}
           onQuarantine={async (reason) => {
             await api.post(`${path}/quarantine`, { reason });
-            await reportChange('Machine quarantined');
+            await toastAndRefetch('Machine quarantined');
           }}
         />
       ) : null}
@@ -47,16 +47,22 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
         confirm="Release"
         onConfirm={() => act('release', 'Machine released')}
       >
-        <p>The machine gets jobs again immediately if its trust and reputation allow. Its owner no longer sees the reason.</p>
+        <p>
+          The machine gets jobs again immediately unless trust or reputation prevents it. Its owner no longer sees the reason for the
+          quarantine.
+        </p>
       </ConfirmDialog>
       <ConfirmDialog
-        open={dialog === 'reinstate'}
+        open={dialog === 'clear'}
         onClose={close}
         title="Clear the failures of this machine?"
         confirm="Clear failures"
         onConfirm={() => act('reinstate', 'Failures cleared')}
       >
-        <p>The backoff ends immediately and past failures no longer count. Otherwise it ends after a successful job.</p>
+        <p>
+          The restriction ends immediately and past failures no longer count. Otherwise it ends when its time has passed and a job has
+          succeeded.
+        </p>
       </ConfirmDialog>
     </>
   );

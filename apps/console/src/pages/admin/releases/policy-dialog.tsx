@@ -1,4 +1,4 @@
-/** `PolicyButton`: button and dialog that change the rollout policy. Users enter one stage per line: percent, minutes, machines. */
+/** `PolicyButton`: button and dialog that change the rollout policy of agent versions. */
 import type { RolloutPolicy } from '@inference/formats';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
@@ -6,7 +6,7 @@ import { FormDialog } from '../../../ui/dialogs/dialog.js';
 import { Button } from '../../../ui/forms/button.js';
 import { CheckField, Field, Select, TextAreaField } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
-import { useReportChange } from '../queries.js';
+import { useToastAndRefetch } from '../queries.js';
 
 const MODES = [
   { value: 'staged', label: 'In stages' },
@@ -27,27 +27,27 @@ export function PolicyButton({ policy }: { readonly policy: RolloutPolicy }) {
 }
 
 function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; readonly onClose: () => void }) {
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const form = useFormMutation(
     {
       mode: policy.mode,
       stages: policy.stages.map(({ percent, soak_minutes, min_machines }) => `${percent} ${soak_minutes} ${min_machines}`).join('\n'),
-      network: String(policy.max_updating_network_percent),
-      cohort: String(policy.max_updating_cohort_percent),
-      early: policy.owners_may_update_early,
+      networkPercent: String(policy.max_updating_network_percent),
+      cohortPercent: String(policy.max_updating_cohort_percent),
+      mayUpdateEarly: policy.owners_may_update_early,
       accounts: policy.canary_accounts.join('\n'),
     },
-    async ({ mode, stages, network, cohort, early, accounts }) => {
+    async ({ mode, stages, networkPercent, cohortPercent, mayUpdateEarly, accounts }) => {
       const body: RolloutPolicy = {
         mode,
         stages: stagesOf(stages) ?? [],
-        max_updating_network_percent: Number(network),
-        max_updating_cohort_percent: Number(cohort),
-        owners_may_update_early: early,
+        max_updating_network_percent: Number(networkPercent),
+        max_updating_cohort_percent: Number(cohortPercent),
+        owners_may_update_early: mayUpdateEarly,
         canary_accounts: linesOf(accounts),
       };
       await api.put('/admin/v1/rollout-policy', body);
-      await reportChange('Policy changed');
+      await toastAndRefetch('Policy changed');
       onClose();
     },
   );
@@ -57,16 +57,27 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
       <Select label="New versions are offered" options={MODES} {...form.register('mode')} />
       <TextAreaField
         label="Stages"
-        hint="One per line: percent of machines, minutes, updated machines. The last one has 100 percent."
+        hint="One per line: percent of machines, minimum minutes, minimum updated machines. The last stage has 100 percent."
         rows={5}
         spellCheck={false}
         {...form.field('stages', {
-          validate: (stages) => stagesOf(String(stages)) !== null || 'Enter lines such as “5 240 20”, with growing percentages up to 100.',
+          validate: (stages) =>
+            stagesOf(String(stages)) !== null || 'Enter lines such as “5 240 20”. Percentages must increase, and the last must be 100.',
         })}
       />
-      <Field label="Network that may update at once" suffix="%" inputMode="decimal" {...form.field('network', percentRule)} />
-      <Field label="Model or chip family that may update at once" suffix="%" inputMode="decimal" {...form.field('cohort', percentRule)} />
-      <CheckField label="Owners may update before their turn" {...form.register('early')} />
+      <Field
+        label="Maximum share of the network's slots that update at once"
+        suffix="%"
+        inputMode="decimal"
+        {...form.field('networkPercent', percentRule)}
+      />
+      <Field
+        label="Maximum share of the slots of one model or chip family that update at once"
+        suffix="%"
+        inputMode="decimal"
+        {...form.field('cohortPercent', percentRule)}
+      />
+      <CheckField label="Owners may update before their turn" {...form.register('mayUpdateEarly')} />
       <TextAreaField
         label="Accounts in the first stage"
         hint="One account ID per line. Empty: none."
@@ -78,7 +89,7 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
   );
 }
 
-/** Parses stages. Null: a line is invalid, or the percentages do not grow up to 100. */
+/** Parses stages. Null: a line is invalid, or the percentages do not increase, or the last is not 100. */
 function stagesOf(text: string): RolloutPolicy['stages'] | null {
   const stages: RolloutPolicy['stages'] = [];
   for (const line of linesOf(text)) {

@@ -86,8 +86,8 @@ function PolicyCard({ policy }: { readonly policy: RolloutPolicy }) {
           stacked="compact"
         />
         <p>
-          At most {policy.max_updating_network_percent}% of the network and {policy.max_updating_cohort_percent}% of any model or chip
-          family update at once. Owners {policy.owners_may_update_early ? 'may' : 'cannot'} update before their turn.
+          At most {policy.max_updating_network_percent}% of the network's slots and {policy.max_updating_cohort_percent}% of the slots of
+          any model or chip family update at once. Owners {policy.owners_may_update_early ? 'may' : 'cannot'} update before their turn.
           {policy.canary_accounts.length === 0 ? null : ` ${pluralize(policy.canary_accounts.length, 'account')} in the first stage.`}
         </p>
       </div>
@@ -103,8 +103,8 @@ const VERSIONS: readonly Column<VersionShare>[] = [
 
 const STAGES: readonly Column<Stage>[] = [
   { key: 'percent', header: 'Stage', rowHeader: true, cell: ({ percent }) => `${percent}% of machines` },
-  { key: 'soak', header: 'At least', numeric: true, cell: ({ soak_minutes }) => soakText(soak_minutes) },
-  { key: 'machines', header: 'Updated machines', numeric: true, cell: ({ min_machines }) => <Count value={min_machines} /> },
+  { key: 'soak', header: 'Minimum time', numeric: true, cell: ({ soak_minutes }) => soakText(soak_minutes) },
+  { key: 'machines', header: 'Minimum updated machines', numeric: true, cell: ({ min_machines }) => <Count value={min_machines} /> },
 ];
 
 const ROLLOUTS: readonly Column<AdminRollout>[] = [

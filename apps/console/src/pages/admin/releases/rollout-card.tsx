@@ -8,7 +8,7 @@ import { Badge, Card, Fact, Facts } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
 import { Note, Progress } from '../../../ui/feedback/note.js';
 import { Button } from '../../../ui/forms/button.js';
-import { rolloutPath, useReportChange } from '../queries.js';
+import { rolloutPath, useToastAndRefetch } from '../queries.js';
 import { ACTS, actsOf, cohortText, MEASURES, partText, STATES, VERDICTS } from './rollout-texts.js';
 
 interface RolloutCardProps {
@@ -96,7 +96,7 @@ const BUTTON_KINDS: Readonly<Partial<Record<RolloutAct, 'primary' | 'danger'>>> 
 /** Buttons for the actions that the state permits. `act` is the action that the user must confirm now. */
 function RolloutActs({ rollout }: { readonly rollout: AdminRollout }) {
   const [act, setAct] = useState<RolloutAct | null>(null);
-  const reportChange = useReportChange();
+  const toastAndRefetch = useToastAndRefetch();
   const { version } = rollout;
   return (
     <>
@@ -119,7 +119,7 @@ function RolloutActs({ rollout }: { readonly rollout: AdminRollout }) {
           errorTitle={ACTS[act].error}
           onConfirm={async () => {
             await api.post(`${rolloutPath(version)}/${act}`, {});
-            await reportChange(ACTS[act].done);
+            await toastAndRefetch(ACTS[act].done);
           }}
         >
           <p>{ACTS[act].text}</p>

@@ -77,7 +77,7 @@ export const ACTS: Readonly<Record<RolloutAct, ActText>> = {
   complete: {
     button: 'Offer to everyone',
     title: (version) => `Offer ${version} to everyone?`,
-    text: 'All machines may update at once, without stages, limits of capacity or automatic halt.',
+    text: 'All machines may update at once, without stages, capacity limits or automatic halt.',
     done: 'Offered to everyone',
     error: 'The rollout was not completed.',
   },

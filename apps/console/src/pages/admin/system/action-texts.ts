@@ -17,9 +17,9 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'GET /admin/v1/actions/export': () => 'Downloaded the audit log',
   'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) =>
     `Added deposit of ${money(amount_micro_usd)}, reference “${toText(reference)}”`,
-  'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[toText(end)] ?? `Ended a withdrawal: ${toText(end)}`,
+  'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWAL_ENDS[toText(end)] ?? `Ended a withdrawal: ${toText(end)}`,
   'PUT /admin/v1/prices/*': ({ prompt_per_million, completion_per_million, per_image }) =>
-    `Set a price: ${money(prompt_per_million)} and ${money(completion_per_million)} for a million tokens, ${money(per_image)} for an image`,
+    `Set prices: ${money(prompt_per_million)} per million input tokens, ${money(completion_per_million)} per million output tokens, ${money(per_image)} per image`,
   'PUT /admin/v1/catalogue/*': ({ display_name }) => `Saved catalogue model: ${toText(display_name)}`,
   'DELETE /admin/v1/catalogue/*': () => 'Removed model from the catalogue',
   'POST /admin/v1/incidents': ({ title }) => `Published on the status page: “${toText(title)}”`,
@@ -32,12 +32,12 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'POST /admin/v1/rollouts/:id/pause': () => 'Paused the rollout of an agent version',
   'POST /admin/v1/rollouts/:id/resume': () => 'Resumed the rollout of an agent version',
   'POST /admin/v1/rollouts/:id/halt': () => 'Halted the rollout of an agent version',
-  'POST /admin/v1/rollouts/:id/advance': () => 'Started the next stage of an agent version',
+  'POST /admin/v1/rollouts/:id/advance': () => 'Started the next stage of the rollout of an agent version',
   'POST /admin/v1/rollouts/:id/complete': () => 'Offered an agent version to everyone',
   'POST /admin/v1/rollouts/:id/expedite': () => 'Made the rollout of an agent version urgent',
 };
 
-const WITHDRAWALS: Readonly<Record<string, string>> = {
+const WITHDRAWAL_ENDS: Readonly<Record<string, string>> = {
   paid: 'Marked withdrawal as paid',
   rejected: 'Rejected withdrawal',
   transfer: 'Transferred withdrawal through the payment service',
@@ -50,12 +50,12 @@ export function actionText({ action, details }: Pick<AdminAction, 'action' | 'de
 
 export function outcomeText(outcome: string | null): string {
   if (outcome === null) return 'not known';
-  return outcome === 'done' ? 'done' : `refused: ${humanizeCode(outcome)}`;
+  return outcome === 'done' ? 'done' : `failed: ${humanizeCode(outcome)}`;
 }
 
 function changesOfAccount({ suspended, is_admin }: Details): string {
   const changes = [
-    ...(typeof suspended === 'boolean' ? [suspended ? 'Suspended account' : 'Reinstated account'] : []),
+    ...(typeof suspended === 'boolean' ? [suspended ? 'Suspended account' : 'Unsuspended account'] : []),
     ...(typeof is_admin === 'boolean' ? [is_admin ? 'Granted operator access' : 'Revoked operator access'] : []),
   ];
   return changes.length === 0 ? 'No change to the account' : changes.join(', ');

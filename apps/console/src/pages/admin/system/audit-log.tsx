@@ -8,7 +8,7 @@ import { useActions } from '../queries.js';
 import { actionText, outcomeText } from './action-texts.js';
 
 interface AuditLogProps {
-  /** Id of an account, machine, withdrawal or model; null: all. */
+  /** Id of the object of the actions, such as an account or machine; null: all. */
   readonly subject: string | null;
   readonly title?: string;
 }

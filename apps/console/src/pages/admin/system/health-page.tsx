@@ -223,7 +223,7 @@ function codeText(code: string): string {
   return why === undefined ? humanizeCode(what) : `${PROBLEMS[what] ?? humanizeCode(what)}: ${humanizeCode(why)}`;
 }
 
-/** Formats bytes in MiB, the unit of the memory settings. */
+/** Formats bytes in MiB, labelled MB. */
 function formatMemory(bytes: number): string {
   return `${(bytes / 1_048_576).toFixed(bytes < 10_485_760 ? 1 : 0)} MB`;
 }

@@ -108,7 +108,7 @@ const NEEDS_RECORD: ReadonlySet<string> = new Set(['provider_key', 'provider_rec
 
 /**
  * Checks for a response whose record is missing. The remaining check `receipt_key` binds the response's key to the provider id in the
- * receipt. The provider id in the header must therefore be the same.
+ * receipt. The header must therefore have the same provider id.
  */
 function withoutRecord({ checks, receipt }: AnswerVerdict, providerId: string | undefined): readonly Check[] {
   const possible = checks.filter(({ name }) => !NEEDS_RECORD.has(name));

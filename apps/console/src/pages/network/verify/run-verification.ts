@@ -13,12 +13,12 @@ const MAX_RECORDS = 100;
 
 type VerificationStep =
   /** The input is valid, and verification of `records` begins. `total`: records in the input. */
-  | { readonly type: 'opened'; readonly records: readonly AttestationRecord[]; readonly total: number; readonly anchor: AnchorName }
+  | { readonly type: 'opened'; readonly records: readonly AttestationRecord[]; readonly total: number; readonly anchor: VerificationAnchor }
   | { readonly type: 'stage'; readonly record: AttestationRecord; readonly verdict: StageVerdict }
   | { readonly type: 'verdict'; readonly record: AttestationRecord; readonly verdict: RecordVerdict };
 
 /** Trust anchor. `maker`: Apple's root, pinned in the verifier. `simulated`: root in the feed, which the feed declares as simulated. */
-export interface AnchorName {
+export interface VerificationAnchor {
   readonly kind: 'maker' | 'simulated';
   readonly name: string;
 }

@@ -2,12 +2,12 @@
 import type { AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 import { useRef, useState } from 'react';
-import { type AnchorName, type AsOf, verifyInBrowser } from './run-verification.js';
+import { type AsOf, type VerificationAnchor, verifyInBrowser } from './run-verification.js';
 
 export interface RecordProgress {
   readonly record: AttestationRecord;
   /** Trust anchor of the certificates. */
-  readonly anchor: AnchorName['kind'];
+  readonly anchor: VerificationAnchor['kind'];
   readonly stages: readonly StageVerdict[];
   /** Null until all stages are done. */
   readonly verdict: RecordVerdict | null;
@@ -20,7 +20,7 @@ export type Verification =
   | { readonly state: 'failed'; readonly error: unknown }
   | {
       readonly state: 'running' | 'done';
-      readonly anchor: AnchorName;
+      readonly anchor: VerificationAnchor;
       readonly records: readonly RecordProgress[];
       /** Number of records in the input. Above the limit, `records` has fewer. */
       readonly total: number;
@@ -57,7 +57,7 @@ export function useVerification(): VerificationControl {
 }
 
 async function follow(downloaded: unknown, asOf: AsOf, show: (next: Verification) => void): Promise<void> {
-  let anchor: AnchorName = { kind: 'maker', name: '' };
+  let anchor: VerificationAnchor = { kind: 'maker', name: '' };
   let total = 0;
   const records: RecordProgress[] = [];
   for await (const step of verifyInBrowser(downloaded, asOf)) {

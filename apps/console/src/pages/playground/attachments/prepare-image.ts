@@ -13,14 +13,14 @@ const MAX_FILE_BYTES = 64 * 1024 * 1024;
 const MAX_PNG_BYTES = 1024 * 1024;
 const JPEG_QUALITY = 0.85;
 
-/** Error of an image that cannot be sent. `message` is for the user. */
-export class UnreadableImage extends Error {}
+/** Error of an image that cannot be attached. `message` is for the user. */
+export class UnusableImage extends Error {}
 
-/** Rejects with {@link UnreadableImage}. */
+/** Rejects with {@link UnusableImage}. */
 export async function prepareImage(file: File): Promise<QuestionImage> {
-  if (file.size > MAX_FILE_BYTES) throw new UnreadableImage(`${file.name} has more than ${MAX_FILE_BYTES / 1024 / 1024} MB.`);
+  if (file.size > MAX_FILE_BYTES) throw new UnusableImage(`${file.name} has more than ${MAX_FILE_BYTES / 1024 / 1024} MB.`);
   const bitmap = await createImageBitmap(file).catch(() => null);
-  if (bitmap === null) throw new UnreadableImage(`${file.name} is not an image that this browser can read.`);
+  if (bitmap === null) throw new UnusableImage(`${file.name} is not an image that this browser can read.`);
   try {
     return { name: file.name, dataUri: await encodeImage(bitmap, file.type === 'image/jpeg') };
   } finally {
@@ -34,17 +34,17 @@ export function scaledSize(width: number, height: number): { readonly width: num
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
 }
 
-async function encodeImage(bitmap: ImageBitmap, isPhoto: boolean): Promise<string> {
+async function encodeImage(bitmap: ImageBitmap, isJpeg: boolean): Promise<string> {
   const { width, height } = scaledSize(bitmap.width, bitmap.height);
   const canvas = Object.assign(document.createElement('canvas'), { width, height });
   const context = canvas.getContext('2d');
-  if (context === null) throw new UnreadableImage('This browser cannot prepare images.');
+  if (context === null) throw new UnusableImage('This browser cannot prepare images.');
   context.imageSmoothingQuality = 'high';
   // JPEG has no transparency. Without a background, transparent pixels would turn black.
   context.fillStyle = 'white';
   context.fillRect(0, 0, width, height);
   context.drawImage(bitmap, 0, 0, width, height);
-  const png = isPhoto ? null : await blobOf(canvas, 'image/png');
+  const png = isJpeg ? null : await blobOf(canvas, 'image/png');
   const blob = png !== null && png.size <= MAX_PNG_BYTES ? png : await blobOf(canvas, 'image/jpeg');
   return `data:${blob.type};base64,${toBase64(new Uint8Array(await blob.arrayBuffer()))}`;
 }
@@ -52,7 +52,7 @@ async function encodeImage(bitmap: ImageBitmap, isPhoto: boolean): Promise<strin
 function blobOf(canvas: HTMLCanvasElement, type: 'image/png' | 'image/jpeg'): Promise<Blob> {
   return new Promise((resolve, reject) => {
     const done = (blob: Blob | null): void => {
-      if (blob === null) reject(new UnreadableImage('The image is too large for this browser.'));
+      if (blob === null) reject(new UnusableImage('The image is too large for this browser.'));
       else resolve(blob);
     };
     canvas.toBlob(done, type, JPEG_QUALITY);

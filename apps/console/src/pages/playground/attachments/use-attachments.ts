@@ -1,6 +1,6 @@
 /** `useAttachments`: images that the user attaches to the message that is being written. */
 import { useRef, useState } from 'react';
-import { prepareImage, UnreadableImage } from './prepare-image.js';
+import { prepareImage, UnusableImage } from './prepare-image.js';
 import { imageProblem, type QuestionImage } from './question-image.js';
 
 export interface Attachments {
@@ -36,7 +36,7 @@ export function useAttachments({ sent, refusal }: AttachmentsOptions): Attachmen
     for (const file of files) {
       const image = await prepareImage(file);
       const excess = imageProblem([...sent, ...current.current], image);
-      if (excess !== null) throw new UnreadableImage(excess);
+      if (excess !== null) throw new UnusableImage(excess);
       set([...current.current, image]);
     }
   };
@@ -50,7 +50,7 @@ export function useAttachments({ sent, refusal }: AttachmentsOptions): Attachmen
       if (refusal !== null || files.length === 0) return;
       setPreparing((count) => count + 1);
       attach(files)
-        .catch((error: unknown) => setProblem(error instanceof UnreadableImage ? error.message : 'The image could not be prepared.'))
+        .catch((error: unknown) => setProblem(error instanceof UnusableImage ? error.message : 'The image could not be prepared.'))
         .finally(() => setPreparing((count) => count - 1));
     },
     remove(index) {

@@ -3,7 +3,7 @@
  * maximum size.
  */
 import type { EnclaveEvidence } from '@inference/protocol';
-import { KEPT_CONVERSATION } from '../../../api/tab-storage.js';
+import { CONVERSATION_KEY } from '../../../api/tab-storage.js';
 import type { CheckLine } from '../../../features/trust/check-line.js';
 import { imageChars, isImageDataUri, type QuestionImage } from '../attachments/question-image.js';
 import { member, parseJson } from '../json.js';
@@ -46,7 +46,7 @@ export function storeConversation(storage: TabStorage, accountId: string, { turn
   if (text.length > MAX_CHARS) text = textOf(withoutImages(storable, text.length - MAX_CHARS));
   try {
     if (text.length > MAX_CHARS) throw new RangeError('the conversation is too large');
-    storage.setItem(KEPT_CONVERSATION, text);
+    storage.setItem(CONVERSATION_KEY, text);
     return true;
   } catch {
     // The caller shows the failure.
@@ -56,12 +56,12 @@ export function storeConversation(storage: TabStorage, accountId: string, { turn
 }
 
 export function forgetConversation(storage: TabStorage): void {
-  storage.removeItem(KEPT_CONVERSATION);
+  storage.removeItem(CONVERSATION_KEY);
 }
 
 /** Restores the conversation of this account; null: none. Removes a conversation of another account or of another version. */
 export function storedConversation(storage: TabStorage, accountId: string): KeptConversation | null {
-  const text = storage.getItem(KEPT_CONVERSATION);
+  const text = storage.getItem(CONVERSATION_KEY);
   if (text === null) return null;
   const kept = readConversation(text, accountId);
   if (kept === null) forgetConversation(storage);

@@ -105,8 +105,8 @@ export function useChat(initial: readonly Turn[]): Chat {
         case 'failed':
           change({ state: 'failed', problem: outcome.problem });
       }
-      if (facts?.jobId && requests.left !== null) {
-        const cost = await requestCost(facts.jobId, requests.left);
+      if (facts?.jobId && requests.leaveSignal !== null) {
+        const cost = await requestCost(facts.jobId, requests.leaveSignal);
         if (cost !== null) change({ costMicroUsd: cost });
         void invalidateMoney();
       }

@@ -16,7 +16,7 @@ export function useKeptConversation(accountId: string, { turns, models, form }: 
   const [failed, setFailed] = useState(false);
   const storedTurns = useRef(-1);
   useEffect(() => {
-    // A running response changes with each piece of text. To avoid a write per piece, it is stored only at its start and after its end.
+    // A running response changes with each piece of text. To avoid a write per piece, the conversation is stored only at the start and after the end of a response.
     if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
     storedTurns.current = turns.length;
     setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));

@@ -127,12 +127,12 @@ function ImageJobView({ job, onRetry }: { readonly job: ImageJob; readonly onRet
       {problem === null ? null : <ProblemNote problem={problem} onRetry={onRetry} />}
       {images.length === 0 ? null : (
         <div className="image-job-images">
-          {images.map(({ address, type }, index) => {
+          {images.map(({ objectUrl, type }, index) => {
             const number = images.length === 1 ? null : index + 1;
             return (
-              <figure key={address} className="image-file">
-                <img src={address} alt={number === null ? input.prompt : `${input.prompt} (${number} of ${images.length})`} />
-                <a className="button" data-kind="quiet" data-size="small" href={address} download={imageFileName(input, type, number)}>
+              <figure key={objectUrl} className="image-file">
+                <img src={objectUrl} alt={number === null ? input.prompt : `${input.prompt} (${number} of ${images.length})`} />
+                <a className="button" data-kind="quiet" data-size="small" href={objectUrl} download={imageFileName(input, type, number)}>
                   <Download size={16} aria-hidden="true" />
                   <span className="button-text">{number === null ? 'Download' : `Download image ${number}`}</span>
                 </a>

@@ -23,7 +23,7 @@ export interface ImageJob {
 
 export interface ShownImage {
   /** Object URL of the received bytes, which are also the verified bytes. */
-  readonly address: string;
+  readonly objectUrl: string;
   /** Media type. */
   readonly type: string;
 }
@@ -39,13 +39,13 @@ interface ImageJobs {
 export function useImages(): ImageJobs {
   const [list, setList] = useState<readonly ImageJob[]>([]);
   const request = useRequests();
-  const addresses = useRef<string[]>([]);
+  const objectUrls = useRef<string[]>([]);
   const ids = useRef(0);
   const key = usePlaygroundKey();
   const invalidateMoney = useInvalidateMoney();
   useEffect(
     () => () => {
-      for (const address of addresses.current.splice(0)) URL.revokeObjectURL(address);
+      for (const objectUrl of objectUrls.current.splice(0)) URL.revokeObjectURL(objectUrl);
     },
     [],
   );
@@ -56,9 +56,9 @@ export function useImages(): ImageJobs {
 
     const shownImage = (bytes: Uint8Array): ShownImage => {
       const type = imageType(bytes);
-      const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }));
-      addresses.current.push(address);
-      return { address, type };
+      const objectUrl = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type }));
+      objectUrls.current.push(objectUrl);
+      return { objectUrl, type };
     };
 
     const check = async (id: string, sent: { body: string; nonce: string }, answer: ImageAnswer): Promise<void> => {
@@ -67,8 +67,8 @@ export function useImages(): ImageJobs {
       const evidence = { requestBody: sent.body, nonce: sent.nonce, endpoint: '/v1/images/generations', provider };
       const result = await checkAnswer({ ...evidence, answer: { kind: 'plain', bytes, headers, images } }, downloadFeed());
       change(id, { check: result });
-      if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && request.left !== null) {
-        const cost = await requestCost(result.jobId, request.left);
+      if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && request.leaveSignal !== null) {
+        const cost = await requestCost(result.jobId, request.leaveSignal);
         if (cost !== null) change(id, { costMicroUsd: cost });
       }
       void invalidateMoney();

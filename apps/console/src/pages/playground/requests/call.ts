@@ -30,25 +30,25 @@ type CallResult =
   | RequestFailure
   | { readonly kind: 'stopped' };
 
-/** Aborts a request after a time limit. A reader may restart the timer with `move`, and must call `clear` at the end. */
+/** Aborts a request after a time limit. A reader may restart the timer with `restart`, and must call `clear` at the end. */
 export class Deadline {
-  readonly #silent = new AbortController();
+  readonly #timeout = new AbortController();
   readonly signal: AbortSignal;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(stop: AbortSignal, ms: number) {
-    this.signal = AbortSignal.any([stop, this.#silent.signal]);
-    this.move(ms);
+    this.signal = AbortSignal.any([stop, this.#timeout.signal]);
+    this.restart(ms);
   }
 
-  /** Restarts the deadline. */
-  move(ms: number): void {
+  /** Restarts the timer. */
+  restart(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#silent.abort(), ms);
+    this.#timer = setTimeout(() => this.#timeout.abort(), ms);
   }
 
   get passed(): boolean {
-    return this.#silent.signal.aborted;
+    return this.#timeout.signal.aborted;
   }
 
   clear(): void {

@@ -61,7 +61,7 @@ async function readAnswer(
   let usage: TokenUsage | null = null;
   let finishReason: string | null = null;
   for (;;) {
-    deadline.move(MAX_SILENCE_MS);
+    deadline.restart(MAX_SILENCE_MS);
     const { done, value } = await reader.read();
     if (done) break;
     parts.push(value);

@@ -34,7 +34,7 @@ export async function sendImageRequest(request: Omit<Call, 'path'>): Promise<Ima
   const { response, deadline } = called;
   const { headers } = response;
   try {
-    deadline.move(MAX_FETCH_MS);
+    deadline.restart(MAX_FETCH_MS);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const paths = imagePaths(bytes);
     if (paths === null) return { kind: 'failed', status: null, problem: NO_ANSWER };

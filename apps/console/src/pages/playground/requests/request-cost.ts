@@ -2,16 +2,16 @@
 import type { ConsoleUsagePage } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 
-const TRIES = 8;
+const MAX_TRIES = 8;
 const PAUSE_MS = 400;
 /** Number of newest requests that are read. Other requests of the account may be newer. */
-const LOOKED_AT = 20;
+const NEWEST_COUNT = 20;
 
 /** Cost in micro-USD. Null: the job is not listed in time, or was not charged. */
 export async function requestCost(jobId: string, signal: AbortSignal): Promise<number | null> {
-  for (let tries = 0; tries < TRIES && !signal.aborted; tries++) {
+  for (let tries = 0; tries < MAX_TRIES && !signal.aborted; tries++) {
     try {
-      const { data } = await api.get<ConsoleUsagePage>('/console/v1/usage', { query: { limit: LOOKED_AT }, signal });
+      const { data } = await api.get<ConsoleUsagePage>('/console/v1/usage', { query: { limit: NEWEST_COUNT }, signal });
       const entry = data.find(({ request_id }) => request_id === jobId);
       if (entry !== undefined) return entry.cost_micro_usd;
     } catch {

@@ -7,7 +7,7 @@ interface Requests {
   /** Aborts all running requests. */
   stop(): void;
   /** Aborted when the user leaves the page; null before the page is mounted. */
-  readonly left: AbortSignal | null;
+  readonly leaveSignal: AbortSignal | null;
 }
 
 export function useRequests(): Requests {
@@ -37,7 +37,7 @@ export function useRequests(): Requests {
       stop() {
         for (const stop of running.current) stop.abort();
       },
-      get left() {
+      get leaveSignal() {
         return left.current?.signal ?? null;
       },
     }),

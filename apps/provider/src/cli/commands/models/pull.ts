@@ -72,7 +72,7 @@ async function run(args: readonly string[]): Promise<number> {
         ? { kind: 'named', name: values.projector }
         : { kind: values['text-only'] === true ? 'none' : 'usual' },
     sha256,
-    catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, signal)),
+    catalogueHashesOf: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, signal)),
     installEngine: async (installSignal) => {
       const path = addOnPath(dataDir);
       if (!isAddOnInstalled(path) && !json) print('Installing the engine for this kind of model (about 650 MB)');
