@@ -133,7 +133,7 @@ struct ReceiptDraft {
     private static func computedBy(_ receipt: Members, version: Int64) throws -> [String: JsonValue] {
         guard version >= 2 else {
             for name in ["engine", "weights_sha256", "template_sha256", "sampling"] where receipt.has(name) {
-                throw Refusal(.badRequest, "receipt.\(name) is no member of version 1")
+                throw Refusal(.badRequest, "receipt.\(name) is not allowed in version 1")
             }
             return [:]
         }
