@@ -11,6 +11,7 @@ import { WaitGroup } from '../wait-group.js';
 import { AttemptRunner, type AttemptRunnerOptions } from './attempt/attempt-runner.js';
 import type { Delivery } from './delivery/delivery.js';
 import { NO_TRACE, type TraceSpan } from './job-observer.js';
+import type { ModelRun } from './model-run.js';
 import type { NetworkModels, Placements } from './placements.js';
 import type { NotPlacedReason, SlotRequest } from './queue/request-queue.js';
 import { expectedWork, type InputImages, type JobRequest, withModel } from './request/job-request.js';
@@ -22,7 +23,6 @@ import {
   maxPriceProblem,
   resolveRouting,
 } from './request/job-routing.js';
-import type { RunningJob } from './running-job.js';
 import type { Billing } from './settlement/billing.js';
 import { type AttemptRecord, type FailedJob, failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
 
@@ -39,7 +39,7 @@ interface JobRunnerOptions extends AttemptRunnerOptions {
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #attempts: AttemptRunner;
-  readonly #jobs = new Set<RunningJob>();
+  readonly #jobs = new Set<ModelRun>();
   readonly #running = new WaitGroup();
 
   constructor(options: JobRunnerOptions) {
@@ -146,9 +146,9 @@ export class JobRunner {
         engineFailures: new Map(),
         refusals: [],
         attemptCount,
-        sealedRefusal: null,
-        reserved: null,
-        imageWaitAttempt: null,
+        refusingProvider: null,
+        reservedSlot: null,
+        attemptCountAtImageWait: null,
       }));
     } finally {
       await bill.close();
@@ -163,7 +163,7 @@ export class JobRunner {
   async #runModels(
     jobs: readonly JobRequest[],
     reason: string | null,
-    begin: (job: JobRequest, progress: Pick<RunningJob, 'fallbackReason' | 'maxQueueMs' | 'attemptCount'>) => RunningJob,
+    begin: (job: JobRequest, progress: Pick<ModelRun, 'fallbackReason' | 'maxQueueMs' | 'attemptCount'>) => ModelRun,
   ): Promise<JobOutcome> {
     const failures = new Map<JobRequest, FailedJob>();
     let attemptCount = 0;
@@ -190,7 +190,7 @@ export class JobRunner {
   }
 
   /** Whether a fallback model may be tried. A request that is invalid for one model is invalid for all. */
-  #mayFallBack({ error }: FailedJob, { delivery, clientSignal, deadline }: RunningJob): boolean {
+  #mayFallBack({ error }: FailedJob, { delivery, clientSignal, deadline }: ModelRun): boolean {
     const isFinal = error.code === 'invalid_request' || error.code === 'shutting_down';
     return !isFinal && !delivery.isCommitted && !clientSignal.aborted && this.#options.now() < deadline;
   }
@@ -230,7 +230,7 @@ export class JobRunner {
     return overpriced === null ? null : failed(NO_ATTEMPTS, overpriced, 'max_price');
   }
 
-  #slotRequest(job: JobRequest, named: NamedProvider, routing: JobRouting | null): RunningJob['slotRequest'] {
+  #slotRequest(job: JobRequest, named: NamedProvider, routing: JobRouting | null): ModelRun['slotRequest'] {
     const { model, stream } = job.params;
     return {
       model,

@@ -19,7 +19,7 @@ export interface LeasePolicy {
   /** Number of reservations per second from which an account gets a lease. */
   readonly minPerSecond: number;
   /** Lifetime of a lease after its last renewal, in milliseconds. Renewed ten times in this period. Default 20,000. */
-  readonly ms?: number;
+  readonly lifetimeMs?: number;
   /** Time without new leases after a lack of balance or a recall, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
   /** Notifications between coordinators about recalls. Without them, renewals detect recalls. */
@@ -36,7 +36,7 @@ export interface LeasedJob {
 interface Lease {
   readonly id: string;
   readonly account: string;
-  readonly taken: number;
+  readonly initialAmount: number;
   amount: number;
   /** Sum of the maximum costs of running jobs. */
   used: number;
@@ -57,7 +57,7 @@ interface CreditLeasesOptions {
 }
 
 /** Default lifetime of a lease: how long a coordinator without heartbeats is considered alive. */
-const LEASE_MS = 20_000;
+const LEASE_LIFETIME_MS = 20_000;
 const RENEWALS = 10;
 /** A lease covers the account's reservations of this many seconds. */
 const SECONDS_COVERED = 3;
@@ -83,22 +83,28 @@ export class CreditLeases {
   readonly #recalls: CreditRecalls;
   readonly #timer: NodeJS.Timeout;
   #renewing: Promise<void> = Promise.resolve();
-  #isRenewalDue = true;
+  #mayQueueRenewal = true;
   #isClosed = false;
-  readonly #ms: number;
+  readonly #lifetimeMs: number;
   readonly #pauseMs: number;
 
   constructor(options: CreditLeasesOptions) {
     this.#options = options;
-    this.#ms = options.policy.ms ?? LEASE_MS;
+    this.#lifetimeMs = options.policy.lifetimeMs ?? LEASE_LIFETIME_MS;
     this.#pauseMs = options.policy.pauseMs ?? PAUSE_MS;
     const { database, holder, transact, policy } = options;
-    this.#recalls = new CreditRecalls({ database, holder, transact, hints: policy.hints, maxMs: (RECALL_RENEWALS * this.#ms) / RENEWALS });
+    this.#recalls = new CreditRecalls({
+      database,
+      holder,
+      transact,
+      hints: policy.hints,
+      maxMs: (RECALL_RENEWALS * this.#lifetimeMs) / RENEWALS,
+    });
     this.#timer = setInterval(() => {
-      if (!this.#isRenewalDue) return;
-      this.#isRenewalDue = false;
+      if (!this.#mayQueueRenewal) return;
+      this.#mayQueueRenewal = false;
       this.#afterRenewals(() => this.#renew([...this.#leases.values()]));
-    }, this.#ms / RENEWALS);
+    }, this.#lifetimeMs / RENEWALS);
     this.#timer.unref();
     policy.hints?.on((accounts) => this.#afterRenewals(() => this.#returnRecalled(accounts)));
   }
@@ -119,7 +125,7 @@ export class CreditLeases {
       lease.used += maxCost;
       lease.wasUsed = true;
       this.#jobs.set(reservation.jobId, { lease, reservation });
-      if (lease.amount - lease.used < REFILL_SHARE * lease.taken) this.#takeIfBusy(accountId, maxCost, now);
+      if (lease.amount - lease.used < REFILL_SHARE * lease.initialAmount) this.#takeIfBusy(accountId, maxCost, now);
       return true;
     }
     this.#takeIfBusy(accountId, maxCost, now);
@@ -189,7 +195,7 @@ export class CreditLeases {
 
   /** Renews the leases in use, returns unused money, and drops leases whose row is gone. */
   async #renew(leases: readonly Lease[]): Promise<void> {
-    this.#isRenewalDue = true;
+    this.#mayQueueRenewal = true;
     for (const lease of leases) {
       if (!lease.wasUsed) lease.isClosing = true;
       lease.wasUsed = false;
@@ -215,14 +221,14 @@ export class CreditLeases {
       renewLeases(
         transaction,
         leases.map(({ id, used }) => ({ id, inUse: used })),
-        this.#ms,
+        this.#lifetimeMs,
       ),
     );
     const isRecalled = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
     for (const lease of leases) {
       if (!isRecalled.has(lease.id)) this.#forget(lease);
       // Counts from before the renewal, so that this coordinator stops using the lease before its row expires.
-      lease.expiresAt = begun + this.#ms;
+      lease.expiresAt = begun + this.#lifetimeMs;
       if (!isRecalled.get(lease.id)) continue;
       this.#pausedUntil.set(lease.account, begun + this.#pauseMs);
       await this.#return(lease);
@@ -234,7 +240,12 @@ export class CreditLeases {
     if (count < this.#options.policy.minPerSecond) return;
     if (this.#taking.has(account) || (this.#pausedUntil.get(account) ?? 0) > now) return;
     const requested = SECONDS_COVERED * cost;
-    const amounts = { requested, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: MIN_BALANCE_PER_LEASE, ms: this.#ms };
+    const amounts = {
+      requested,
+      min: Math.max(1, MIN_RESERVATIONS * maxCost),
+      divisor: MIN_BALANCE_PER_LEASE,
+      lifetimeMs: this.#lifetimeMs,
+    };
     const taking = this.#take(account, amounts)
       .catch(this.#options.onError)
       .finally(() => this.#taking.delete(account));
@@ -257,10 +268,10 @@ export class CreditLeases {
     const lease: Lease = {
       id,
       account,
-      taken: amount,
+      initialAmount: amount,
       amount,
       used: 0,
-      expiresAt: begun + this.#ms,
+      expiresAt: begun + this.#lifetimeMs,
       isClosing: false,
       isReturned: false,
       wasUsed: true,

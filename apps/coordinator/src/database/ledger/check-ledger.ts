@@ -47,7 +47,7 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
       for (const row of rows.slice(0, MAX_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
       if (rows.length > MAX_NAMED) problems.push(`${kind}: and ${rows.length - MAX_NAMED} more`);
     };
-    for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...useChecks(), ...earningChecks()])
+    for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...usageChecks(), ...earningChecks()])
       report(kind, await rowsOf(view, query));
     for (const [kind, query] of await periodChecks(view)) report(kind, await rowsOf(view, query));
     for (const [kind, query] of await windowChecks(view)) report(kind, await rowsOf(view, query));
@@ -173,7 +173,7 @@ async function periodChecks(view: Database): Promise<Check[]> {
 }
 
 /** Compares roll-ups with the rows of folded jobs, for hours in which no job was pruned. */
-function useChecks(): Check[] {
+function usageChecks(): Check[] {
   const folded = sql`not exists (select 1 from unfolded_jobs where unfolded_jobs.job_id = jobs.job_id)`;
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;
   const hour = sql`jobs.ended_at / ${sql.lit(HOUR_MS)}`;

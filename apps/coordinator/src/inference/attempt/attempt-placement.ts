@@ -7,13 +7,13 @@ import { apiError } from '@inference/formats';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { JobObserver } from '../job-observer.js';
 import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
+import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
 import type { Placements } from '../placements.js';
 import type { ImageSupply } from '../queue/image-supply.js';
 import type { NotPlacedReason, Placement, SlotRequest } from '../queue/request-queue.js';
 import { makesImages } from '../request/image-job.js';
 import type { JobRequest } from '../request/job-request.js';
 import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
-import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
 import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 
@@ -41,7 +41,7 @@ export class AttemptPlacement {
   /**
    * Waits for a slot. `isConfirmation`: the attempt only confirms a refusal, so the wait is short and no provider loads the model for it.
    */
-  async place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
+  async place(running: ModelRun, isConfirmation: boolean): Promise<Placement> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
     const imageWaitMs = job.images === null ? 0 : job.images.waitUntil - now();
@@ -63,15 +63,15 @@ export class AttemptPlacement {
    *
    * `retry`: place the job again. `none`: no suitable provider connected in time. Null: keep the refusal, or the client disconnected.
    */
-  async waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
+  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
     const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
     const { images, params } = job;
-    if (images === null || attemptCount >= MAX_ATTEMPTS || running.imageWaitAttempt === attemptCount) return null;
+    if (images === null || attemptCount >= MAX_ATTEMPTS || running.attemptCountAtImageWait === attemptCount) return null;
     if (reason !== 'none_routable' && reason !== 'all_failed') return null;
     const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
     if (!hasProviderLeft) return null;
-    running.imageWaitAttempt = attemptCount;
+    running.attemptCountAtImageWait = attemptCount;
     await imageSupply.refresh(params.model);
     const waitMs = Math.min(images.waitUntil, deadline) - now();
     const query = { model: params.model, image: images, accountId: job.accountId, mayUse: () => true };
@@ -83,7 +83,7 @@ export class AttemptPlacement {
   }
 
   /** Excludes providers that offer the image model in other sizes only. */
-  #excludeUnfit({ job: { images, params }, slotRequest }: RunningJob): void {
+  #excludeUnfit({ job: { images, params }, slotRequest }: ModelRun): void {
     if (images === null) return;
     const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
     for (const providerId of this.#options.registry.placement.unfitForImages(params.model, fits)) slotRequest.exclude.add(providerId);
@@ -146,12 +146,12 @@ async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: 
 }
 
 /** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. `last`: outcome of the last attempt. */
-export function noImageProvider(running: RunningJob, last: JobOutcome | null): JobOutcome {
+export function noImageProvider(running: ModelRun, last: JobOutcome | null): JobOutcome {
   return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
 }
 
 /** Outcome of a job that got no slot. `last`: outcome of the last attempt, or null if no attempt was made. */
-export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: RunningJob, last: JobOutcome | null): JobOutcome {
+export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: ModelRun, last: JobOutcome | null): JobOutcome {
   const { job, routing, clientSignal } = running;
   return notPlaced(placement, {
     isClientDisconnected: clientSignal.aborted,

@@ -119,7 +119,7 @@ export class Attempt implements JobSink {
   #lastFrameAt = 0;
   #lastActivityAt = this.#startedAt;
   /** Start of the waiting time not yet charged to the stall budget; null: the provider has no credit, or has sent no frame yet. */
-  #turnSince: number | null = null;
+  #waitingSince: number | null = null;
   #isOver = false;
   readonly outcome: Promise<AttemptOutcome>;
 
@@ -266,7 +266,7 @@ export class Attempt implements JobSink {
   #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: RequestFrames; readonly reader: AnswerReader } {
     const { context, candidate, encapsulate, fetchedImages } = this.plan;
     const onCredit = (bytes: number): void => {
-      this.#turnSince ??= performance.now();
+      this.#waitingSince ??= performance.now();
       this.#handle?.grant(bytes);
     };
     if (candidate !== undefined) {
@@ -301,15 +301,15 @@ export class Attempt implements JobSink {
     const read = reader.read(frame);
     if (typeof read === 'string') return read;
     this.#stallBudget.received(read.length);
-    this.#turnSince = reader.isOutOfCredit ? null : this.#lastFrameAt;
+    this.#waitingSince = reader.isOutOfCredit ? null : this.#lastFrameAt;
     return this.#group.write(this, read, this.#lastFrameAt) ? null : 'too_large';
   }
 
-  /** Charges the waiting time since `#turnSince` to the stall budget, and restarts the measurement. */
+  /** Charges the waiting time since `#waitingSince` to the stall budget, and restarts the measurement. */
   #spendStallBudget(now: number): void {
-    if (this.#turnSince === null) return;
-    this.#stallBudget.spend(now - this.#turnSince);
-    this.#turnSince = now;
+    if (this.#waitingSince === null) return;
+    this.#stallBudget.spend(now - this.#waitingSince);
+    this.#waitingSince = now;
   }
 
   #enter(phase: Phase, ms: number): void {

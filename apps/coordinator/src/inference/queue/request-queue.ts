@@ -79,7 +79,7 @@ export class RequestQueue implements Placements {
   readonly #queues = new Map<string, FairQueue<Waiter>>();
   /** Number of waits that {@link countWait} counts, by model. */
   readonly #countedWaits = new Map<string, number>();
-  readonly #times = new ServiceTimes();
+  readonly #serviceTimes = new ServiceTimes();
   readonly #stopListening: () => void;
 
   /** `floorOf`: minimum trust level that the operator sets for a model; null: any. */
@@ -134,12 +134,12 @@ export class RequestQueue implements Placements {
   }
 
   served(model: string, ms: number): void {
-    this.#times.add(model, ms);
+    this.#serviceTimes.add(model, ms);
   }
 
   /** Mean time of a job in its slot, in milliseconds; null: unknown. */
   meanServiceMs(model: string): number | null {
-    return this.#times.waitMs(model, 0, 1);
+    return this.#serviceTimes.waitMs(model, 0, 1);
   }
 
   /** Number of queued requests of all models. */
@@ -230,16 +230,16 @@ export class RequestQueue implements Placements {
   }
 
   #serve(model: string): void {
-    let isFirstBusy = false;
+    let isUnrestrictedBlocked = false;
     const queue = this.#queues.get(model);
     if (queue === undefined) return;
     for (const waiter of queue.inOrder()) {
-      if (isFirstBusy && !waiter.isRestricted) continue;
-      const turnMs = this.#times.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
+      if (isUnrestrictedBlocked && !waiter.isRestricted) continue;
+      const turnMs = this.#serviceTimes.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
       const placement = this.#tryNow(waiter.request, turnMs);
       if (placement !== null) waiter.settle(placement);
       else if (!waiter.isRestricted) {
-        isFirstBusy = true;
+        isUnrestrictedBlocked = true;
         if (!queue.some(({ isRestricted }) => isRestricted)) return;
       }
     }
@@ -276,7 +276,7 @@ export class RequestQueue implements Placements {
    */
   #expectedMs(model: string, accountId: string | null, selector: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
-    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
+    const turnMs = this.#serviceTimes.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
     const { providerSerial, providerId = null, candidates = null, filter = null, trustFloor } = selector;
     const isForSelected = selectsProviders(selector);
     if (!isForSelected && trustFloor !== 'hardware') return turnMs;
@@ -288,7 +288,7 @@ export class RequestQueue implements Placements {
           // Two filters are assumed to share a provider.
           ((request.filter ?? null) === null) === (filter === null)
         : request.trustFloor === trustFloor;
-    const ownMs = this.#times.waitMs(
+    const ownMs = this.#serviceTimes.waitMs(
       model,
       queue?.aheadOf(accountId, hasSameRestriction) ?? 0,
       this.#registry.models.slotCount(model, selector),

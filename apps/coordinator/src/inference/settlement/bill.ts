@@ -165,7 +165,7 @@ export class Bill {
     const giveUpAt = now() + timings.settleGiveUpMs;
     try {
       for (let pauseMs = timings.settleRetryMs; ; pauseMs = Math.min(2 * pauseMs, timings.settleRetryMaxMs)) {
-        const last = stopping.aborted || now() >= giveUpAt;
+        const isLast = stopping.aborted || now() >= giveUpAt;
         try {
           const charge = chargeOf(await ledger.settle(settlement));
           if (charge.kind === 'unbilled') onProblem({ type: 'unsettled', settlement, reason: 'no_hold' });
@@ -173,7 +173,7 @@ export class Bill {
         } catch (error) {
           onProblem({ type: 'settle_failed', jobId: settlement.jobId, error });
         }
-        if (last) {
+        if (isLast) {
           onProblem({ type: 'unsettled', settlement, reason: 'ledger_unavailable' });
           return { kind: 'unbilled' };
         }

@@ -6,7 +6,7 @@
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
-import { providerIdOf, type RunningJob } from '../running-job.js';
+import { type ModelRun, providerIdOf } from '../model-run.js';
 import { ENGINE_FAILED } from './outcome-policy.js';
 
 /** A provider whose engine failed during a job. */
@@ -28,7 +28,7 @@ interface JobCount {
   readonly jobs: number;
 }
 
-type FailedJob = Pick<RunningJob, 'engineFailures' | 'job'>;
+type RunWithFailures = Pick<ModelRun, 'engineFailures' | 'job'>;
 
 export class EngineFailures {
   readonly #now: () => number;
@@ -39,14 +39,14 @@ export class EngineFailures {
     this.#now = now;
   }
 
-  failed({ engineFailures, job }: FailedJob, provider: ProviderConnection): void {
+  failed({ engineFailures, job }: RunWithFailures, provider: ProviderConnection): void {
     const isRecorded = this.#countOf(job.accountId).jobs < MAX_COUNTED_JOBS;
     if (isRecorded) reportFault(provider);
     engineFailures.set(providerIdOf(provider), { provider, isRecorded });
   }
 
   /** Records the end of the job. `wasCompleted`: another provider completed it. */
-  settle({ engineFailures, job }: FailedJob, wasCompleted: boolean): void {
+  settle({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
     if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
     else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);
     engineFailures.clear();

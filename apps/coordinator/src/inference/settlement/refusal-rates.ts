@@ -9,7 +9,7 @@ import { BoundedMap } from '@inference/scheduler/bounded-map';
 interface Counts {
   refused: number;
   answered: number;
-  at: number;
+  decayedAt: number;
 }
 
 const HALF_LIFE_MS = 10 * 60_000;
@@ -65,9 +65,9 @@ export class RefusalRates {
   #read(counts: ReadonlyMap<string, Counts>, key: string): Counts {
     const now = this.#now();
     const known = counts.get(key);
-    if (known === undefined) return { refused: 0, answered: 0, at: now };
-    const left = 0.5 ** (Math.max(0, now - known.at) / HALF_LIFE_MS);
-    return { refused: known.refused * left, answered: known.answered * left, at: now };
+    if (known === undefined) return { refused: 0, answered: 0, decayedAt: now };
+    const left = 0.5 ** (Math.max(0, now - known.decayedAt) / HALF_LIFE_MS);
+    return { refused: known.refused * left, answered: known.answered * left, decayedAt: now };
   }
 }
 

@@ -9,8 +9,8 @@ import { namesProvider } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
+import { type ModelRun, providerIdOf } from '../model-run.js';
 import { type JobRequest, maxPromptTokens } from '../request/job-request.js';
-import { providerIdOf, type RunningJob } from '../running-job.js';
 import type { VerifiedCounts } from './completion-check.js';
 import type { JobOutcome } from './job-outcome.js';
 import { type AttemptResult, FALSE_REFUSAL } from './outcome-policy.js';
@@ -59,7 +59,7 @@ export class RefusalTracker {
   }
 
   /** Records a refusal. Excludes the provider, and other providers of its owner, from this job. */
-  refused({ job, slotRequest, refusals }: RunningJob, provider: ProviderConnection, failure: JobFailure): void {
+  refused({ job, slotRequest, refusals }: ModelRun, provider: ProviderConnection, failure: JobFailure): void {
     const { model } = slotRequest;
     const { ownerAccountId } = provider;
     const offer = provider.models.find(({ id }) => id === model);
@@ -78,7 +78,7 @@ export class RefusalTracker {
   }
 
   /** Evaluates all refusals after the end of the job. An answer by another provider contradicts some of them. */
-  settle({ refusals, job, slotRequest }: RunningJob, outcome: JobOutcome): void {
+  settle({ refusals, job, slotRequest }: ModelRun, outcome: JobOutcome): void {
     const { model } = slotRequest;
     const isPinned = namesProvider(slotRequest);
     const answer = outcome.kind === 'failed' ? null : outcome.billed;
@@ -95,7 +95,7 @@ export class RefusalTracker {
           provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
           continue;
         } else {
-          if (this.#count(job.accountId, providerId)) {
+          if (this.#countWithinLimit(job.accountId, providerId)) {
             provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
           }
           if (!isPinned) this.#rates.refused(model, providerId);
@@ -107,7 +107,7 @@ export class RefusalTracker {
       this.#rates.refused(model, providerId);
       const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
       const isFrequent = answer !== null && this.#rates.isFrequent(model, providerId, minShare);
-      if (isFrequent && this.#count(job.accountId, providerId)) {
+      if (isFrequent && this.#countWithinLimit(job.accountId, providerId)) {
         provider.report({ kind: 'fault', fault: 'failed', reason: FREQUENT_REFUSALS });
       }
     }
@@ -115,11 +115,12 @@ export class RefusalTracker {
 
   /** Records that a second candidate answered a sealed request which this provider had refused. */
   contradicted(accountId: string, provider: ProviderConnection): void {
-    if (this.#count(accountId, providerIdOf(provider))) provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
+    if (this.#countWithinLimit(accountId, providerIdOf(provider)))
+      provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
   }
 
   /** Counts a fault caused by this account. False: the account has reached its maximum. */
-  #count(accountId: string, providerId: ProviderId): boolean {
+  #countWithinLimit(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;
     const now = this.#options.now();
     const known = this.#counts.get(key);
@@ -131,7 +132,7 @@ export class RefusalTracker {
 }
 
 /** Result of the newest refusal, for the outcome policy. */
-export function refusalResult({ refusals }: Pick<RunningJob, 'refusals'>): AttemptResult & { readonly kind: 'refused' } {
+export function refusalResult({ refusals }: Pick<ModelRun, 'refusals'>): AttemptResult & { readonly kind: 'refused' } {
   const newest = refusals.at(-1);
   if (newest === undefined) throw new Error('no provider refused the job');
   const credibility = newest.isFalse ? 'false' : isConfirmed(refusals) ? 'confirmed' : 'unconfirmed';

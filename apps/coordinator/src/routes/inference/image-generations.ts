@@ -124,6 +124,6 @@ async function runImageJob(
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }
 
-function deferringReceipts(held: DeferredReceipts, until: number): ImageRoutes['receipts'] {
-  return { add: (receipt) => held.add(receipt, until) };
+function deferringReceipts(deferredReceipts: DeferredReceipts, until: number): ImageRoutes['receipts'] {
+  return { add: (receipt) => deferredReceipts.add(receipt, until) };
 }

@@ -29,7 +29,7 @@ interface SealedRoutes extends InferenceRoutes {
 
 const PATH = '/v1/e2e/requests';
 /** Maximum bytes of a buffered, unstreamed answer. Padding adds up to an eighth, the final frame some kilobytes. */
-const MAX_HELD_BYTES = Math.ceil(1.125 * MAX_PLAIN_RESPONSE_BYTES) + 128 * 1024;
+const MAX_BUFFERED_BYTES = Math.ceil(1.125 * MAX_PLAIN_RESPONSE_BYTES) + 128 * 1024;
 
 const SCHEMA = {
   summary: 'Runs a request that is sealed to chosen providers. Only they can read the body, and only the client the answer.',
@@ -157,7 +157,7 @@ function deliveryFor(
       ...recipient(provider),
       'X-Inference-Job-ID': job.jobId,
     });
-    return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_HELD_BYTES });
+    return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_BUFFERED_BYTES });
   }
   return new StreamDelivery({
     client,

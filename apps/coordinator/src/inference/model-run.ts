@@ -1,4 +1,4 @@
-/** `RunningJob`: the state of one job across all its attempts. `recordAttempt` adds an ended attempt to it. */
+/** `ModelRun`: the state of one job across all its attempts. `recordAttempt` adds an ended attempt to it. */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
@@ -13,7 +13,7 @@ import type { AttemptRecord, AttemptSummary } from './settlement/job-outcome.js'
 import { isFailure, outcomePolicy } from './settlement/outcome-policy.js';
 import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 
-export interface RunningJob {
+export interface ModelRun {
   /** The request, with the one model that is currently tried. */
   readonly job: JobRequest;
   /** Null: the request has no routing preferences. */
@@ -40,11 +40,11 @@ export interface RunningJob {
   /** Number of attempts begun. */
   attemptCount: number;
   /** Provider whose sealed refusal a second candidate is asked to confirm; null: none. */
-  sealedRefusal: ProviderConnection | null;
+  refusingProvider: ProviderConnection | null;
   /** Slot that is already reserved for the next attempt. */
-  reserved: Placed | null;
+  reservedSlot: Placed | null;
   /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. */
-  imageWaitAttempt: number | null;
+  attemptCountAtImageWait: number | null;
 }
 
 export function providerIdOf(provider: ProviderConnection): ProviderId {
@@ -53,13 +53,13 @@ export function providerIdOf(provider: ProviderConnection): ProviderId {
 
 export function attemptSummary(
   provider: ProviderConnection | null,
-  { attemptRecords, attemptCount, job }: Pick<RunningJob, 'attemptRecords' | 'attemptCount' | 'job'>,
+  { attemptRecords, attemptCount, job }: Pick<ModelRun, 'attemptRecords' | 'attemptCount' | 'job'>,
 ): AttemptSummary {
   return { attemptRecords, attempts: attemptCount, provider, model: provider === null ? null : job.params.model };
 }
 
 /** Records how an attempt ended, for log, metrics and traces. */
-export function recordAttempt({ attemptRecords, attemptSpans }: RunningJob, plan: AttemptPlan, outcome: AttemptOutcome, ms: number): void {
+export function recordAttempt({ attemptRecords, attemptSpans }: ModelRun, plan: AttemptPlan, outcome: AttemptOutcome, ms: number): void {
   const code = outcomeCode(outcome);
   attemptRecords.push({ providerId: providerIdOf(plan.slot.provider), role: plan.role, outcome: code, ms: Math.round(ms) });
   attemptSpans.get(plan)?.end({ 'inference.outcome': code }, isFailure(outcome) ? code : null);
