@@ -1,7 +1,7 @@
 /**
- * `JobRunner` runs a client's job to its end: checks the models, reserves the maximum cost, runs attempts and fallback models.
+ * `JobRunner` runs a client's job to its end: checks the models, reserves the maximum cost, and runs attempts with each model.
  *
- * The entry point of the inference routes.
+ * Called by the routes of all inference endpoints, images and sealed requests included.
  */
 import { type ApiError, apiError, COULD_NOT_PROCESS, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel, VisionOffer } from '@inference/protocol';
@@ -28,7 +28,7 @@ import { type AttemptRecord, type FailedJob, failed, type JobOutcome, NO_ATTEMPT
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
-  /** Counts a request in the statistics of the model's demand. */
+  /** Called with the first usable model of each request, to measure demand. */
   readonly onRequest: (model: string) => void;
   readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
@@ -156,9 +156,9 @@ export class JobRunner {
   }
 
   /**
-   * Tries the models in order, first without waiting in the queue. Busy models then get a second try with a wait.
+   * Tries the models in order. With several models, the first round does not queue; busy models get a second round that does.
    *
-   * `reason`: why earlier models of the request are not usable.
+   * `reason`: why the requested model is not usable; null: it is.
    */
   async #runModels(
     jobs: readonly JobRequest[],
@@ -265,7 +265,7 @@ function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pic
   return { trustFloor, ownFloor: trustFloor !== ofModel };
 }
 
-/** The provider that the client named. A serial number resolves to a provider if a single one proves it. */
+/** The provider that the client named by id or serial number. Serial numbers resolve as in {@link resolvedProvider}. */
 async function namedProvider({ params, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
   const { providerSerial } = params;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };

@@ -1,4 +1,8 @@
-/** `ModelRun`: the state of one job across all its attempts. `recordAttempt` adds an ended attempt to it. */
+/**
+ * `ModelRun`: state of a job while `AttemptRunner` tries one model. Each model and each round of `JobRunner` gets a new one.
+ *
+ * `recordAttempt` records an ended attempt.
+ */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
@@ -14,7 +18,7 @@ import { isFailure, outcomePolicy } from './settlement/outcome-policy.js';
 import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 
 export interface ModelRun {
-  /** The request, with the one model that is currently tried. */
+  /** The request, with the model of this run. */
   readonly job: JobRequest;
   /** Null: the request has no routing preferences. */
   readonly routing: JobRouting | null;
@@ -27,23 +31,24 @@ export interface ModelRun {
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId>; readonly excludedOwners: Set<string> };
-  /** Time after which no attempt begins, in milliseconds. */
+  /** Time after which no attempt begins, by the runner's `now`, in milliseconds. The same for all runs of the job. */
   readonly deadline: number;
   readonly span: TraceSpan;
   /** Spans of running attempts. */
   readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
-  /** Ended attempts, in order of their end. */
+  /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: AttemptRecord[];
+  /** Providers whose engine failed during this run. */
   readonly engineFailures: Map<ProviderId, EngineFailure>;
   /** Refusals that blame the client, oldest first. */
   readonly refusals: ProviderRefusal[];
-  /** Number of attempts begun. */
+  /** Number of attempts so far with all models of the job, including attempts that could not start. */
   attemptCount: number;
-  /** Provider whose sealed refusal a second candidate is asked to confirm; null: none. */
+  /** Provider that refused a request sealed by the client, while a second provider is tried; null: none. */
   refusingProvider: ProviderConnection | null;
-  /** Slot that is already reserved for the next attempt. */
+  /** Slot reserved for the attempt on that second provider; null: none. */
   reservedSlot: Placed | null;
-  /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. */
+  /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. Null: no wait. */
   attemptCountAtImageWait: number | null;
 }
 
@@ -51,6 +56,7 @@ export function providerIdOf(provider: ProviderConnection): ProviderId {
   return provider.registration.identity.providerId;
 }
 
+/** `provider`: provider of the deciding or last attempt; null: no attempt was made. */
 export function attemptSummary(
   provider: ProviderConnection | null,
   { attemptRecords, attemptCount, job }: Pick<ModelRun, 'attemptRecords' | 'attemptCount' | 'job'>,

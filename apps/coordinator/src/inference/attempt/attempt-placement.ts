@@ -28,7 +28,7 @@ export interface AttemptPlacementOptions {
   readonly observer: JobObserver;
 }
 
-/** Maximum wait for a second provider to confirm a refusal that blames the client, in milliseconds. */
+/** Maximum wait for the slot of a second provider that confirms a refusal, in milliseconds. */
 const CONFIRMATION_WAIT_MS = 2000;
 
 export class AttemptPlacement {
@@ -59,9 +59,9 @@ export class AttemptPlacement {
   }
 
   /**
-   * Waits for an image provider to connect, after the last suitable one has left. At most once per attempt.
+   * Waits for an image provider to connect, after the last suitable one has left. At most once between two attempts.
    *
-   * `retry`: place the job again. `none`: no suitable provider connected in time. Null: keep the refusal, or the client disconnected.
+   * `retry`: place the job again. `none`: no suitable provider connected in time. Null: no wait applies, or the client disconnected.
    */
   async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
@@ -90,7 +90,7 @@ export class AttemptPlacement {
   }
 }
 
-/** Refusal reasons that mean a provider cannot serve the request at all. Other reasons mean that it is busy. */
+/** Refusal reasons that mean that the provider cannot serve the request at all. The others mean that it is busy or has failed. */
 const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'no_vision', 'none_routable', 'below_trust_floor']);
 
 /**

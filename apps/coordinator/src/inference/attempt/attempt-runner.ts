@@ -1,4 +1,4 @@
-/** `AttemptRunner` runs the attempts of a job: retries until the first byte is sent to the client, and hedged attempts. */
+/** `AttemptRunner` runs the attempts of a job with one model: retries until the first byte is sent to the client, and hedged attempts. */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
@@ -29,7 +29,7 @@ import { expectedTokenMs } from './stall-budget.js';
 export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   /** Providers connected to this process. */
   readonly registry: { readonly placement: Pick<PlacementService, 'unfitForImages' | 'providersOfOwner'> };
-  /** Maximum share of hedged attempts, in percent of the placements; 0 disables hedging. */
+  /** Maximum share of hedged attempts, in percent of the other attempts; 0 disables hedging. */
   readonly hedgePercent: number;
   readonly cacheScopes: CacheScopes;
   readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;
@@ -39,7 +39,7 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Share of refused sealed requests that a second candidate must confirm. */
+/** Share of the refusals of sealed requests that a second candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
 /** `done`: final outcome. `retry`: outcome of the job if no other provider can be tried. */
@@ -64,7 +64,7 @@ export class AttemptRunner {
     };
   }
 
-  /** Runs the attempts of a job. The caller has reserved the job's maximum cost. */
+  /** Runs attempts until one decides the job with this model. The caller has reserved the job's maximum cost. */
   async run(running: ModelRun): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(running);
     this.#recorders.engineFailures.settle(running, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
@@ -257,9 +257,9 @@ export class AttemptRunner {
   }
 
   /**
-   * Reserves a slot at another candidate, to confirm a sealed refusal.
+   * For some refusals of sealed requests, reserves a slot at another candidate that confirms the refusal or answers.
    *
-   * The coordinator cannot read the reason of a sealed refusal. Null: the refusal is final.
+   * The coordinator cannot read the reason of such a refusal. Null: the refusal is final.
    */
   async #reserveConfirmation(running: ModelRun): Promise<Placed | null> {
     const { refusingProvider, slotRequest, attemptRecords } = running;

@@ -66,11 +66,11 @@ export type AttemptOutcome =
   /** Another attempt of the same job decided its outcome first. */
   | { readonly kind: 'overtaken' };
 
-/** Input of an attempt. */
+/** Input of an attempt: the slot, the terms of the job on its provider, and the expectations by which lateness is measured. */
 export interface AttemptPlan {
   readonly slot: ProviderSlot;
   readonly context: JobContext;
-  /** Computes the HPKE encapsulation to the provider's sealing key. Called once; throws SealingError `bad_key` on a malformed key. */
+  /** Returns an HPKE encapsulation to the provider's sealing key, in plain mode. Throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
   /** The client sealed the body to this provider. Absent: the coordinator seals it. */
   readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
@@ -96,6 +96,7 @@ export interface AttemptPlan {
 export interface AttemptGroup {
   /** The delivery, if its headers name this attempt's provider; otherwise null. */
   deliveryOf(attempt: Attempt): Delivery | null;
+  /** Called before the request is sent. */
   started(attempt: Attempt): void;
   accepted(): void;
   /** Writes response bytes if this attempt has won or wins with them. False: the response exceeds its maximum size. */
@@ -115,10 +116,10 @@ export class Attempt implements JobSink {
   #firstContentAt: number | null = null;
   #phase: Phase = 'acceptance';
   readonly #deadline = new Deadline(() => this.#timeOut());
-  /** Time of the newest frame, or of the acceptance. */
+  /** Time of the newest frame, or of the acceptance; `performance.now`, as all times here. */
   #lastFrameAt = 0;
   #lastActivityAt = this.#startedAt;
-  /** Start of the waiting time not yet charged to the stall budget; null: the provider has no credit, or has sent no frame yet. */
+  /** Start of the wait that is not yet charged to the stall budget; null: the provider has no credit, or has sent no frame yet. */
   #waitingSince: number | null = null;
   #isOver = false;
   readonly outcome: Promise<AttemptOutcome>;

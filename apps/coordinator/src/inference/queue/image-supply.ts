@@ -1,4 +1,4 @@
-/** `ImageSupply` chooses model and size for image requests. Requests wait here until a suitable provider connects. */
+/** `ImageSupply` chooses model and size for image requests. While no suitable provider is connected, requests wait here. */
 import { type ApiError, apiError, type ImageRequestParams, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';
@@ -24,7 +24,7 @@ type ImageMatch =
 
 type AwaitedMatch = Exclude<ImageMatch, { kind: 'none' }> | { readonly kind: 'disconnected' };
 
-/** Maximum waiting requests. Each one occupies a connection and a small body. */
+/** Maximum waiting requests. Each one holds a connection and a small body. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_PER_ACCOUNT = 128;
 /** Maximum sizes listed in an error message. */

@@ -44,7 +44,7 @@ export interface SlotRequest extends SchedulingRequest {
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
-  /** The client's own coordinator counts this wait, so the queue at another coordinator does not; see {@link RequestQueue.countWait}. */
+  /** Set at another coordinator: the client's coordinator already counts this wait with {@link RequestQueue.countWait}. */
   readonly isCounted?: boolean;
   /** Images that the job generates; null or undefined for other jobs. */
   readonly image?: ImageDemand | null;
@@ -58,7 +58,7 @@ export interface ImageDemand extends Pick<ImageRequestParams, 'size' | 'count'> 
 
 interface Waiter extends Queued {
   readonly request: SlotRequest;
-  /** Only some providers are suitable, so one of them may be free while requests ahead still wait. */
+  /** Only some of the model's providers are suitable, so one of them may be free while requests ahead still wait. */
   readonly isRestricted: boolean;
   /** Ends the wait. */
   readonly settle: (placement: Placement) => void;
@@ -270,7 +270,7 @@ export class RequestQueue implements Placements {
   }
 
   /**
-   * Expected wait of a new request of this account, in milliseconds; null: unknown. `accountId` null: behind all others.
+   * Expected wait of a new request of this account, in milliseconds; null: unknown. `accountId` null: behind all queued requests.
    *
    * A restricted request also waits behind requests with the same restriction.
    */

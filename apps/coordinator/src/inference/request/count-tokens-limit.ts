@@ -1,7 +1,9 @@
 /**
  * Limits `POST /v1/messages/count_tokens` per account, because counting is free.
  *
- * A token bucket limits bytes per minute; further limits apply to concurrent requests and bytes. Images also cost bytes for their pixels.
+ * A token bucket limits bytes per minute. Concurrent requests and their bytes are limited too. Pixels of images are charged as bytes.
+ *
+ * Applies to one coordinator; a cluster adds a limit of the whole network.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { InputImages } from './job-request.js';
@@ -14,9 +16,12 @@ interface CountTokensLimitOptions {
   readonly maxAccounts?: number;
 }
 
+/** Usage of one account. */
 interface Usage {
+  /** Content of the token bucket. */
   availableBytes: number;
   refilledAt: number;
+  /** Running requests, and the bytes charged for them. */
   requestCount: number;
   heldBytes: number;
 }
@@ -25,6 +30,7 @@ export interface AdmittedCount {
   readonly kind: 'admitted';
   /** Charges further bytes to the request. Returns null, or the seconds until a retry may succeed; the request is then cancelled. */
   add(bytes: number): number | null;
+  /** Ends the request after its response. */
   release(): void;
   /** Releases a request that was refused after all, and returns its bytes to the bucket. */
   cancel(): void;

@@ -26,7 +26,7 @@ export interface ImageUrl {
 export interface FetchedInputImage {
   readonly mediaType: InputImageType;
   readonly bytes: Uint8Array;
-  /** Pixels declared in the file's header. */
+  /** Width × height, as declared in the file's header. */
   readonly pixels: number;
   /** Lowercase hexadecimal. */
   readonly sha256: string;

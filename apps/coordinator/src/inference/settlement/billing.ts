@@ -15,7 +15,7 @@ interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
 
 const COUNT_TOKENS = '/v1/messages/count_tokens';
 
-/** A model that may answer. */
+/** A model that may answer: the requested one or a fallback. */
 interface BilledModel {
   readonly model: string;
   /** Maximum tokens of prompt and answer together; null: unknown. */

@@ -52,6 +52,7 @@ export type PlainCompletionCheck =
   | { readonly ok: true; readonly receipt: Receipt; readonly signed: SignedParts }
   | Extract<CompletionCheck, { readonly ok: false }>;
 
+/** What the coordinator itself knows of a completed answer, to compare with the provider's statements. */
 export interface ObservedAnswer {
   readonly context: JobContext;
   readonly provider: Identity;
@@ -63,7 +64,7 @@ export interface ObservedAnswer {
   readonly recalled: boolean;
   /** SHA-256 of the received plaintext, in hexadecimal. */
   readonly responseSha256: string;
-  /** Completion time, measured from the time in the context. Independent of changes to the system clock. */
+  /** Completion time in milliseconds: `issued_at` of the context plus the measured duration, so that clock changes have no effect. */
   readonly completedAt: number;
   readonly reportedUsage: UsageReport;
   readonly bounds: UsageBounds;
@@ -72,13 +73,14 @@ export interface ObservedAnswer {
 /** Bounds for the token counts of one job. */
 interface UsageBounds {
   readonly maxPromptTokens: number;
-  /** Size of the hashed response. */
+  /** Plaintext bytes of the response, at most. */
   readonly responseBytes: number;
+  /** Duration of the attempt. */
   readonly elapsedMs: number;
   readonly hidden: HiddenBounds;
 }
 
-/** Bounds for tokens that have no bytes in the response, such as thinking. */
+/** Bounds for hidden tokens, which have no bytes in the response: tokens of think segments. */
 interface HiddenBounds {
   /** Whether the model writes think segments; null: unknown. */
   readonly thinks: boolean | null;
@@ -145,7 +147,7 @@ function receiptProblem(
   return receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
 }
 
-/** First impossible count, or null. Agents observe these bounds, so a larger count is false. */
+/** First count that exceeds a bound, or null. Agents apply the same bounds before they sign, so a larger count is false. */
 export function usageProblem(
   { usage, hidden_tokens }: Pick<Receipt, 'usage' | 'hidden_tokens'>,
   { context, bounds }: Pick<ObservedAnswer, 'context' | 'bounds'>,

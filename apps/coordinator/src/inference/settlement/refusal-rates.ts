@@ -1,5 +1,7 @@
 /**
- * `RefusalRates` compares how often a provider refuses jobs of a model, blaming the client, with the model's other providers.
+ * `RefusalRates` compares the share of a model's jobs that a provider refuses with the share that the model's other providers refuse.
+ *
+ * Only refusals that blame the client are counted, by `RefusalTracker`.
  *
  * Counts decay with a half-life of ten minutes.
  */
@@ -15,6 +17,7 @@ interface Counts {
 const HALF_LIFE_MS = 10 * 60_000;
 const MAX_MODELS = 5000;
 const MAX_PROVIDER_MODELS = 50_000;
+/** Refusals are never frequent below this number, or up to this share of the provider's jobs. */
 const MIN_REFUSALS = 4;
 const MIN_SHARE = 0.2;
 /** Refusals are frequent if the provider's rate exceeds the other providers' rate by this factor. */

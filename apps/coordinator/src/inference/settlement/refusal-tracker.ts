@@ -1,7 +1,9 @@
 /**
- * `RefusalTracker` evaluates refusals in which a provider blames the client's request.
+ * `RefusalTracker` evaluates failures (`job_failed`) for which a provider blames the client's request: refusals.
  *
  * If possible, another provider must confirm a refusal. False and unusually frequent refusals are recorded as faults of the provider.
+ *
+ * Signed refusals of sealed requests have no readable reason. The tracker records only those that another answer contradicts.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -32,11 +34,11 @@ export interface ProviderRefusal {
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** Number of refusals by unproven providers that confirm each other. */
+/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`); otherwise two. */
 const UNPROVEN_QUORUM = 3;
 /** Minimum plausible context limit, as a share of the offered context. An engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
-/** Share of refused jobs above which refusals are frequent, if a provider with another agent version answered. */
+/** Minimum share of refused jobs for frequent refusals, if a provider with another agent version answered the job. */
 const MIN_SHARE_OF_OTHER_AGENT = 0.9;
 
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
@@ -77,7 +79,7 @@ export class RefusalTracker {
     for (const other of this.#options.registry.placement.providersOfOwner(model, ownerAccountId)) slotRequest.exclude.add(other);
   }
 
-  /** Evaluates all refusals after the end of the job. An answer by another provider contradicts some of them. */
+  /** Evaluates the refusals of a model run after its end. An answer by another provider contradicts some of them. */
   settle({ refusals, job, slotRequest }: ModelRun, outcome: JobOutcome): void {
     const { model } = slotRequest;
     const isPinned = namesProvider(slotRequest);

@@ -13,7 +13,7 @@ import { verifyP256Async } from '@inference/protocol/crypto';
 import type { SealedRequest } from '../request/sealed-request.js';
 import { type CompletionCheck, type CompletionProblem, type ObservedAnswer, signatureVerifies, usageProblem } from './completion-check.js';
 
-/** Facts of a sealed job. `responseSha256` and the response size refer to the ciphertext before the final frame. */
+/** {@link ObservedAnswer} of a sealed request. `responseSha256` is the hash of the ciphertext before the final frame. */
 export interface ObservedSealedAnswer extends Omit<ObservedAnswer, 'receiptVersion' | 'reportedUsage'> {
   readonly sealed: SealedRequest;
 }

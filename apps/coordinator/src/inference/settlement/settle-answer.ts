@@ -14,7 +14,7 @@ import { type AnswerPace, clientDisconnected, type JobOutcome } from './job-outc
 import type { AttemptResult } from './outcome-policy.js';
 import { checkSealedCompletion } from './sealed-completion-check.js';
 
-/** `rejected`: neither charged nor delivered. `refused`: verified, but not delivered yet. */
+/** `rejected`: an invalid answer, neither charged nor delivered. `refused`: a verified refusal of a sealed request, not delivered yet. */
 export type SettledAnswer =
   | Exclude<JobOutcome, { kind: 'failed' | 'refused' }>
   | { readonly kind: 'refused'; readonly signed: SignedParts }
@@ -130,7 +130,7 @@ function hiddenBounds(provider: ProviderConnection, model: string): ObservedAnsw
   };
 }
 
-/** Null: a slow client may have slowed the provider down, or the response was ended early. */
+/** Null: a slow client may have slowed the provider down, the response was ended early, or its work is unknown. */
 function throughputSample(
   { bytes, recalled, elapsedMs, firstContentMs }: CompletedAttempt,
   { job }: ModelRun,

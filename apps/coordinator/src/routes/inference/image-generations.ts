@@ -20,7 +20,7 @@ import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoin
 import { IMAGE_FILES_PATH } from './image-files.js';
 
 const ENDPOINT = '/v1/images/generations';
-/** Maximum time from a provider's first byte to its last, enough for four large images over a slow connection. */
+/** Maximum time from an attempt's first byte to its last, in milliseconds. Enough for four large images over a slow connection. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
 interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {

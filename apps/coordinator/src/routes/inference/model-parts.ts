@@ -13,7 +13,7 @@ const count = Type.Integer({ minimum: 0 });
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const { id, display_name, quantization } = ModelOfferSchema.properties;
 
-/** Maximum weights hashes per model in a part. Hashes with the most providers are retained. */
+/** Maximum weights hashes per model in a part. Hashes reported by the most providers are retained. */
 const MAX_WEIGHTS_PER_PART = 64;
 const MAX_SIZES = 1024;
 

@@ -1,4 +1,4 @@
-/** `tokenCounting`: applies the limits on free token counting to one request, those of this process and those of the cluster. */
+/** `tokenCounting` applies both limits on free token counting to a request: that of this coordinator, and that of the cluster. */
 import { apiError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
