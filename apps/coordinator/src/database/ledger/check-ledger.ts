@@ -34,7 +34,7 @@ const MAX_NAMED = 20;
 /** Excludes the oldest day of quarters, which a concurrent pruning may be deleting. */
 const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
-const HOLDER_TIMEOUT_MS = 300_000;
+const ABANDONED_AFTER_MS = 300_000;
 
 /** Runs all checks. Joins remove the prefix of one id (`substr`), because adding a prefix to the other could not use its index. */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
@@ -144,7 +144,7 @@ function reservationChecks(): Check[] {
       'a reservation belongs to a dead coordinator',
       check`select job_id, holder, reserved_at from jobs where state = 'reserved' and coalesce(
           (select seen_at from ledger_holders where id = jobs.holder), reserved_at
-        ) < (select coalesce(max(seen_at), 0) from ledger_holders) - ${sql.lit(HOLDER_TIMEOUT_MS)}`,
+        ) < (select coalesce(max(seen_at), 0) from ledger_holders) - ${sql.lit(ABANDONED_AFTER_MS)}`,
     ],
   ];
 }

@@ -46,8 +46,10 @@ export async function ledgerSummary(database: Database): Promise<LedgerSummary> 
   const total = sums.total + sums.unfolded_fees;
   const problems = [
     ...(total === 0 ? [] : [`All balances together are ${total} micro-USD, and should be 0.`]),
-    ...(sums.uncovered === 0 ? [] : [`${sums.uncovered} balances do not cover their holds, or their earnings.`]),
-    ...(sums.reserved === sums.held ? [] : [`Accounts have ${sums.reserved} micro-USD reserved, and running jobs hold ${sums.held}.`]),
+    ...(sums.uncovered === 0 ? [] : [`${sums.uncovered} balances do not cover their reservations, or their earnings.`]),
+    ...(sums.reserved === sums.held
+      ? []
+      : [`Accounts have ${sums.reserved} micro-USD reserved, but running jobs and credit leases add up to ${sums.held}.`]),
     ...(sums.requested === sums.set_aside
       ? []
       : [`Requested withdrawals are ${sums.requested} micro-USD, and ${sums.set_aside} are set aside for them.`]),
