@@ -31,7 +31,7 @@ export interface ModelRun {
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId>; readonly excludedOwners: Set<string> };
-  /** Time after which no attempt begins, by the runner's `now`, in milliseconds. The same for all runs of the job. */
+  /** Time after which no attempt begins, by the runner's `now`, in milliseconds. All runs of the job share the deadline. */
   readonly deadline: number;
   readonly span: TraceSpan;
   /** Spans of running attempts. */

@@ -7,8 +7,9 @@ export interface Price {
   readonly model: string;
   /** Micro-USD per million tokens. */
   readonly promptPerMillion: MicroUsd;
-  /** Rate of prompt tokens from the prefix cache, at most `promptPerMillion`. Null or absent: `promptPerMillion`. */
+  /** Micro-USD per million prompt tokens from the prefix cache, at most `promptPerMillion`. Null or absent: `promptPerMillion`. */
   readonly cachedPerMillion?: MicroUsd | null;
+  /** Micro-USD per million tokens. */
   readonly completionPerMillion: MicroUsd;
   /** Micro-USD per image of 1024×1024 pixels. Scaled by pixels for other sizes, see {@link imageRates}. */
   readonly perImage: MicroUsd;
@@ -16,7 +17,7 @@ export interface Price {
   readonly validFrom: number;
 }
 
-/** Rates of a price, copied into a reservation. */
+/** Rates of a price, copied into a reservation. For an image job, `perImage` is scaled to the size of its images. */
 export type Rates = Pick<Price, 'promptPerMillion' | 'cachedPerMillion' | 'completionPerMillion' | 'perImage'>;
 
 /** Rate of prompt tokens from the prefix cache, in micro-USD per million. */
@@ -28,7 +29,7 @@ const MILLION = 1_000_000n;
 /** Pixels of an image at the rate `perImage`. */
 const PRICED_PIXELS = 1024 * 1024;
 
-/** Rates of an image job: `perImage` scaled by pixels and rounded up. The prompt of an image job is free. */
+/** Rates of an image job: `perImage` scaled to images of `pixels` pixels and rounded up. The prompt of an image job is free. */
 export function imageRates({ perImage }: Rates, pixels: number): Rates {
   const scaled = Math.ceil((count(pixels) * perImage) / PRICED_PIXELS);
   return { promptPerMillion: microUsd(0), cachedPerMillion: null, completionPerMillion: microUsd(0), perImage: microUsd(scaled) };

@@ -11,16 +11,20 @@ import { ACTIVITY, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYER_DAYS, RETAINED_
 import { BUDGET_PERIODS, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 import { oldestHour } from './totals.js';
 
+/** Row counts, and sums in micro-USD. */
 export interface LedgerFigures {
   readonly postings: number;
   readonly events: number;
   readonly accounts: number;
   readonly jobs: number;
+  /** Number of open reservations, and the sum of their maximum costs. */
   readonly holds: number;
   readonly held: number;
   /** Sum of the balances of customers and providers. */
   readonly owed: number;
+  /** Balance of the fee account, including jobs that are not folded yet. */
   readonly fees: number;
+  /** Rows of `account_hours`. */
   readonly hours: number;
 }
 
@@ -33,7 +37,7 @@ interface LedgerReport {
 const MAX_NAMED = 20;
 /** Excludes the oldest day of quarters, which a concurrent pruning may be deleting. */
 const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
-/** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
+/** A reservation is abandoned if its coordinator's heartbeat is older than the newest one by this time, in milliseconds. */
 const ABANDONED_AFTER_MS = 300_000;
 
 /** Runs all checks. Joins remove the prefix of one id (`substr`), because adding a prefix to the other could not use its index. */

@@ -1,8 +1,8 @@
 /**
  * Rows of credit leases: parts of a busy account's balance from which one coordinator reserves in memory.
  *
- * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, transactions lock the balance
- * first, then leases in the order of ids.
+ * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, transactions that lock the balance
+ * lock it first, then leases in the order of ids. `CreditLeases` and `CreditRecalls` call these functions.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -42,7 +42,7 @@ interface RenewedLease {
   readonly is_recalled: number;
 }
 
-/** Renews leases for `ms` milliseconds. Resolves to the renewed leases. The others had expired, and were released. */
+/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. The rows of the others were already deleted. */
 export async function renewLeases(
   transaction: Database,
   leases: readonly { readonly id: string; readonly inUse: number }[],

@@ -5,10 +5,13 @@ import type { Database } from '../tables.js';
 export interface LedgerSummary {
   /** Sum of the balances of customers and providers. All amounts in micro-USD. */
   readonly owed: number;
+  /** Sum of the open reservations and credit leases. */
   readonly held: number;
   readonly fees: number;
+  /** Sum of the withdrawals that are not ended. */
   readonly requestedWithdrawals: number;
   readonly accounts: number;
+  /** Number of jobs with a reservation of their own. */
   readonly runningHolds: number;
   /** One sentence per problem; empty if all sums agree. */
   readonly problems: readonly string[];

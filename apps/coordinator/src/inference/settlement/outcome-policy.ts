@@ -24,7 +24,7 @@ type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 /**
  * Consequence for the provider. A lost connection is `none` here, because the provider registry records the fault.
  *
- * - `none`: no fault, but this job gets no further attempt there. `slow`: the same, after another attempt was faster.
+ * - `none`: no fault, but this job gets no further attempt there. `slow`: like `none`, because another attempt was faster.
  * - `busy`, `draining`: no fault, and this job may get another attempt there.
  * - `client`: the provider blames the client. `misbehaved`: the provider violated the protocol.
  */
