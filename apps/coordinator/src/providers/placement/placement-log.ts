@@ -1,7 +1,7 @@
 /**
- * `PlacementLog` records why placement chose or passed over a provider. Shown to the provider's owner and to operators.
+ * `PlacementLog` records why placement chose a provider or not. Shown to the provider's owner and to operators.
  *
- * Each decision is recorded for the chosen provider and two others in rotation, so that its cost does not grow with the network.
+ * Each decision is recorded for the chosen provider and at most two others in rotation, so that its cost does not grow with the network.
  */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
@@ -14,7 +14,7 @@ export interface LoggedDecision {
   readonly verdict: PlacementVerdict;
   /** Number of decisions merged into this entry. */
   readonly count: number;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly firstAt: number;
   readonly lastAt: number;
   /** Time of the newest answered challenge, in milliseconds. Only set for the reason `untrusted`. */
@@ -65,7 +65,7 @@ interface LoggedProvider {
   readonly evidence: { readonly lastChallenge: { readonly answeredAt: number } | null };
 }
 
-/** Share of a provider in all placements since it connected. */
+/** Share of a provider in the placements since it connected, or since it began to offer the model. */
 export interface PlacementShare {
   readonly placements: number;
   /** 0 to 1; null if nothing was placed since then. */
@@ -74,9 +74,11 @@ export interface PlacementShare {
 
 interface LoggedDecisions {
   readonly history: DecisionHistory;
-  /** Placement count of each model when this connection began to offer it. */
+  /** Placements of each model, at all providers, before this connection began to offer the model. */
   readonly modelsBefore: Map<string, number>;
+  /** Placements on this connection, by model. */
   readonly byModel: Map<string, number>;
+  /** Placements of all models, at all providers, before this connection. */
   readonly totalBefore: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * `ReputationRegistry`: reputations of enclave keys, for placement, routes and inference. `ReputationStore` holds the state.
+ * `ReputationRegistry`: reputations of enclave keys, for placement and routes. Inference reports outcomes through `ProviderConnection`.
  *
- * The rules are in `reputation.ts`.
+ * `ReputationStore` holds the state, and `reputation.ts` the rules.
  */
 import type { ProviderId, RestrictionReason } from '@inference/protocol';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
@@ -32,7 +32,7 @@ interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> 
   /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
-  /** Called for each job that a provider answered, or that failed by its fault. */
+  /** Called for each verified answer and each recorded fault. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 

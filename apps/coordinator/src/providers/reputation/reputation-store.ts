@@ -25,7 +25,7 @@ export interface ReputationStoreOptions {
   readonly persistence?: ReputationPersistence;
 }
 
-/** Storage that keeps reputations over restarts. */
+/** Storage of reputations over restarts, shared by the coordinators of a cluster. */
 export interface ReputationPersistence {
   /** Stored reputations, oldest first. */
   readonly known: Iterable<readonly [ProviderId, Reputation]>;

@@ -1,4 +1,4 @@
-/** `ConnectedProviders`: the registered sessions, one per enclave key, with their placement facts. */
+/** `ConnectedProviders`: the registered sessions, one per enclave key. Computes their placement facts, status and snapshots. */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { type ProviderFacts, type ProviderJobs, unavailableReason } from '@inference/scheduler';
 import { isServing, type ProviderStatus, providerFacts, statusOf } from '../placement/provider-status.js';

@@ -1,4 +1,4 @@
-/** `ProviderSession`: one connection of a provider from the handshake to the close. `ProviderRegistry` lists it after registration. */
+/** `ProviderSession`: one connection of a provider from the handshake to the close. `ProviderRegistry` places jobs after registration. */
 import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
@@ -200,6 +200,7 @@ export class ProviderSession {
     if (this.#phase === 'online') this.#links?.unlink();
   }
 
+  /** The provider takes no new jobs on this connection, as it reported. */
   drain(): void {
     if (this.isDraining) return;
     this.isDraining = true;

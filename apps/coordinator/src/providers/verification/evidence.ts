@@ -64,7 +64,7 @@ interface AcmeChainEvidence {
   readonly token: string;
 }
 
-/** Stored evidence for one enclave key. Verified again whenever it is read. */
+/** Stored evidence for one enclave key. Results of its verification are not stored. */
 export interface DeviceEvidence {
   readonly publicKeySha256: string;
   /** When the device enrolled under this key; null: not enrolled. */

@@ -62,7 +62,7 @@ class Rejection extends Error {
   }
 }
 
-/** Verifies `[leaf, issuer]`, each base64 of DER. `now` in milliseconds. Never throws, whatever the peer sent. */
+/** Verifies `[leaf, issuer]`, each base64 of DER. `now` in milliseconds since 1970. Never throws, whatever the peer sent. */
 export function verifyDeviceChain(chain: readonly string[], expected: ChainExpectations, anchor: TrustAnchor, now: number): ChainVerdict {
   try {
     return { ok: true, facts: verify(chain, expected, anchor, now) };
