@@ -26,7 +26,7 @@ export interface JobTimings extends BillingTimings {
   readonly commitMs: number;
   /** Silence after which a stream gets a keep-alive. */
   readonly keepAliveMs: number;
-  /** Maximum time in which a slow client takes no bytes. Also the maximum time to take all bytes written so far. */
+  /** Maximum time for a slow client to read all bytes written so far. On Linux, the time restarts while the client reads. */
   readonly clientDrainMs: number;
   /** Time after the reservation of the cost during which attempts may begin. */
   readonly overallMs: number;

@@ -22,7 +22,7 @@ export interface ModelRun {
   readonly job: JobRequest;
   /** Null: the request has no routing preferences. */
   readonly routing: JobRouting | null;
-  /** If this is a fallback model: why the requested model did not answer, a code of the log. Otherwise null. */
+  /** Reason code of the log why the requested model did not answer. Null: this run is for the requested model. */
   readonly fallbackReason: string | null;
   /** Maximum wait in the queue, in milliseconds; null: the default. */
   readonly maxQueueMs: number | null;

@@ -26,7 +26,7 @@ import type { Step, StepOutcome } from './ledger-steps.js';
 export interface LedgerTerms {
   /** Percentage of a job's cost that the provider earns, rounded down. The network keeps the rest as its fee. */
   readonly providerSharePercent: number;
-  /** Whether jobs on a provider of the same account are free, and earn nothing. */
+  /** Whether an account's jobs on its own providers are free, and earn nothing. */
   readonly ownMachinesFree: boolean;
   /** Days until earnings can be withdrawn; 0: at once. */
   readonly maturityDays: number;

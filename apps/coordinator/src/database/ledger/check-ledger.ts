@@ -40,7 +40,7 @@ const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest one by this time, in milliseconds. */
 const ABANDONED_AFTER_MS = 300_000;
 
-/** Runs all checks. Joins remove the prefix of one id (`substr`), because adding a prefix to the other could not use its index. */
+/** Runs all checks. Joins strip the prefix of one id (`substr`), because prefixing the other id would prevent the use of its index. */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
   // SQLite's transactions are always serializable.
   const isolated = database.transaction();

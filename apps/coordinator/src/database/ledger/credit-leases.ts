@@ -42,7 +42,7 @@ interface RenewedLease {
   readonly is_recalled: number;
 }
 
-/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. The rows of the others were already deleted. */
+/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. Leases that are not among them were already released. */
 export async function renewLeases(
   transaction: Database,
   leases: readonly { readonly id: string; readonly inUse: number }[],

@@ -23,7 +23,7 @@ export interface AttemptPlacementOptions {
   readonly placements: Placements;
   readonly imageSupply: ImageSupply;
   readonly timings: JobTimings;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly observer: JobObserver;
 }
@@ -125,10 +125,10 @@ async function placeByPreference(
 }
 
 /**
- * Places on any selected provider.
+ * Places on any provider that the request permits.
  *
- * Of candidates at several coordinators, each coordinator knows only its own, and cannot say that all read no images. They are
- * then asked about one by one.
+ * A coordinator knows only its own providers, so none finds that no candidate of a cluster reads images. In that case, candidates are
+ * tried one by one.
  */
 async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
   const placement = await placements.place(request, waitMs, signal);

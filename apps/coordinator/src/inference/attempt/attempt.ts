@@ -213,7 +213,7 @@ export class Attempt implements JobSink {
     this.#group.accepted();
   }
 
-  /** Restarts the timeout without a frame: prefill of a long prompt, or a plain answer, may take minutes. */
+  /** Restarts the timeout without a frame: prefill of a long prompt, or an answer that is not a stream, may take minutes. */
   progressed(): void {
     if (this.#isOver || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
     const now = performance.now();

@@ -50,7 +50,7 @@ export class StallBudget {
     this.#refill(bytes * this.#byteMs);
   }
 
-  /** Refills the budget from the reserve: the provider reports work without output, such as thinking or a plain response. */
+  /** Refills the budget from the reserve: the provider reports work without output, such as thinking. */
   reportedProgress(): void {
     this.#refill(this.#maxMs);
   }

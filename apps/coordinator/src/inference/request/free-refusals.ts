@@ -23,7 +23,7 @@ export class FreeRefusals {
   readonly #now: () => number;
   readonly #keys = new BoundedMap<string, Usage>(MAX_KEYS);
 
-  /** `now`: milliseconds. */
+  /** `now`: milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }

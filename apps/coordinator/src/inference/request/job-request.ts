@@ -187,7 +187,7 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
   return images?.count ?? sealed?.context.images ?? 0;
 }
 
-/** Requires that a body above `maxTextBytes` is that large because of its images. Throws RequestError. */
+/** Requires that a body, less its images, has at most `maxTextBytes`. Throws RequestError. */
 export function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
   if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
   const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;

@@ -163,7 +163,7 @@ export function namedWithoutVision({
 export interface Route {
   /** The model that answers. */
   readonly model: string;
-  /** Why the requested model did not answer, a code of the log. Null: the requested model answered. */
+  /** Reason code of the log why the requested model did not answer. Null: the requested model answers. */
   readonly fallbackReason: string | null;
   readonly preferences: RoutingPreferences | null;
 }

@@ -32,7 +32,7 @@ export class EngineFailures {
   readonly #now: () => number;
   readonly #counts = new BoundedMap<string, JobCount>(MAX_ACCOUNTS);
 
-  /** `now` in milliseconds. */
+  /** `now`: milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }

@@ -46,7 +46,7 @@ const FREQUENT_REFUSALS = 'refusals_frequent';
 
 interface RefusalTrackerOptions {
   readonly registry: { readonly placement: Pick<PlacementService, 'providersOfOwner'> };
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 

@@ -49,7 +49,7 @@ export interface ModelDirectoryOptions {
   readonly index: ModelIndex<OnlineSession>;
   readonly connected: ConnectedProviders;
   readonly measurements: ProviderMeasurements;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -118,7 +118,7 @@ export class ModelDirectory {
     return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hasHardwareTrust) : open.length > 0;
   }
 
-  /** Longest context of the model's providers, or of the named ones, in tokens; null: no such provider. */
+  /** Longest context in tokens of the model's providers, or of those that the client selected; null: no such provider. */
   contextLength(model: string, named: ProviderSelection | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;

@@ -28,7 +28,7 @@ interface PlacementServiceOptions {
   readonly connected: ConnectedProviders;
   readonly reputations: ReputationRegistry;
   readonly measurements: ProviderMeasurements;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Numbers in [0, 1). */
   readonly random: () => number;
@@ -83,7 +83,7 @@ export class PlacementService {
     return { kind: 'placed', estimate, why, takeSlot: () => this.#takeSlot(member.subject, model) };
   }
 
-  /** For each provider of a model that may not serve such a request now, the reason. */
+  /** Reasons why providers of a model may not serve a request with these constraints now. Eligible providers are absent. */
   ineligibleReasons(model: string, constraints: PlacementConstraints): ReadonlyMap<ProviderId, IneligibleReason> {
     const { index, now } = this.#options;
     return ineligibleReasons(index.pool(model)?.members() ?? [], constraints, now());

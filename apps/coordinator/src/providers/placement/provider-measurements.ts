@@ -24,7 +24,7 @@ import type { OnlineSession } from '../session/provider-session.js';
 interface ProviderMeasurementsOptions {
   readonly index: ModelIndex<OnlineSession>;
   readonly connected: ConnectedProviders;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 

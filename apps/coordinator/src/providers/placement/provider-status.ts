@@ -13,7 +13,7 @@ interface StatusRules {
   readonly minTrustLevel: TrustLevel;
 }
 
-/** `now` in milliseconds. */
+/** `now`: milliseconds since 1970. */
 export function providerFacts(
   session: OnlineSession,
   reputation: Reputation,

@@ -9,7 +9,7 @@ import type { RestrictionMessage } from '../session/trust-message.js';
 import { type Fault, type Reputation, type ReputationState, type Restriction, recentFailures, stateAt } from './reputation.js';
 import { ReputationStore, type ReputationStoreOptions } from './reputation-store.js';
 
-/** Times in milliseconds. */
+/** Times in milliseconds since 1970. */
 export interface ReputationSummary {
   readonly state: ReputationState;
   /** Reason of the restriction, and a more exact code for operators. Null in state `well`. */
@@ -24,7 +24,7 @@ export interface ReputationSummary {
 
 export type ReputationEvent =
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Too many jobs failed. `until`: end of the cooldown, in milliseconds. */
+  /** Too many jobs failed. `until`: end of the cooldown, in milliseconds since 1970. */
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 

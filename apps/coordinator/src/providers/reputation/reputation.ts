@@ -20,7 +20,7 @@ export interface Restriction {
   readonly until: number;
 }
 
-/** Times in milliseconds. */
+/** Times in milliseconds since 1970. */
 export interface Reputation {
   /** Decaying weight of the failures, as of `at`. */
   readonly weight: number;

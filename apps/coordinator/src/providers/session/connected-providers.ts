@@ -9,7 +9,7 @@ import type { OnlineSession } from './provider-session.js';
 interface ConnectedProvidersOptions {
   readonly reputations: ReputationRegistry;
   readonly minTrustLevel: TrustLevel;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -58,7 +58,7 @@ export class ConnectedProviders {
     return this.#sessions.get(session.registration.identity.providerId) === session;
   }
 
-  /** `now` in milliseconds. */
+  /** `now`: milliseconds since 1970. */
   facts(session: OnlineSession, now = this.#options.now()): ProviderFacts {
     const { reputations, minTrustLevel } = this.#options;
     const { providerId } = session.registration.identity;

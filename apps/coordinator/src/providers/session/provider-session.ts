@@ -142,7 +142,7 @@ export class ProviderSession {
     return this.#socket.isBacklogged;
   }
 
-  /** End of the backoff after the provider reported full slots, in milliseconds. */
+  /** End of the backoff after the provider reported full slots, in milliseconds since 1970. */
   get backoffUntil(): number {
     return this.#backoff.until;
   }

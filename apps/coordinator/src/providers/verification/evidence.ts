@@ -1,4 +1,4 @@
-/** Types of the evidence from which a provider's trust level is computed. Evidence is bound to an enclave key. Times in milliseconds. */
+/** Types of the evidence for a provider's trust level. Each piece is bound to an enclave key. Times in milliseconds since 1970. */
 import type { ChainRejection, NoncePreimage, Posture } from '@inference/protocol';
 import type { ChainFacts } from './chain/verify-chain.js';
 

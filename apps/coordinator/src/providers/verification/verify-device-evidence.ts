@@ -16,7 +16,7 @@ interface DeviceVerificationContext {
   /** Statements of the machine about itself. */
   readonly attestation: Pick<AttestationEvidence, 'serialNumber' | 'chipName' | 'simulated'>;
   readonly anchor: TrustAnchor;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: number;
 }
 

@@ -11,7 +11,7 @@ export interface ChallengeTranscript {
   readonly statement: SignedStatement;
   readonly nonce: string;
   readonly sessionId: string;
-  /** When the coordinator accepted the answer, in milliseconds. */
+  /** When the coordinator accepted the answer, in milliseconds since 1970. */
   readonly answeredAt: number;
 }
 

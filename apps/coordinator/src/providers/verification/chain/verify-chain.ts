@@ -41,7 +41,7 @@ export interface ChainExpectations {
 }
 
 export interface ChainFacts extends DeviceFacts {
-  /** Validity period of the device certificate, in milliseconds. */
+  /** Validity period of the device certificate, in milliseconds since 1970. */
   readonly notBefore: number;
   readonly notAfter: number;
   /** When the chain stops supporting `hardware`: when a certificate expires or reaches the maximum age. */
