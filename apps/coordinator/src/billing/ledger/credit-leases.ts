@@ -53,6 +53,7 @@ interface Lease {
 interface CreditLeasesOptions {
   readonly policy: LeasePolicy;
   readonly database: Database;
+  /** Id of this coordinator, as in `ledger_holders`. */
   readonly holder: string;
   readonly transact: <T>(work: (transaction: Database) => Promise<T>) => Promise<T>;
   readonly onError: (error: unknown) => void;

@@ -3,6 +3,7 @@ import { type MicroUsd, microUsd } from '../micro-usd.js';
 
 /** Price of a model. Immutable: a change adds a new price, and a job is charged at the price of its reservation. */
 export interface Price {
+  /** Id of this version of the price; `default` for the configured rates. */
   readonly id: string;
   readonly model: string;
   /** Micro-USD per million tokens. */

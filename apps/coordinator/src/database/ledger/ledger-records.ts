@@ -108,6 +108,7 @@ export type EarningsDay = Readonly<Tables['pending_earnings']>;
 export interface PayerDay {
   readonly earner: string;
   readonly payer: string;
+  /** Days since 1970. */
   readonly day: number;
   readonly earned: number;
   /** Part of `earned` that the payer paid from deposited money. */

@@ -14,6 +14,7 @@ const MAX_MODELS = 10_000;
 /** Maximum silence, as a multiple of the expected time to the first token. Later phases report activity. */
 const SILENT_FACTOR = 4;
 
+/** Minimum thresholds, from `JobTimings`. */
 interface LatencyFloors {
   readonly lateMs: number;
   readonly silentMs: number;

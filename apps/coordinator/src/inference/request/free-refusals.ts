@@ -15,6 +15,7 @@ const MAX_KEYS = 20_000;
 interface Usage {
   /** Start of the hour. */
   readonly since: number;
+  /** Refused requests since then, and their bytes. */
   readonly count: number;
   readonly bytes: number;
 }

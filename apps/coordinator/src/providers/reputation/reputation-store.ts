@@ -21,7 +21,9 @@ export interface ReputationStoreOptions {
   readonly random: () => number;
   /** Called when the provider's placement facts may have changed. */
   readonly onChange: (providerId: ProviderId) => void;
+  /** Maximum number of stored reputations. Default: {@link MAX_ENTRIES}. */
   readonly max?: number;
+  /** Default: none. Reputations are then lost when the process ends. */
   readonly persistence?: ReputationPersistence;
 }
 

@@ -69,7 +69,9 @@ export interface SessionTimings {
   /** Maximum time from the opened socket to `hello`, and from `welcome` to `register`. */
   readonly handshakeMs: number;
   readonly challengeIntervalMs: number;
+  /** Maximum time from a challenge to its answer. */
   readonly challengeAnswerMs: number;
+  /** Interval of pings to a provider, and of liveness checks. */
   readonly pingMs: number;
   /** Silence, measured in unanswered pings, after which a provider is considered dead. Detected within 30 s. */
   readonly silenceMs: number;
