@@ -260,9 +260,9 @@ const BUSY_REASONS: ReadonlySet<string> = new Set(['timeout', 'hopeless', 'queue
 type NamedProvider = Pick<SlotRequest, 'providerSerial' | 'providerId'>;
 
 /** The stricter of two trust levels. Only two levels exist, so `hardware` is stricter. */
-function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SlotRequest, 'trustFloor' | 'ownFloor'> {
+function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SlotRequest, 'trustFloor' | 'hasClientFloor'> {
   const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
-  return { trustFloor, ownFloor: trustFloor !== ofModel };
+  return { trustFloor, hasClientFloor: trustFloor !== ofModel };
 }
 
 /** The provider that the client named by id or serial number. Serial numbers resolve as in {@link resolvedProvider}. */

@@ -39,7 +39,7 @@ export interface SlotRequest extends SchedulingRequest {
   /** Prefix hashes of the prompt, shortest first, for prefix affinity. */
   readonly promptPrefixes: readonly PromptPrefix[];
   /** The client requires a higher trust level than the model does. */
-  readonly ownFloor?: boolean;
+  readonly hasClientFloor?: boolean;
   /** An earlier attempt of the job has failed. */
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
@@ -235,8 +235,8 @@ export class RequestQueue implements Placements {
     if (queue === undefined) return;
     for (const waiter of queue.inOrder()) {
       if (isUnrestrictedBlocked && !waiter.isRestricted) continue;
-      const turnMs = this.#serviceTimes.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
-      const placement = this.#tryNow(waiter.request, turnMs);
+      const nextSlotMs = this.#serviceTimes.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
+      const placement = this.#tryNow(waiter.request, nextSlotMs);
       if (placement !== null) waiter.settle(placement);
       else if (!waiter.isRestricted) {
         isUnrestrictedBlocked = true;
@@ -276,10 +276,10 @@ export class RequestQueue implements Placements {
    */
   #expectedMs(model: string, accountId: string | null, selector: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
-    const turnMs = this.#serviceTimes.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
+    const anySlotMs = this.#serviceTimes.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
     const { providerSerial, providerId = null, candidates = null, filter = null, trustFloor } = selector;
     const isForSelected = selectsProviders(selector);
-    if (!isForSelected && trustFloor !== 'hardware') return turnMs;
+    if (!isForSelected && trustFloor !== 'hardware') return anySlotMs;
     const hasSameRestriction = ({ request }: Waiter): boolean =>
       isForSelected
         ? request.providerSerial === providerSerial &&
@@ -288,18 +288,18 @@ export class RequestQueue implements Placements {
           // Two filters are assumed to share a provider.
           ((request.filter ?? null) === null) === (filter === null)
         : request.trustFloor === trustFloor;
-    const ownMs = this.#serviceTimes.waitMs(
+    const suitableSlotMs = this.#serviceTimes.waitMs(
       model,
       queue?.aheadOf(accountId, hasSameRestriction) ?? 0,
       this.#registry.models.slotCount(model, selector),
     );
-    return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
+    return anySlotMs === null || suitableSlotMs === null ? null : Math.max(anySlotMs, suitableSlotMs);
   }
 }
 
 /** Whether only some providers are suitable. A trust level set for the model does not count: it restricts the whole queue. */
-function isRestricted({ exclude, ownFloor = false, ...selection }: SlotRequest): boolean {
-  return selectsProviders(selection) || exclude.size > 0 || ownFloor;
+function isRestricted({ exclude, hasClientFloor = false, ...selection }: SlotRequest): boolean {
+  return selectsProviders(selection) || exclude.size > 0 || hasClientFloor;
 }
 
 /** Whether two candidate sets share a provider. Null means any provider, and matches only null. */
