@@ -1,4 +1,9 @@
-/** `RequestQueue` places jobs on providers. Jobs wait while all providers are busy: fairly between accounts, bounded in number and time. */
+/**
+ * `RequestQueue` places attempts on providers of this coordinator. Requests wait while all suitable providers are busy, fairly between
+ * accounts and bounded in number and time.
+ *
+ * Used by inference directly, and in a cluster by `ClusterPlacements`.
+ */
 
 import type { ImageRequestParams } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
@@ -23,6 +28,7 @@ export interface Placed {
   readonly slot: ProviderSlot;
   /** Expected latency on this provider, at placement. */
   readonly estimate: LatencyEstimate;
+  /** Why the scheduler chose this provider, for metrics and traces. */
   readonly why: Choice<unknown>['why'];
 }
 
@@ -69,7 +75,7 @@ type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
 
 /** Requests are refused at once if the expected wait exceeds the maximum wait by this factor. */
 export const MAX_WAIT_RATIO = 2;
-/** Maximum `Retry-After`, in milliseconds. Longer than any wait of ordinary jobs that {@link MAX_WAIT_RATIO} permits. */
+/** Maximum `Retry-After`, in milliseconds. Longer than any wait of text jobs that {@link MAX_WAIT_RATIO} permits. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 export class RequestQueue implements Placements {
