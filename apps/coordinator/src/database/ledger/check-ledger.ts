@@ -185,7 +185,7 @@ function usageChecks(): Check[] {
   const quarterFrom = sql`coalesce((select at + ${sql.lit(QUARTER_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(QUARTER_MS)}`;
   return [
     [
-      'an hour of an account is not what its jobs say',
+      'an hour of an account differs from its jobs',
       check`select hour, account, sum(requests) as requests, sum(tokens) as tokens, sum(spent) as spent,
           sum(served_jobs) as served_jobs, sum(served_tokens) as served_tokens, sum(earned) as earned from (
           select hour, account, requests, prompt_tokens + completion_tokens as tokens, spent, served_jobs, served_tokens, earned
@@ -202,7 +202,7 @@ function usageChecks(): Check[] {
           or sum(served_jobs) <> 0 or sum(served_tokens) <> 0 or sum(earned) <> 0`,
     ],
     [
-      'a quarter of a machine is not what its jobs say',
+      'a quarter of an hour of a machine differs from its jobs',
       check`select quarter, provider_id, model, earner, sum(jobs) as jobs, sum(tokens) as tokens, sum(images) as images,
           sum(earned) as earned from (
           select quarter, provider_id, model, earner, jobs, prompt_tokens + completion_tokens as tokens, images, earned
@@ -230,7 +230,7 @@ function earningChecks(): Check[] {
       where jobs.state = 'settled' and jobs.earner is not null and jobs.earned > 0 and ${earner} <> jobs.account_id`;
   return [
     [
-      'what an account earned on a day is not what its jobs say',
+      'the earnings of an account on a day differ from its jobs',
       check`select account, day, sum(amount) as amount_less_jobs from (
           select account, day, amount from pending_earnings
           union all ${earnings(sql`${earner}, ${day}, -jobs.earned`)}
@@ -238,7 +238,7 @@ function earningChecks(): Check[] {
         group by account, day having sum(amount) <> 0`,
     ],
     [
-      'what an account earned from another is not what its jobs say',
+      'the earnings of an account from a payer differ from its jobs',
       check`select earner, payer, day, sum(earned) as earned_less_jobs from (
           select earner, payer, day, earned from payer_earnings
           union all ${earnings(sql`${earner}, jobs.account_id, ${day}, -jobs.earned`)}
@@ -257,7 +257,7 @@ async function windowChecks(view: Database): Promise<Check[]> {
   const network = await view.selectFrom('network_totals').selectAll().execute();
   const checks: Check[] = [];
   if (network.length !== WINDOWS.length)
-    checks.push(['the network has not one total per window', check`select "window" from network_totals`]);
+    checks.push(['the network does not have one total per window', check`select "window" from network_totals`]);
   for (const total of network) {
     const from = total.window === 'all' ? -1 : oldestHour(total.window, total.hour);
     const sums = (sign: string) => sql.join(ACTIVITY.map((column) => sql`${sql.raw(sign)}sum(${sql.ref(column)}) as ${sql.ref(column)}`));

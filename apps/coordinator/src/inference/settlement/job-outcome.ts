@@ -153,8 +153,8 @@ function providerNotAvailable(namedBy: Exclude<NotPlacedContext['namedBy'], 'pre
 
 function trustNotAvailable(trustFloor: TrustLevel | null, param: JobRequest['trustParam']): ApiError {
   if (trustFloor !== 'hardware') {
-    return apiError('no_provider', { message: 'No provider of the trust level that this model asks for is available.' });
+    return apiError('no_provider', { message: 'No provider of the trust level that this model requires is available.' });
   }
-  const message = `No provider of the trust level that ${param} asks for is available for this model.`;
+  const message = `No provider of the trust level that ${param} requires is available for this model.`;
   return apiError('no_provider', { message, param });
 }

@@ -83,7 +83,7 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
   const { model, pixels } = match;
   const work = { ...image, pixels, waitUntil };
   if (maxBodyBytes(work) === null) {
-    const message = 'n images of this size are too many for response_format b64_json. Ask for fewer, or for URLs.';
+    const message = 'response_format b64_json cannot carry n images of this size. Request fewer images, or response_format url.';
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.responseFormat === 'b64_json') {
