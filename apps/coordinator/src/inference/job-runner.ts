@@ -89,12 +89,12 @@ export class JobRunner {
     return demands.values();
   }
 
-  /** Number of jobs in the queue or on a provider. */
+  /** Number of jobs that have not ended: queued, on a provider, or in a ledger step. */
   get running(): number {
     return this.#running.count;
   }
 
-  /** Resolves when no job is in the queue or on a provider. */
+  /** Resolves when all jobs have ended. */
   whenIdle(): Promise<void> {
     return this.#running.wait();
   }
@@ -209,7 +209,7 @@ export class JobRunner {
     return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
   }
 
-  /** Error if the model is not served, has the wrong type, or costs more than `max_price`. Null: usable. */
+  /** Error if the model is not served, has the wrong type, reads too few images, or costs more than `max_price`. Null: usable. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
     const { models, expected, billing } = this.#options;
     // Image jobs waited for a provider earlier.

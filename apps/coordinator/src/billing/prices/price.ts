@@ -49,7 +49,7 @@ interface PricedUsage {
  *
  * Cached tokens never cost more than other prompt tokens. Rounding adds less than 2 micro-USD, and no usage with a price is free.
  *
- * Throws RangeError for counts that are not whole numbers, or for a cost that is no exact integer.
+ * Throws RangeError for counts that are not whole numbers, or for a cost that is not an exact integer.
  */
 export function costOf(price: Rates, usage: PricedUsage): MicroUsd {
   const { promptTokens, cachedTokens = 0 } = usage;

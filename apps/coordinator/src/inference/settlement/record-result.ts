@@ -1,4 +1,4 @@
-/** `recordResult` applies the outcome policy to the provider of an attempt: reputation, connection state, and exclusion from retries. */
+/** `recordResult` applies the outcome policy to the provider of an unsuccessful attempt: reputation, connection, exclusion from retries. */
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { LatencyTracker } from '../attempt/hedging-policy.js';
 import { type ModelRun, providerIdOf } from '../model-run.js';
