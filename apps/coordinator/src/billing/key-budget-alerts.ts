@@ -5,7 +5,7 @@ import type { DueBudgetAlert, KeyBudgetRepository } from '../database/accounts/k
 import { accountPage, sendAlertMails } from './alert-mails.js';
 import { shortUsd } from './micro-usd.js';
 
-/** Maximum e-mails per run and kind of period (day, week, month). */
+/** Maximum e-mails per run and budget period (day, week, month). */
 const MAX_MAILS = 200;
 
 export interface KeyBudgetAlertsOptions {

@@ -1,6 +1,6 @@
-/** Time limits: `Deadline` for the next message of a peer, `within` for a promise. */
+/** Timeouts: `Deadline` for the next event from a peer, such as a message, and `within` for a promise. */
 
-/** Timeout for a peer that sends messages. If this process was blocked, it handles received messages before the timeout fires. */
+/** Restartable timeout. If the event loop was blocked, input that has already arrived is handled before the timeout fires. */
 export class Deadline {
   readonly #onExpiry: () => void;
   #timer: NodeJS.Timeout | null = null;

@@ -1,19 +1,23 @@
 /** Observers of jobs, for metrics and tracing. Events contain codes, counts and times only, never content. */
 
 export type JobEvent =
-  /** A request was placed or refused a slot. `outcome`: reason of the choice or of the refusal. */
+  /** A first attempt or a retry got a slot or was refused one. `outcome`: reason of the choice or of the refusal. */
   | { readonly type: 'placed'; readonly outcome: string; readonly waitMs: number }
-  /** An attempt failed before a byte was sent to the client. `reason`: a code of the outcome policy. */
+  /**
+   * An attempt failed. Not reported if the failure ends the job, because no retry is permitted.
+   *
+   * `reason`: a code of the outcome policy. `retried`: whether the job may continue with another attempt.
+   */
   | { readonly type: 'attempt_failed'; readonly reason: string; readonly retried: boolean }
   /** A hedged attempt was started, won, or lost. */
   | { readonly type: 'hedge'; readonly outcome: 'sent' | 'won' | 'lost' }
-  /** First content of a stream. `ms`: since the request arrived. */
+  /** First content of a stream. `ms`: since the request was read and parsed. */
   | { readonly type: 'first_token'; readonly ms: number };
 
 /** Implementations must be fast and must not throw. */
 export interface JobObserver {
   event(event: JobEvent): void;
-  /** Called for every write to a client. `ms`: since the frame with the content arrived. */
+  /** Called when content is written to a client that keeps up. `ms`: since its first byte arrived from the provider. */
   relayed(ms: number): void;
 }
 

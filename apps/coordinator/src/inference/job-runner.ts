@@ -1,7 +1,7 @@
 /**
- * `JobRunner` runs a client's job to its end: checks the models, reserves the maximum cost, runs attempts and fallback models.
+ * `JobRunner` runs a client's job to its end: checks the models, reserves the maximum cost, and runs attempts with each model.
  *
- * The entry point of the inference routes.
+ * Called by the routes of all inference endpoints, images and sealed requests included.
  */
 import { type ApiError, apiError, COULD_NOT_PROCESS, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel, VisionOffer } from '@inference/protocol';
@@ -11,6 +11,7 @@ import { WaitGroup } from '../wait-group.js';
 import { AttemptRunner, type AttemptRunnerOptions } from './attempt/attempt-runner.js';
 import type { Delivery } from './delivery/delivery.js';
 import { NO_TRACE, type TraceSpan } from './job-observer.js';
+import type { ModelRun } from './model-run.js';
 import type { NetworkModels, Placements } from './placements.js';
 import type { NotPlacedReason, SlotRequest } from './queue/request-queue.js';
 import { expectedWork, type InputImages, type JobRequest, withModel } from './request/job-request.js';
@@ -22,13 +23,12 @@ import {
   maxPriceProblem,
   resolveRouting,
 } from './request/job-routing.js';
-import type { RunningJob } from './running-job.js';
 import type { Billing } from './settlement/billing.js';
 import { type AttemptRecord, type FailedJob, failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
-  /** Counts a request in the statistics of the model's demand. */
+  /** Called with the first usable model of each request, to measure demand. */
   readonly onRequest: (model: string) => void;
   readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
@@ -39,7 +39,7 @@ interface JobRunnerOptions extends AttemptRunnerOptions {
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #attempts: AttemptRunner;
-  readonly #jobs = new Set<RunningJob>();
+  readonly #jobs = new Set<ModelRun>();
   readonly #running = new WaitGroup();
 
   constructor(options: JobRunnerOptions) {
@@ -89,12 +89,12 @@ export class JobRunner {
     return demands.values();
   }
 
-  /** Number of jobs in the queue or on a provider. */
+  /** Number of jobs that have not ended: queued, on a provider, or in a ledger step. */
   get running(): number {
     return this.#running.count;
   }
 
-  /** Resolves when no job is in the queue or on a provider. */
+  /** Resolves when all jobs have ended. */
   whenIdle(): Promise<void> {
     return this.#running.wait();
   }
@@ -146,9 +146,9 @@ export class JobRunner {
         engineFailures: new Map(),
         refusals: [],
         attemptCount,
-        sealedRefusal: null,
-        reserved: null,
-        imageWaitAttempt: null,
+        refusingProvider: null,
+        reservedSlot: null,
+        attemptCountAtImageWait: null,
       }));
     } finally {
       await bill.close();
@@ -156,14 +156,14 @@ export class JobRunner {
   }
 
   /**
-   * Tries the models in order, first without waiting in the queue. Busy models then get a second try with a wait.
+   * Tries the models in order. With several models, the first round does not queue; busy models get a second round that does.
    *
-   * `reason`: why earlier models of the request are not usable.
+   * `reason`: why the requested model is not usable; null: it is.
    */
   async #runModels(
     jobs: readonly JobRequest[],
     reason: string | null,
-    begin: (job: JobRequest, progress: Pick<RunningJob, 'fallbackReason' | 'maxQueueMs' | 'attemptCount'>) => RunningJob,
+    begin: (job: JobRequest, progress: Pick<ModelRun, 'fallbackReason' | 'maxQueueMs' | 'attemptCount'>) => ModelRun,
   ): Promise<JobOutcome> {
     const failures = new Map<JobRequest, FailedJob>();
     let attemptCount = 0;
@@ -190,7 +190,7 @@ export class JobRunner {
   }
 
   /** Whether a fallback model may be tried. A request that is invalid for one model is invalid for all. */
-  #mayFallBack({ error }: FailedJob, { delivery, clientSignal, deadline }: RunningJob): boolean {
+  #mayFallBack({ error }: FailedJob, { delivery, clientSignal, deadline }: ModelRun): boolean {
     const isFinal = error.code === 'invalid_request' || error.code === 'shutting_down';
     return !isFinal && !delivery.isCommitted && !clientSignal.aborted && this.#options.now() < deadline;
   }
@@ -209,7 +209,7 @@ export class JobRunner {
     return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
   }
 
-  /** Error if the model is not served, has the wrong type, or costs more than `max_price`. Null: usable. */
+  /** Error if the model is not served, has the wrong type, reads too few images, or costs more than `max_price`. Null: usable. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
     const { models, expected, billing } = this.#options;
     // Image jobs waited for a provider earlier.
@@ -230,7 +230,7 @@ export class JobRunner {
     return overpriced === null ? null : failed(NO_ATTEMPTS, overpriced, 'max_price');
   }
 
-  #slotRequest(job: JobRequest, named: NamedProvider, routing: JobRouting | null): RunningJob['slotRequest'] {
+  #slotRequest(job: JobRequest, named: NamedProvider, routing: JobRouting | null): ModelRun['slotRequest'] {
     const { model, stream } = job.params;
     return {
       model,
@@ -260,12 +260,12 @@ const BUSY_REASONS: ReadonlySet<string> = new Set(['timeout', 'hopeless', 'queue
 type NamedProvider = Pick<SlotRequest, 'providerSerial' | 'providerId'>;
 
 /** The stricter of two trust levels. Only two levels exist, so `hardware` is stricter. */
-function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SlotRequest, 'trustFloor' | 'ownFloor'> {
+function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SlotRequest, 'trustFloor' | 'hasClientFloor'> {
   const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
-  return { trustFloor, ownFloor: trustFloor !== ofModel };
+  return { trustFloor, hasClientFloor: trustFloor !== ofModel };
 }
 
-/** The provider that the client named. A serial number resolves to a provider if a single one proves it. */
+/** The provider that the client named by id or serial number. Serial numbers resolve as in {@link resolvedProvider}. */
 async function namedProvider({ params, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
   const { providerSerial } = params;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };

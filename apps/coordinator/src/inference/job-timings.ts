@@ -1,14 +1,14 @@
-/** Timeouts of one job in milliseconds, and its size limits: attempts, queue length and stream bytes. */
+/** Timeouts of a job, in milliseconds. Also the limits on attempts per request, queue length per model and bytes per stream. */
 import type { BillingTimings } from './settlement/bill.js';
 
 export interface JobTimings extends BillingTimings {
-  /** Maximum wait in the request queue for a free provider. */
+  /** Maximum wait in the request queue for a free provider. Image jobs may wait longer, see `ImageJob.waitUntil`. */
   readonly queueMs: number;
-  /** Time from sending the job to the provider's `job_accepted`. */
+  /** Maximum time from sending the job's first message to the provider's `job_accepted`. */
   readonly acceptMs: number;
-  /** Time from acceptance, or the last progress message, to the first content. */
+  /** Maximum time from acceptance, or the last progress message, to the first content. */
   readonly firstContentMs: number;
-  /** Minimum time until the first content is late, even on a fast provider. */
+  /** Minimum time from the start of an attempt until its first content is late, even on a fast provider. */
   readonly lateMs: number;
   /** Minimum silence after which a provider is abandoned if another is idle. The limit grows with the expected prefill time. */
   readonly silentMs: number;
@@ -18,17 +18,17 @@ export interface JobTimings extends BillingTimings {
   readonly stallMs: number;
   /** Maximum time for which progress messages without a response frame extend the timeouts. */
   readonly maxWorkWithoutFrameMs: number;
-  /** Time from the final frame to `job_completed`. */
+  /** Maximum time from the final frame to `job_completed`. */
   readonly completionMs: number;
-  /** Time from a client's disconnect to the provider's signature over the delivered part. */
+  /** Maximum time from a client's disconnect to the provider's signature over the part sent so far. */
   readonly closingMs: number;
   /** Time until a stream's headers are sent even without content. Counts from acceptance, or from the start of a hedged attempt. */
   readonly commitMs: number;
   /** Silence after which a stream gets a keep-alive. */
   readonly keepAliveMs: number;
-  /** Maximum time in which a slow client takes no bytes. Also the maximum time to take all bytes written so far. */
+  /** Maximum time for a slow client to read all bytes written so far. On Linux, the time restarts while the client reads. */
   readonly clientDrainMs: number;
-  /** Time after the arrival of a request during which attempts may begin. */
+  /** Time after the reservation of the cost during which attempts may begin. */
   readonly overallMs: number;
   /** Validity of a job context. Includes the transfer of the request to the provider. */
   readonly contextMs: number;
@@ -56,7 +56,7 @@ export const JOB_TIMINGS: JobTimings = {
   settleGiveUpMs: 10 * 60_000,
 };
 
-/** Maximum attempts per request, hedged ones included. */
+/** Maximum attempts per request, with all its models together, hedged ones included. */
 export const MAX_ATTEMPTS = 3;
 /** Maximum queued requests per model. */
 export const MAX_WAITING_PER_MODEL = 256;

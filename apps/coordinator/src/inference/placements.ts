@@ -1,7 +1,7 @@
 /**
  * Interfaces through which inference finds models and reserves slots.
  *
- * Implemented by the request queue, the model directory and the cluster's placements.
+ * Implemented by the request queue and the model directory, and in a cluster by `cluster/`.
  */
 import type { ProviderId } from '@inference/protocol';
 import { resolveClaimants } from '@inference/scheduler';
@@ -26,7 +26,7 @@ export interface Placements {
   hasIdleProvider(request: SlotRequest): boolean;
   /** Reserves a slot on an idle provider without waiting, for a hedged attempt. */
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null>;
-  /** Records how long a job occupied its slot, in milliseconds. */
+  /** Records how long a completed job occupied its slot, in milliseconds. */
   served(model: string, ms: number): void;
   /** Resolves a serial number to a provider; see {@link resolvedProvider}. */
   resolveSerial(serialNumber: string): ResolvedSerial | Promise<ResolvedSerial>;

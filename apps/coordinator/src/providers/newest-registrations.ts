@@ -1,6 +1,6 @@
 interface ProviderEntry {
   readonly provider_id: string;
-  /** Registration time by the clock of the provider's coordinator, in milliseconds. */
+  /** Registration time by the clock of the provider's coordinator, in milliseconds since 1970. */
   readonly registered_at: number;
 }
 

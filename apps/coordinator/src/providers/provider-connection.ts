@@ -1,4 +1,8 @@
-/** Interfaces of a provider for the inference layer. Implemented in `local-provider.ts` and `cluster/placement/remote-provider.ts`. */
+/**
+ * Interfaces of a provider for the inference layer.
+ *
+ * Implemented in `session/local-provider.ts` and, for providers of other coordinators, in `cluster/placement/remote-provider.ts`.
+ */
 import type { Frame, JobCompleted, JobFailure, JobMessage, KeyId, ModelOffer, RequestFrames, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
 import type { SealingKey } from './session/registration/admission.js';
@@ -24,7 +28,7 @@ export interface ProviderConnection {
   readonly isReplaced: boolean;
   /** Slots in use, including reserved ones. */
   readonly usedSlots: number;
-  /** Whether the provider's rates come from enough verified answers, or its certificate chain is valid. */
+  /** Whether the provider has trust level `hardware`, or has given enough verified answers with this model. */
   isProven(model: string): boolean;
   /** False if the rate is far above the rates of all measured providers of the model, including this one. */
   isPlausibleRate(model: string, tokensPerSecond: number): boolean;
@@ -72,7 +76,7 @@ export interface SettledAnswer {
   readonly tokenCounts: { readonly hiddenTokens: number; readonly completionTokens: number } | null;
 }
 
-/** Callbacks for one job. The last call is `completed`, `failed` or `lost`. */
+/** Callbacks for one job. The last call is `completed`, `failed` or `lost`. None follows {@link JobHandle.cancel}. */
 export interface JobSink {
   /** The connection's send queue made progress. Called until the whole request of this job is sent. */
   sending(): void;

@@ -1,7 +1,8 @@
 /**
- * `ProviderRegistry` holds the connected providers: accepts connections, keeps the newest session of each enclave key, closes sessions.
+ * `ProviderRegistry` holds the providers connected to this coordinator. It accepts connections and closes sessions, and of each enclave
+ * key only the newest session stays open.
  *
- * Other layers read snapshots, or place jobs through `placement` and `models`.
+ * Other layers read snapshots, query `models`, or place jobs through `placement`.
  */
 import type { ProviderId, RejectionCode } from '@inference/protocol';
 import { type DrainDemand, ModelIndex, ThroughputStats } from '@inference/scheduler';
@@ -47,7 +48,7 @@ interface ProviderRegistryOptions {
   readonly reputations?: ReputationPersistence;
   /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
-  /** Called for each job that a provider answered, or that failed by its fault. */
+  /** Called for each verified answer and each recorded fault. A lost connection is one fault, however many jobs it ran. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 
@@ -168,7 +169,7 @@ export class ProviderRegistry {
     for (const providerId of providerIds) this.#changeProvider(providerId);
   }
 
-  /** Begins a graceful shutdown. `demands` returns the placements that running jobs may still need; called when a provider becomes idle. */
+  /** Begins a graceful shutdown. `demands` returns the placements that running jobs may still need; called repeatedly. */
   drain(demands: () => Iterable<DrainDemand>): void {
     this.#shutdown = new GracefulShutdown(demands, {
       connected: this.#sockets,

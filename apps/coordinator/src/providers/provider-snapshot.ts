@@ -28,7 +28,7 @@ export interface ProviderSnapshot {
   readonly isAttested: boolean;
   /** Whether the device's attestation certificate chain for the enclave key is valid. */
   readonly isDeviceChainVerified: boolean;
-  /** Newest signed posture: state of the machine's protections. */
+  /** Newest signed posture: whether the machine's protections, such as SIP, are on. */
   readonly posture: Posture | null;
   /** Device-management evidence for this key, with the results of chain verification. */
   readonly device: DeviceFindings | null;
@@ -46,13 +46,13 @@ export interface ProviderSnapshot {
   readonly availability: ReportedAvailability;
   /** Whether the agent supports and permits owner commands, and the settings that it reported. */
   readonly remoteControl: { readonly isSupported: boolean; readonly isAllowed: boolean; readonly settings: MachineSettings | null };
-  /** End of the backoff after the provider reported full slots, in milliseconds; 0: none. */
+  /** End of the backoff after the provider reported full slots, in milliseconds since 1970; 0: none. */
   readonly backoffUntil: number;
   /** Consecutive backoffs since the last verified answer. */
   readonly backoffCount: number;
   /** Slots in use, including reserved ones. */
   readonly usedSlots: number;
-  /** Time of the newest received byte, in milliseconds. */
+  /** Time of the newest message, ping or pong of the provider, in milliseconds since 1970. */
   readonly lastHeardAt: number;
   readonly statistics: StatisticsSnapshot;
   readonly counters: Readonly<SessionCounters>;
@@ -73,7 +73,7 @@ interface StatisticsSnapshot {
   readonly signedWeights: ReadonlyMap<string, string>;
 }
 
-/** Facts about a session that the registry knows. */
+/** Facts about a session that depend on its provider's reputation. */
 type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
 
 export function snapshotOf(session: OnlineSession, { status, unavailableReason, quarantine }: RegistryState): ProviderSnapshot {

@@ -5,7 +5,7 @@
  *
  * Settlements charge the row. If the row has expired, nothing is charged, so no money is spent twice.
  *
- * Leases never grow: a busy account takes another one.
+ * Leases never grow: a busy account gets another one. Only for several coordinators on one PostgreSQL database.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -16,10 +16,10 @@ import { CreditRecalls, type RecallHints } from './credit-recalls.js';
 import { ReservationRates } from './reservation-rates.js';
 
 export interface LeasePolicy {
-  /** Number of reservations per second from which an account gets a lease. */
+  /** Reservations per second at this coordinator from which an account gets a lease. */
   readonly minPerSecond: number;
   /** Lifetime of a lease after its last renewal, in milliseconds. Renewed ten times in this period. Default 20,000. */
-  readonly ms?: number;
+  readonly lifetimeMs?: number;
   /** Time without new leases after a lack of balance or a recall, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
   /** Notifications between coordinators about recalls. Without them, renewals detect recalls. */
@@ -36,36 +36,40 @@ export interface LeasedJob {
 interface Lease {
   readonly id: string;
   readonly account: string;
-  readonly taken: number;
+  readonly initialAmount: number;
+  /** Initial amount less the charges of settled jobs and returned money. */
   amount: number;
-  /** Sum of the maximum costs of running jobs. */
+  /** Sum of the maximum costs of running jobs that are reserved from the lease. */
   used: number;
   /** End of the lease in milliseconds, by `performance.now()`. */
   expiresAt: number;
   isClosing: boolean;
   /** Whether the unused part has been returned to the balance. */
   isReturned: boolean;
+  /** Whether a job was reserved from the lease since the last renewal. */
   wasUsed: boolean;
 }
 
 interface CreditLeasesOptions {
   readonly policy: LeasePolicy;
   readonly database: Database;
+  /** Id of this coordinator, as in `ledger_holders`. */
   readonly holder: string;
   readonly transact: <T>(work: (transaction: Database) => Promise<T>) => Promise<T>;
   readonly onError: (error: unknown) => void;
 }
 
-/** Default lifetime of a lease: how long a coordinator without heartbeats is considered alive. */
-const LEASE_MS = 20_000;
+/** Default lifetime of a lease. Equals the time after which a coordinator without heartbeats is considered dead. */
+const LEASE_LIFETIME_MS = 20_000;
+/** Number of renewals in the lifetime of a lease. */
 const RENEWALS = 10;
 /** A lease covers the account's reservations of this many seconds. */
 const SECONDS_COVERED = 3;
-/** Minimum available balance, as a multiple of the lease, so that other coordinators can still reserve. */
+/** Minimum available balance, as a multiple of the new lease, so that other coordinators can still reserve. */
 const MIN_BALANCE_PER_LEASE = 8;
 /** Minimum number of reservations of the current size that a lease covers. */
 const MIN_RESERVATIONS = 4;
-/** Unused share of a lease below which the next lease is taken. */
+/** Unused share of a lease's initial amount below which the account gets the next lease. */
 const REFILL_SHARE = 1 / 3;
 const PAUSE_MS = 5000;
 /** Maximum wait for recalled money, in renewal intervals. */
@@ -83,22 +87,29 @@ export class CreditLeases {
   readonly #recalls: CreditRecalls;
   readonly #timer: NodeJS.Timeout;
   #renewing: Promise<void> = Promise.resolve();
-  #isRenewalDue = true;
+  /** Whether the last queued renewal has begun. */
+  #mayQueueRenewal = true;
   #isClosed = false;
-  readonly #ms: number;
+  readonly #lifetimeMs: number;
   readonly #pauseMs: number;
 
   constructor(options: CreditLeasesOptions) {
     this.#options = options;
-    this.#ms = options.policy.ms ?? LEASE_MS;
+    this.#lifetimeMs = options.policy.lifetimeMs ?? LEASE_LIFETIME_MS;
     this.#pauseMs = options.policy.pauseMs ?? PAUSE_MS;
     const { database, holder, transact, policy } = options;
-    this.#recalls = new CreditRecalls({ database, holder, transact, hints: policy.hints, maxMs: (RECALL_RENEWALS * this.#ms) / RENEWALS });
+    this.#recalls = new CreditRecalls({
+      database,
+      holder,
+      transact,
+      hints: policy.hints,
+      maxMs: (RECALL_RENEWALS * this.#lifetimeMs) / RENEWALS,
+    });
     this.#timer = setInterval(() => {
-      if (!this.#isRenewalDue) return;
-      this.#isRenewalDue = false;
+      if (!this.#mayQueueRenewal) return;
+      this.#mayQueueRenewal = false;
       this.#afterRenewals(() => this.#renew([...this.#leases.values()]));
-    }, this.#ms / RENEWALS);
+    }, this.#lifetimeMs / RENEWALS);
     this.#timer.unref();
     policy.hints?.on((accounts) => this.#afterRenewals(() => this.#returnRecalled(accounts)));
   }
@@ -119,7 +130,7 @@ export class CreditLeases {
       lease.used += maxCost;
       lease.wasUsed = true;
       this.#jobs.set(reservation.jobId, { lease, reservation });
-      if (lease.amount - lease.used < REFILL_SHARE * lease.taken) this.#takeIfBusy(accountId, maxCost, now);
+      if (lease.amount - lease.used < REFILL_SHARE * lease.initialAmount) this.#takeIfBusy(accountId, maxCost, now);
       return true;
     }
     this.#takeIfBusy(accountId, maxCost, now);
@@ -141,12 +152,12 @@ export class CreditLeases {
     if (job !== undefined) job.lease.isClosing = true;
   }
 
-  /** Jobs in leases that were reserved before `olderThan`. */
+  /** Jobs that were reserved from leases before `olderThan`, in milliseconds since 1970. */
   jobsBefore(olderThan: number): JobId[] {
     return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < olderThan ? [reservation.jobId] : []));
   }
 
-  /** Amount of a lease that running jobs have reserved; undefined if another coordinator owns the lease. */
+  /** Amount of a lease that running jobs have reserved; undefined if this coordinator does not have the lease. */
   used(leaseId: string): number | undefined {
     return this.#leases.get(leaseId)?.used;
   }
@@ -189,7 +200,7 @@ export class CreditLeases {
 
   /** Renews the leases in use, returns unused money, and drops leases whose row is gone. */
   async #renew(leases: readonly Lease[]): Promise<void> {
-    this.#isRenewalDue = true;
+    this.#mayQueueRenewal = true;
     for (const lease of leases) {
       if (!lease.wasUsed) lease.isClosing = true;
       lease.wasUsed = false;
@@ -215,14 +226,14 @@ export class CreditLeases {
       renewLeases(
         transaction,
         leases.map(({ id, used }) => ({ id, inUse: used })),
-        this.#ms,
+        this.#lifetimeMs,
       ),
     );
     const isRecalled = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
     for (const lease of leases) {
       if (!isRecalled.has(lease.id)) this.#forget(lease);
-      // Counts from before the renewal, so that this coordinator stops using the lease before its row expires.
-      lease.expiresAt = begun + this.#ms;
+      // Computed from the time before the renewal, so that this coordinator stops using the lease before its row expires.
+      lease.expiresAt = begun + this.#lifetimeMs;
       if (!isRecalled.get(lease.id)) continue;
       this.#pausedUntil.set(lease.account, begun + this.#pauseMs);
       await this.#return(lease);
@@ -234,7 +245,12 @@ export class CreditLeases {
     if (count < this.#options.policy.minPerSecond) return;
     if (this.#taking.has(account) || (this.#pausedUntil.get(account) ?? 0) > now) return;
     const requested = SECONDS_COVERED * cost;
-    const amounts = { requested, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: MIN_BALANCE_PER_LEASE, ms: this.#ms };
+    const amounts = {
+      requested,
+      min: Math.max(1, MIN_RESERVATIONS * maxCost),
+      divisor: MIN_BALANCE_PER_LEASE,
+      lifetimeMs: this.#lifetimeMs,
+    };
     const taking = this.#take(account, amounts)
       .catch(this.#options.onError)
       .finally(() => this.#taking.delete(account));
@@ -257,16 +273,16 @@ export class CreditLeases {
     const lease: Lease = {
       id,
       account,
-      taken: amount,
+      initialAmount: amount,
       amount,
       used: 0,
-      expiresAt: begun + this.#ms,
+      expiresAt: begun + this.#lifetimeMs,
       isClosing: false,
       isReturned: false,
       wasUsed: true,
     };
     const older = this.#byAccount.get(account) ?? [];
-    // The newest older lease is still being used up. At most two leases are open.
+    // Jobs still use up the newest of the older leases. At most two leases are open.
     for (const one of older.slice(0, -1)) one.isClosing = true;
     this.#leases.set(id, lease);
     this.#byAccount.set(account, [...older, lease]);

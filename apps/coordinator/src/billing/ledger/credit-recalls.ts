@@ -12,6 +12,7 @@ export interface RecallHints {
 
 interface CreditRecallsOptions {
   readonly database: Database;
+  /** Id of this coordinator, as in `ledger_holders`. */
   readonly holder: string;
   readonly transact: <T>(work: (transaction: Database) => Promise<T>) => Promise<T>;
   readonly hints: RecallHints | undefined;

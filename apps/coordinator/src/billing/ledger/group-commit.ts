@@ -1,7 +1,8 @@
 /**
  * `GroupCommit` runs concurrent ledger steps in shared transactions. The steps of a failed batch are run again one by one.
  *
- * A step resolves once it is durable, while the next batch already runs. A step that a crash may lose resolves once committed.
+ * A step resolves once it is durable, that is, flushed to disk; the next batch already runs meanwhile. A step that a crash may lose
+ * resolves once committed.
  */
 import { LedgerError } from './ledger-error.js';
 

@@ -1,7 +1,8 @@
 /**
  * `LedgerDraft`: in-memory copy of the locked rows of a batch, to which `applyStep` applies its steps.
  *
- * A step detects all failures before its first change, so that a failed step leaves the draft unchanged.
+ * A step detects all failures before its first change, so that a failed step leaves the draft unchanged. `LedgerRepository` loads the
+ * rows and stores the changes.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { FEES } from '../../database/ledger/fold-jobs.js';
@@ -93,7 +94,7 @@ export class LedgerDraft {
     return [...this.#locked.earningsDays.filter((day) => day.account === account), ...(this.#earningsDays.get(account) ?? [])];
   }
 
-  /** Frees the nonce of a job that does not run. */
+  /** Frees the nonce of a job whose reservation is refused. */
   giveBackNonce({ digest }: SealedNonce): void {
     this.#unusedNonces.push(digest);
   }

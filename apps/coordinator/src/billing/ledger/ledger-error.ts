@@ -1,4 +1,4 @@
-/** `LedgerError`: a ledger step was rejected. No money has moved, except possibly with `unavailable`. */
+/** `LedgerError`: a ledger step or a new price was rejected. No money has moved, except possibly with `unavailable`. */
 
 type LedgerFault =
   /** Malformed value: a fraction, a negative amount or an empty id. A bug in the caller. */

@@ -1,13 +1,13 @@
-/** Ledger maintenance. `UsageRetentionJob` deletes old usage entries; the reservation sweeper releases abandoned reservations. */
+/** Periodic ledger maintenance: `UsageRetentionJob` deletes old history, and the reservation sweeper releases abandoned reservations. */
 import type { JobId } from '@inference/protocol';
 import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import type { Ledger } from './ledger.js';
 
 interface UsageRetentionJobOptions {
-  /** Maximum age of an entry in days; null: unlimited. */
+  /** Maximum age of jobs and postings in days; null: unlimited. Roll-ups with a fixed retention are then still pruned. */
   readonly days: number | null;
   readonly now: () => number;
-  /** Deletes jobs that ended before a time in milliseconds, and resolves to their number. Rejects soon after the signal aborts. */
+  /** Deletes history before a time in milliseconds, and resolves to the number of deleted entries. Rejects soon after an abort. */
   readonly prune: (before: number, signal: AbortSignal) => Promise<number>;
   readonly onPruned: (entries: number) => void;
   readonly onError: (error: unknown) => void;
@@ -64,7 +64,7 @@ interface ReservationSweeperOptions {
 }
 
 const EVERY_MS = 60_000;
-/** Minimum age of a released reservation, in milliseconds. Only guards against clock changes, because live jobs are skipped. */
+/** Minimum age of an own reservation that is released, in milliseconds. Only a guard for clock changes: live jobs are skipped anyway. */
 const YOUNG_MS = 60_000;
 
 /**

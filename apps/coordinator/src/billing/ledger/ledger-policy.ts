@@ -26,7 +26,7 @@ import type { Step, StepOutcome } from './ledger-steps.js';
 export interface LedgerTerms {
   /** Percentage of a job's cost that the provider earns, rounded down. The network keeps the rest as its fee. */
   readonly providerSharePercent: number;
-  /** Whether jobs on a provider of the same account are free, and earn nothing. */
+  /** Whether an account's jobs on its own providers are free, and earn nothing. */
   readonly ownMachinesFree: boolean;
   /** Days until earnings can be withdrawn; 0: at once. */
   readonly maturityDays: number;
@@ -56,7 +56,8 @@ export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): S
 }
 
 /**
- * Amount that can be withdrawn: matured earnings, up to the unreserved balance. Reservations use up deposits first, then pending earnings.
+ * Amount that can be withdrawn: matured earnings, at most the unreserved balance. Reserved money counts as deposits first, then as
+ * pending earnings.
  */
 export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pendingEarnings: number): MicroUsd {
   return microUsd(Math.max(0, Math.min(earned - pendingEarnings, balance - reserved)));
@@ -109,7 +110,7 @@ function refusalOf(
   return null;
 }
 
-/** The terms that a reservation fixes. Throws {@link LedgerError} `invalid` for impossible amounts. */
+/** The terms under which the job will be settled. Throws {@link LedgerError} `invalid` for impossible amounts. */
 export function reservationTerms(reservation: Reservation, coordinatorId: string): JobReservation {
   return termsOf(reservation, coordinatorId, maxCostOf(reservation, reservation.images ?? 0));
 }
@@ -284,7 +285,7 @@ export function firstPendingDay(now: number, maturityDays: number): number {
   return maturityDays === 0 ? Number.POSITIVE_INFINITY : Math.floor(now / DAY_MS) - maturityDays;
 }
 
-/** When the earnings of a day mature, in milliseconds since 1970. */
+/** When the earnings of a day (days since 1970) mature, in milliseconds since 1970. */
 export function maturesAt(day: number, maturityDays: number): number {
   return (day + 1 + maturityDays) * DAY_MS;
 }

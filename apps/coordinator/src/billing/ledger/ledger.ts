@@ -25,6 +25,7 @@ export interface Reservation {
   readonly price: Price;
   readonly maxPromptTokens: number;
   readonly maxCompletionTokens: number;
+  /** Images that the job generates; absent: not an image job. `price.perImage` is then the price of an image of the requested size. */
   readonly images?: number;
   /** Nonce of a sealed request, taken only if the reservation succeeds. */
   readonly nonce?: SealedNonce;
@@ -68,6 +69,7 @@ export interface Settlement {
 export type SettleOutcome =
   | { readonly kind: 'settled'; readonly cost: MicroUsd; readonly earned: MicroUsd; readonly fee: MicroUsd }
   | { readonly kind: 'already_settled'; readonly cost: MicroUsd }
+  /** The reservation, or the credit lease that contained it, was released. Nothing is charged. */
   | { readonly kind: 'released_before' }
   | { readonly kind: 'unknown_job' };
 
@@ -95,7 +97,7 @@ export type EndWithdrawalOutcome =
   | { readonly kind: 'unknown_withdrawal' };
 
 export interface Balance {
-  /** Total, including the reservations of running jobs. */
+  /** Total, of which `reserved` is a part. */
   readonly balance: MicroUsd;
   readonly reserved: MicroUsd;
   /** Earnings that can be paid out: matured and not reserved. Never includes deposited money. */

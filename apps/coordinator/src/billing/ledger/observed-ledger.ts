@@ -1,4 +1,4 @@
-/** Wraps a ledger to report the outcome and duration of every step to a listener, for metrics. */
+/** `observedLedger` wraps a ledger to report the outcome and duration of every step to a listener, for metrics. */
 import type { Ledger } from './ledger.js';
 import type { StepType } from './ledger-steps.js';
 

@@ -1,10 +1,12 @@
 /**
- * `ReservationRates` measures each account's reservations per second at this coordinator. `CreditLeases` decides by it who gets a lease.
+ * `ReservationRates` measures each account's reservations per second at this coordinator. `CreditLeases` gives leases to accounts with
+ * a high rate.
  */
 
+/** Reservations of one account in one second. */
 export interface ReservationRate {
   readonly count: number;
-  /** Sum of the maximum costs. */
+  /** Sum of their maximum costs, in micro-USD. */
   readonly cost: number;
 }
 

@@ -59,7 +59,7 @@ export interface LedgerOptions {
   /**
    * Whether reservations have their own batches on PostgreSQL, so that they never wait for settlements. Default false.
    *
-   * Reservations are then not ordered relative to other steps, unless the caller awaits these.
+   * The order of reservations and other steps is then undefined, unless the caller awaits the other steps.
    */
   readonly separateReservations?: boolean;
   /** Gives busy accounts credit leases. For several coordinators on one database. Default: none. */

@@ -17,7 +17,7 @@ interface DepositsOptions {
   readonly now: () => number;
 }
 
-/** Outcome of a payment event. Only `posted` moved money. */
+/** Outcome of a payment event. Only `posted` moved money. `flagged`: the account was suspended for review. */
 type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
 
 type OpenOutcome =

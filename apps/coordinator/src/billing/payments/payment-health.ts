@@ -1,7 +1,7 @@
 /** `PaymentHealth` detects outages of the payment processor from failed calls, for the status page and metrics. */
 import type { PaymentProcessor } from './payment-processor.js';
 
-/** Error types of the Stripe client that mean an outage of Stripe or the network. Other types mean an invalid call. */
+/** Error types of the Stripe client that mean an outage of Stripe or the network. Other types do not. */
 const OUTAGE_TYPES: ReadonlySet<unknown> = new Set(['StripeConnectionError', 'StripeAPIError']);
 
 export class PaymentHealth {

@@ -1,7 +1,8 @@
 /**
  * `Withdrawals`: owners request them in the console, and an operator ends each as paid by hand, transferred or rejected.
  *
- * The operator's call first claims the way in which it ends, in the database. Only the first claim counts, unless its transfer is refused.
+ * Ending a withdrawal first stores the kind of its end in the database (the claim). A claim of another kind is then refused, until a
+ * refused transfer removes the first.
  *
  * Thus no withdrawal is both paid and rejected.
  */

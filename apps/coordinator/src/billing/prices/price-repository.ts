@@ -1,5 +1,5 @@
 /**
- * `PriceRepository`: prices per model, cached and reloaded every few seconds.
+ * `PriceRepository`: prices per model, cached and reloaded every ten seconds.
  *
  * To change a price on all coordinators at the same moment, set a later `validFrom`.
  */
@@ -15,7 +15,7 @@ import type { Price, Rates } from './price.js';
 export const ANY_MODEL = '*';
 /** Maximum rate in micro-USD: a million dollars per million tokens. Keeps products exact. */
 export const MAX_PER_MILLION = 1_000_000_000_000;
-/** Maximum micro-USD per image: a thousand dollars. */
+/** Maximum micro-USD per image of 1024×1024 pixels: a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;
 
 interface PriceRepositoryOptions {

@@ -3,12 +3,14 @@ import { type MicroUsd, microUsd } from '../micro-usd.js';
 
 /** Price of a model. Immutable: a change adds a new price, and a job is charged at the price of its reservation. */
 export interface Price {
+  /** Id of this version of the price; `default` for the configured rates. */
   readonly id: string;
   readonly model: string;
   /** Micro-USD per million tokens. */
   readonly promptPerMillion: MicroUsd;
-  /** Rate of prompt tokens from the prefix cache, at most `promptPerMillion`. Null or absent: `promptPerMillion`. */
+  /** Micro-USD per million prompt tokens from the prefix cache, at most `promptPerMillion`. Null or absent: `promptPerMillion`. */
   readonly cachedPerMillion?: MicroUsd | null;
+  /** Micro-USD per million tokens. */
   readonly completionPerMillion: MicroUsd;
   /** Micro-USD per image of 1024×1024 pixels. Scaled by pixels for other sizes, see {@link imageRates}. */
   readonly perImage: MicroUsd;
@@ -16,7 +18,7 @@ export interface Price {
   readonly validFrom: number;
 }
 
-/** Rates of a price, copied into a reservation. */
+/** Rates of a price, copied into a reservation. For an image job, `perImage` is scaled to the size of its images. */
 export type Rates = Pick<Price, 'promptPerMillion' | 'cachedPerMillion' | 'completionPerMillion' | 'perImage'>;
 
 /** Rate of prompt tokens from the prefix cache, in micro-USD per million. */
@@ -28,7 +30,7 @@ const MILLION = 1_000_000n;
 /** Pixels of an image at the rate `perImage`. */
 const PRICED_PIXELS = 1024 * 1024;
 
-/** Rates of an image job: `perImage` scaled by pixels and rounded up. The prompt of an image job is free. */
+/** Rates of an image job: `perImage` scaled to images of `pixels` pixels and rounded up. The prompt of an image job is free. */
 export function imageRates({ perImage }: Rates, pixels: number): Rates {
   const scaled = Math.ceil((count(pixels) * perImage) / PRICED_PIXELS);
   return { promptPerMillion: microUsd(0), cachedPerMillion: null, completionPerMillion: microUsd(0), perImage: microUsd(scaled) };
@@ -47,7 +49,7 @@ interface PricedUsage {
  *
  * Cached tokens never cost more than other prompt tokens. Rounding adds less than 2 micro-USD, and no usage with a price is free.
  *
- * Throws RangeError for counts that are not whole numbers, or for a cost that is no exact integer.
+ * Throws RangeError for counts that are not whole numbers, or for a cost that is not an exact integer.
  */
 export function costOf(price: Rates, usage: PricedUsage): MicroUsd {
   const { promptTokens, cachedTokens = 0 } = usage;

@@ -202,7 +202,7 @@ function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestM
     exclude: [...request.exclude].slice(-MAX_EXCLUDED),
     excluded_owners: [...(request.excludedOwners ?? [])].slice(-MAX_EXCLUDED),
     trust_floor: request.trustFloor,
-    own_floor: request.ownFloor ?? false,
+    own_floor: request.hasClientFloor ?? false,
     prompt_tokens: work.promptTokens,
     completion_tokens: work.completionTokens,
     prefixes: [...extractPrefixes(request.promptPrefixes, MAX_PREFIXES)],

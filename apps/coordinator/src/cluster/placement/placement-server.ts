@@ -109,7 +109,7 @@ export class PlacementServer {
       sort: message.sort ?? null,
       exclude,
       trustFloor: message.trust_floor,
-      ownFloor: message.own_floor,
+      hasClientFloor: message.own_floor,
       work: { promptTokens: message.prompt_tokens, completionTokens: message.completion_tokens },
       promptPrefixes: message.prefixes,
       revocable: message.revocable,

@@ -1,4 +1,8 @@
-/** `postgresDialect`: Kysely dialect for PostgreSQL. Reads 64-bit integers as exact numbers, as on SQLite. Every wait has a timeout. */
+/**
+ * `postgresDialect`: Kysely dialect for PostgreSQL. Reads 64-bit integers as exact numbers, as on SQLite.
+ *
+ * Connecting has a timeout, and statements do unless it is 0.
+ */
 import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { preparedClient, StatementNames } from './prepared-client.js';
@@ -7,7 +11,7 @@ interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   readonly url: string;
   readonly maxConnections?: number;
-  /** Maximum duration of a statement, in milliseconds; 0: no limit. */
+  /** Maximum duration of a statement, in milliseconds; 0: no limit. Default: {@link STATEMENT_TIMEOUT_MS}. */
   readonly statementTimeoutMs?: number;
   /** Called when an idle connection breaks. The pool replaces the connection. */
   readonly onConnectionLost?: (error: Error) => void;
@@ -21,9 +25,9 @@ export const COORDINATOR_APPLICATION = 'inference-coordinator';
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
- * The server ends a transaction that is idle for longer, because its coordinator has stopped.
+ * The server closes a connection whose transaction is idle for longer, because its coordinator has probably stopped.
  *
- * Shorter than the 5 s (`ledgerMs`) for which other coordinators wait for its locks.
+ * Shorter than `ledgerMs` (5 s): the transaction's locks may block ledger steps of other coordinators, whose clients wait that long.
  */
 const IDLE_IN_TRANSACTION_MS = 3_000;
 const MAX_CONNECTIONS = 10;
@@ -44,7 +48,7 @@ export function postgresDialect(options: PostgresOptions): Dialect {
   });
   // Without this listener, Node would end the process when the server closes an idle connection.
   pool.on('error', (error) => options.onConnectionLost?.(error));
-  // The same for a connection in use, between two statements. The next statement reports the loss.
+  // A connection in use can also break between two statements. The next statement reports the loss.
   pool.on('connect', (client) => void client.on('error', () => {}));
   return new PostgresDialect({
     pool,
@@ -61,9 +65,9 @@ function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string)
   return format === 'binary' ? pg.types.getTypeParser(type, 'binary') : pg.types.getTypeParser(type, 'text');
 }
 
-/** Parses an integer. Throws RangeError for other texts, and for integers that a JavaScript number cannot represent exactly. */
+/** Parses a database number. Throws RangeError unless the value is an integer that a JavaScript number represents exactly. */
 export function exactInteger(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is no exact integer');
+  if (!Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is not an exact integer');
   return value;
 }

@@ -15,8 +15,9 @@ export const ACTIVITY = [
 
 /** A quarter of an hour, the period of a row in `machine_quarters`, in milliseconds. */
 export const QUARTER_MS = 900_000;
+/** Quarters whose rows `machine_quarters` retains: 100 days. */
 export const RETAINED_QUARTERS = 100 * 24 * 4;
-/** Days of rows in `payer_earnings`. */
+/** Days whose rows `payer_earnings` retains. */
 export const RETAINED_PAYER_DAYS = 100;
 /** Value of `day` in the row that sums older earnings of an unclaimed provider. */
 export const FOLDED_DAY = -1;

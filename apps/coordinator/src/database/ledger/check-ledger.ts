@@ -11,16 +11,20 @@ import { ACTIVITY, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYER_DAYS, RETAINED_
 import { BUDGET_PERIODS, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 import { oldestHour } from './totals.js';
 
+/** Row counts, and sums in micro-USD. */
 export interface LedgerFigures {
   readonly postings: number;
   readonly events: number;
   readonly accounts: number;
   readonly jobs: number;
+  /** Number of open reservations, and the sum of their maximum costs. */
   readonly holds: number;
   readonly held: number;
   /** Sum of the balances of customers and providers. */
   readonly owed: number;
+  /** Balance of the fee account, including jobs that are not folded yet. */
   readonly fees: number;
+  /** Rows of `account_hours`. */
   readonly hours: number;
 }
 
@@ -33,10 +37,10 @@ interface LedgerReport {
 const MAX_NAMED = 20;
 /** Excludes the oldest day of quarters, which a concurrent pruning may be deleting. */
 const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
-/** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
-const HOLDER_TIMEOUT_MS = 300_000;
+/** A reservation is abandoned if its coordinator's heartbeat is older than the newest one by this time, in milliseconds. */
+const ABANDONED_AFTER_MS = 300_000;
 
-/** Runs all checks. Joins remove the prefix of one id (`substr`), because adding a prefix to the other could not use its index. */
+/** Runs all checks. Joins strip the prefix of one id (`substr`), because prefixing the other id would prevent the use of its index. */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
   // SQLite's transactions are always serializable.
   const isolated = database.transaction();
@@ -47,7 +51,7 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
       for (const row of rows.slice(0, MAX_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
       if (rows.length > MAX_NAMED) problems.push(`${kind}: and ${rows.length - MAX_NAMED} more`);
     };
-    for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...useChecks(), ...earningChecks()])
+    for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...usageChecks(), ...earningChecks()])
       report(kind, await rowsOf(view, query));
     for (const [kind, query] of await periodChecks(view)) report(kind, await rowsOf(view, query));
     for (const [kind, query] of await windowChecks(view)) report(kind, await rowsOf(view, query));
@@ -144,7 +148,7 @@ function reservationChecks(): Check[] {
       'a reservation belongs to a dead coordinator',
       check`select job_id, holder, reserved_at from jobs where state = 'reserved' and coalesce(
           (select seen_at from ledger_holders where id = jobs.holder), reserved_at
-        ) < (select coalesce(max(seen_at), 0) from ledger_holders) - ${sql.lit(HOLDER_TIMEOUT_MS)}`,
+        ) < (select coalesce(max(seen_at), 0) from ledger_holders) - ${sql.lit(ABANDONED_AFTER_MS)}`,
     ],
   ];
 }
@@ -173,7 +177,7 @@ async function periodChecks(view: Database): Promise<Check[]> {
 }
 
 /** Compares roll-ups with the rows of folded jobs, for hours in which no job was pruned. */
-function useChecks(): Check[] {
+function usageChecks(): Check[] {
   const folded = sql`not exists (select 1 from unfolded_jobs where unfolded_jobs.job_id = jobs.job_id)`;
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;
   const hour = sql`jobs.ended_at / ${sql.lit(HOUR_MS)}`;
@@ -181,7 +185,7 @@ function useChecks(): Check[] {
   const quarterFrom = sql`coalesce((select at + ${sql.lit(QUARTER_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(QUARTER_MS)}`;
   return [
     [
-      'an hour of an account is not what its jobs say',
+      'an hour of an account differs from its jobs',
       check`select hour, account, sum(requests) as requests, sum(tokens) as tokens, sum(spent) as spent,
           sum(served_jobs) as served_jobs, sum(served_tokens) as served_tokens, sum(earned) as earned from (
           select hour, account, requests, prompt_tokens + completion_tokens as tokens, spent, served_jobs, served_tokens, earned
@@ -198,7 +202,7 @@ function useChecks(): Check[] {
           or sum(served_jobs) <> 0 or sum(served_tokens) <> 0 or sum(earned) <> 0`,
     ],
     [
-      'a quarter of a machine is not what its jobs say',
+      'a quarter of an hour of a machine differs from its jobs',
       check`select quarter, provider_id, model, earner, sum(jobs) as jobs, sum(tokens) as tokens, sum(images) as images,
           sum(earned) as earned from (
           select quarter, provider_id, model, earner, jobs, prompt_tokens + completion_tokens as tokens, images, earned
@@ -226,7 +230,7 @@ function earningChecks(): Check[] {
       where jobs.state = 'settled' and jobs.earner is not null and jobs.earned > 0 and ${earner} <> jobs.account_id`;
   return [
     [
-      'what an account earned on a day is not what its jobs say',
+      'the earnings of an account on a day differ from its jobs',
       check`select account, day, sum(amount) as amount_less_jobs from (
           select account, day, amount from pending_earnings
           union all ${earnings(sql`${earner}, ${day}, -jobs.earned`)}
@@ -234,7 +238,7 @@ function earningChecks(): Check[] {
         group by account, day having sum(amount) <> 0`,
     ],
     [
-      'what an account earned from another is not what its jobs say',
+      'the earnings of an account from a payer differ from its jobs',
       check`select earner, payer, day, sum(earned) as earned_less_jobs from (
           select earner, payer, day, earned from payer_earnings
           union all ${earnings(sql`${earner}, jobs.account_id, ${day}, -jobs.earned`)}
@@ -253,7 +257,7 @@ async function windowChecks(view: Database): Promise<Check[]> {
   const network = await view.selectFrom('network_totals').selectAll().execute();
   const checks: Check[] = [];
   if (network.length !== WINDOWS.length)
-    checks.push(['the network has not one total per window', check`select "window" from network_totals`]);
+    checks.push(['the network does not have one total per window', check`select "window" from network_totals`]);
   for (const total of network) {
     const from = total.window === 'all' ? -1 : oldestHour(total.window, total.hour);
     const sums = (sign: string) => sql.join(ACTIVITY.map((column) => sql`${sql.raw(sign)}sum(${sql.ref(column)}) as ${sql.ref(column)}`));

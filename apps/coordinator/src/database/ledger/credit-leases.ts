@@ -1,32 +1,38 @@
 /**
  * Rows of credit leases: parts of a busy account's balance from which one coordinator reserves in memory.
  *
- * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, transactions lock the balance
- * first, then leases in the order of ids.
+ * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, transactions that lock the balance
+ * lock it first, then leases in the order of ids. `CreditLeases` and `CreditRecalls` call these functions.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import { locked } from '../connection/row-lock.js';
 import type { Database } from '../tables.js';
 
-/**
- * Creates a lease of `ms` milliseconds. The amount is `requested`, but at most the available balance divided by `share`.
- *
- * @returns The amount in micro-USD; null: it would be less than `min`.
- */
+interface LeaseTerms {
+  /** Requested amount, in micro-USD. */
+  readonly requested: number;
+  /** Minimum amount, in micro-USD. */
+  readonly min: number;
+  /** The lease gets at most the available balance divided by this number. */
+  readonly divisor: number;
+  readonly lifetimeMs: number;
+}
+
+/** Creates a lease. Returns its amount in micro-USD, or null if the amount would be less than `min`. */
 export async function takeLease(
   transaction: Database,
   lease: { readonly id: string; readonly account: string; readonly holder: string },
-  { requested, min, share, ms }: { readonly requested: number; readonly min: number; readonly share: number; readonly ms: number },
+  { requested, min, divisor, lifetimeMs }: LeaseTerms,
 ): Promise<number | null> {
   const row = await lockBalance(transaction, lease.account);
   if (row === undefined) return null;
-  const amount = Math.min(requested, Math.floor((row.balance - row.reserved) / share));
+  const amount = Math.min(requested, Math.floor((row.balance - row.reserved) / divisor));
   if (amount < min) return null;
   await addReserved(transaction, lease.account, amount);
   await transaction
     .insertInto('credit_leases')
-    .values({ ...lease, amount, in_use: 0, expires_at: sql<number>`${clock(transaction)} + ${sql.lit(ms)}`, is_recalled: 0 })
+    .values({ ...lease, amount, in_use: 0, expires_at: sql<number>`${clock(transaction)} + ${sql.lit(lifetimeMs)}`, is_recalled: 0 })
     .execute();
   return amount;
 }
@@ -36,18 +42,18 @@ interface RenewedLease {
   readonly is_recalled: number;
 }
 
-/** Renews leases for `ms` milliseconds. Resolves to the renewed leases. The others had expired, and were released. */
+/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. Leases that are not among them were already released. */
 export async function renewLeases(
   transaction: Database,
   leases: readonly { readonly id: string; readonly inUse: number }[],
-  ms: number,
+  lifetimeMs: number,
 ): Promise<readonly RenewedLease[]> {
   const ids = leases.map(({ id }) => id);
   // Settlements lock leases in the same order.
   await locked(transaction, transaction.selectFrom('credit_leases').select('id').where('id', 'in', ids).orderBy('id'), 'update').execute();
   const values = leases.map(({ id, inUse }) => sql`(cast(${id} as text), cast(${inUse} as bigint))`);
   const { rows } = await sql<RenewedLease>`update credit_leases
-    set in_use = renewed.column2, expires_at = ${clock(transaction)} + ${sql.lit(ms)}
+    set in_use = renewed.column2, expires_at = ${clock(transaction)} + ${sql.lit(lifetimeMs)}
     from (values ${sql.join(values)}) as renewed where credit_leases.id = renewed.column1
     returning id, is_recalled`.execute(transaction);
   return rows;

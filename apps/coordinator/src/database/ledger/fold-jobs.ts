@@ -18,22 +18,24 @@ import { totalsWriter } from './totals.js';
 /** Ledger account of the platform's fees. Its balance lacks the fees of jobs that are not folded yet. */
 export const FEES = 'system:fees';
 
-/** Jobs per transaction. Smaller on SQLite, where a transaction blocks this thread. */
+/** Maximum jobs per transaction. Smaller on SQLite, where a transaction blocks this thread. */
 const SLICE: Readonly<Record<Dialect, number>> = { sqlite: 1000, postgres: 10_000 };
 /** Key of the PostgreSQL advisory lock, by which only one process folds at a time. */
 const LOCK = sql.lit(6_230_050);
 const RETRY_MS = 10_000;
 
-/** Sums of the jobs with the same accounts, provider, model and minute. */
+/** Sums over settled jobs with the same accounts, provider, model and minute. */
 interface JobSums {
   readonly account_id: string;
   /** Value of `earner` in `jobs`; null for free jobs. */
   readonly job_earner: string | null;
-  /** The same, or the account to which the unclaimed provider was linked since. */
+  /** `job_earner`, or the account to which the unclaimed provider was linked since. */
   readonly earner: string | null;
   readonly provider_id: string;
   readonly model: string;
+  /** Minutes since 1970. */
   readonly minute: number;
+  /** Number of jobs. */
   readonly jobs: number;
   readonly prompt_tokens: number;
   readonly completion_tokens: number;

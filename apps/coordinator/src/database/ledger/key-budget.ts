@@ -17,7 +17,7 @@ export interface KeyBudget {
 
 /** Spending of a key in the day, week and month of `countedDay`. */
 export interface PeriodSpending {
-  /** Days since 1970. */
+  /** Newest day with spending, in days since 1970 (UTC). */
   readonly countedDay: number;
   readonly daySpent: MicroUsd;
   readonly weekSpent: MicroUsd;

@@ -62,7 +62,7 @@ export type LedgerJob =
 export interface AccountBalance {
   readonly account: string;
   readonly balance: MicroUsd;
-  /** Sum of the maximum costs of the account's running jobs. */
+  /** Sum of the maximum costs of the account's running jobs, and of its credit leases. */
   readonly reserved: MicroUsd;
   /** Part of the balance that is earnings. Spending takes deposited money first. */
   readonly earned: MicroUsd;
@@ -70,8 +70,9 @@ export interface AccountBalance {
 
 export interface KeySpend extends PeriodSpending {
   readonly apiKeyId: string;
+  /** Total cost of the key's jobs. */
   readonly spent: MicroUsd;
-  /** Sum of the maximum costs of the key's running jobs. */
+  /** Sum of the maximum costs of the key's running jobs, except those reserved from credit leases. */
   readonly reserved: MicroUsd;
   /** Part of `spent` whose job rows were pruned. */
   readonly spentPruned: MicroUsd;
@@ -97,7 +98,7 @@ export interface WithdrawalRecord {
 /** One side of a double entry. The record has the members of the table row. */
 export type Posting = Readonly<Omit<PostingRow, 'seq'>>;
 
-/** Credit lease from which a job's reservation was taken. The record has the members of the table row. */
+/** Remaining amount of a credit lease. The record has the members of the table row. */
 export type LeaseAmount = Readonly<Pick<Tables['credit_leases'], 'id' | 'amount'>>;
 
 /** Earnings of an account on one UTC day. The record has the members of the table row. */
@@ -107,6 +108,7 @@ export type EarningsDay = Readonly<Tables['pending_earnings']>;
 export interface PayerDay {
   readonly earner: string;
   readonly payer: string;
+  /** Days since 1970. */
   readonly day: number;
   readonly earned: number;
   /** Part of `earned` that the payer paid from deposited money. */

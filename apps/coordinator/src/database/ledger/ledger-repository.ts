@@ -52,7 +52,7 @@ export interface RowKeys {
   readonly earningsDays: Set<string>;
 }
 
-/** Stored records of a batch, locked until its transaction ends. */
+/** Stored records of a batch. All but deposits and days of earnings are locked until its transaction ends. */
 export interface LockedRows {
   /** Job that used each nonce, by digest; null: stored by an earlier version. */
   readonly nonces: ReadonlyMap<string, JobId | null>;

@@ -5,10 +5,13 @@ import type { Database } from '../tables.js';
 export interface LedgerSummary {
   /** Sum of the balances of customers and providers. All amounts in micro-USD. */
   readonly owed: number;
+  /** Sum of the open reservations and credit leases. */
   readonly held: number;
   readonly fees: number;
+  /** Sum of the withdrawals that are not ended. */
   readonly requestedWithdrawals: number;
   readonly accounts: number;
+  /** Number of jobs with a reservation of their own. */
   readonly runningHolds: number;
   /** One sentence per problem; empty if all sums agree. */
   readonly problems: readonly string[];
@@ -46,8 +49,10 @@ export async function ledgerSummary(database: Database): Promise<LedgerSummary> 
   const total = sums.total + sums.unfolded_fees;
   const problems = [
     ...(total === 0 ? [] : [`All balances together are ${total} micro-USD, and should be 0.`]),
-    ...(sums.uncovered === 0 ? [] : [`${sums.uncovered} balances do not cover their holds, or their earnings.`]),
-    ...(sums.reserved === sums.held ? [] : [`Accounts have ${sums.reserved} micro-USD reserved, and running jobs hold ${sums.held}.`]),
+    ...(sums.uncovered === 0 ? [] : [`${sums.uncovered} balances do not cover their reservations, or their earnings.`]),
+    ...(sums.reserved === sums.held
+      ? []
+      : [`Accounts have ${sums.reserved} micro-USD reserved, but running jobs and credit leases add up to ${sums.held}.`]),
     ...(sums.requested === sums.set_aside
       ? []
       : [`Requested withdrawals are ${sums.requested} micro-USD, and ${sums.set_aside} are set aside for them.`]),

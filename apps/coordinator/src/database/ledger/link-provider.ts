@@ -1,7 +1,7 @@
 /**
  * `linkProvider` and `unlinkProvider`: change the account that a provider earns for.
  *
- * Earnings that the provider made without an owner (unclaimed), and their roll-ups, move to the first account that links it.
+ * Earnings that the provider made without an owner (unclaimed), and their roll-ups, move to the account that links it next.
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
@@ -12,7 +12,7 @@ import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 
 type LinkOutcome = 'linked' | 'other_account';
 
-/** Links a provider. `from: 'nobody'`: the provider must have no owner. `anybody`: an owner is replaced. Call in a transaction. */
+/** Links a provider. `from: 'anybody'` replaces an owner; `'nobody'` replaces only a closed account. Call in a transaction. */
 export async function linkProvider(
   transaction: Database,
   { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
@@ -35,7 +35,7 @@ export async function linkProvider(
 }
 
 /**
- * Unlinks a provider, whose further earnings are unclaimed, and deletes its last state. Call in a transaction.
+ * Unlinks a provider, whose further earnings are unclaimed, and deletes its row of `machines_last_seen`. Call in a transaction.
  *
  * @returns False: the account is not the owner.
  */

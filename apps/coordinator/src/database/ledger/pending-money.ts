@@ -2,7 +2,7 @@
 import type { Database } from '../tables.js';
 
 export interface PendingMoney {
-  /** Jobs in state `reserved`, at all coordinators. */
+  /** Jobs in state `reserved`, at all coordinators. Jobs reserved from credit leases have no row yet. */
   readonly reservations: number;
   /** Milliseconds since 1970; null without reservations. */
   readonly oldestReservationAt: number | null;

@@ -1,5 +1,5 @@
 /**
- * `pruneHistory`: deletes old jobs, postings and roll-up rows (USAGE_RETENTION_DAYS), in small transactions.
+ * `pruneHistory`: deletes jobs and postings older than USAGE_RETENTION_DAYS, and roll-up rows after fixed times, in small transactions.
  *
  * Balances and totals stay, because sums replace the deleted rows: `key_spend.spent_pruned`, `posting_openings` per account, and
  * one row of `account_hours` per account.
@@ -32,7 +32,7 @@ interface Pruned {
   readonly hours: number;
 }
 
-/** Deletes history before a time (milliseconds since 1970). Safe to repeat, to interrupt, and to run concurrently. */
+/** Deletes jobs and postings before a time (milliseconds since 1970; 0: none). Safe to repeat, to interrupt, and to run concurrently. */
 export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
   const repeatUntilDone = async (prune: () => Promise<number>): Promise<number> => {
     let all = 0;

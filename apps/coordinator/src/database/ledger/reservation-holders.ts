@@ -12,7 +12,7 @@ import type { Database } from '../tables.js';
 export const HOLDER_HEARTBEAT_MS = 5000;
 /** Time without heartbeat after which a coordinator is considered dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;
-/** Timeout after a start, or after this process's own heartbeats paused: the cause, such as a database outage, may have paused others. */
+/** Timeout after a start or a pause of the own heartbeats. A database outage, for example, also pauses those of other coordinators. */
 const PAUSED_TIMEOUT_MS = 120_000;
 /** Interval between two own heartbeats above which they are considered paused. */
 const MAX_INTERVAL_MS = 2 * HOLDER_HEARTBEAT_MS;
@@ -63,7 +63,7 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
   return rows.map((row) => row.job_id);
 }
 
-/** Time to wait after the expiry of another coordinator's lease, in milliseconds. After an outage, the others first renew theirs. */
+/** Time from the expiry of another coordinator's lease to its end, in milliseconds. After an outage, others need time for renewals. */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
 }

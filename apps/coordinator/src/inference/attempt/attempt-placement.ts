@@ -7,13 +7,13 @@ import { apiError } from '@inference/formats';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { JobObserver } from '../job-observer.js';
 import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
+import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
 import type { Placements } from '../placements.js';
 import type { ImageSupply } from '../queue/image-supply.js';
 import type { NotPlacedReason, Placement, SlotRequest } from '../queue/request-queue.js';
 import { makesImages } from '../request/image-job.js';
 import type { JobRequest } from '../request/job-request.js';
 import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
-import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
 import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 
@@ -23,12 +23,12 @@ export interface AttemptPlacementOptions {
   readonly placements: Placements;
   readonly imageSupply: ImageSupply;
   readonly timings: JobTimings;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly observer: JobObserver;
 }
 
-/** Maximum wait for a second provider to confirm a refusal that blames the client, in milliseconds. */
+/** Maximum wait for the slot of a second provider that confirms a refusal, in milliseconds. */
 const CONFIRMATION_WAIT_MS = 2000;
 
 export class AttemptPlacement {
@@ -41,7 +41,7 @@ export class AttemptPlacement {
   /**
    * Waits for a slot. `isConfirmation`: the attempt only confirms a refusal, so the wait is short and no provider loads the model for it.
    */
-  async place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
+  async place(running: ModelRun, isConfirmation: boolean): Promise<Placement> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
     const imageWaitMs = job.images === null ? 0 : job.images.waitUntil - now();
@@ -59,19 +59,19 @@ export class AttemptPlacement {
   }
 
   /**
-   * Waits for an image provider to connect, after the last suitable one has left. At most once per attempt.
+   * Waits for an image provider to connect, after the last suitable one has left. At most once between two attempts.
    *
-   * `retry`: place the job again. `none`: no suitable provider connected in time. Null: keep the refusal, or the client disconnected.
+   * `retry`: place the job again. `none`: no suitable provider connected in time. Null: no wait applies, or the client disconnected.
    */
-  async waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
+  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
     const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
     const { images, params } = job;
-    if (images === null || attemptCount >= MAX_ATTEMPTS || running.imageWaitAttempt === attemptCount) return null;
+    if (images === null || attemptCount >= MAX_ATTEMPTS || running.attemptCountAtImageWait === attemptCount) return null;
     if (reason !== 'none_routable' && reason !== 'all_failed') return null;
     const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
     if (!hasProviderLeft) return null;
-    running.imageWaitAttempt = attemptCount;
+    running.attemptCountAtImageWait = attemptCount;
     await imageSupply.refresh(params.model);
     const waitMs = Math.min(images.waitUntil, deadline) - now();
     const query = { model: params.model, image: images, accountId: job.accountId, mayUse: () => true };
@@ -83,14 +83,14 @@ export class AttemptPlacement {
   }
 
   /** Excludes providers that offer the image model in other sizes only. */
-  #excludeUnfit({ job: { images, params }, slotRequest }: RunningJob): void {
+  #excludeUnfit({ job: { images, params }, slotRequest }: ModelRun): void {
     if (images === null) return;
     const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
     for (const providerId of this.#options.registry.placement.unfitForImages(params.model, fits)) slotRequest.exclude.add(providerId);
   }
 }
 
-/** Refusal reasons that mean a provider cannot serve the request at all. Other reasons mean that it is busy. */
+/** Refusal reasons that mean that the provider cannot serve the request at all. The others mean that it is busy or has failed. */
 const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'no_vision', 'none_routable', 'below_trust_floor']);
 
 /**
@@ -125,10 +125,10 @@ async function placeByPreference(
 }
 
 /**
- * Places on any selected provider.
+ * Places on any provider that the request permits.
  *
- * Of candidates at several coordinators, each coordinator knows only its own, and cannot say that all read no images. They are
- * then asked about one by one.
+ * A coordinator knows only its own providers, so none finds that no candidate of a cluster reads images. In that case, candidates are
+ * tried one by one.
  */
 async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
   const placement = await placements.place(request, waitMs, signal);
@@ -146,12 +146,12 @@ async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: 
 }
 
 /** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. `last`: outcome of the last attempt. */
-export function noImageProvider(running: RunningJob, last: JobOutcome | null): JobOutcome {
+export function noImageProvider(running: ModelRun, last: JobOutcome | null): JobOutcome {
   return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
 }
 
 /** Outcome of a job that got no slot. `last`: outcome of the last attempt, or null if no attempt was made. */
-export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: RunningJob, last: JobOutcome | null): JobOutcome {
+export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: ModelRun, last: JobOutcome | null): JobOutcome {
   const { job, routing, clientSignal } = running;
   return notPlaced(placement, {
     isClientDisconnected: clientSignal.aborted,

@@ -1,4 +1,4 @@
-/** `AttemptRunner` runs the attempts of a job: retries until the first byte is sent to the client, and hedged attempts. */
+/** `AttemptRunner` runs the attempts of a job with one model: retries until the first byte is sent to the client, and hedged attempts. */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
@@ -8,11 +8,11 @@ import { imageOfferOf, visionOfferOf } from '../../providers/placement/model-dir
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { MAX_ATTEMPTS } from '../job-timings.js';
+import { attemptSummary, type ModelRun, providerIdOf, recordAttempt } from '../model-run.js';
 import type { Placed, SlotRequest } from '../queue/request-queue.js';
 import type { CacheScopes } from '../request/cache-scopes.js';
 import { makesImages } from '../request/image-job.js';
 import { type JobRequest, jobContext } from '../request/job-request.js';
-import { attemptSummary, providerIdOf, type RunningJob, recordAttempt } from '../running-job.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
 import { type AttemptSummary, clientDisconnected, failed, type JobOutcome } from '../settlement/job-outcome.js';
 import { blamesClient, isFailure, outcomePolicy } from '../settlement/outcome-policy.js';
@@ -29,7 +29,7 @@ import { expectedTokenMs } from './stall-budget.js';
 export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   /** Providers connected to this process. */
   readonly registry: { readonly placement: Pick<PlacementService, 'unfitForImages' | 'providersOfOwner'> };
-  /** Maximum share of hedged attempts, in percent of the placements; 0 disables hedging. */
+  /** Maximum share of hedged attempts, in percent of the other attempts; 0 disables hedging. */
   readonly hedgePercent: number;
   readonly cacheScopes: CacheScopes;
   readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;
@@ -39,7 +39,7 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Share of refused sealed requests that a second candidate must confirm. */
+/** Share of the refusals of sealed requests that a second candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
 /** `done`: final outcome. `retry`: outcome of the job if no other provider can be tried. */
@@ -64,19 +64,19 @@ export class AttemptRunner {
     };
   }
 
-  /** Runs the attempts of a job. The caller has reserved the job's maximum cost. */
-  async run(running: RunningJob): Promise<JobOutcome> {
+  /** Runs attempts until one decides the job with this model. The caller has reserved the job's maximum cost. */
+  async run(running: ModelRun): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(running);
     this.#recorders.engineFailures.settle(running, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
     this.#recorders.refusals.settle(running, outcome);
-    if (outcome.kind === 'delivered' && running.sealedRefusal !== null) {
-      this.#recorders.refusals.contradicted(running.job.accountId, running.sealedRefusal);
+    if (outcome.kind === 'delivered' && running.refusingProvider !== null) {
+      this.#recorders.refusals.contradicted(running.job.accountId, running.refusingProvider);
     }
     return outcome;
   }
 
   /** Whether a further attempt may begin now. */
-  canRetry({ attemptCount, delivery, deadline, clientSignal, routing }: RunningJob): boolean {
+  canRetry({ attemptCount, delivery, deadline, clientSignal, routing }: ModelRun): boolean {
     const isInTime = this.#options.now() < deadline;
     const maxAttempts = routing?.preferences.allowsFallbacks === false ? 1 : MAX_ATTEMPTS;
     return attemptCount < maxAttempts && !delivery.isCommitted && isInTime && !this.#isStopping && !clientSignal.aborted;
@@ -88,13 +88,13 @@ export class AttemptRunner {
     for (const hedged of [...this.#hedgedRequests]) hedged.stop();
   }
 
-  async #tryProviders(running: RunningJob): Promise<JobOutcome> {
+  async #tryProviders(running: ModelRun): Promise<JobOutcome> {
     const { observer } = this.#options;
     let last: JobOutcome | null = null;
     /** Refusal by a proven provider (`ProviderConnection.isProven`). Returned to the client unless another provider answers. */
     let provenRefusal: JobOutcome | null = null;
     for (;;) {
-      const placement = takeReserved(running) ?? (await this.#placement.place(running, provenRefusal !== null));
+      const placement = takeReservedSlot(running) ?? (await this.#placement.place(running, provenRefusal !== null));
       if (placement.kind === 'refused') {
         if (provenRefusal !== null && placement.reason !== 'aborted') return provenRefusal;
         const supply = await this.#placement.waitForImages(running, last, placement.reason);
@@ -109,14 +109,14 @@ export class AttemptRunner {
       const retried = this.canRetry(running);
       if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
       if (!retried) {
-        takeReserved(running)?.slot.release();
+        takeReservedSlot(running)?.slot.release();
         return provenRefusal ?? last;
       }
     }
   }
 
   /** Runs an attempt on a placed provider, and a second one elsewhere if the first is late. */
-  async #tryProvider(placed: Placed, running: RunningJob): Promise<Step> {
+  async #tryProvider(placed: Placed, running: ModelRun): Promise<Step> {
     const plan = this.#plan(placed, running, running.attemptCount === 0 ? 'first' : 'retry');
     if (plan === null) return this.#notStarted(placed.slot.provider, running);
     this.#hedgeBudget.placed();
@@ -135,7 +135,7 @@ export class AttemptRunner {
     }
   }
 
-  async #followDecisions(hedged: HedgedRequest, running: RunningJob): Promise<EndedAttempt> {
+  async #followDecisions(hedged: HedgedRequest, running: ModelRun): Promise<EndedAttempt> {
     for (;;) {
       const decision = await hedged.next();
       switch (decision.kind) {
@@ -161,7 +161,7 @@ export class AttemptRunner {
   }
 
   /** Plan of a hedged attempt on an idle provider; null if none may start now. */
-  async #planHedge(requestElsewhere: SlotRequest, running: RunningJob): Promise<AttemptPlan | null> {
+  async #planHedge(requestElsewhere: SlotRequest, running: ModelRun): Promise<AttemptPlan | null> {
     if (namesProvider(requestElsewhere) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
     const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
     if (placed === null) return null;
@@ -171,7 +171,7 @@ export class AttemptRunner {
     return plan;
   }
 
-  #recordEnded({ plan, outcome, elapsedMs }: EndedAttempt, running: RunningJob): void {
+  #recordEnded({ plan, outcome, elapsedMs }: EndedAttempt, running: ModelRun): void {
     const { observer } = this.#options;
     if (plan.role === 'hedge') observer.event({ type: 'hedge', outcome: 'lost' });
     if (isFailure(outcome)) observer.event({ type: 'attempt_failed', reason: outcomePolicy(outcome).reason, retried: true });
@@ -179,7 +179,7 @@ export class AttemptRunner {
     if (outcome.kind !== 'completed') recordResult(plan, outcome, elapsedMs, running, this.#recorders);
   }
 
-  #recordDecisive({ plan, outcome, elapsedMs }: EndedAttempt, running: RunningJob): void {
+  #recordDecisive({ plan, outcome, elapsedMs }: EndedAttempt, running: ModelRun): void {
     const { placements, observer } = this.#options;
     const { model } = running.slotRequest;
     if (outcome.kind === 'completed') {
@@ -191,7 +191,7 @@ export class AttemptRunner {
   }
 
   /** Null: the attempt cannot start. The slot is then released. */
-  #plan({ slot, estimate }: Placed, running: RunningJob, role: AttemptPlan['role']): AttemptPlan | null {
+  #plan({ slot, estimate }: Placed, running: ModelRun, role: AttemptPlan['role']): AttemptPlan | null {
     const { encapsulationPool } = this.#options;
     const { latencyTracker } = this.#recorders;
     const { slotRequest, job, span } = running;
@@ -224,7 +224,7 @@ export class AttemptRunner {
     return plan;
   }
 
-  #context({ job }: RunningJob, provider: ProviderConnection): JobContext | null {
+  #context({ job }: ModelRun, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
     // The provider may have changed its offer since unfit providers were excluded.
     if (job.images !== null && !makesImages(imageOfferOf(provider, job.params.model), job.images, job.images.pixels)) return null;
@@ -242,7 +242,7 @@ export class AttemptRunner {
     });
   }
 
-  #notStarted(provider: ProviderConnection, running: RunningJob): Step {
+  #notStarted(provider: ProviderConnection, running: ModelRun): Step {
     const { clientSignal, attemptRecords, attemptCount, slotRequest } = running;
     const isStopped = clientSignal.aborted || this.#isStopping;
     const notUsable = running.job.sealed === null ? 'key_expired' : 'stale_key';
@@ -257,34 +257,34 @@ export class AttemptRunner {
   }
 
   /**
-   * Reserves a slot at another candidate, to confirm a sealed refusal.
+   * For some refusals of sealed requests, reserves a slot at another candidate that confirms the refusal or answers.
    *
-   * The coordinator cannot read the reason of a sealed refusal. Null: the refusal is final.
+   * The coordinator cannot read the reason of such a refusal. Null: the refusal is final.
    */
-  async #reserveConfirmation(running: RunningJob): Promise<Placed | null> {
-    const { sealedRefusal, slotRequest, attemptRecords } = running;
-    if (sealedRefusal !== null || !this.canRetry(running) || this.#options.random() >= CONFIRMED_SHARE) return null;
+  async #reserveConfirmation(running: ModelRun): Promise<Placed | null> {
+    const { refusingProvider, slotRequest, attemptRecords } = running;
+    if (refusingProvider !== null || !this.canRetry(running) || this.#options.random() >= CONFIRMED_SHARE) return null;
     const exclude = new Set([...slotRequest.exclude, ...attemptRecords.map(({ providerId }) => providerId)]);
     return this.#options.placements.placeOnIdleProvider({ ...slotRequest, exclude });
   }
 
-  #retryToConfirm(second: Placed, provider: ProviderConnection, running: RunningJob, summary: AttemptSummary): Step {
+  #retryToConfirm(second: Placed, provider: ProviderConnection, running: ModelRun, summary: AttemptSummary): Step {
     running.delivery.withdraw();
-    running.sealedRefusal = provider;
-    running.reserved = second;
+    running.refusingProvider = provider;
+    running.reservedSlot = second;
     running.slotRequest.exclude.add(providerIdOf(provider));
     return { retry: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
   }
 
   /** Delivers a refusal free of charge. Releases the reservation first, so that the client sees its full balance afterwards. */
-  async #deliverRefusal(signed: SignedParts, { bill, clientSignal, delivery }: RunningJob, summary: AttemptSummary): Promise<JobOutcome> {
+  async #deliverRefusal(signed: SignedParts, { bill, clientSignal, delivery }: ModelRun, summary: AttemptSummary): Promise<JobOutcome> {
     await bill.close();
     if (clientSignal.aborted) return clientDisconnected(summary);
     delivery.deliver(signed, microUsd(0));
     return { kind: 'refused', signed, billed: null, ...summary };
   }
 
-  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, running: RunningJob): Promise<Step> {
+  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, running: ModelRun): Promise<Step> {
     const { provider } = plan.slot;
     const { delivery, clientSignal, slotRequest } = running;
     const summary = attemptSummary(provider, running);
@@ -315,10 +315,10 @@ export class AttemptRunner {
   }
 }
 
-function takeReserved(running: RunningJob): Placed | null {
-  const { reserved } = running;
-  running.reserved = null;
-  return reserved;
+function takeReservedSlot(running: ModelRun): Placed | null {
+  const { reservedSlot } = running;
+  running.reservedSlot = null;
+  return reservedSlot;
 }
 
 /** Id of the sealing key: the provider's newest, or the client's choice for a sealed request. Null: the provider does not accept it. */

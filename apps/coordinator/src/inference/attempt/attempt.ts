@@ -66,11 +66,11 @@ export type AttemptOutcome =
   /** Another attempt of the same job decided its outcome first. */
   | { readonly kind: 'overtaken' };
 
-/** Input of an attempt. */
+/** Input of an attempt: the slot, the terms of the job on its provider, and the expectations by which lateness is measured. */
 export interface AttemptPlan {
   readonly slot: ProviderSlot;
   readonly context: JobContext;
-  /** Computes the HPKE encapsulation to the provider's sealing key. Called once; throws SealingError `bad_key` on a malformed key. */
+  /** Returns an HPKE encapsulation to the provider's sealing key, in plain mode. Throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
   /** The client sealed the body to this provider. Absent: the coordinator seals it. */
   readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
@@ -96,6 +96,7 @@ export interface AttemptPlan {
 export interface AttemptGroup {
   /** The delivery, if its headers name this attempt's provider; otherwise null. */
   deliveryOf(attempt: Attempt): Delivery | null;
+  /** Called before the request is sent. */
   started(attempt: Attempt): void;
   accepted(): void;
   /** Writes response bytes if this attempt has won or wins with them. False: the response exceeds its maximum size. */
@@ -115,11 +116,11 @@ export class Attempt implements JobSink {
   #firstContentAt: number | null = null;
   #phase: Phase = 'acceptance';
   readonly #deadline = new Deadline(() => this.#timeOut());
-  /** Time of the newest frame, or of the acceptance. */
+  /** Time of the newest frame, or of the acceptance; `performance.now`, as all times here. */
   #lastFrameAt = 0;
   #lastActivityAt = this.#startedAt;
-  /** Start of the waiting time not yet charged to the stall budget; null: the provider has no credit, or has sent no frame yet. */
-  #turnSince: number | null = null;
+  /** Start of the wait that is not yet charged to the stall budget; null: the provider has no credit, or has sent no frame yet. */
+  #waitingSince: number | null = null;
   #isOver = false;
   readonly outcome: Promise<AttemptOutcome>;
 
@@ -186,7 +187,7 @@ export class Attempt implements JobSink {
     if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
-  /** Handles a disconnect of the client. A provider that has begun a stream signs it within `closingMs`; other attempts end at once. */
+  /** Handles a disconnect of the client. If it got content, the provider signs its output so far within `closingMs`. Otherwise ends. */
   recall(): void {
     if (this.#isOver || this.#phase === 'closing') return;
     if ((this.#group.deliveryOf(this)?.delivered ?? 0) === 0) this.stop();
@@ -212,7 +213,7 @@ export class Attempt implements JobSink {
     this.#group.accepted();
   }
 
-  /** Restarts the timeout without a frame: prefill of a long prompt, or a plain answer, may take minutes. */
+  /** Restarts the timeout without a frame: prefill of a long prompt, or an answer that is not a stream, may take minutes. */
   progressed(): void {
     if (this.#isOver || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
     const now = performance.now();
@@ -266,7 +267,7 @@ export class Attempt implements JobSink {
   #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: RequestFrames; readonly reader: AnswerReader } {
     const { context, candidate, encapsulate, fetchedImages } = this.plan;
     const onCredit = (bytes: number): void => {
-      this.#turnSince ??= performance.now();
+      this.#waitingSince ??= performance.now();
       this.#handle?.grant(bytes);
     };
     if (candidate !== undefined) {
@@ -301,15 +302,15 @@ export class Attempt implements JobSink {
     const read = reader.read(frame);
     if (typeof read === 'string') return read;
     this.#stallBudget.received(read.length);
-    this.#turnSince = reader.isOutOfCredit ? null : this.#lastFrameAt;
+    this.#waitingSince = reader.isOutOfCredit ? null : this.#lastFrameAt;
     return this.#group.write(this, read, this.#lastFrameAt) ? null : 'too_large';
   }
 
-  /** Charges the waiting time since `#turnSince` to the stall budget, and restarts the measurement. */
+  /** Charges the waiting time since `#waitingSince` to the stall budget, and restarts the measurement. */
   #spendStallBudget(now: number): void {
-    if (this.#turnSince === null) return;
-    this.#stallBudget.spend(now - this.#turnSince);
-    this.#turnSince = now;
+    if (this.#waitingSince === null) return;
+    this.#stallBudget.spend(now - this.#waitingSince);
+    this.#waitingSince = now;
   }
 
   #enter(phase: Phase, ms: number): void {

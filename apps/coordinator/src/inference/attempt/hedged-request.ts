@@ -1,7 +1,7 @@
 /**
- * `HedgedRequest` runs up to two concurrent attempts of a job. The first attempt with content wins.
+ * `HedgedRequest` runs an attempt of a job, and a second one beside it if the first is late. The first attempt with content wins.
  *
- * `AttemptRunner` reads decisions from `next` and reacts with `start` or `abandon`.
+ * `AttemptRunner` makes a new one for each retry. It reads decisions from `next` and reacts with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -34,7 +34,7 @@ export class HedgedRequest implements AttemptGroup {
   #deliveringAttempt: Attempt | null = null;
   #winner: Attempt | null = null;
   #isHedged = false;
-  /** Reported after every overtaken attempt has ended. */
+  /** Outcome of the deciding attempt. Reported after every overtaken attempt has ended. */
   #decided: (HedgingDecision & { readonly kind: 'decided' }) | null = null;
   readonly #nextCheck = new Deadline(() => this.#check());
   #commitTimer: NodeJS.Timeout | null = null;

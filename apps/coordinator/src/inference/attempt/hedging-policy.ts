@@ -2,18 +2,19 @@
 import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
-/** Share of jobs whose first content should arrive before the limit. */
+/** Share of jobs whose first content should arrive in time. */
 const ON_TIME_SHARE = 0.95;
-/** Step of the factor on a logarithmic scale, per job. */
+/** Change of the lateness factor per job, on a logarithmic scale. The factor multiplies the expected time. */
 const STEP = 0.2;
 const MIN_FACTOR = 2;
 const MAX_FACTOR = 100;
-/** Minimum expected time, in milliseconds. Covers network round trips. */
+/** Minimum expected time until the first content, in milliseconds. Covers network round trips. */
 const MIN_EXPECTED_MS = 100;
 const MAX_MODELS = 10_000;
-/** Maximum silence, as a multiple of the expected prefill time. Later phases report activity. */
+/** Maximum silence, as a multiple of the expected time to the first token. Later phases report activity. */
 const SILENT_FACTOR = 4;
 
+/** Minimum thresholds, from `JobTimings`. */
 interface LatencyFloors {
   readonly lateMs: number;
   readonly silentMs: number;
@@ -39,7 +40,7 @@ export class LatencyTracker {
     return Math.max(this.#floors.silentMs, SILENT_FACTOR * firstTokenMs);
   }
 
-  /** Records the time until the first content. For an overtaken attempt: the time waited so far. */
+  /** Records the time until the first content. `ms` of an overtaken attempt without content: its duration. */
   observe(model: string, streamed: boolean, estimate: LatencyEstimate, ms: number): void {
     const key = keyOf(model, streamed);
     const factor = this.#factors.get(key) ?? MIN_FACTOR;
@@ -62,18 +63,18 @@ function keyOf(model: string, streamed: boolean): string {
 /** Maximum number of hedged attempts in one burst. */
 const MAX_BURST = 3;
 
-/** Token bucket: limits hedged attempts to a share of the placements, so that hedging cannot double the load. */
+/** Token bucket: limits hedged attempts to a share of the other attempts, so that hedging cannot double the load. */
 export class HedgeBudget {
   readonly #share: number;
   #left: number;
 
-  /** `percent`: of the placements; 0 disables hedging. */
+  /** `percent`: of the attempts that are not hedged; 0 disables hedging. */
   constructor(percent: number) {
     this.#share = percent / 100;
     this.#left = percent === 0 ? 0 : MAX_BURST;
   }
 
-  /** Adds budget for one placed job. */
+  /** Adds budget for one attempt that is not hedged. */
   placed(): void {
     this.#left = Math.min(MAX_BURST, this.#left + this.#share);
   }

@@ -12,7 +12,7 @@ import {
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { AnswerCredit, type AnswerReader, type ReadResponse, type ResponseViolation } from './response-reader.js';
 
-/** Splits the sealed request into request frames, without a further layer of encryption. */
+/** Splits the request that the client sealed into request frames, without a further layer of encryption. */
 export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): RequestFrames {
   return RequestFrames.chunked({
     content: [sealed],

@@ -9,9 +9,9 @@ export interface ReadResponse {
   /** Whether the final frame was read. */
   readonly finished: boolean;
   readonly responseSha256: string;
-  /** Response bytes: plaintext, or, of a sealed answer, the ciphertext before its final frame. */
+  /** Content bytes for the delivery: plaintext in plain mode; of a sealed answer, the ciphertext before its final frame. */
   readonly bytes: number;
-  /** Upper bound of the plaintext bytes. */
+  /** Upper bound of the plaintext bytes. Exact in plain mode. */
   readonly plaintextBytes: number;
   readonly reportedUsage: UsageReport;
 }
@@ -30,7 +30,7 @@ export interface AnswerReader {
   end(): ReadResponse;
 }
 
-/** Extra credit after a disconnect, for output that the provider produced before it knew. Hashed and then dropped. */
+/** Extra credit after a client's disconnect, for output that the provider produced before it knew. The bytes are hashed and dropped. */
 const CLOSING_CREDIT_BYTES = 4 * 1024 * 1024;
 /** Credit is returned in steps of this size, to send few messages. */
 const CREDIT_STEP_BYTES = 64 * 1024;

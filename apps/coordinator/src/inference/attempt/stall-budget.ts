@@ -1,7 +1,7 @@
 /**
- * `StallBudget` ends an attempt whose provider makes too little progress over time. All times in milliseconds.
+ * `StallBudget` measures whether a provider makes enough progress over time. `Attempt` fails when the budget is exhausted.
  *
- * Waiting for the provider spends the budget. Output and progress refill it, from a reserve that is bounded too.
+ * Waiting for the provider spends the budget. Output and progress messages refill it from a reserve, which is bounded too.
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 
@@ -20,7 +20,7 @@ const MAX_SLOWDOWN = 16;
 const MIN_TOKEN_MS = 1000;
 /** Assumed bytes per token. In every format, a token streamed alone takes more. */
 const TOKEN_BYTES = 16;
-/** Minimum reserve, for short answers that are sent slowly. */
+/** Minimum reserve in milliseconds, for short answers that are sent slowly. */
 const MIN_RESERVE_MS = 10 * 60_000;
 
 export class StallBudget {
@@ -50,7 +50,7 @@ export class StallBudget {
     this.#refill(bytes * this.#byteMs);
   }
 
-  /** Refills the budget from the reserve: the provider reports work without output, such as thinking or a plain response. */
+  /** Refills the budget from the reserve: the provider reports work without output, such as thinking. */
   reportedProgress(): void {
     this.#refill(this.#maxMs);
   }

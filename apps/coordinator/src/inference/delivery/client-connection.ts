@@ -37,7 +37,7 @@ export class ClientConnection {
   #isReading = false;
   #onReady: (() => void) | null = null;
 
-  /** `headers`: sent with every response, such as the request id. */
+  /** `drainMs`: see `JobTimings.clientDrainMs`. `headers`: sent with every response, such as the request id. */
   constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null, headers: Headers = {}) {
     this.response = response;
     this.#drainMs = drainMs;

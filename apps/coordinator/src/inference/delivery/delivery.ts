@@ -1,5 +1,5 @@
 /**
- * `Delivery` writes a job's response to its client: streams as they arrive, plain responses after verification.
+ * `Delivery` writes a job's response to its client: streams as they arrive, other responses after verification.
  *
  * Order of calls: any number of times `begin`, `commit`, `push`…, `withdraw`; then `deliver` or `fail`, once.
  */
@@ -30,7 +30,7 @@ export interface Delivery {
   readonly delivered: number;
   /** Called when a provider starts on the job. `grant` returns credit for bytes taken. `route`: provider and model of the job. */
   begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void;
-  /** Sends a stream's headers before its first content, so that the client need not wait for it. No effect on plain responses. */
+  /** Sends a stream's headers before its first content, so that the client need not wait for it. No effect on other responses. */
   commit(): void;
   /** Takes the next bytes of the response. `receivedAt` by `performance.now`. False: the response exceeds its maximum size. */
   push(bytes: Uint8Array, receivedAt: number): boolean;

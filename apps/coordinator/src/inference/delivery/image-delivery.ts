@@ -1,6 +1,7 @@
 /**
- * `ImageDelivery` buffers an image response until every image matches the receipt and the request. Then stores the images and sends the
- * body.
+ * `ImageDelivery` buffers a plain-mode image response until every image matches the receipt and the request.
+ *
+ * Images with URLs are then stored, and the body is sent through `PlainDelivery`.
  */
 
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
@@ -30,9 +31,9 @@ interface ImageDeliveryOptions {
   readonly work: ImageJob;
   /** Where the images are stored for download; null: the body contains them. */
   readonly allocation: ImageAllocation | null;
-  /** Called when the image store is full, to end the attempt without blame for the provider. */
+  /** Called when the image store is full. The caller cancels the job, without blame for the provider. */
   readonly onNoRoom: () => void;
-  /** Maximum time from the first byte of a provider to its last, in milliseconds. */
+  /** Maximum time from the first byte of an attempt to its last, in milliseconds. */
   readonly maxMs: number;
 }
 

@@ -1,4 +1,8 @@
-/** Delivers a plain response: buffers the body up to a maximum size, and sends it with its signature after verification. */
+/**
+ * `PlainDelivery` delivers a response that is not a stream: buffers the body up to a maximum size, and sends it after verification.
+ *
+ * Also used for sealed answers without streaming, and by `ImageDelivery`.
+ */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -9,7 +13,7 @@ import type { Delivery } from './delivery.js';
 interface PlainOptions {
   readonly client: ClientConnection;
   readonly errorResponse: (error: ApiError) => HttpError;
-  /** Headers of a verified response, other than length and cost. */
+  /** Headers of the response, other than length and cost. */
   readonly headers: (provider: ProviderConnection, signed: SignedParts, route: Route) => Readonly<Record<string, string>>;
   /** Maximum size of the body. A larger body is the provider's fault. */
   readonly maxBytes: number;

@@ -1,4 +1,4 @@
-/** Headers of successful inference responses: the provider and its attestation status, the signature, and ignored request members. */
+/** Headers of successful plain-mode responses: the provider and its attestation status, the signature, and ignored request members. */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -24,7 +24,7 @@ export function providerHeaders(provider: ProviderConnection): Headers {
   };
 }
 
-/** Headers of a verified plain response. */
+/** Headers of a verified response that is not a stream. */
 export function plainHeaders(provider: ProviderConnection, signed: SignedParts, ignored: readonly string[]): Headers {
   return {
     'Content-Type': 'application/json; charset=utf-8',

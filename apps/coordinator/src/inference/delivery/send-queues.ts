@@ -1,4 +1,4 @@
-/** `SendQueues` reads how many sent bytes of a connection are unacknowledged, from `/proc/net/tcp` (proc_pid_net(5)). Linux only. */
+/** `SendQueues` reads from `/proc/net/tcp` (proc_pid_net(5)) how many sent bytes of a TCP connection are unacknowledged. Linux only. */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';

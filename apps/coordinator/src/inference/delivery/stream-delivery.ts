@@ -20,7 +20,7 @@ export interface StreamOptions {
   readonly maxBytes: number;
   readonly timings: Pick<JobTimings, 'keepAliveMs'>;
   readonly observer: JobObserver;
-  /** Arrival time of the request (`performance.now`). */
+  /** Time at which the request had been read and parsed (`performance.now`). */
   readonly startedAt: number;
 }
 

@@ -6,9 +6,10 @@ export interface Queued {
   readonly cost: number;
 }
 
+/** The queued items of one account. */
 interface Flow<T> {
   readonly waiting: T[];
-  /** Virtual time at which the flow's next item is due. */
+  /** Virtual time at which the next item is due. The earliest is served first. */
   due: number;
 }
 
@@ -18,7 +19,7 @@ export class FairQueue<T extends Queued> {
   /** Due times of accounts without queued items, while their recent work still delays them. */
   readonly #recentDue = new Map<string, number>();
   #size = 0;
-  /** Virtual time: the work that a flow with items at all times has received. */
+  /** Virtual time: the total work that an account with items at all times would have received. */
   #time = 0;
 
   /** `max`: maximum number of queued items. */
@@ -30,7 +31,7 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /** Number of items served before a new item of this account; null: before an item at the end. `counts` selects the items to count. */
+  /** Number of items that are served before a new item of this account; null: all items. `counts` selects the items to count. */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
     const flow = accountId === null ? undefined : this.flows.get(accountId);

@@ -1,4 +1,4 @@
-/** `ImageSupply` chooses model and size for image requests. Requests wait here until a suitable provider connects. */
+/** `ImageSupply` chooses model and size for image requests. While no suitable provider is connected, requests wait here. */
 import { type ApiError, apiError, type ImageRequestParams, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';
@@ -24,7 +24,7 @@ type ImageMatch =
 
 type AwaitedMatch = Exclude<ImageMatch, { kind: 'none' }> | { readonly kind: 'disconnected' };
 
-/** Maximum waiting requests. Each one occupies a connection and a small body. */
+/** Maximum waiting requests. Each one holds a connection and a small body. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_PER_ACCOUNT = 128;
 /** Maximum sizes listed in an error message. */
@@ -65,7 +65,7 @@ export class ImageSupply {
     if (this.#closing.signal.aborted) return STOPPING;
     const own = this.#waitingByAccount.get(query.accountId) ?? 0;
     if (this.#waiting >= MAX_WAITING || own >= MAX_WAITING_PER_ACCOUNT) {
-      const error = apiError('rate_limit_exceeded', { message: 'Too many requests wait for a provider of images.' });
+      const error = apiError('rate_limit_exceeded', { message: 'Too many requests are waiting for an image provider.' });
       return { kind: 'refused', error, reason: 'queue_full' };
     }
     this.#waiting++;
@@ -134,7 +134,7 @@ export class ImageSupply {
 }
 
 const STOPPING: AwaitedMatch = { kind: 'refused', error: apiError('shutting_down'), reason: 'shutting_down' };
-const NO_PROVIDER_MESSAGE = 'No provider of images came in time.';
+const NO_PROVIDER_MESSAGE = 'No image provider connected in time.';
 
 function sizeAndCount(model: string, offers: readonly ImageOffer[], image: ImageRequestParams): ImageMatch {
   const pixels = commonSize(offers, image);

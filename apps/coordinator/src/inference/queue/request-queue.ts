@@ -1,4 +1,9 @@
-/** `RequestQueue` places jobs on providers. Jobs wait while all providers are busy: fairly between accounts, bounded in number and time. */
+/**
+ * `RequestQueue` places attempts on providers of this coordinator. Requests wait while all suitable providers are busy, fairly between
+ * accounts and bounded in number and time.
+ *
+ * Used by inference directly, and in a cluster by `ClusterPlacements`.
+ */
 
 import type { ImageRequestParams } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
@@ -23,6 +28,7 @@ export interface Placed {
   readonly slot: ProviderSlot;
   /** Expected latency on this provider, at placement. */
   readonly estimate: LatencyEstimate;
+  /** Why the scheduler chose this provider, for metrics and traces. */
   readonly why: Choice<unknown>['why'];
 }
 
@@ -39,12 +45,12 @@ export interface SlotRequest extends SchedulingRequest {
   /** Prefix hashes of the prompt, shortest first, for prefix affinity. */
   readonly promptPrefixes: readonly PromptPrefix[];
   /** The client requires a higher trust level than the model does. */
-  readonly ownFloor?: boolean;
+  readonly hasClientFloor?: boolean;
   /** An earlier attempt of the job has failed. */
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
-  /** The client's own coordinator counts this wait, so the queue at another coordinator does not; see {@link RequestQueue.countWait}. */
+  /** Set at another coordinator: the client's coordinator already counts this wait with {@link RequestQueue.countWait}. */
   readonly isCounted?: boolean;
   /** Images that the job generates; null or undefined for other jobs. */
   readonly image?: ImageDemand | null;
@@ -58,7 +64,7 @@ export interface ImageDemand extends Pick<ImageRequestParams, 'size' | 'count'> 
 
 interface Waiter extends Queued {
   readonly request: SlotRequest;
-  /** Only some providers are suitable, so one of them may be free while requests ahead still wait. */
+  /** Only some of the model's providers are suitable, so one of them may be free while requests ahead still wait. */
   readonly isRestricted: boolean;
   /** Ends the wait. */
   readonly settle: (placement: Placement) => void;
@@ -69,7 +75,7 @@ type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
 
 /** Requests are refused at once if the expected wait exceeds the maximum wait by this factor. */
 export const MAX_WAIT_RATIO = 2;
-/** Maximum `Retry-After`, in milliseconds. Longer than any wait of ordinary jobs that {@link MAX_WAIT_RATIO} permits. */
+/** Maximum `Retry-After`, in milliseconds. Longer than any wait of text jobs that {@link MAX_WAIT_RATIO} permits. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 export class RequestQueue implements Placements {
@@ -79,7 +85,7 @@ export class RequestQueue implements Placements {
   readonly #queues = new Map<string, FairQueue<Waiter>>();
   /** Number of waits that {@link countWait} counts, by model. */
   readonly #countedWaits = new Map<string, number>();
-  readonly #times = new ServiceTimes();
+  readonly #serviceTimes = new ServiceTimes();
   readonly #stopListening: () => void;
 
   /** `floorOf`: minimum trust level that the operator sets for a model; null: any. */
@@ -134,12 +140,12 @@ export class RequestQueue implements Placements {
   }
 
   served(model: string, ms: number): void {
-    this.#times.add(model, ms);
+    this.#serviceTimes.add(model, ms);
   }
 
   /** Mean time of a job in its slot, in milliseconds; null: unknown. */
   meanServiceMs(model: string): number | null {
-    return this.#times.waitMs(model, 0, 1);
+    return this.#serviceTimes.waitMs(model, 0, 1);
   }
 
   /** Number of queued requests of all models. */
@@ -230,16 +236,16 @@ export class RequestQueue implements Placements {
   }
 
   #serve(model: string): void {
-    let isFirstBusy = false;
+    let isUnrestrictedBlocked = false;
     const queue = this.#queues.get(model);
     if (queue === undefined) return;
     for (const waiter of queue.inOrder()) {
-      if (isFirstBusy && !waiter.isRestricted) continue;
-      const turnMs = this.#times.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
-      const placement = this.#tryNow(waiter.request, turnMs);
+      if (isUnrestrictedBlocked && !waiter.isRestricted) continue;
+      const nextSlotMs = this.#serviceTimes.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
+      const placement = this.#tryNow(waiter.request, nextSlotMs);
       if (placement !== null) waiter.settle(placement);
       else if (!waiter.isRestricted) {
-        isFirstBusy = true;
+        isUnrestrictedBlocked = true;
         if (!queue.some(({ isRestricted }) => isRestricted)) return;
       }
     }
@@ -270,16 +276,16 @@ export class RequestQueue implements Placements {
   }
 
   /**
-   * Expected wait of a new request of this account, in milliseconds; null: unknown. `accountId` null: behind all others.
+   * Expected wait of a new request of this account, in milliseconds; null: unknown. `accountId` null: behind all queued requests.
    *
    * A restricted request also waits behind requests with the same restriction.
    */
   #expectedMs(model: string, accountId: string | null, selector: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
-    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
+    const anySlotMs = this.#serviceTimes.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
     const { providerSerial, providerId = null, candidates = null, filter = null, trustFloor } = selector;
     const isForSelected = selectsProviders(selector);
-    if (!isForSelected && trustFloor !== 'hardware') return turnMs;
+    if (!isForSelected && trustFloor !== 'hardware') return anySlotMs;
     const hasSameRestriction = ({ request }: Waiter): boolean =>
       isForSelected
         ? request.providerSerial === providerSerial &&
@@ -288,18 +294,18 @@ export class RequestQueue implements Placements {
           // Two filters are assumed to share a provider.
           ((request.filter ?? null) === null) === (filter === null)
         : request.trustFloor === trustFloor;
-    const ownMs = this.#times.waitMs(
+    const suitableSlotMs = this.#serviceTimes.waitMs(
       model,
       queue?.aheadOf(accountId, hasSameRestriction) ?? 0,
       this.#registry.models.slotCount(model, selector),
     );
-    return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
+    return anySlotMs === null || suitableSlotMs === null ? null : Math.max(anySlotMs, suitableSlotMs);
   }
 }
 
 /** Whether only some providers are suitable. A trust level set for the model does not count: it restricts the whole queue. */
-function isRestricted({ exclude, ownFloor = false, ...selection }: SlotRequest): boolean {
-  return selectsProviders(selection) || exclude.size > 0 || ownFloor;
+function isRestricted({ exclude, hasClientFloor = false, ...selection }: SlotRequest): boolean {
+  return selectsProviders(selection) || exclude.size > 0 || hasClientFloor;
 }
 
 /** Whether two candidate sets share a provider. Null means any provider, and matches only null. */

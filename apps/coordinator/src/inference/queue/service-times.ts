@@ -1,7 +1,7 @@
-/** `ServiceTimes` measures per model how long a job occupies a slot. The request queue estimates waits from the mean. */
+/** `ServiceTimes`: mean time that a completed job occupies a slot, per model. The request queue estimates waits from the mean. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
-/** Weight of the newest job in the moving average. */
+/** Weight of the newest job in the moving average, after the first ten. */
 const NEWEST_JOB_WEIGHT = 0.1;
 const MAX_MODELS = 10_000;
 /** Minimum number of jobs before an estimate is made. */

@@ -1,7 +1,9 @@
 /**
  * Limits `POST /v1/messages/count_tokens` per account, because counting is free.
  *
- * A token bucket limits bytes per minute; further limits apply to concurrent requests and bytes. Images also cost bytes for their pixels.
+ * A token bucket limits bytes per minute. Concurrent requests and their bytes are limited too. Pixels of images are charged as bytes.
+ *
+ * Applies to one coordinator; a cluster adds a limit of the whole network.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { InputImages } from './job-request.js';
@@ -14,9 +16,12 @@ interface CountTokensLimitOptions {
   readonly maxAccounts?: number;
 }
 
+/** Usage of one account. */
 interface Usage {
+  /** Content of the token bucket. */
   availableBytes: number;
-  at: number;
+  refilledAt: number;
+  /** Running requests, and the bytes charged for them. */
   requestCount: number;
   heldBytes: number;
 }
@@ -25,6 +30,7 @@ export interface AdmittedCount {
   readonly kind: 'admitted';
   /** Charges further bytes to the request. Returns null, or the seconds until a retry may succeed; the request is then cancelled. */
   add(bytes: number): number | null;
+  /** Ends the request after its response. */
   release(): void;
   /** Releases a request that was refused after all, and returns its bytes to the bucket. */
   cancel(): void;
@@ -68,54 +74,54 @@ export class CountTokensLimit {
     if (this.#bytesPerMinute === 0) return { kind: 'admitted', add: () => null, release: () => {}, cancel: () => {} };
     const usage = this.#usageOf(accountId);
     if (usage.requestCount >= MAX_REQUESTS_AT_ONCE) return { kind: 'refused', retryAfterSeconds: 1 };
-    const seconds = this.#secondsUntil(usage, { bytes, countedBytes: 0, otherRequests: usage.requestCount });
+    const seconds = this.#secondsUntil(usage, { bytes, chargedBytes: 0, otherRequests: usage.requestCount });
     if (seconds !== null) return { kind: 'refused', retryAfterSeconds: seconds };
     usage.availableBytes -= this.costOf(bytes);
     usage.requestCount++;
     usage.heldBytes += bytes;
-    let countedBytes = bytes;
+    let chargedBytes = bytes;
     let isReleased = false;
     const release = (): void => {
       if (isReleased) return;
       isReleased = true;
       usage.requestCount--;
-      usage.heldBytes -= countedBytes;
+      usage.heldBytes -= chargedBytes;
     };
     const cancel = (): void => {
-      if (!isReleased) usage.availableBytes += this.costOf(countedBytes);
+      if (!isReleased) usage.availableBytes += this.costOf(chargedBytes);
       release();
     };
     const add = (more: number): number | null => {
       // The request has ended.
       if (isReleased) return null;
       this.#refill(usage);
-      const total = countedBytes + more;
-      const missingSeconds = this.#secondsUntil(usage, { bytes: total, countedBytes, otherRequests: usage.requestCount - 1 });
+      const total = chargedBytes + more;
+      const missingSeconds = this.#secondsUntil(usage, { bytes: total, chargedBytes, otherRequests: usage.requestCount - 1 });
       if (missingSeconds !== null) {
         cancel();
         return missingSeconds;
       }
-      usage.availableBytes -= this.costOf(total) - this.costOf(countedBytes);
+      usage.availableBytes -= this.costOf(total) - this.costOf(chargedBytes);
       usage.heldBytes += more;
-      countedBytes = total;
+      chargedBytes = total;
       return null;
     };
     return { kind: 'admitted', add, release, cancel };
   }
 
-  /** Seconds until a request may be charged `bytes` in total, of which `countedBytes` are already charged; null: now. */
+  /** Seconds until a request may be charged `bytes` in total, of which `chargedBytes` are already charged; null: now. */
   #secondsUntil(
     usage: Usage,
-    { bytes, countedBytes, otherRequests }: { readonly bytes: number; readonly countedBytes: number; readonly otherRequests: number },
+    { bytes, chargedBytes, otherRequests }: { readonly bytes: number; readonly chargedBytes: number; readonly otherRequests: number },
   ): number | null {
-    if (otherRequests > 0 && usage.heldBytes - countedBytes + bytes > MAX_BYTES_AT_ONCE) return 1;
-    const missing = this.costOf(bytes) - this.costOf(countedBytes) - usage.availableBytes - TOLERANCE_BYTES;
+    if (otherRequests > 0 && usage.heldBytes - chargedBytes + bytes > MAX_BYTES_AT_ONCE) return 1;
+    const missing = this.costOf(bytes) - this.costOf(chargedBytes) - usage.availableBytes - TOLERANCE_BYTES;
     return missing <= 0 ? null : Math.max(1, Math.ceil((60 * missing) / this.#bytesPerMinute));
   }
 
   #usageOf(accountId: string): Usage {
     const known = this.#accounts.get(accountId);
-    const usage = known ?? { availableBytes: this.#bytesPerMinute, at: this.#now(), requestCount: 0, heldBytes: 0 };
+    const usage = known ?? { availableBytes: this.#bytesPerMinute, refilledAt: this.#now(), requestCount: 0, heldBytes: 0 };
     this.#refill(usage);
     this.#accounts.set(accountId, usage);
     return usage;
@@ -123,8 +129,8 @@ export class CountTokensLimit {
 
   #refill(usage: Usage): void {
     const now = this.#now();
-    const refilled = ((now - usage.at) * this.#bytesPerMinute) / MINUTE_MS;
+    const refilled = ((now - usage.refilledAt) * this.#bytesPerMinute) / MINUTE_MS;
     usage.availableBytes = Math.min(this.#bytesPerMinute, usage.availableBytes + refilled);
-    usage.at = now;
+    usage.refilledAt = now;
   }
 }

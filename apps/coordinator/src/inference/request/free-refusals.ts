@@ -1,4 +1,8 @@
-/** `FreeRefusals` limits how many sealed requests of an API key may end in free refusals per hour, by number and bytes. */
+/**
+ * `FreeRefusals` limits the free refusals of sealed requests per API key and hour, by number and bytes, at this coordinator.
+ *
+ * Checked before a request runs, so concurrent requests may exceed the limit.
+ */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 const WINDOW_MS = 3_600_000;
@@ -9,7 +13,9 @@ const MAX_FREE_BYTES = 64 * 1024 * 1024;
 const MAX_KEYS = 20_000;
 
 interface Usage {
+  /** Start of the hour. */
   readonly since: number;
+  /** Refused requests since then, and their bytes. */
   readonly count: number;
   readonly bytes: number;
 }
@@ -18,7 +24,7 @@ export class FreeRefusals {
   readonly #now: () => number;
   readonly #keys = new BoundedMap<string, Usage>(MAX_KEYS);
 
-  /** `now`: milliseconds. */
+  /** `now`: milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }

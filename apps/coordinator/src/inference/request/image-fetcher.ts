@@ -26,7 +26,7 @@ export interface ImageUrl {
 export interface FetchedInputImage {
   readonly mediaType: InputImageType;
   readonly bytes: Uint8Array;
-  /** Pixels declared in the file's header. */
+  /** Width × height, as declared in the file's header. */
   readonly pixels: number;
   /** Lowercase hexadecimal. */
   readonly sha256: string;
@@ -250,7 +250,7 @@ async function readImage(response: IncomingMessage, { field, claim, signal }: Fe
   }
   const bytes = Buffer.concat(chunks);
   const mediaType = imageTypeOf(bytes);
-  if (mediaType === null) throw failure(field, 'Its URL leads to no PNG, JPEG, WebP or GIF image.');
+  if (mediaType === null) throw failure(field, 'Its URL does not lead to a PNG, JPEG, WebP or GIF image.');
   const checked = checkInputImage(bytes, mediaType);
   if (typeof checked === 'string') throw new RequestError('invalid_request', field, `${field}: ${checked}`);
   return { ...checked, bytes, sha256: sha256Hex(bytes) };

@@ -1,4 +1,4 @@
-/** `ImageJob`: parameters of an image request with the resolved size. Also computes its scheduler work and maximum bytes. */
+/** `ImageJob`: parameters of a plain-mode image request with the resolved size. Also computes its scheduler work and maximum bytes. */
 import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
@@ -11,7 +11,7 @@ export interface ImageJob extends ImageRequestParams {
   readonly waitUntil: number;
 }
 
-/** Pixels per token of scheduler work. Expressed in tokens, so that image throughput is measured as text throughput is. */
+/** Pixels per token of scheduler work. Image work is expressed in tokens, so that throughput is measured as for text. */
 const PIXELS_PER_TOKEN = 1024;
 /** Maximum bytes of a response body without its images. */
 const BODY_BYTES = 8 * 1024;
@@ -31,12 +31,13 @@ export function imageTokens({ count, pixels }: ImageJob): number {
   return count * Math.max(1, Math.round((width * height) / PIXELS_PER_TOKEN));
 }
 
+/** Number of pixels in a size `<width>x<height>`. */
 export function pixelCount(pixels: string): number {
   const { width, height } = pixelsOf(pixels);
   return width * height;
 }
 
-/** Maximum bytes of one image. */
+/** Maximum file size of one image of this size (`<width>x<height>`), in bytes. */
 export function maxBytesOf(pixels: string): number {
   const { width, height } = pixelsOf(pixels);
   return maxImageBytes(width, height);

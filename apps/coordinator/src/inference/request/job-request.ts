@@ -41,21 +41,21 @@ export interface JobRequest {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Null: no limit. */
+  /** Maximum total cost of the API key's jobs; null: no limit. */
   readonly keySpendLimit: MicroUsd | null;
-  /** Null: no budget. */
+  /** Maximum cost of the API key's jobs per calendar period; null: no budget. */
   readonly keyBudget: KeyBudget | null;
   readonly endpoint: Endpoint;
   readonly params: RequestParams;
-  /** Image jobs only; otherwise null. */
+  /** Set for image jobs in plain mode; otherwise null. */
   readonly images: ImageJob | null;
   /** Images in the prompt; null if there are none. */
   readonly inputImages: InputImages | null;
   /** Images that the coordinator fetched for URLs in the body: one per distinct URL, in order of first appearance. */
   readonly fetchedImages: readonly FetchedInputImage[];
-  /** Keyed hashes of the prompt's prefixes. Never stored. */
+  /** Keyed hashes of the prompt's prefixes for the model of `params`, shortest first. Never stored. */
   readonly promptPrefixes: readonly PromptPrefix[];
-  /** Prefix hashes for each fallback model. */
+  /** Prefix hashes by model, for the fallback models. */
   readonly fallbackPrefixes: ReadonlyMap<string, readonly PromptPrefix[]>;
   readonly responseMetadata: ResponseMetadata;
   /** Request body of the client, unchanged: JSON, or a sealed request. */
@@ -73,7 +73,7 @@ export interface JobRequest {
   readonly signatureForm: SignatureForm;
   /** Names of request members and tools that have no effect. */
   readonly ignored: readonly string[];
-  /** Provider that the client requires; null: any. */
+  /** Provider that the client requires by id; null: none. `params` may name one by serial number. */
   readonly providerId: ProviderId | null;
 }
 
@@ -113,7 +113,7 @@ export interface RequestInput {
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
   readonly providerIdHeader: string | undefined;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -187,7 +187,7 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
   return images?.count ?? sealed?.context.images ?? 0;
 }
 
-/** Requires that a body above `maxTextBytes` is that large because of its images. Throws RequestError. */
+/** Requires that a body, less its images, has at most `maxTextBytes`. Throws RequestError. */
 export function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
   if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
   const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
@@ -245,14 +245,14 @@ export function withModel(job: JobRequest, model: string): JobRequest {
 interface ContextInput {
   readonly providerId: ProviderId;
   readonly keyId: KeyId;
-  /** Separates the prompt caches of accounts; see `CacheScopes`. Null: the sealed request contains the scope. */
+  /** Separates the prompt caches of accounts; see `CacheScopes`. Null for sealed requests. */
   readonly cacheScope: string | null;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: number;
   readonly lifetimeMs: number;
 }
 
-/** The context of a job, which binds it to one provider and one of its sealing keys. */
+/** The context of an attempt: the terms of the job in clear, bound to one provider and one of its sealing keys. */
 export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now, lifetimeMs }: ContextInput): JobContext {
   // Members in canonical order, so that serialization need not sort them. Names come before spreads (decision 0066).
   const terms: Omit<JobContext, 'cache_scope' | 'client_nonce'> = {

@@ -1,4 +1,4 @@
-/** Translates a client's routing preferences into constraints for placement, and describes the applied ones in response headers. */
+/** Translates a client's routing preferences into placement constraints, errors and response headers. */
 import { type ApiError, apiError, COULD_NOT_PROCESS, type RequestParams, type RoutingPreferences } from '@inference/formats';
 import { PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import { NO_FILTER, type ProviderFilter, type SortCriterion } from '@inference/scheduler';
@@ -11,9 +11,9 @@ const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 
 export interface JobRouting {
   readonly preferences: RoutingPreferences;
-  /** Connected providers of `provider.only`; null: any provider. */
+  /** Providers of `provider.only`, connected or not; null: any provider. */
   readonly only: ReadonlySet<ProviderId> | null;
-  /** Connected providers of `provider.order`, restricted to those in `only`. */
+  /** Providers of `provider.order` that are also in `only`, connected or not. */
   readonly order: readonly ProviderId[];
   /** Null: no provider is filtered out. */
   readonly filter: ProviderFilter | null;
@@ -49,13 +49,13 @@ export async function resolveRouting(
   };
 }
 
-/** Routing of a job with a fallback model. */
+/** Routing for a fallback model: only providers whose agents accept a model that the body names as a fallback. */
 export function fallbackRouting(routing: JobRouting | null): JobRouting | null {
   if (routing === null) return null;
   return { ...routing, filter: { ...NO_FILTER, ...routing.filter, servesFallbackModels: true } };
 }
 
-/** Filter for providers that can generate `choices` outputs and read `images` images. */
+/** `filter`, restricted to providers that can generate `choices` outputs and read `images` images. */
 export function capabilityFilter(filter: ProviderFilter | null, { choices, images }: Capabilities): ProviderFilter | null {
   if (choices === 1 && images === 0) return filter;
   return { ...NO_FILTER, ...filter, servesChoices: choices > 1, images };
@@ -66,7 +66,7 @@ interface Capabilities {
   readonly images: number;
 }
 
-/** Ids of those named providers that are connected, in the order of the names. */
+/** Ids of the named providers, in the order of the names. A serial number that no connected provider claims is left out. */
 async function resolveNames(names: readonly string[], placements: Pick<Placements, 'resolveSerial'>): Promise<ProviderId[] | 'ambiguous'> {
   const ids: ProviderId[] = [];
   for (const name of names) {
@@ -163,7 +163,7 @@ export function namedWithoutVision({
 export interface Route {
   /** The model that answers. */
   readonly model: string;
-  /** Why the requested model did not answer, a code of the log. Null: the requested model answered. */
+  /** Reason code of the log why the requested model did not answer. Null: the requested model answers. */
   readonly fallbackReason: string | null;
   readonly preferences: RoutingPreferences | null;
 }

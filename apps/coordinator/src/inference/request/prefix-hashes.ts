@@ -1,4 +1,8 @@
-/** `PrefixHashes` computes keyed hashes of prompt prefixes per account, for prefix affinity: follow-up turns go to the same provider. */
+/**
+ * `PrefixHashes` computes keyed hashes of prompt prefixes, per account and model, for prefix affinity.
+ *
+ * Follow-up turns of a conversation then go to a provider that probably caches the earlier turns.
+ */
 import { hash, randomBytes } from 'node:crypto';
 import { hashPromptPrefixes, type TextRequest } from '@inference/formats';
 import type { PromptPrefix } from '@inference/scheduler';
@@ -9,7 +13,7 @@ const HASH_RANGE = 16 ** HASH_DIGITS;
 /** Assumed mean characters of a prompt per token. */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** Name of the secret in the database, shared by the coordinators of a cluster. */
+/** Name of the hash key in the database, shared by the coordinators of a cluster. Elsewhere, each process has a random key. */
 export const PREFIX_HASH_SECRET = 'prefix-hashes';
 
 export class PrefixHashes {

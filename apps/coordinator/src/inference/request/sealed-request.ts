@@ -34,7 +34,7 @@ export interface SealedRequest {
   readonly imagePixels: number | null;
 }
 
-/** Parses and validates a sealed request. `now` in milliseconds. Throws RequestError that names the field. */
+/** Parses and validates a sealed request. `now`: milliseconds since 1970. Throws RequestError that names the field. */
 export function readSealedRequest(body: Uint8Array, now: number): Omit<SealedRequest, 'imagePixels'> {
   const { context, contextBytes, wrappedKeys } = parseOrRefuse(body);
   requireTimes(context, now);

@@ -1,4 +1,4 @@
-/** `readJobRequest` reads a request for text or embeddings. `withFetchedImages` then adds the images fetched for its URLs. */
+/** `readJobRequest` parses a request for text, embeddings or a token count. `withFetchedImages` then adds the images at its URLs. */
 import {
   type EmbeddingRequest,
   formatFor,

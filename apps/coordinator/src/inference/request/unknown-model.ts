@@ -1,4 +1,4 @@
-/** Error for a model that is not listed, with similar listed names as suggestions. */
+/** `unknownModel`: error for a model that this network does not serve, with similar listed names as suggestions. */
 import { type ApiError, apiError, nearestNames } from '@inference/formats';
 
 const MAX_SUGGESTIONS = 3;

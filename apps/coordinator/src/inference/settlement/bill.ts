@@ -8,18 +8,18 @@ import { costOf, type Price } from '../../billing/prices/price.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { within } from '../deadline.js';
 
-/** Charge of a job. `pending`: the ledger did not respond in time; the settlement is retried in the background. */
+/** Charge of a job. `pending`: the ledger did not respond in time, and the settlement continues in the background. */
 export type Charge =
   | { readonly kind: 'settled'; readonly cost: MicroUsd }
   | { readonly kind: 'free' }
   | { readonly kind: 'pending' }
-  /** The ledger no longer has a reservation for this job, so nothing is charged. */
+  /** Nothing is charged: the ledger no longer has a reservation for this job, or all retries of the settlement failed. */
   | { readonly kind: 'unbilled' };
 
 /** A failed ledger step, reported to operators. Contains no content. */
 export type BillingProblem =
   | { readonly type: 'reserve_failed' | 'release_failed' | 'settle_failed'; readonly jobId: JobId; readonly error: unknown }
-  /** A response was delivered but not charged: retries failed for too long, or the reservation no longer exists. */
+  /** A verified answer is not charged: retries failed for too long, or the reservation no longer exists. */
   | { readonly type: 'unsettled'; readonly settlement: Settlement; readonly reason: 'ledger_unavailable' | 'no_hold' };
 
 /** Charge in micro-USD; null: not known yet. */
@@ -43,7 +43,7 @@ export interface BillingTimings {
   /** Pause before the first retry of a failed settlement. Doubles with each retry, up to `settleRetryMaxMs`. */
   readonly settleRetryMs: number;
   readonly settleRetryMaxMs: number;
-  /** Time after which a settlement is given up. */
+  /** Time after which a settlement is not retried any more. */
   readonly settleGiveUpMs: number;
 }
 
@@ -62,7 +62,7 @@ interface ReserveRefusal {
   readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'key_budget_exceeded' | 'replayed' | 'ledger_unavailable';
 }
 
-/** Charged usage of a job. */
+/** Usage with which a job is settled. The ledger also limits the counts to the reservation. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
 /** Terms for the reservation of a job. */
@@ -165,7 +165,7 @@ export class Bill {
     const giveUpAt = now() + timings.settleGiveUpMs;
     try {
       for (let pauseMs = timings.settleRetryMs; ; pauseMs = Math.min(2 * pauseMs, timings.settleRetryMaxMs)) {
-        const last = stopping.aborted || now() >= giveUpAt;
+        const isLast = stopping.aborted || now() >= giveUpAt;
         try {
           const charge = chargeOf(await ledger.settle(settlement));
           if (charge.kind === 'unbilled') onProblem({ type: 'unsettled', settlement, reason: 'no_hold' });
@@ -173,7 +173,7 @@ export class Bill {
         } catch (error) {
           onProblem({ type: 'settle_failed', jobId: settlement.jobId, error });
         }
-        if (last) {
+        if (isLast) {
           onProblem({ type: 'unsettled', settlement, reason: 'ledger_unavailable' });
           return { kind: 'unbilled' };
         }

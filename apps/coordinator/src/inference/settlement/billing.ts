@@ -1,4 +1,4 @@
-/** `Billing` creates the bill of each job, and lists jobs with an open bill, whose reservations the sweeper must not release. */
+/** `Billing` creates the bill of each job. It lists jobs with an open bill, whose reservations the reservation sweeper must not release. */
 import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import type { Endpoint, JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
@@ -15,7 +15,7 @@ interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
 
 const COUNT_TOKENS = '/v1/messages/count_tokens';
 
-/** A model that may answer. */
+/** A model that may answer: the requested one or a fallback. */
 interface BilledModel {
   readonly model: string;
   /** Maximum tokens of prompt and answer together; null: unknown. */
@@ -58,7 +58,7 @@ export class Billing {
     return bill;
   }
 
-  /** For a shutdown: lets pending settlements retry once more, within `ms`. The sweeper releases what remains. */
+  /** For a shutdown: lets pending settlements retry once more, within `ms`. Other coordinators or the next start release the rest. */
   async close(ms: number): Promise<void> {
     this.#stopping.abort();
     await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);

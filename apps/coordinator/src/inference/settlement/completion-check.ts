@@ -52,7 +52,8 @@ export type PlainCompletionCheck =
   | { readonly ok: true; readonly receipt: Receipt; readonly signed: SignedParts }
   | Extract<CompletionCheck, { readonly ok: false }>;
 
-export interface Produced {
+/** What the coordinator itself knows of a completed answer, to compare with the provider's statements. */
+export interface ObservedAnswer {
   readonly context: JobContext;
   readonly provider: Identity;
   /** Receipt version that the provider registered. */
@@ -63,22 +64,23 @@ export interface Produced {
   readonly recalled: boolean;
   /** SHA-256 of the received plaintext, in hexadecimal. */
   readonly responseSha256: string;
-  /** Completion time, measured from the time in the context. Independent of changes to the system clock. */
+  /** Completion time in milliseconds: `issued_at` of the context plus the measured duration, so that clock changes have no effect. */
   readonly completedAt: number;
   readonly reportedUsage: UsageReport;
-  readonly possible: PossibleUsage;
+  readonly bounds: UsageBounds;
 }
 
 /** Bounds for the token counts of one job. */
-interface PossibleUsage {
+interface UsageBounds {
   readonly maxPromptTokens: number;
-  /** Size of the hashed response. */
+  /** Plaintext bytes of the response, at most. */
   readonly responseBytes: number;
+  /** Duration of the attempt. */
   readonly elapsedMs: number;
   readonly hidden: HiddenBounds;
 }
 
-/** Bounds for tokens that have no bytes in the response, such as thinking. */
+/** Bounds for hidden tokens, which have no bytes in the response: tokens of think segments. */
 interface HiddenBounds {
   /** Whether the model writes think segments; null: unknown. */
   readonly thinks: boolean | null;
@@ -87,23 +89,23 @@ interface HiddenBounds {
 }
 
 /** Verifies both signatures concurrently, off the main thread. */
-export async function checkCompletion(message: JobCompleted, produced: Produced): Promise<PlainCompletionCheck> {
-  if (!produced.finished) return bad('incomplete_response');
-  if (message.response_sha256 !== produced.responseSha256) return bad('response_hash');
-  const { publicKey } = produced.provider;
+export async function checkCompletion(message: JobCompleted, observed: ObservedAnswer): Promise<PlainCompletionCheck> {
+  if (!observed.finished) return bad('incomplete_response');
+  if (message.response_sha256 !== observed.responseSha256) return bad('response_hash');
+  const { publicKey } = observed.provider;
   const [signatureVerified, receipt] = await Promise.all([
-    signatureVerifies(publicKey, produced.responseSha256, message.signature),
+    signatureVerifies(publicKey, observed.responseSha256, message.signature),
     openedReceipt(message, publicKey),
   ]);
   if (!signatureVerified) return bad('response_signature');
   if (receipt === null) return bad('receipt_statement');
   const problem =
-    receiptProblem(receipt.value, produced) ??
-    (agreesWithReceipt(produced.reportedUsage, receipt.value) ? usageProblem(receipt.value, produced) : 'usage.reported');
+    receiptProblem(receipt.value, observed) ??
+    (agreesWithReceipt(observed.reportedUsage, receipt.value) ? usageProblem(receipt.value, observed) : 'usage.reported');
   if (problem !== null) return bad(problem);
   const signed = {
     signature: message.signature,
-    responseSha256: produced.responseSha256,
+    responseSha256: observed.responseSha256,
     receipt: toBase64Url(receipt.payload),
     receiptSignature: message.receipt.signature,
   };
@@ -123,7 +125,7 @@ async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Prom
 /** First receipt member that contradicts the job, or null. */
 function receiptProblem(
   receipt: Receipt,
-  { context, provider, receiptVersion, recalled, responseSha256, completedAt }: Produced,
+  { context, provider, receiptVersion, recalled, responseSha256, completedAt }: ObservedAnswer,
 ): CompletionProblem | null {
   if (receipt.v !== receiptVersion) return 'receipt.v';
   if (receipt.job_id !== context.job_id) return 'receipt.job_id';
@@ -145,10 +147,10 @@ function receiptProblem(
   return receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
 }
 
-/** First impossible count, or null. Agents observe these bounds, so a larger count is false. */
+/** First count that exceeds a bound, or null. Agents apply the same bounds before they sign, so a larger count is false. */
 export function usageProblem(
   { usage, hidden_tokens }: Pick<Receipt, 'usage' | 'hidden_tokens'>,
-  { context, possible }: Pick<Produced, 'context' | 'possible'>,
+  { context, bounds }: Pick<ObservedAnswer, 'context' | 'bounds'>,
 ): CompletionProblem | null {
   const { lowered } = settlementBounds(
     {
@@ -158,16 +160,16 @@ export function usageProblem(
       hiddenTokens: hidden_tokens,
     },
     {
-      maxPromptTokens: possible.maxPromptTokens,
+      maxPromptTokens: bounds.maxPromptTokens,
       maxCompletionTokens: context.max_tokens,
-      deliveredBytes: possible.responseBytes,
-      elapsedMs: possible.elapsedMs,
+      deliveredBytes: bounds.responseBytes,
+      elapsedMs: bounds.elapsedMs,
     },
   );
   const [first] = lowered;
   if (first !== undefined) return `usage.${first}`;
   if (hidden_tokens === 0) return null;
-  const { hidden, elapsedMs } = possible;
+  const { hidden, elapsedMs } = bounds;
   if (hidden.thinks === false) return 'usage.hidden_tokens';
   const tokensPerSecond = (1000 * Math.max(0, hidden_tokens - SILENT_TOKENS)) / Math.max(1, elapsedMs);
   return hidden.couldDecode(tokensPerSecond) ? null : 'usage.time';

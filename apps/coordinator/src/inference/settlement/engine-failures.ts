@@ -1,12 +1,12 @@
 /**
  * `EngineFailures` decides who is at fault when a provider's engine process fails during a job: the provider or the request.
  *
- * Two failed engines suggest the request. After a few such jobs of an account, a job that fails two engines and completes on none blames no
- * provider.
+ * If the engines of several providers fail on a job and none completes it, the request is suspected. The first such jobs of an account
+ * still count as faults of the providers, further ones do not.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
-import { providerIdOf, type RunningJob } from '../running-job.js';
+import { type ModelRun, providerIdOf } from '../model-run.js';
 import { ENGINE_FAILED } from './outcome-policy.js';
 
 /** A provider whose engine failed during a job. */
@@ -16,9 +16,7 @@ export interface EngineFailure {
   readonly isRecorded: boolean;
 }
 
-/**
- * Jobs per account and window that failed on several engines and completed on none. Further failures are not blamed on providers at once.
- */
+/** Suspected jobs per account and window. After these, a failed engine is recorded as a fault only when its job has ended. */
 const MAX_COUNTED_JOBS = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_ACCOUNTS = 10_000;
@@ -28,25 +26,25 @@ interface JobCount {
   readonly jobs: number;
 }
 
-type FailedJob = Pick<RunningJob, 'engineFailures' | 'job'>;
+type RunWithFailures = Pick<ModelRun, 'engineFailures' | 'job'>;
 
 export class EngineFailures {
   readonly #now: () => number;
   readonly #counts = new BoundedMap<string, JobCount>(MAX_ACCOUNTS);
 
-  /** `now` in milliseconds. */
+  /** `now`: milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  failed({ engineFailures, job }: FailedJob, provider: ProviderConnection): void {
+  failed({ engineFailures, job }: RunWithFailures, provider: ProviderConnection): void {
     const isRecorded = this.#countOf(job.accountId).jobs < MAX_COUNTED_JOBS;
     if (isRecorded) reportFault(provider);
     engineFailures.set(providerIdOf(provider), { provider, isRecorded });
   }
 
-  /** Records the end of the job. `wasCompleted`: another provider completed it. */
-  settle({ engineFailures, job }: FailedJob, wasCompleted: boolean): void {
+  /** Records the end of the run. `wasCompleted`: a provider completed the job, or the client disconnected. */
+  settle({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
     if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
     else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);
     engineFailures.clear();

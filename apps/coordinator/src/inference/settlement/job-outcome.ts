@@ -56,12 +56,14 @@ export interface AttemptRecord {
   readonly role: AttemptPlan['role'];
   /** `answered`: completed, verified or not. `overtaken`: another attempt was faster. `stopped`. Otherwise the failure's code. */
   readonly outcome: string;
+  /** Duration of the attempt; 0: it could not start. */
   readonly ms: number;
 }
 
 export interface AttemptSummary {
-  /** Ended attempts, in order of their end. */
+  /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: readonly AttemptRecord[];
+  /** Number of attempts with all models of the job, including attempts that could not start. */
   readonly attempts: number;
   /** Provider of the deciding attempt, or of the last one; null: no attempt was made. */
   readonly provider: ProviderConnection | null;
@@ -103,7 +105,7 @@ interface NotPlacedContext {
   /** Minimum trust level that the client requested. */
   readonly trustFloor: TrustLevel | null;
   readonly trustParam: JobRequest['trustParam'];
-  /** How the client named the provider. */
+  /** How the client restricted the providers: by serial number, by id, as candidates of a sealed request, or by preferences. */
   readonly namedBy: 'serial' | 'id' | 'candidates' | 'preferences';
   /** Error if no provider matches the preferences. */
   readonly nothingMatches: () => ApiError;
@@ -151,8 +153,8 @@ function providerNotAvailable(namedBy: Exclude<NotPlacedContext['namedBy'], 'pre
 
 function trustNotAvailable(trustFloor: TrustLevel | null, param: JobRequest['trustParam']): ApiError {
   if (trustFloor !== 'hardware') {
-    return apiError('no_provider', { message: 'No provider of the trust level that this model asks for is available.' });
+    return apiError('no_provider', { message: 'No provider of the trust level that this model requires is available.' });
   }
-  const message = `No provider of the trust level that ${param} asks for is available for this model.`;
+  const message = `No provider of the trust level that ${param} requires is available for this model.`;
   return apiError('no_provider', { message, param });
 }

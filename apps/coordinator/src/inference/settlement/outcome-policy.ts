@@ -1,4 +1,4 @@
-/** Maps each unsuccessful result of an attempt to a retry decision, the blamed party and the client's error. None of these is charged. */
+/** Maps each unsuccessful result of an attempt to a retry decision, the consequence for the provider and the client's error. No charge. */
 import { type ApiError, apiError, jobFailureError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
 import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
@@ -7,9 +7,9 @@ import type { CompletionProblem } from './completion-check.js';
 /** Result of an attempt after verification. Includes results that only the coordinator can find. */
 export type AttemptResult =
   | Exclude<AttemptOutcome, { kind: 'completed' }>
-  /** The provider's sealing key expired before the job could be sent. */
+  /** Plain mode: the attempt could not start, because the provider's sealing key expired or its offer of the model changed. */
   | { readonly kind: 'key_expired' }
-  /** The provider no longer has the sealing key that the client chose, or does not support end-to-end mode. */
+  /** End-to-end mode: the attempt could not start. The provider lost the key that the client chose, or changed its offer. */
   | { readonly kind: 'stale_key' }
   /** Signature, receipt, token counts or images are not valid. */
   | { readonly kind: 'unverified'; readonly problem: CompletionProblem }
@@ -18,14 +18,14 @@ export type AttemptResult =
   /** The provider blames the client for the failure; see `RefusalTracker`. */
   | { readonly kind: 'refused'; readonly failure: JobFailure; readonly credibility: RefusalCredibility };
 
-/** `false`: the provider's own offer contradicts the refusal. `confirmed`: enough providers refused. */
+/** `false`: the request or the provider's own offer contradicts the refusal. `confirmed`: enough providers refused. */
 type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
- * Consequence for the provider. Lost connections are counted elsewhere, by the provider registry.
+ * Consequence for the provider. A lost connection is `none` here, because the provider registry records the fault.
  *
- * - `none`: no fault, but no further attempt of this job. `slow`: a hedged attempt was faster.
- * - `busy`, `draining`: no fault, and further attempts are possible.
+ * - `none`: no fault, but this job gets no further attempt there. `slow`: like `none`, because another attempt was faster.
+ * - `busy`, `draining`: no fault, and this job may get another attempt there.
  * - `client`: the provider blames the client. `misbehaved`: the provider violated the protocol.
  */
 export type Blame = 'none' | 'slow' | 'busy' | 'draining' | 'client' | 'failed' | 'timed_out' | 'unverified' | 'misbehaved';

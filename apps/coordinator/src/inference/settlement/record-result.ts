@@ -1,7 +1,7 @@
-/** `recordResult` applies the outcome policy to the provider of an attempt: reputation, connection state, and exclusion from retries. */
+/** `recordResult` applies the outcome policy to the provider of an unsuccessful attempt: reputation, connection, exclusion from retries. */
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { LatencyTracker } from '../attempt/hedging-policy.js';
-import { providerIdOf, type RunningJob } from '../running-job.js';
+import { type ModelRun, providerIdOf } from '../model-run.js';
 import type { EngineFailures } from './engine-failures.js';
 import { type AttemptResult, blamesClient, ENGINE_FAILED, outcomePolicy } from './outcome-policy.js';
 import type { RefusalTracker } from './refusal-tracker.js';
@@ -12,12 +12,12 @@ export interface ResultRecorders {
   readonly refusals: RefusalTracker;
 }
 
-/** Records an unsuccessful result. `elapsedMs`: duration of the attempt. */
+/** Records an unsuccessful result. `elapsedMs`: duration of the attempt, used for overtaken attempts only. */
 export function recordResult(
   { slot: { provider }, role, estimate }: AttemptPlan,
   result: AttemptResult,
   elapsedMs: number,
-  running: RunningJob,
+  running: ModelRun,
   { latencyTracker, engineFailures, refusals }: ResultRecorders,
 ): void {
   const { slotRequest, clientSignal } = running;

@@ -1,5 +1,7 @@
 /**
- * `RefusalRates` compares how often a provider refuses jobs of a model, blaming the client, with the model's other providers.
+ * `RefusalRates` compares the share of a model's jobs that a provider refuses with the share that the model's other providers refuse.
+ *
+ * Only refusals that blame the client are counted, by `RefusalTracker`.
  *
  * Counts decay with a half-life of ten minutes.
  */
@@ -9,12 +11,13 @@ import { BoundedMap } from '@inference/scheduler/bounded-map';
 interface Counts {
   refused: number;
   answered: number;
-  at: number;
+  decayedAt: number;
 }
 
 const HALF_LIFE_MS = 10 * 60_000;
 const MAX_MODELS = 5000;
 const MAX_PROVIDER_MODELS = 50_000;
+/** Refusals are never frequent below this number, or up to this share of the provider's jobs. */
 const MIN_REFUSALS = 4;
 const MIN_SHARE = 0.2;
 /** Refusals are frequent if the provider's rate exceeds the other providers' rate by this factor. */
@@ -27,7 +30,7 @@ export class RefusalRates {
   readonly #models = new BoundedMap<string, Counts>(MAX_MODELS);
   readonly #providers = new BoundedMap<string, Counts>(MAX_PROVIDER_MODELS);
 
-  /** `now` in milliseconds. */
+  /** `now`: milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -65,9 +68,9 @@ export class RefusalRates {
   #read(counts: ReadonlyMap<string, Counts>, key: string): Counts {
     const now = this.#now();
     const known = counts.get(key);
-    if (known === undefined) return { refused: 0, answered: 0, at: now };
-    const left = 0.5 ** (Math.max(0, now - known.at) / HALF_LIFE_MS);
-    return { refused: known.refused * left, answered: known.answered * left, at: now };
+    if (known === undefined) return { refused: 0, answered: 0, decayedAt: now };
+    const left = 0.5 ** (Math.max(0, now - known.decayedAt) / HALF_LIFE_MS);
+    return { refused: known.refused * left, answered: known.answered * left, decayedAt: now };
   }
 }
 

@@ -1,7 +1,9 @@
 /**
- * `RefusalTracker` evaluates refusals in which a provider blames the client's request.
+ * `RefusalTracker` evaluates failures (`job_failed`) for which a provider blames the client's request: refusals.
  *
  * If possible, another provider must confirm a refusal. False and unusually frequent refusals are recorded as faults of the provider.
+ *
+ * Signed refusals of sealed requests have no readable reason. The tracker records only those that another answer contradicts.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -9,8 +11,8 @@ import { namesProvider } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
+import { type ModelRun, providerIdOf } from '../model-run.js';
 import { type JobRequest, maxPromptTokens } from '../request/job-request.js';
-import { providerIdOf, type RunningJob } from '../running-job.js';
 import type { VerifiedCounts } from './completion-check.js';
 import type { JobOutcome } from './job-outcome.js';
 import { type AttemptResult, FALSE_REFUSAL } from './outcome-policy.js';
@@ -32,11 +34,11 @@ export interface ProviderRefusal {
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** Number of refusals by unproven providers that confirm each other. */
+/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`); otherwise two. */
 const UNPROVEN_QUORUM = 3;
 /** Minimum plausible context limit, as a share of the offered context. An engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
-/** Share of refused jobs above which refusals are frequent, if a provider with another agent version answered. */
+/** Minimum share of refused jobs for frequent refusals, if a provider with another agent version answered the job. */
 const MIN_SHARE_OF_OTHER_AGENT = 0.9;
 
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
@@ -44,7 +46,7 @@ const FREQUENT_REFUSALS = 'refusals_frequent';
 
 interface RefusalTrackerOptions {
   readonly registry: { readonly placement: Pick<PlacementService, 'providersOfOwner'> };
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -59,7 +61,7 @@ export class RefusalTracker {
   }
 
   /** Records a refusal. Excludes the provider, and other providers of its owner, from this job. */
-  refused({ job, slotRequest, refusals }: RunningJob, provider: ProviderConnection, failure: JobFailure): void {
+  refused({ job, slotRequest, refusals }: ModelRun, provider: ProviderConnection, failure: JobFailure): void {
     const { model } = slotRequest;
     const { ownerAccountId } = provider;
     const offer = provider.models.find(({ id }) => id === model);
@@ -77,8 +79,8 @@ export class RefusalTracker {
     for (const other of this.#options.registry.placement.providersOfOwner(model, ownerAccountId)) slotRequest.exclude.add(other);
   }
 
-  /** Evaluates all refusals after the end of the job. An answer by another provider contradicts some of them. */
-  settle({ refusals, job, slotRequest }: RunningJob, outcome: JobOutcome): void {
+  /** Evaluates the refusals of a model run after its end. An answer by another provider contradicts some of them. */
+  settle({ refusals, job, slotRequest }: ModelRun, outcome: JobOutcome): void {
     const { model } = slotRequest;
     const isPinned = namesProvider(slotRequest);
     const answer = outcome.kind === 'failed' ? null : outcome.billed;
@@ -95,7 +97,7 @@ export class RefusalTracker {
           provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
           continue;
         } else {
-          if (this.#count(job.accountId, providerId)) {
+          if (this.#countWithinLimit(job.accountId, providerId)) {
             provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
           }
           if (!isPinned) this.#rates.refused(model, providerId);
@@ -107,7 +109,7 @@ export class RefusalTracker {
       this.#rates.refused(model, providerId);
       const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
       const isFrequent = answer !== null && this.#rates.isFrequent(model, providerId, minShare);
-      if (isFrequent && this.#count(job.accountId, providerId)) {
+      if (isFrequent && this.#countWithinLimit(job.accountId, providerId)) {
         provider.report({ kind: 'fault', fault: 'failed', reason: FREQUENT_REFUSALS });
       }
     }
@@ -115,11 +117,12 @@ export class RefusalTracker {
 
   /** Records that a second candidate answered a sealed request which this provider had refused. */
   contradicted(accountId: string, provider: ProviderConnection): void {
-    if (this.#count(accountId, providerIdOf(provider))) provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
+    if (this.#countWithinLimit(accountId, providerIdOf(provider)))
+      provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
   }
 
   /** Counts a fault caused by this account. False: the account has reached its maximum. */
-  #count(accountId: string, providerId: ProviderId): boolean {
+  #countWithinLimit(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;
     const now = this.#options.now();
     const known = this.#counts.get(key);
@@ -131,7 +134,7 @@ export class RefusalTracker {
 }
 
 /** Result of the newest refusal, for the outcome policy. */
-export function refusalResult({ refusals }: Pick<RunningJob, 'refusals'>): AttemptResult & { readonly kind: 'refused' } {
+export function refusalResult({ refusals }: Pick<ModelRun, 'refusals'>): AttemptResult & { readonly kind: 'refused' } {
   const newest = refusals.at(-1);
   if (newest === undefined) throw new Error('no provider refused the job');
   const credibility = newest.isFalse ? 'false' : isConfirmed(refusals) ? 'confirmed' : 'unconfirmed';

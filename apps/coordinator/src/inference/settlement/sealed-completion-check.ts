@@ -11,36 +11,36 @@ import {
 } from '@inference/protocol';
 import { verifyP256Async } from '@inference/protocol/crypto';
 import type { SealedRequest } from '../request/sealed-request.js';
-import { type CompletionCheck, type CompletionProblem, type Produced, signatureVerifies, usageProblem } from './completion-check.js';
+import { type CompletionCheck, type CompletionProblem, type ObservedAnswer, signatureVerifies, usageProblem } from './completion-check.js';
 
-/** Facts of a sealed job. `responseSha256` and the response size refer to the ciphertext before the final frame. */
-export interface SealedProduced extends Omit<Produced, 'receiptVersion' | 'reportedUsage'> {
+/** {@link ObservedAnswer} of a sealed request. `responseSha256` is the hash of the ciphertext before the final frame. */
+export interface ObservedSealedAnswer extends Omit<ObservedAnswer, 'receiptVersion' | 'reportedUsage'> {
   readonly sealed: SealedRequest;
 }
 
-export async function checkSealedCompletion(message: JobCompleted, produced: SealedProduced): Promise<CompletionCheck> {
-  if (!produced.finished) return { ok: false, problem: 'incomplete_response' };
-  if (message.response_sha256 !== produced.responseSha256) return { ok: false, problem: 'response_hash' };
-  const { publicKey } = produced.provider;
+export async function checkSealedCompletion(message: JobCompleted, observed: ObservedSealedAnswer): Promise<CompletionCheck> {
+  if (!observed.finished) return { ok: false, problem: 'incomplete_response' };
+  if (message.response_sha256 !== observed.responseSha256) return { ok: false, problem: 'response_hash' };
+  const { publicKey } = observed.provider;
   const [signatureVerified, opened] = await Promise.all([
-    signatureVerifies(publicKey, produced.responseSha256, message.signature),
+    signatureVerifies(publicKey, observed.responseSha256, message.signature),
     openedReceipt(message, publicKey),
   ]);
   if (!signatureVerified) return { ok: false, problem: 'response_signature' };
   if (opened === null) return { ok: false, problem: 'receipt_statement' };
   const receipt = opened.value;
   const { usage } = receipt;
-  const problem = receiptProblem(receipt, produced);
+  const problem = receiptProblem(receipt, observed);
   if (problem !== null) return { ok: false, problem };
   const signed = {
     signature: message.signature,
-    responseSha256: produced.responseSha256,
+    responseSha256: observed.responseSha256,
     receipt: toBase64Url(opened.payload),
     receiptSignature: message.receipt.signature,
   };
   if (usage === undefined) return { ok: true, kind: 'refused', signed };
-  const possible = { ...produced.possible, responseBytes: receipt.response_bytes };
-  const excess = usageProblem({ usage, hidden_tokens: receipt.hidden_tokens }, { context: produced.context, possible });
+  const bounds = { ...observed.bounds, responseBytes: receipt.response_bytes };
+  const excess = usageProblem({ usage, hidden_tokens: receipt.hidden_tokens }, { context: observed.context, bounds });
   if (excess !== null) return { ok: false, problem: excess };
   const { model, hidden_tokens, weights_sha256, response_bytes } = receipt;
   return { ok: true, kind: 'answered', receipt: { model, usage, hidden_tokens, weights_sha256, responseBytes: response_bytes }, signed };
@@ -57,8 +57,8 @@ async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Prom
 }
 
 /** First receipt member that contradicts the job, or null. */
-function receiptProblem(receipt: E2eReceipt, produced: SealedProduced): CompletionProblem | null {
-  const { context, provider, sealed, recalled, completedAt, possible } = produced;
+function receiptProblem(receipt: E2eReceipt, observed: ObservedSealedAnswer): CompletionProblem | null {
+  const { context, provider, sealed, recalled, completedAt, bounds } = observed;
   const mismatch = e2eReceiptMismatch(receipt, {
     job_id: context.job_id,
     provider_id: provider.providerId,
@@ -67,10 +67,10 @@ function receiptProblem(receipt: E2eReceipt, produced: SealedProduced): Completi
     endpoint: context.endpoint,
     context_sha256: sealed.contextSha256,
     sealed_request_sha256: context.request_sha256,
-    sealed_response_sha256: produced.responseSha256,
+    sealed_response_sha256: observed.responseSha256,
   });
   if (mismatch !== null) return `receipt.${mismatch}`;
-  if (receipt.response_bytes > possible.responseBytes) return 'receipt.response_bytes';
+  if (receipt.response_bytes > bounds.responseBytes) return 'receipt.response_bytes';
   if (receipt.finish_reason === 'cancelled' && !recalled) return 'receipt.finish_reason';
   if (receipt.started_at < context.issued_at - CLOCK_TOLERANCE_MS) return 'receipt.started_at';
   if (receipt.completed_at < receipt.started_at) return 'receipt.completed_at';

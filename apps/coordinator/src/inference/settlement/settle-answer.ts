@@ -5,16 +5,16 @@ import type { AnswerSample } from '@inference/scheduler';
 import { type BoundedUsage, type ClaimedUsage, settlementBounds } from '../../billing/prices/settlement-bounds.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan, CompletedAttempt } from '../attempt/attempt.js';
+import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
 import { imageTokens } from '../request/image-job.js';
 import { maxPromptTokens, requestedImages } from '../request/job-request.js';
-import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { chargedCost } from './bill.js';
-import { type CompletionCheck, checkCompletion, type Produced, type VerifiedCounts } from './completion-check.js';
+import { type CompletionCheck, checkCompletion, type ObservedAnswer, type VerifiedCounts } from './completion-check.js';
 import { type AnswerPace, clientDisconnected, type JobOutcome } from './job-outcome.js';
 import type { AttemptResult } from './outcome-policy.js';
 import { checkSealedCompletion } from './sealed-completion-check.js';
 
-/** `rejected`: neither charged nor delivered. `refused`: verified, but not delivered yet. */
+/** `rejected`: an invalid answer, neither charged nor delivered. `refused`: a verified refusal of a sealed request, not delivered yet. */
 export type SettledAnswer =
   | Exclude<JobOutcome, { kind: 'failed' | 'refused' }>
   | { readonly kind: 'refused'; readonly signed: SignedParts }
@@ -24,7 +24,7 @@ export type SettledAnswer =
 export async function settleAnswer(
   completed: CompletedAttempt,
   { slot: { provider }, context, otherJobCount, maxImageTokens }: AttemptPlan,
-  running: RunningJob,
+  running: ModelRun,
   onImageStoreError: (error: unknown) => void,
 ): Promise<SettledAnswer> {
   const { job, delivery, bill, clientSignal, span } = running;
@@ -91,7 +91,7 @@ function deliveredPlaintext(responseBytes: number, { delivered, signed }: Delive
 /** Verifies the signatures, the receipt and the attachments. */
 async function verifyAnswer(
   { message, finished, recalled, responseSha256, reportedUsage, bytes, plaintextBytes, elapsedMs }: CompletedAttempt,
-  { job, delivery: { attachments } }: RunningJob,
+  { job, delivery: { attachments } }: ModelRun,
   {
     provider,
     context,
@@ -99,7 +99,7 @@ async function verifyAnswer(
   }: { readonly provider: ProviderConnection; readonly context: JobContext; readonly maxPromptTokens: number },
 ): Promise<CompletionCheck> {
   const { identity, receiptVersion } = provider.registration;
-  const produced: Produced = {
+  const observed: ObservedAnswer = {
     context,
     provider: identity,
     receiptVersion,
@@ -108,12 +108,12 @@ async function verifyAnswer(
     responseSha256,
     completedAt: context.issued_at + elapsedMs,
     reportedUsage,
-    possible: { maxPromptTokens, responseBytes: plaintextBytes, elapsedMs, hidden: hiddenBounds(provider, context.model) },
+    bounds: { maxPromptTokens, responseBytes: plaintextBytes, elapsedMs, hidden: hiddenBounds(provider, context.model) },
   };
-  if (job.sealed !== null) return checkSealedCompletion(message, { ...produced, sealed: job.sealed });
+  if (job.sealed !== null) return checkSealedCompletion(message, { ...observed, sealed: job.sealed });
   const signed = finished && attachments !== undefined ? attachments.signedSha256() : { sha256: responseSha256 };
   if ('problem' in signed) return { ok: false, problem: signed.problem };
-  const check = await checkCompletion(message, { ...produced, responseSha256: signed.sha256 });
+  const check = await checkCompletion(message, { ...observed, responseSha256: signed.sha256 });
   const problem = check.ok && attachments !== undefined ? await attachments.verify(check.receipt) : null;
   if (problem !== null) return { ok: false, problem };
   if (!check.ok) return check;
@@ -123,17 +123,17 @@ async function verifyAnswer(
   return { ok: true, kind: 'answered', receipt, signed: check.signed };
 }
 
-function hiddenBounds(provider: ProviderConnection, model: string): Produced['possible']['hidden'] {
+function hiddenBounds(provider: ProviderConnection, model: string): ObservedAnswer['bounds']['hidden'] {
   return {
     thinks: provider.models.find(({ id }) => id === model)?.thinks ?? null,
     couldDecode: (tokensPerSecond) => provider.isPlausibleRate(model, tokensPerSecond),
   };
 }
 
-/** Null: a slow client may have slowed the provider down, or the response was ended early. */
+/** Null: a slow client may have slowed the provider down, the response was ended early, or its work is unknown. */
 function throughputSample(
   { bytes, recalled, elapsedMs, firstContentMs }: CompletedAttempt,
-  { job }: RunningJob,
+  { job }: ModelRun,
   receipt: VerifiedCounts,
   {
     usage,

@@ -1,6 +1,6 @@
-/** Selects the models of public lists. Limits the names from unproven providers per provider, per owner and in total, against spam. */
+/** `listedModels` selects the models of public lists. To prevent spam, it limits the names that only unproven providers serve. */
 
-/** Maximum names per unproven provider. */
+/** Maximum names per provider that is not proven for the model (`ListingRules.isProven`). */
 export const MAX_NAMES_PER_PROVIDER = 32;
 /** Maximum names from the unproven providers of one owner, and from all providers without an owner together. */
 export const MAX_NAMES_PER_OWNER = 128;

@@ -1,7 +1,7 @@
 /**
- * `ModelDirectory` answers queries about models: which connected providers serve them, with which offers and capacity.
+ * `ModelDirectory` answers queries about models: which providers of this coordinator serve them, with which offers and capacity.
  *
- * Used by inference, the model list and statistics.
+ * Used by inference, the model list, statistics and the cluster.
  */
 import type { ImageOffer, ModelOffer, ModelType, TrustLevel, VisionOffer } from '@inference/protocol';
 import {
@@ -28,7 +28,7 @@ const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null 
 export interface ListedModel {
   readonly offer: ModelOffer;
   readonly providers: readonly ModelProvider[];
-  /** Time at which this process first saw the model, in milliseconds. */
+  /** Time at which this process first saw the model, in milliseconds since 1970. */
   readonly firstSeenAt: number;
 }
 
@@ -49,7 +49,7 @@ export interface ModelDirectoryOptions {
   readonly index: ModelIndex<OnlineSession>;
   readonly connected: ConnectedProviders;
   readonly measurements: ProviderMeasurements;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -118,7 +118,7 @@ export class ModelDirectory {
     return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hasHardwareTrust) : open.length > 0;
   }
 
-  /** Longest context of the model's providers, or of the named ones, in tokens; null: no such provider. */
+  /** Longest context in tokens of the model's providers, or of those that the client selected; null: no such provider. */
   contextLength(model: string, named: ProviderSelection | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;
@@ -211,7 +211,7 @@ export class ModelDirectory {
     return this.#names.ids;
   }
 
-  /** Calls the listener with models whose capacity may have changed. Returns a function that unsubscribes. */
+  /** Calls the listener with models whose providers, slots or trust may have changed. Returns a function that unsubscribes. */
   onCapacity(listener: CapacityListener): () => void {
     this.#capacityListeners.add(listener);
     return () => this.#capacityListeners.delete(listener);

@@ -1,7 +1,7 @@
 /**
- * `PlacementLog` records why placement chose or passed over a provider. Shown to the provider's owner and to operators.
+ * `PlacementLog` records why placement chose a provider or not. Shown to the provider's owner and to operators.
  *
- * Each decision is recorded for the chosen provider and two others in rotation, so that its cost does not grow with the network.
+ * Each decision is recorded for the chosen provider and at most two others in rotation, so that its cost does not grow with the network.
  */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
@@ -14,7 +14,7 @@ export interface LoggedDecision {
   readonly verdict: PlacementVerdict;
   /** Number of decisions merged into this entry. */
   readonly count: number;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly firstAt: number;
   readonly lastAt: number;
   /** Time of the newest answered challenge, in milliseconds. Only set for the reason `untrusted`. */
@@ -65,7 +65,7 @@ interface LoggedProvider {
   readonly evidence: { readonly lastChallenge: { readonly answeredAt: number } | null };
 }
 
-/** Share of a provider in all placements since it connected. */
+/** Share of a provider in the placements since it connected, or since it began to offer the model. */
 export interface PlacementShare {
   readonly placements: number;
   /** 0 to 1; null if nothing was placed since then. */
@@ -74,10 +74,12 @@ export interface PlacementShare {
 
 interface LoggedDecisions {
   readonly history: DecisionHistory;
-  /** Placement count of each model when this connection began to offer it. */
-  readonly before: Map<string, number>;
+  /** Placements of each model, at all providers, before this connection began to offer the model. */
+  readonly modelsBefore: Map<string, number>;
+  /** Placements on this connection, by model. */
   readonly byModel: Map<string, number>;
-  readonly beforeAll: number;
+  /** Placements of all models, at all providers, before this connection. */
+  readonly totalBefore: number;
 }
 
 const MAX_MODELS = 10_000;
@@ -87,12 +89,12 @@ export class PlacementLog<S extends LoggedProvider> {
   readonly #placed = new BoundedMap<string, number>(MAX_MODELS);
   /** Iterators that rotate through the members of each pool. */
   readonly #turns = new WeakMap<ProviderPool<S>, Iterator<PoolMember<S>>>();
-  #placedInAll = 0;
+  #placedTotal = 0;
 
   /** Starts counting placements of the models that the connection newly offers. */
   follow(session: S): void {
-    const { before } = this.#decisionsOf(session);
-    for (const { id } of session.models) if (!before.has(id)) before.set(id, this.#placed.get(id) ?? 0);
+    const { modelsBefore } = this.#decisionsOf(session);
+    for (const { id } of session.models) if (!modelsBefore.has(id)) modelsBefore.set(id, this.#placed.get(id) ?? 0);
   }
 
   /** Records one placement decision. */
@@ -124,9 +126,11 @@ export class PlacementLog<S extends LoggedProvider> {
   share(session: S, model: string | null): PlacementShare {
     const logged = this.#logged.get(session);
     if (logged === undefined) return { placements: 0, share: null };
-    const { before, beforeAll, byModel } = logged;
+    const { modelsBefore, totalBefore, byModel } = logged;
     const placed =
-      model === null ? this.#placedInAll - beforeAll : (this.#placed.get(model) ?? 0) - (before.get(model) ?? this.#placed.get(model) ?? 0);
+      model === null
+        ? this.#placedTotal - totalBefore
+        : (this.#placed.get(model) ?? 0) - (modelsBefore.get(model) ?? this.#placed.get(model) ?? 0);
     let placements = 0;
     for (const [id, count] of byModel) if (model === null || id === model) placements += count;
     return { placements, share: placed === 0 ? null : Math.min(1, placements / placed) };
@@ -135,7 +139,7 @@ export class PlacementLog<S extends LoggedProvider> {
   #decisionsOf(session: S): LoggedDecisions {
     let logged = this.#logged.get(session);
     if (logged === undefined) {
-      logged = { history: new DecisionHistory(), before: new Map(), byModel: new Map(), beforeAll: this.#placedInAll };
+      logged = { history: new DecisionHistory(), modelsBefore: new Map(), byModel: new Map(), totalBefore: this.#placedTotal };
       this.#logged.set(session, logged);
     }
     return logged;
@@ -148,7 +152,7 @@ export class PlacementLog<S extends LoggedProvider> {
 
   #countPlaced(model: string): void {
     this.#placed.set(model, (this.#placed.get(model) ?? 0) + 1);
-    this.#placedInAll++;
+    this.#placedTotal++;
   }
 
   /** Next member in rotation. The pool may have changed since the last call. */

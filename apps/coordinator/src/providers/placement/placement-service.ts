@@ -1,4 +1,4 @@
-/** `PlacementService` chooses a provider for each request and reserves a slot there. */
+/** `PlacementService` chooses a provider of this coordinator for each attempt and reserves a slot there. */
 import type { ImageOffer, ProviderId } from '@inference/protocol';
 import {
   type Choice,
@@ -28,7 +28,7 @@ interface PlacementServiceOptions {
   readonly connected: ConnectedProviders;
   readonly reputations: ReputationRegistry;
   readonly measurements: ProviderMeasurements;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Numbers in [0, 1). */
   readonly random: () => number;
@@ -44,7 +44,7 @@ export type PlacementChoice =
     }
   /** Suitable providers exist, but all of them are busy. */
   | { readonly kind: 'busy' }
-  /** No suitable provider exists, and waiting would not change that. */
+  /** No suitable provider exists, so the request is refused without waiting. */
   | { readonly kind: 'none'; readonly reason: NoPlacementReason };
 
 /** A provider that claims a serial number. Only `hardware` trust proves the claim. */
@@ -83,7 +83,7 @@ export class PlacementService {
     return { kind: 'placed', estimate, why, takeSlot: () => this.#takeSlot(member.subject, model) };
   }
 
-  /** For each provider of a model that may not serve such a request now, the reason. */
+  /** Reasons why providers of a model may not serve a request with these constraints now. Eligible providers are absent. */
   ineligibleReasons(model: string, constraints: PlacementConstraints): ReadonlyMap<ProviderId, IneligibleReason> {
     const { index, now } = this.#options;
     return ineligibleReasons(index.pool(model)?.members() ?? [], constraints, now());
@@ -124,7 +124,7 @@ export class PlacementService {
   }
 
   /**
-   * Calls the listener with the prompt prefixes of each answer, which the provider has now cached. Returns a function that unsubscribes.
+   * Calls the listener with the prompt prefixes of each answer, which its provider now caches. Returns a function that unsubscribes.
    */
   onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
     return this.#options.measurements.onPrefixesCached(listener);

@@ -24,7 +24,7 @@ import type { OnlineSession } from '../session/provider-session.js';
 interface ProviderMeasurementsOptions {
   readonly index: ModelIndex<OnlineSession>;
   readonly connected: ConnectedProviders;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -63,7 +63,7 @@ export class ProviderMeasurements {
     if (tokenCounts !== null) this.#answerLengthStats.add(providerId, model, tokenCounts);
   }
 
-  /** Whether the provider's rates come from enough verified answers, or its certificate chain is valid. */
+  /** Whether the provider has trust level `hardware`, or has given enough verified answers with this model. */
   isProven(session: OnlineSession, model: string): boolean {
     const member = this.#options.index.pool(model)?.member(session.registration.identity.providerId);
     return member !== undefined && isProven(member);

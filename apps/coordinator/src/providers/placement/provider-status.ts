@@ -1,4 +1,4 @@
-/** Derives a provider's placement facts and its published status from its session and reputation. */
+/** Derives the facts that the scheduler needs about a provider, and its published status, from its session and reputation. */
 import type { TrustLevel } from '@inference/protocol';
 import { isTransient, meetsTrustFloor, type ProviderFacts, type UnavailableReason, unavailableReason } from '@inference/scheduler';
 import { type Reputation, recentFailures, stateAt } from '../reputation/reputation.js';
@@ -13,7 +13,7 @@ interface StatusRules {
   readonly minTrustLevel: TrustLevel;
 }
 
-/** `now` in milliseconds. */
+/** `now`: milliseconds since 1970. */
 export function providerFacts(
   session: OnlineSession,
   reputation: Reputation,

@@ -1,7 +1,7 @@
 /**
  * `RecentlySeenModels` contains models of the catalogue and models served within the last day.
  *
- * A request for one of these without a provider gets status 503. Requests for other models get 404.
+ * A request for one of these models gets status 503 if no provider serves it now. Requests for other unserved models get 404.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { CapacityListener } from './model-directory.js';

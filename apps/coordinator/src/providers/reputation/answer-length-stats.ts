@@ -44,7 +44,7 @@ const MEDIANS_TTL_MS = 5000;
 
 export class AnswerLengthStats {
   readonly #lengths = new BoundedMap<string, AnswerLength>(MAX_ENTRIES);
-  readonly #norms = new BoundedMap<string, ModelMedians>(MAX_MEDIANS);
+  readonly #medians = new BoundedMap<string, ModelMedians>(MAX_MEDIANS);
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -79,7 +79,7 @@ export class AnswerLengthStats {
 
   #computeMedians(model: string, members: () => Iterable<ProviderId>): ModelMedians {
     const at = this.#now();
-    const known = this.#norms.get(model);
+    const known = this.#medians.get(model);
     if (known !== undefined && Math.abs(at - known.at) < MEDIANS_TTL_MS) return known;
     const measured: AnswerLength[] = [];
     for (const providerId of members()) {
@@ -87,13 +87,13 @@ export class AnswerLengthStats {
       if (length !== undefined && length.answers >= MIN_ANSWERS) measured.push(length);
     }
     const isEnough = measured.length >= MIN_PROVIDERS;
-    const norm = {
+    const medians = {
       at,
       hidden: isEnough ? median(measured.map(({ hiddenTokens }) => hiddenTokens)) : null,
       completion: isEnough ? median(measured.map(({ completionTokens }) => completionTokens)) : null,
     };
-    this.#norms.set(model, norm);
-    return norm;
+    this.#medians.set(model, medians);
+    return medians;
   }
 }
 
@@ -101,8 +101,8 @@ function keyOf(providerId: ProviderId, model: string): string {
   return `${providerId} ${model}`;
 }
 
-function isBeyond(value: number, norm: number | null): boolean {
-  return norm !== null && value > OUTLIER_FACTOR * norm + OUTLIER_TOKENS;
+function isBeyond(value: number, medianTokens: number | null): boolean {
+  return medianTokens !== null && value > OUTLIER_FACTOR * medianTokens + OUTLIER_TOKENS;
 }
 
 /** Lower median. With four providers, two colluding ones then cannot determine it. */

@@ -1,7 +1,7 @@
 /**
- * `ReputationRegistry`: reputations of enclave keys, for placement, routes and inference. `ReputationStore` holds the state.
+ * `ReputationRegistry`: reputations of enclave keys, for placement and routes. Inference reports outcomes through `ProviderConnection`.
  *
- * The rules are in `reputation.ts`.
+ * `ReputationStore` holds the state, and `reputation.ts` the rules.
  */
 import type { ProviderId, RestrictionReason } from '@inference/protocol';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
@@ -9,7 +9,7 @@ import type { RestrictionMessage } from '../session/trust-message.js';
 import { type Fault, type Reputation, type ReputationState, type Restriction, recentFailures, stateAt } from './reputation.js';
 import { ReputationStore, type ReputationStoreOptions } from './reputation-store.js';
 
-/** Times in milliseconds. */
+/** Times in milliseconds since 1970. */
 export interface ReputationSummary {
   readonly state: ReputationState;
   /** Reason of the restriction, and a more exact code for operators. Null in state `well`. */
@@ -24,7 +24,7 @@ export interface ReputationSummary {
 
 export type ReputationEvent =
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Too many jobs failed. `until`: end of the cooldown, in milliseconds. */
+  /** Too many jobs failed. `until`: end of the cooldown, in milliseconds since 1970. */
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
@@ -32,7 +32,7 @@ interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> 
   /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
-  /** Called for each job that a provider answered, or that failed by its fault. */
+  /** Called for each verified answer and each recorded fault. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 

@@ -21,11 +21,13 @@ export interface ReputationStoreOptions {
   readonly random: () => number;
   /** Called when the provider's placement facts may have changed. */
   readonly onChange: (providerId: ProviderId) => void;
+  /** Maximum number of stored reputations. Default: {@link MAX_ENTRIES}. */
   readonly max?: number;
+  /** Default: none. Reputations are then lost when the process ends. */
   readonly persistence?: ReputationPersistence;
 }
 
-/** Storage that keeps reputations over restarts. */
+/** Storage of reputations over restarts, shared by the coordinators of a cluster. */
 export interface ReputationPersistence {
   /** Stored reputations, oldest first. */
   readonly known: Iterable<readonly [ProviderId, Reputation]>;

@@ -20,12 +20,13 @@ export interface Restriction {
   readonly until: number;
 }
 
-/** Times in milliseconds. */
+/** Times in milliseconds since 1970. */
 export interface Reputation {
   /** Decaying weight of the failures, as of `at`. */
   readonly weight: number;
-  /** Consecutive jobs in which another attempt was faster, as of `at`. */
+  /** Number of consecutive jobs in which another attempt was faster, as of `at`. */
   readonly late: number;
+  /** Time of the newest change. */
   readonly at: number;
   readonly restriction: Restriction | null;
   /** Number of past cooldowns and quarantines, less forgiven ones. Each doubles the duration of the next. */
@@ -63,7 +64,7 @@ const MAX_COOLDOWN_MS = 10 * 60_000;
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
 export const MAX_QUARANTINE_MS = 24 * 3_600_000;
-/** Maximum count, so that all quarantines are forgiven within 20 days. Seven already give the maximum duration. */
+/** Maximum count of past quarantines, so that all are forgiven within 20 days. Seven already give the maximum duration. */
 const MAX_QUARANTINES = 20;
 /** Maximum probation, for providers that get no job or never return. The restriction then expires. */
 export const MAX_PROBATION_MS = 30 * 24 * 3_600_000;

@@ -1,4 +1,4 @@
-/** `ConnectedProviders`: the registered sessions, one per enclave key, with their placement facts. */
+/** `ConnectedProviders`: the registered sessions, one per enclave key. Computes their placement facts, status and snapshots. */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { type ProviderFacts, type ProviderJobs, unavailableReason } from '@inference/scheduler';
 import { isServing, type ProviderStatus, providerFacts, statusOf } from '../placement/provider-status.js';
@@ -9,7 +9,7 @@ import type { OnlineSession } from './provider-session.js';
 interface ConnectedProvidersOptions {
   readonly reputations: ReputationRegistry;
   readonly minTrustLevel: TrustLevel;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
@@ -58,7 +58,7 @@ export class ConnectedProviders {
     return this.#sessions.get(session.registration.identity.providerId) === session;
   }
 
-  /** `now` in milliseconds. */
+  /** `now`: milliseconds since 1970. */
   facts(session: OnlineSession, now = this.#options.now()): ProviderFacts {
     const { reputations, minTrustLevel } = this.#options;
     const { providerId } = session.registration.identity;

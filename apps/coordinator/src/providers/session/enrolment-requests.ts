@@ -1,4 +1,4 @@
-/** `EnrolmentRequests` handles a provider's requests to enrol in device management, one at a time per session. */
+/** `EnrolmentRequests` handles a provider's requests to enrol in device management, one at a time. Part of `ProviderSession`. */
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
 import type { Identity } from './registration/admission.js';
 

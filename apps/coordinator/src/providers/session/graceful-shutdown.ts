@@ -15,7 +15,7 @@ interface ShutdownDependencies {
   readonly now: () => number;
 }
 
-/** Delay between a provider's last job and the end of its session, so that a retry may still use the provider. In milliseconds. */
+/** Delay from a provider's last job to the end of its session, in milliseconds. A retry may use the provider meanwhile. */
 const CLOSE_IDLE_AFTER_MS = 50;
 /** Interval of checks whether retained providers are still needed, in milliseconds. */
 const RECHECK_MS = 200;
@@ -25,7 +25,7 @@ export class GracefulShutdown {
   readonly #demands: () => Iterable<DrainDemand>;
   #timer: NodeJS.Timeout | null = null;
 
-  /** Begins the shutdown. `demands` returns the placements that running jobs may still need; called when a provider becomes idle. */
+  /** Begins the shutdown. `demands` returns the placements that running jobs may still need; called repeatedly. */
   constructor(demands: () => Iterable<DrainDemand>, deps: ShutdownDependencies) {
     this.#demands = demands;
     this.#deps = deps;

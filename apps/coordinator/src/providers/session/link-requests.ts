@@ -1,7 +1,7 @@
 /**
  * `LinkRequests` checks the machine tokens with which a provider links itself to its owner's account.
  *
- * Tokens are checked one at a time. If several wait, only the newest is checked.
+ * Tokens are checked one at a time. If several wait, only the newest is checked. Part of `ProviderSession`.
  */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
 

@@ -1,5 +1,6 @@
 /**
- * `MessageBudget`: token bucket for the messages of a session that advance no job. `ProviderSession` rejects a provider that exceeds it.
+ * `MessageBudget`: token bucket for pings and for messages that carry no part of an answer. `ProviderSession` closes a session that
+ * exceeds it.
  */
 import type { ProviderMessage } from '@inference/protocol';
 
@@ -7,7 +8,7 @@ import type { ProviderMessage } from '@inference/protocol';
 const BURST = 4000;
 const PER_SECOND = 200;
 
-/** Costs of messages that advance no job. Higher if a signature is verified or the model index changes. */
+/** Costs of messages; free if absent. Higher if a signature is verified or the model index changes. */
 export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   load: 1,
   job_progress: 1,

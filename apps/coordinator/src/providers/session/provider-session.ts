@@ -1,4 +1,4 @@
-/** `ProviderSession`: one connection of a provider from the handshake to the close. `ProviderRegistry` lists it after registration. */
+/** `ProviderSession`: one connection of a provider from the handshake to the close. `ProviderRegistry` places jobs after registration. */
 import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
@@ -142,7 +142,7 @@ export class ProviderSession {
     return this.#socket.isBacklogged;
   }
 
-  /** End of the backoff after the provider reported full slots, in milliseconds. */
+  /** End of the backoff after the provider reported full slots, in milliseconds since 1970. */
   get backoffUntil(): number {
     return this.#backoff.until;
   }
@@ -200,6 +200,7 @@ export class ProviderSession {
     if (this.#phase === 'online') this.#links?.unlink();
   }
 
+  /** The provider takes no new jobs on this connection, as it reported. */
   drain(): void {
     if (this.isDraining) return;
     this.isDraining = true;

@@ -29,7 +29,7 @@ const SEND_WINDOW_BYTES = 1024 * 1024;
 const MAX_SMALL_JOB_BYTES = 64 * 1024;
 /** Number of unsent bytes above which the provider gets no new job: a request without images could exceed `MAX_UNSENT_BYTES`. */
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
-/** Number of unsent bytes above which pings get no pong: pongs would accumulate if the peer does not read. */
+/** Number of unsent bytes from which pings get no pong: pongs would accumulate if the peer does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
 /** Time limit for the rejection message and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;

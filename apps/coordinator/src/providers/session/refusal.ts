@@ -1,4 +1,4 @@
-/** `Refusal`: error that rejects or ends a session. Contains the code and the exact reason for the provider. */
+/** `Refusal`: error for which `ProviderSession` closes the connection. Contains the code and the exact reason for the provider. */
 import { type OpenedStatement, type RejectionCode, type RejectionReason, StatementError } from '@inference/protocol';
 
 export class Refusal extends Error {
@@ -23,6 +23,7 @@ const CODES = { attestation: 'attestation_refused', challenge: 'challenge_failed
   RejectionCode
 >;
 
+/** Opens a signed statement. Throws {@link Refusal} if the statement is malformed or its signature is invalid. */
 export function openOrRefuse<T>(kind: keyof typeof CODES, opener: () => OpenedStatement<T>): OpenedStatement<T> {
   try {
     return opener();

@@ -1,5 +1,7 @@
 /**
- * `SessionChallenges` sends a challenge to a provider at fixed intervals, and stores the newest correct answer. Part of `SessionEvidence`.
+ * `SessionChallenges` sends challenges to a provider periodically, and at once after a missed one. It stores the newest correct answer.
+ *
+ * Part of `SessionEvidence`.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -28,7 +28,7 @@ export type SessionEnd =
   | { readonly by: 'coordinator'; readonly code: RejectionCode; readonly reason: RejectionReason | null; readonly message: string }
   | { readonly by: 'provider' };
 
-/** Counts of unusual messages, for operators. A single one does not end the session. */
+/** Counts of challenges and of unusual messages, for operators. A single unusual message does not end the session. */
 export interface SessionCounters {
   unknownMessages: number;
   /** Messages and frames for unknown jobs. A few are normal after a cancel. */
@@ -44,12 +44,13 @@ export interface Registration {
   readonly identity: Identity;
   /** Reported hardware, with implausible values lowered (`registration/plausible-hardware.ts`). */
   readonly hardware: Hardware;
-  /** Names of reported values that were lowered. */
+  /** Names of reported values that were lowered or corrected. */
   readonly adjusted: readonly string[];
   /** Memory in GiB, lowered if implausible. The attestation contains the reported value. */
   readonly memoryGb: number;
+  /** Maximum concurrent jobs, as reported. */
   readonly slots: number;
-  /** Version of the receipts that the provider signs. */
+  /** Version of the receipts that the provider signs in plain mode. */
   readonly receiptVersion: 1 | 2;
   /** Supported versions of the end-to-end protocol. */
   readonly e2eVersions: readonly number[];
@@ -68,7 +69,9 @@ export interface SessionTimings {
   /** Maximum time from the opened socket to `hello`, and from `welcome` to `register`. */
   readonly handshakeMs: number;
   readonly challengeIntervalMs: number;
+  /** Maximum time from a challenge to its answer. */
   readonly challengeAnswerMs: number;
+  /** Interval of pings to a provider, and of liveness checks. */
   readonly pingMs: number;
   /** Silence, measured in unanswered pings, after which a provider is considered dead. Detected within 30 s. */
   readonly silenceMs: number;

@@ -10,7 +10,7 @@ import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausibl
 
 /** Maximum models with a stored weights hash: the maximum of one `models` message. The least recently signed is dropped. */
 const MAX_SIGNED_MODELS = 64;
-/** Maximum models that are remembered as answered. */
+/** Maximum models for which verified answers are recorded. */
 const MAX_ANSWERED_MODELS = 256;
 
 export class SessionStatistics {

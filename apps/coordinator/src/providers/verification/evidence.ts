@@ -1,4 +1,4 @@
-/** Types of the evidence from which a provider's trust level is computed. Evidence is bound to an enclave key. Times in milliseconds. */
+/** Types of the evidence for a provider's trust level. Each piece is bound to an enclave key. Times in milliseconds since 1970. */
 import type { ChainRejection, NoncePreimage, Posture } from '@inference/protocol';
 import type { ChainFacts } from './chain/verify-chain.js';
 
@@ -64,7 +64,7 @@ interface AcmeChainEvidence {
   readonly token: string;
 }
 
-/** Stored evidence for one enclave key. Verified again whenever it is read. */
+/** Stored evidence for one enclave key. Results of its verification are not stored. */
 export interface DeviceEvidence {
   readonly publicKeySha256: string;
   /** When the device enrolled under this key; null: not enrolled. */

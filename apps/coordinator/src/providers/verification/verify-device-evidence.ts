@@ -1,4 +1,8 @@
-/** Verifies the stored certificate chains of a device and recomputes their nonces. Repeated at each read, because chains expire. */
+/**
+ * `verifyDeviceEvidence` verifies the stored certificate chains of a device and recomputes their nonces.
+ *
+ * Run when a connection gets new evidence, and for descriptions of providers at other coordinators.
+ */
 import { fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { acmeFreshness, deviceNonce } from './chain/freshness.js';
@@ -12,7 +16,7 @@ interface DeviceVerificationContext {
   /** Statements of the machine about itself. */
   readonly attestation: Pick<AttestationEvidence, 'serialNumber' | 'chipName' | 'simulated'>;
   readonly anchor: TrustAnchor;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -29,7 +33,7 @@ export function verifyDeviceEvidence(evidence: DeviceEvidence, context: DeviceVe
   };
 }
 
-/** Whether a valid ACME chain was presented when this key enrolled. A simulated anchor only counts for a simulated enclave. */
+/** Whether a valid ACME chain was presented when this key enrolled. A chain to a simulated anchor is valid only for a simulated enclave. */
 export function isAcmeVerified(
   device: DeviceFindings | null,
   key: { readonly publicKeySha256: string; readonly simulated: boolean },

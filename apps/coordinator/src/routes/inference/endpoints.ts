@@ -1,6 +1,7 @@
 /**
- * Routes of all inference endpoints except image generation. Token counting is one of them. The routes for images and for sealed requests
- * also use `requestInput`, `startSpan`, `runJob` and `maxStreamBytes`.
+ * Routes of all plain-mode inference endpoints except image generation. Token counting is one of them.
+ *
+ * The routes for images and for sealed requests also use `requestInput`, `startSpan`, `runJob` and `maxStreamBytes`.
  */
 import {
   type ApiError,
@@ -97,7 +98,7 @@ function addEndpoint(
   });
 }
 
-/** Parts of an HTTP request that the parsing of every format needs: body, account, key and headers. */
+/** Parts of an HTTP request that the parsing of every format needs: body, account, API key and headers. */
 export function requestInput(
   request: FastifyRequest,
   key: ApiKey,
@@ -291,7 +292,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   );
 }
 
-/** Logs one line per job. Logs the model only after a provider accepted the job: until then, the name is arbitrary client text. */
+/** Logs one line per job. Logs the model only after an attempt was made: until then, the name is arbitrary client text. */
 function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const line = {
     job: job.jobId,

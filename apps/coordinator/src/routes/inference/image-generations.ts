@@ -20,7 +20,7 @@ import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoin
 import { IMAGE_FILES_PATH } from './image-files.js';
 
 const ENDPOINT = '/v1/images/generations';
-/** Maximum time from a provider's first byte to its last, enough for four large images over a slow connection. */
+/** Maximum time from an attempt's first byte to its last, in milliseconds. Enough for four large images over a slow connection. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
 interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
@@ -83,7 +83,7 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
   const { model, pixels } = match;
   const work = { ...image, pixels, waitUntil };
   if (maxBodyBytes(work) === null) {
-    const message = 'n images of this size are too many for response_format b64_json. Ask for fewer, or for URLs.';
+    const message = 'response_format b64_json cannot carry n images of this size. Request fewer images, or response_format url.';
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.responseFormat === 'b64_json') {
@@ -124,6 +124,6 @@ async function runImageJob(
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }
 
-function deferringReceipts(held: DeferredReceipts, until: number): ImageRoutes['receipts'] {
-  return { add: (receipt) => held.add(receipt, until) };
+function deferringReceipts(deferredReceipts: DeferredReceipts, until: number): ImageRoutes['receipts'] {
+  return { add: (receipt) => deferredReceipts.add(receipt, until) };
 }

@@ -13,7 +13,7 @@ const count = Type.Integer({ minimum: 0 });
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const { id, display_name, quantization } = ModelOfferSchema.properties;
 
-/** Maximum weights hashes per model in a part. Hashes with the most providers are retained. */
+/** Maximum weights hashes per model in a part. Hashes reported by the most providers are retained. */
 const MAX_WEIGHTS_PER_PART = 64;
 const MAX_SIZES = 1024;
 
@@ -29,7 +29,7 @@ export const ModelPartSchema = Type.Object({
   /** Providers with trust level `hardware`. Absent from coordinators of earlier versions. */
   hardware: Type.Optional(count),
   context_length: nullable(count),
-  /** Whether a provider reports that the model writes think sections. Absent from coordinators of earlier versions. */
+  /** Whether a provider reports that the model writes think segments. Absent from coordinators of earlier versions. */
   thinks: Type.Optional(Type.Boolean()),
   weights: Type.Array(Type.Object({ sha256: Type.String({ maxLength: 64 }), provider_count: count }), { maxItems: MAX_WEIGHTS_PER_PART }),
   sizes: Type.Array(Type.String({ maxLength: 32 }), { maxItems: MAX_SIZES }),
@@ -76,7 +76,7 @@ export function modelPart({ offer, providers, firstSeenAt }: ListedModel, regist
   };
 }
 
-/** Maxima over the offers; empty without offers. */
+/** Member `vision` with the maxima over the offers; no member without offers. */
 function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'> {
   if (offers.length === 0) return {};
   return {

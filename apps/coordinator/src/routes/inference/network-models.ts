@@ -17,7 +17,7 @@ import { jsonResponse } from '../plugins/route-schemas.js';
 import { networkModels } from './model-parts.js';
 import { type ModelsView, modelEntry } from './models.js';
 
-/** Maximum age of everything but prices. */
+/** Maximum age of the list and its statistics, in milliseconds. Prices are always current. */
 const MAX_AGE_MS = 60_000;
 
 interface NetworkModelRoutes {
@@ -51,7 +51,7 @@ export function addNetworkModels(server: FastifyInstance, routes: NetworkModelRo
     response: { 200: jsonResponse('NetworkModels') },
   };
   addPublicRoute(server, '/v1/network/models', schema, async (_request, reply) => {
-    // A new price takes effect at once, so caches must not keep the old price.
+    // A new price takes effect at once, so HTTP caches must revalidate.
     reply.header('cache-control', 'no-cache');
     const { updatedAt, models } = (await cache.get()).value;
     return {

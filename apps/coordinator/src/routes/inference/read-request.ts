@@ -24,7 +24,7 @@ interface ReadRequest {
   readonly refusal: FailedJob | null;
 }
 
-/** Throws RequestError, also if the API key may not use the model or a fallback model. */
+/** Throws RequestError for an invalid request, and if the API key may not use the model or a fallback model. */
 export async function readRequest(
   input: TextInput,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** `GET /v1/receipts/{job_id}`: signed receipt of a completed job, for the account that sent the request. */
+/** `GET /v1/receipts/{job_id}`: signed receipt of a verified answer or refusal, in both modes, for the account that sent the request. */
 import { apiError, documentedErrors } from '@inference/formats';
 import { type E2eReceipt, E2eReceiptSchema, fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';

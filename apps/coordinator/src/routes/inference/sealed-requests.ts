@@ -1,4 +1,4 @@
-/** `POST /v1/e2e/requests`: sealed requests. The coordinator relays and charges ciphertext that it cannot decrypt. */
+/** `POST /v1/e2e/requests`: requests that clients seal to providers. The coordinator relays and charges ciphertext without its key. */
 import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
 import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -28,8 +28,8 @@ interface SealedRoutes extends InferenceRoutes {
 }
 
 const PATH = '/v1/e2e/requests';
-/** Maximum bytes of a buffered, unstreamed answer. Padding adds up to an eighth, the final frame some kilobytes. */
-const MAX_HELD_BYTES = Math.ceil(1.125 * MAX_PLAIN_RESPONSE_BYTES) + 128 * 1024;
+/** Maximum bytes of a sealed answer that is not a stream. Padding adds up to an eighth, the final frame some kilobytes. */
+const MAX_BUFFERED_BYTES = Math.ceil(1.125 * MAX_PLAIN_RESPONSE_BYTES) + 128 * 1024;
 
 const SCHEMA = {
   summary: 'Runs a request that is sealed to chosen providers. Only they can read the body, and only the client the answer.',
@@ -120,7 +120,7 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
   });
 }
 
-/** Bytes for the limit on token counting. The size of sealed images is unknown here, so the largest size is assumed. */
+/** Bytes charged to the limit on token counting. Pixels of sealed images are unknown here, so the maximum is assumed. */
 function countedBytes({ body, inputImages }: Pick<JobRequest, 'body' | 'inputImages'>): number {
   return body.length + (inputImages === null ? 0 : imageBytes(inputImages));
 }
@@ -157,7 +157,7 @@ function deliveryFor(
       ...recipient(provider),
       'X-Inference-Job-ID': job.jobId,
     });
-    return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_HELD_BYTES });
+    return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_BUFFERED_BYTES });
   }
   return new StreamDelivery({
     client,

@@ -1,4 +1,4 @@
-/** `tokenCounting`: applies the limits on free token counting to one request, those of this process and those of the cluster. */
+/** `tokenCounting` applies both limits on free token counting to a request: that of this coordinator, and that of the cluster. */
 import { apiError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -13,7 +13,7 @@ export interface TokenCountingLimits {
 }
 
 const LIMIT_REACHED =
-  'Token counting is free, and limited per account in concurrent requests and in bytes per minute, to which pixels of images add. A limit is reached. Try again later.';
+  'Token counting is free, so concurrent requests and bytes per minute are limited per account. Pixels of images count as bytes. Try again later.';
 
 /** Returns a function that counts bytes of the request, in one or more calls. False: a limit is reached, and the 429 is sent. */
 export function tokenCounting(

@@ -24,7 +24,7 @@ describeDatabases('credit leases', (fresh, dialect) => {
   const open = (now = T0): Promise<Ledger> =>
     openTestLedger(database, {
       // No pause: the first reservation is below a lease's minimum, which would otherwise block leases for five seconds.
-      leases: { minPerSecond: 1, ms: 600_000, pauseMs: 0 },
+      leases: { minPerSecond: 1, lifetimeMs: 600_000, pauseMs: 0 },
       now: () => now,
     });
   const leases = () => database.selectFrom('credit_leases').selectAll().execute();

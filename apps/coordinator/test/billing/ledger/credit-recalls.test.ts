@@ -42,16 +42,16 @@ function reservationOf(amount: number): Reservation {
 describePostgres('recalled credit', (fresh) => {
   /** Runs a test on a new database, with ledgers that the test opens. */
   async function withLedgers(
-    test: (open: (ms: number, hints?: RecallHints) => Promise<Ledger>, database: Database, place: TestDatabase) => Promise<void>,
+    test: (open: (lifetimeMs: number, hints?: RecallHints) => Promise<Ledger>, database: Database, place: TestDatabase) => Promise<void>,
   ): Promise<void> {
     const place = await fresh();
     const database = await place.open();
     const ledgers: Ledger[] = [];
-    const open = async (ms: number, hints?: RecallHints): Promise<Ledger> => {
+    const open = async (lifetimeMs: number, hints?: RecallHints): Promise<Ledger> => {
       const ledger = await openTestLedger(database, {
         separateReservations: true,
         // No pause: the first reservation is below a lease's minimum, which would otherwise block leases for five seconds.
-        leases: { minPerSecond: 1, ms, pauseMs: 0, ...(hints === undefined ? {} : { hints }) },
+        leases: { minPerSecond: 1, lifetimeMs, pauseMs: 0, ...(hints === undefined ? {} : { hints }) },
       });
       ledgers.push(ledger);
       return ledger;
@@ -179,7 +179,7 @@ describePostgres('recalled credit', (fresh) => {
         const own = await place.open();
         const ledger = await openTestLedger(own, {
           separateReservations: true,
-          leases: { minPerSecond: 2, ms: NEVER_MS, pauseMs: 0, hints: bus.member() },
+          leases: { minPerSecond: 2, lifetimeMs: NEVER_MS, pauseMs: 0, hints: bus.member() },
           retryMs: 0,
           onError: () => undefined,
         });

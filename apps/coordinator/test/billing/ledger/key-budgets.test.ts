@@ -137,7 +137,7 @@ describeDatabases('key budgets', (fresh, dialect) => {
     const random = seededRandom(seed);
     const upTo = (max: number): number => Math.floor(random() * (max + 1));
     // One process per SQLite file. On PostgreSQL three, in which keys without a budget use credit leases.
-    const leases = { minPerSecond: 1, ms: 600_000, pauseMs: 0 };
+    const leases = { minPerSecond: 1, lifetimeMs: 600_000, pauseMs: 0 };
     const ledgers = [ledger];
     for (let more = 0; dialect === 'postgres' && more < 2; more++) ledgers.push(await openTestLedger(database, { leases }));
     const budgets: Record<string, KeyBudget | null> = {

@@ -208,10 +208,10 @@ describeDatabases('earnings', (fresh) => {
           .set((set) => ({ earned: set('earned', '+', earned) }))
           .execute();
       await add(-1);
-      expect(await problems()).toContain('what an account earned on a day is not what its jobs say');
+      expect(await problems()).toContain('the earnings of an account on a day differ from its jobs');
       await add(1);
       await addPaid(1);
-      expect(await problems()).toContain('what an account earned from another is not what its jobs say');
+      expect(await problems()).toContain('the earnings of an account from a payer differ from its jobs');
       await addPaid(-1);
     });
   });

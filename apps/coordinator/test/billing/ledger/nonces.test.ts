@@ -137,7 +137,7 @@ describeDatabases('a nonce', (fresh) => {
   });
 
   describe('of an account with a credit lease', () => {
-    const leased = (): Promise<Ledger> => open({ leases: { minPerSecond: 1, ms: 600_000, pauseMs: 0 } });
+    const leased = (): Promise<Ledger> => open({ leases: { minPerSecond: 1, lifetimeMs: 600_000, pauseMs: 0 } });
 
     /** Reserves until a job of the account comes from a lease, and therefore has no row. */
     async function untilLeased(busy: Ledger): Promise<void> {
@@ -195,7 +195,7 @@ describePostgres('one nonce at two coordinators', (fresh) => {
   });
 
   it('lets exactly one of them run, with and without leases', async () => {
-    const first = await open({ leases: { minPerSecond: 1, ms: 600_000, pauseMs: 0 } });
+    const first = await open({ leases: { minPerSecond: 1, lifetimeMs: 600_000, pauseMs: 0 } });
     const second = await open({ database: elsewhere });
     await give(first, 'customer', BALANCE);
     const digests = Array.from({ length: 40 }, (_, index) => `${index}`);

@@ -32,7 +32,7 @@ const requestOf = (change: Partial<SlotRequest> = {}): SlotRequest => ({
   promptPrefixes: [],
   ...change,
 });
-const hardware: Partial<SlotRequest> = { trustFloor: 'hardware', ownFloor: true };
+const hardware: Partial<SlotRequest> = { trustFloor: 'hardware', hasClientFloor: true };
 
 describe('the expected wait', () => {
   it('depends on the suitable slots, and on all requests before', async () => {

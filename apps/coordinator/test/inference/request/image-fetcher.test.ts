@@ -116,7 +116,7 @@ describe('the fetcher', () => {
     ['endless redirects', '/loop', /redirects more than 3 times/],
     ['a redirect to http', '/plain', /each redirect, must begin with https and use the port/],
     ['a redirect into a private network', '/inside', /address that is not public/],
-    ['a page', '/text', /leads to no PNG, JPEG, WebP or GIF/],
+    ['a page', '/text', /does not lead to a PNG, JPEG, WebP or GIF/],
     ['a change of the protocol', '/upgrade', /could not be fetched/],
     ['a missing file', '/missing', /answered with status 404/],
     ['more bytes than allowed', '/endless', /image exceeds the maximum of 5 MiB/],

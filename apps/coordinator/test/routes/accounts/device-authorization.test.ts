@@ -301,7 +301,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
         .execute();
     await foldJobs(tables);
     await addToEach(1);
-    expect((await checkLedger(tables)).problems.join()).toContain('a quarter of a machine is not what its jobs say');
+    expect((await checkLedger(tables)).problems.join()).toContain('a quarter of an hour of a machine differs from its jobs');
     await addToEach(-1);
   });
 

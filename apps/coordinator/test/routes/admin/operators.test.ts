@@ -356,7 +356,9 @@ describeDatabases('providers, owners and operators', (fresh) => {
         .execute();
     await add(7);
     try {
-      expect((await ledgerSummary(database)).problems).toEqual(['Accounts have 7 micro-USD reserved, and running jobs hold 0.']);
+      expect((await ledgerSummary(database)).problems).toEqual([
+        'Accounts have 7 micro-USD reserved, but running jobs and credit leases add up to 0.',
+      ]);
     } finally {
       await add(-7);
     }

@@ -1,25 +1,27 @@
 /**
  * `EncapsulationPool` computes HPKE encapsulations (RFC 9180 section 4.1) in advance, in a worker thread.
  *
- * Encapsulation is most of the cost of sealing a request to a provider.
+ * Encapsulation is most of the cost of sealing a request to a provider. Used by attempts in plain mode.
  */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { type Encapsulation, encapsulate } from '@inference/protocol/crypto';
 import { ENC_BYTES, type EncapsulationBatch, type EncapsulationRequest, PAIR_BYTES } from './thread-messages.js';
 
-/** Jobs of a provider before precomputation starts. Most providers of a quiet network get no more. */
+/** Jobs with a provider's key before precomputation starts. Most providers of a quiet network get no more jobs. */
 const MIN_JOBS = 3;
-/** Minimum and maximum number of precomputed encapsulations per provider. */
+/** Minimum and maximum target number of precomputed encapsulations per key, after the first {@link MIN_JOBS} jobs. */
 const MIN_READY = 4;
 const MAX_READY = 32;
 /** Idle time after which a recipient's encapsulations are dropped, in milliseconds. */
 const MAX_IDLE_MS = 120_000;
 const MAX_RECIPIENTS = 1024;
 
+/** Encapsulations to one X25519 key. */
 interface RecipientPool {
   readonly recipient: Uint8Array;
   ready: Encapsulation[];
+  /** Number requested from the thread and not received yet. */
   requestedCount: number;
   /** Target length of `ready`. Doubles when a job finds `ready` empty. */
   targetCount: number;

@@ -1,4 +1,4 @@
-/** Verifies the answer to a challenge: signed by this enclave key, for this session and nonce, at the current time. */
+/** Verifies the answer to a challenge: signature of this enclave key, session, time and posture. Callers compare the nonce. */
 import { type ChallengeAnswer, CLOCK_TOLERANCE_MS, openChallengeAnswer, type Posture, type SignedStatement } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { postureGap } from '../../verification/trust-policy.js';
@@ -11,7 +11,7 @@ export interface ChallengeTranscript {
   readonly statement: SignedStatement;
   readonly nonce: string;
   readonly sessionId: string;
-  /** When the coordinator accepted the answer, in milliseconds. */
+  /** When the coordinator accepted the answer, in milliseconds since 1970. */
   readonly answeredAt: number;
 }
 

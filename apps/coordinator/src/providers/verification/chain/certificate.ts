@@ -12,7 +12,7 @@ export interface Certificate {
   /** Encoded Names. */
   readonly issuer: Uint8Array;
   readonly subject: Uint8Array;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly notBefore: number;
   readonly notAfter: number;
   /** Encoded SubjectPublicKeyInfo. */

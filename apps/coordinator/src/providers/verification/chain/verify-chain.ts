@@ -41,7 +41,7 @@ export interface ChainExpectations {
 }
 
 export interface ChainFacts extends DeviceFacts {
-  /** Validity period of the device certificate, in milliseconds. */
+  /** Validity period of the device certificate, in milliseconds since 1970. */
   readonly notBefore: number;
   readonly notAfter: number;
   /** When the chain stops supporting `hardware`: when a certificate expires or reaches the maximum age. */
@@ -62,7 +62,7 @@ class Rejection extends Error {
   }
 }
 
-/** Verifies `[leaf, issuer]`, each base64 of DER. `now` in milliseconds. Never throws, whatever the peer sent. */
+/** Verifies `[leaf, issuer]`, each base64 of DER. `now` in milliseconds since 1970. Never throws, whatever the peer sent. */
 export function verifyDeviceChain(chain: readonly string[], expected: ChainExpectations, anchor: TrustAnchor, now: number): ChainVerdict {
   try {
     return { ok: true, facts: verify(chain, expected, anchor, now) };

@@ -1,4 +1,8 @@
-/** `RunningJob`: the state of one job across all its attempts. `recordAttempt` adds an ended attempt to it. */
+/**
+ * `ModelRun`: state of a job while `AttemptRunner` tries one model. Each model and each round of `JobRunner` gets a new one.
+ *
+ * `recordAttempt` records an ended attempt.
+ */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
@@ -13,12 +17,12 @@ import type { AttemptRecord, AttemptSummary } from './settlement/job-outcome.js'
 import { isFailure, outcomePolicy } from './settlement/outcome-policy.js';
 import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 
-export interface RunningJob {
-  /** The request, with the one model that is currently tried. */
+export interface ModelRun {
+  /** The request, with the model of this run. */
   readonly job: JobRequest;
   /** Null: the request has no routing preferences. */
   readonly routing: JobRouting | null;
-  /** If this is a fallback model: why the requested model did not answer, a code of the log. Otherwise null. */
+  /** Reason code of the log why the requested model did not answer. Null: this run is for the requested model. */
   readonly fallbackReason: string | null;
   /** Maximum wait in the queue, in milliseconds; null: the default. */
   readonly maxQueueMs: number | null;
@@ -27,39 +31,41 @@ export interface RunningJob {
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId>; readonly excludedOwners: Set<string> };
-  /** Time after which no attempt begins, in milliseconds. */
+  /** Time after which no attempt begins, by the runner's `now`, in milliseconds. All runs of the job share the deadline. */
   readonly deadline: number;
   readonly span: TraceSpan;
   /** Spans of running attempts. */
   readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
-  /** Ended attempts, in order of their end. */
+  /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: AttemptRecord[];
+  /** Providers whose engine failed during this run. */
   readonly engineFailures: Map<ProviderId, EngineFailure>;
   /** Refusals that blame the client, oldest first. */
   readonly refusals: ProviderRefusal[];
-  /** Number of attempts begun. */
+  /** Number of attempts so far with all models of the job, including attempts that could not start. */
   attemptCount: number;
-  /** Provider whose sealed refusal a second candidate is asked to confirm; null: none. */
-  sealedRefusal: ProviderConnection | null;
-  /** Slot that is already reserved for the next attempt. */
-  reserved: Placed | null;
-  /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. */
-  imageWaitAttempt: number | null;
+  /** Provider that refused a request sealed by the client, while a second provider is tried; null: none. */
+  refusingProvider: ProviderConnection | null;
+  /** Slot reserved for the attempt on that second provider; null: none. */
+  reservedSlot: Placed | null;
+  /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. Null: no wait. */
+  attemptCountAtImageWait: number | null;
 }
 
 export function providerIdOf(provider: ProviderConnection): ProviderId {
   return provider.registration.identity.providerId;
 }
 
+/** `provider`: provider of the deciding or last attempt; null: no attempt was made. */
 export function attemptSummary(
   provider: ProviderConnection | null,
-  { attemptRecords, attemptCount, job }: Pick<RunningJob, 'attemptRecords' | 'attemptCount' | 'job'>,
+  { attemptRecords, attemptCount, job }: Pick<ModelRun, 'attemptRecords' | 'attemptCount' | 'job'>,
 ): AttemptSummary {
   return { attemptRecords, attempts: attemptCount, provider, model: provider === null ? null : job.params.model };
 }
 
 /** Records how an attempt ended, for log, metrics and traces. */
-export function recordAttempt({ attemptRecords, attemptSpans }: RunningJob, plan: AttemptPlan, outcome: AttemptOutcome, ms: number): void {
+export function recordAttempt({ attemptRecords, attemptSpans }: ModelRun, plan: AttemptPlan, outcome: AttemptOutcome, ms: number): void {
   const code = outcomeCode(outcome);
   attemptRecords.push({ providerId: providerIdOf(plan.slot.provider), role: plan.role, outcome: code, ms: Math.round(ms) });
   attemptSpans.get(plan)?.end({ 'inference.outcome': code }, isFailure(outcome) ? code : null);
