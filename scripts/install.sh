@@ -258,11 +258,17 @@ link_command() {
 
 # The agent's updater uses the same lock.
 lock() {
-  if ! (set -C && echo $$ >"$prefix/update.lock") 2>/dev/null; then
+  # Written before it becomes the lock, because others take an empty lock for a dead one.
+  echo $$ >"$prefix/update.lock.$$"
+  if ! ln "$prefix/update.lock.$$" "$prefix/update.lock" 2>/dev/null; then
     holder=$(cat "$prefix/update.lock" 2>/dev/null || echo '')
-    if [ -n "$holder" ] && kill -0 "$holder" 2>/dev/null; then fail "another installation or update is running (process $holder)"; fi
-    echo $$ >"$prefix/update.lock"
+    if [ -n "$holder" ] && kill -0 "$holder" 2>/dev/null; then
+      rm -f "$prefix/update.lock.$$"
+      fail "another installation or update is running (process $holder)"
+    fi
+    mv -f "$prefix/update.lock.$$" "$prefix/update.lock"
   fi
+  rm -f "$prefix/update.lock.$$"
   locked=1
 }
 

@@ -448,8 +448,10 @@ esac
 
 # ---- the receipt's token counts: equal to the counts in the answer, and possible for the number of bytes
 
-# An image in the prompt has at most 16384 tokens, and a request at most 20 images.
-images="$(grep -aoE '"(input_)?(image(_url)?|file)"' "$request" | head -n 20 | wc -l || true)"
+# An image in the prompt has at most 16384 tokens, and a request at most 20 images. Their names may be escaped.
+images="$(sed -e 's/\\\\/\/\//g' -e 's/\\u005[fF]/_/g; s/\\u0061/a/g; s/\\u0065/e/g; s/\\u0066/f/g; s/\\u0067/g/g; s/\\u0069/i/g' \
+  -e 's/\\u006[cC]/l/g; s/\\u006[dD]/m/g; s/\\u006[eE]/n/g; s/\\u0070/p/g; s/\\u0072/r/g; s/\\u0074/t/g; s/\\u0075/u/g' "$request" |
+  grep -aoE '"(input_)?(image(_url)?|file)"' | head -n 20 | wc -l || true)"
 awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lines" prompt_tokens)" \
   -v completion="$(field "$usage_lines" completion_tokens)" -v total="$(field "$usage_lines" total_tokens)" \
   -v cached="$(field "$usage_lines" cached_tokens)" -v hidden="$(field "$receipt_lines" hidden_tokens)" \

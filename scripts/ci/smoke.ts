@@ -69,7 +69,7 @@ async function printsExpected({ name, args, prints }: Run): Promise<boolean> {
   const begun = performance.now();
   const child = spawn(process.execPath, ['--import', 'tsx', ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
   let printed = '';
-  for (const output of [child.stdout, child.stderr]) output.on('data', (data: Buffer) => (printed += data.toString()));
+  for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', (text: string) => (printed += text));
   const limit = setTimeout(() => {
     printed += `\nended after ${LIMIT_MS / 1000} s\n`;
     child.kill('SIGKILL');

@@ -19,9 +19,9 @@ export function run(program: string, args: readonly string[], { cwd, env, isShow
     const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {
-      child[name].on('data', (data: Buffer) => {
-        output[name] += data.toString();
-        if (isShown) process.stdout.write(data);
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        output[name] += text;
+        if (isShown) process.stdout.write(text);
       });
     }
     child.once('error', (error) => reject(new Error(`${program} cannot be started: ${error.message}`)));

@@ -1,6 +1,7 @@
 /** `spawnChild`: starts a process that logs to a file. A Node.js child exits when its IPC channel to this process closes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
+import { StringDecoder } from 'node:string_decoder';
 
 interface ChildOptions {
   readonly name: string;
@@ -45,12 +46,13 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
     ...user,
   });
   let stderr = '';
+  const decoder = new StringDecoder('utf8');
   child.stdout?.on('data', (chunk: Buffer) => {
     log.write(chunk);
   });
   child.stderr?.on('data', (chunk: Buffer) => {
     log.write(chunk);
-    stderr = (stderr + chunk.toString('utf8')).slice(-MAX_STDERR_CHARACTERS);
+    stderr = (stderr + decoder.write(chunk)).slice(-MAX_STDERR_CHARACTERS);
   });
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('close', (code, signal) => log.end(() => resolve({ code, signal })));

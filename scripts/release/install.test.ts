@@ -69,7 +69,7 @@ function expectNothingInstalled(): void {
   expect(existsSync(join(prefix(), 'current'))).toBe(false);
   if (!existsSync(prefix())) return;
   expect(readdirSync(join(prefix(), 'versions'))).toEqual([]);
-  expect(readdirSync(prefix()).filter((name) => name.startsWith('.') || name === 'update.lock')).toEqual([]);
+  expect(readdirSync(prefix()).filter((name) => name.startsWith('.') || name.startsWith('update.lock'))).toEqual([]);
 }
 
 describe('install.sh', () => {

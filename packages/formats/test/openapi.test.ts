@@ -1,6 +1,7 @@
 import { EndpointSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
+import { MAX_CHOICES } from '../src/choices.js';
 import { anthropicError } from '../src/errors/anthropic-error.js';
 import { apiError } from '../src/errors/errors.js';
 import { openAiError } from '../src/errors/open-ai-error.js';
@@ -66,6 +67,16 @@ describe('answers are as described:', () => {
       renderer.add(...output);
       expect(problem(name, JSON.parse(renderer.body()))).toBeNull();
     }
+  });
+
+  it.each(BODIES.slice(0, 2))('%s, with as many choices as a request may ask for', (endpoint, name, body) => {
+    const parsed = parse(endpoint, { ...body, n: MAX_CHOICES });
+    const renderer = parsed.answer.plain(responseMetadataOf(parsed));
+    for (let index = 0; index < MAX_CHOICES; index++) renderer.add({ type: 'text', text: 'a' }, { type: 'choice_finish', reason: 'stop' });
+    renderer.add(...outputs.empty);
+    const answer = JSON.parse(renderer.body());
+    expect(answer.choices).toHaveLength(MAX_CHOICES);
+    expect(problem(name, answer)).toBeNull();
   });
 
   it.each([

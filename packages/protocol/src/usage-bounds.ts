@@ -24,10 +24,20 @@ export function promptTokenBound(textBytes: number, imageTokens = 0): number {
 /** Type and member names of image parts, in all formats. */
 const IMAGE_NAMES = /"(?:input_)?(?:image(?:_url)?|file)"/g;
 
+/** An escape in a JSON string. An escaped backslash is matched too, because a `u` after it begins no escape. */
+const JSON_ESCAPES = /\\(?:u00([0-9a-fA-F]{2})|.)/gs;
+
 /** Upper bound of the number of images in a JSON request, by counting part names. */
 export function maxImagesIn(body: Uint8Array): number {
-  const text = new TextDecoder('latin1').decode(body);
+  const raw = new TextDecoder('latin1').decode(body);
+  const text = raw.includes('\\u00') ? raw.replace(JSON_ESCAPES, unescapedNameCharacter) : raw;
   return Math.min(MAX_INPUT_IMAGES, text.match(IMAGE_NAMES)?.length ?? 0);
+}
+
+/** The escaped character, if names of image parts contain such characters; else the escape itself. */
+function unescapedNameCharacter(sequence: string, hex: string | undefined): string {
+  const character = hex === undefined ? '' : String.fromCharCode(Number.parseInt(hex, 16));
+  return /[a-z_]/.test(character) ? character : sequence;
 }
 
 /** Maximum completion tokens outside think sections, for an answer of `answerBytes` bytes. */

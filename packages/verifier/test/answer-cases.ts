@@ -234,6 +234,15 @@ const withUsage = (prompt: number, completion: number, total: number): JsonValue
   ...FORMATS.chat.plain,
   usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total },
 });
+/** An answer to a request with a member of this name, given as JSON, and with more prompt tokens than its bytes can hold. */
+function imageInPrompt(name: string): Changes {
+  const usage = { prompt_tokens: 5000, completion_tokens: 2, total_tokens: 5002 };
+  return {
+    sentRequest: `{"model":"${MODEL}","messages":[{"role":"user","content":[{"${name}":{"url":"data:image/png;base64,AA=="}}]}]}`,
+    plain: withUsage(5000, 2, 5002),
+    receipt: { usage },
+  };
+}
 /** Members of a receipt of version 2. */
 const COMPUTED = {
   v: 2,
@@ -269,6 +278,8 @@ const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
     { receipt: { model: 'larger' }, sentRequest: JSON.stringify({ messages, model: MODEL, models: ['other', 'larger'] }) },
   ],
   ['plain: a request with spaces and line breaks', 'claimed', { sentRequest: JSON.stringify({ messages, model: MODEL }, null, 2) }],
+  ['plain: more tokens than bytes, for an image', 'claimed', imageInPrompt('image_url')],
+  ['plain: more tokens than bytes, for an image whose name is escaped', 'claimed', imageInPrompt('im\\u0061ge\\u005Furl')],
   ['plain: no sealing key in use', 'claimed', { published: (record) => ({ ...record, key_statement: null }) }],
   [
     'plain: a sealing key that ended a minute ago',
@@ -386,6 +397,7 @@ const REFUSED: readonly [string, Changes][] = [
   // Usage.
   ['plain: the answer reports other usage than the receipt', { plain: withUsage(1, 1, 2) }],
   ['plain: the receipt counts a total that is no sum', { receipt: { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 4 } } }],
+  ['plain: the receipt counts more tokens than the bytes can hold, without an image', imageInPrompt('\\\\u0069mage')],
   ...both('the receipt counts more tokens than the bytes can hold', {
     receipt: { usage: { prompt_tokens: 1, completion_tokens: 900_000, total_tokens: 900_001 } },
   }),

@@ -1,3 +1,4 @@
+import type { ConsoleKey, CreateKey } from '@inference/formats';
 import { describe, expect, it } from 'vitest';
 import { firstSteps, nextStep } from '../../src/features/account/first-steps.js';
 import { endToEndSnippets, proxyCommand } from '../../src/pages/client/end-to-end-snippets.js';
@@ -6,6 +7,27 @@ import { EMPTY_KEY_FORM, keyBody, keyForm } from '../../src/pages/client/key-for
 import { imageSnippet, textSnippets } from '../../src/pages/client/snippets.js';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
+
+/** The key that a request created. */
+const keyOf = (body: CreateKey): ConsoleKey => ({
+  id: '1',
+  prefix: 'service-abcd',
+  state: 'active' as const,
+  created_at: '2026-01-01T00:00:00Z',
+  last_used_at: null,
+  revoked_at: null,
+  created_by: null,
+  spent_micro_usd: 0,
+  name: body.name,
+  expires_at: body.expires_at ?? null,
+  spend_limit_micro_usd: body.spend_limit_micro_usd ?? null,
+  budget_micro_usd: body.budget_micro_usd ?? null,
+  budget_period: body.budget_period ?? null,
+  budget_spent_micro_usd: 0,
+  budget_resets_at: '2026-01-19T00:00:00Z',
+  models: body.models ?? null,
+  signature_form: body.signature_form ?? null,
+});
 
 describe('the form of a key', () => {
   it('creates a key without limits from a name alone', () => {
@@ -22,26 +44,26 @@ describe('the form of a key', () => {
     if (made.kind !== 'body') throw new Error(made.problem);
     expect(made.body).toMatchObject({ spend_limit_micro_usd: 2_500_000, budget_micro_usd: 10_000_000, budget_period: 'week' });
     expect(new Date(made.body.expires_at ?? '').getDate()).toBe(28);
-    const key = {
-      id: '1',
-      prefix: 'service-abcd',
-      state: 'active' as const,
-      created_at: '2026-01-01T00:00:00Z',
-      last_used_at: null,
-      revoked_at: null,
-      created_by: null,
-      spent_micro_usd: 0,
-      name: made.body.name,
-      expires_at: made.body.expires_at ?? null,
-      spend_limit_micro_usd: made.body.spend_limit_micro_usd ?? null,
-      budget_micro_usd: made.body.budget_micro_usd ?? null,
-      budget_period: made.body.budget_period ?? null,
-      budget_spent_micro_usd: 0,
-      budget_resets_at: '2026-01-19T00:00:00Z',
-      models: made.body.models ?? null,
-      signature_form: made.body.signature_form ?? null,
-    };
-    expect(keyForm(key)).toEqual(form);
+    expect(keyForm(keyOf(made.body))).toEqual(form);
+  });
+
+  it.each([
+    ['an exact expiry', new Date(NOW + 3_600_000).toISOString()],
+    ['an expiry in the past', new Date(NOW - 5 * 86_400_000).toISOString()],
+    ['no expiry', null],
+  ])('leaves %s as it is when only the name changes', (_, expires_at) => {
+    const key = keyOf({ name: 'ci', expires_at });
+    const changed = keyBody({ ...keyForm(key), name: 'build' }, NOW, key);
+    expect(changed).toMatchObject({ kind: 'body', body: { name: 'build' } });
+    expect(changed.kind === 'body' && changed.body).not.toHaveProperty('expires_at');
+  });
+
+  it('changes or removes the expiry of a key', () => {
+    const key = keyOf({ name: 'ci', expires_at: new Date(NOW + 3_600_000).toISOString() });
+    const changed = keyBody({ ...keyForm(key), expiresOn: '2026-02-28' }, NOW, key);
+    expect(new Date((changed.kind === 'body' && changed.body.expires_at) || '').getDate()).toBe(28);
+    expect(keyBody({ ...keyForm(key), expiresOn: '' }, NOW, key)).toMatchObject({ kind: 'body', body: { expires_at: null } });
+    expect(keyBody({ ...keyForm(key), expiresOn: '2026-01-14' }, NOW, key)).toMatchObject({ kind: 'refused', field: 'expiresOn' });
   });
 
   it.each([

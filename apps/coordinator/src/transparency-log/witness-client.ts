@@ -1,5 +1,5 @@
 /** `WitnessClient` requests cosignatures from one witness (C2SP tlog-witness, `add-checkpoint`). */
-import { type NoteSignature, parseSignatureLines, parseSignedNote, toBase64, verifyNote } from '@inference/protocol';
+import { MAX_CLOCK_SKEW_MS, type NoteSignature, parseSignatureLines, parseSignedNote, toBase64, verifyNote } from '@inference/protocol';
 import { nodeLogCrypto } from '@inference/protocol/crypto';
 import type { Witness } from './settings.js';
 
@@ -46,13 +46,17 @@ export class WitnessClient {
 
   #verified(note: string, lines: string): NoteSignature {
     const { key } = this.#witness;
+    const { text } = parseSignedNote(note);
     const own = parseSignatureLines(lines).filter(({ name }) => name === key.name);
-    const cosignature = own.find((signature) => {
-      const { text } = parseSignedNote(note);
-      return verifyNote(nodeLogCrypto, { text, signatures: [signature] }, key) !== null;
+    const valid = own.flatMap((signature) => {
+      const verified = verifyNote(nodeLogCrypto, { text, signatures: [signature] }, key);
+      return verified === null ? [] : [{ signature, signedAt: 1000 * verified.timeSeconds }];
     });
-    if (cosignature === undefined) throw this.#error('sent no valid cosignature');
-    return cosignature;
+    if (valid.length === 0) throw this.#error('sent no valid cosignature');
+    // Clients would refuse the checkpoint.
+    const cosignature = valid.find(({ signedAt }) => signedAt <= Date.now() + MAX_CLOCK_SKEW_MS);
+    if (cosignature === undefined) throw this.#error('dates its cosignature in the future');
+    return cosignature.signature;
   }
 
   async #post(body: string): Promise<{ readonly status: number; readonly body: string }> {

@@ -22,6 +22,8 @@ export interface FakeWitness {
   latest: Checkpoint | null;
   /** Status with which every request fails; null: requests succeed. */
   failing: number | null;
+  /** Milliseconds by which the clock is ahead. */
+  aheadMs: number;
   close(): Promise<void>;
 }
 
@@ -48,7 +50,7 @@ export async function startWitness(name: string, seed: number, logKey: () => str
     const [oldSize, oldRoot, newSize, newRoot] = [latest.size, latest.root, checkpoint.size, checkpoint.root];
     if (!verifyConsistency(sha256, { oldSize, oldRoot, newSize, newRoot, proof: proof.map(fromBase64) })) return [422, ''];
     state.latest = checkpoint;
-    return [200, formatSignatureLine(signNote(sha256, key, sign, note.text, Math.floor(Date.now() / 1000)))];
+    return [200, formatSignatureLine(signNote(sha256, key, sign, note.text, Math.floor((Date.now() + state.aheadMs) / 1000)))];
   };
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -58,6 +60,7 @@ export async function startWitness(name: string, seed: number, logKey: () => str
     witness: { key, url: `http://127.0.0.1:${port}` },
     latest: null,
     failing: null,
+    aheadMs: 0,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

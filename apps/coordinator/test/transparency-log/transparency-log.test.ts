@@ -204,6 +204,11 @@ describeDatabases('transparency log', (fresh) => {
     expect(await verify(), 'the previous checkpoint stays').toMatchObject({ ok: true, checkpoint: { size: 1 } });
 
     two.failing = null;
+    two.aheadMs = 180_000;
+    expect(await log.publish(keysetLeafBytes(keyset(1)))).toBeNull();
+    expect(String(failures[1])).toContain('witness two.example: dates its cosignature in the future');
+
+    two.aheadMs = 0;
     expect(await log.publish(keysetLeafBytes(keyset(1)))).toMatchObject({ leaf_index: 1 });
     expect(await verify()).toMatchObject({ ok: true, checkpoint: { size: 2 } });
     expect([one.latest?.size, two.latest?.size]).toEqual([2, 2]);

@@ -9,6 +9,8 @@ const Pipe = require(`${packages}/bare-pipe`);
 const os = require(`${packages}/bare-os`);
 const { ImgStableDiffusion } = require(`${packages}/@qvac/diffusion-cpp`);
 
+const NEWLINE = 0x0a;
+
 const channel = new Pipe(3);
 let model = null;
 let running = null;
@@ -49,15 +51,18 @@ async function handle(message) {
   }
 }
 
-let unread = '';
+// Lines are split as bytes, because a character may lie on the border of two chunks.
+let unread = [];
 channel
   .on('data', (bytes) => {
-    unread += bytes.toString();
-    for (let end = unread.indexOf('\n'); end >= 0; end = unread.indexOf('\n')) {
-      const line = unread.slice(0, end);
-      unread = unread.slice(end + 1);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+      const line = Buffer.concat([...unread, bytes.subarray(start, end)]).toString();
+      unread = [];
+      start = end + 1;
       handle(JSON.parse(line)).catch((error) => send({ type: 'failed', message: String(error?.message ?? error) }));
     }
+    if (start < bytes.length) unread.push(bytes.subarray(start));
   })
   // An ordinary exit would wait for the model's idle threads, and the process has no state to save.
   .on('end', () => os.kill(os.pid(), 'SIGKILL'));

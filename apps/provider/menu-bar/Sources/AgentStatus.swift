@@ -31,6 +31,11 @@ struct AgentStatus: Decodable {
     struct Decision: Decodable {
         let outcome: String
         let text: String
+        let lastAt: String?
+        enum CodingKeys: String, CodingKey {
+            case outcome, text
+            case lastAt = "last_at"
+        }
     }
     struct Earnings: Decodable {
         let todayMicroUSD: Int64
@@ -40,6 +45,11 @@ struct AgentStatus: Decodable {
         let earnings: Earnings?
         let models: [ModelView]
         let decisions: [Decision]
+        let serverTime: String?
+        enum CodingKeys: String, CodingKey {
+            case earnings, models, decisions
+            case serverTime = "server_time"
+        }
     }
 
     let state: String

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Headline and reason of `inference-provider status`. Follows `jobOutlook` of the command line; `checks/outlooks.json` holds
 /// the cases that both must agree on.
 struct Outlook: Equatable {
@@ -56,8 +58,26 @@ struct Outlook: Equatable {
         if routable.reduce(0, { $0 + $1.demand.requestCount }) == 0 {
             return Outlook(.idle, ready, "No requests for these models in the last five minutes.")
         }
-        guard let last = view.decisions.first, last.outcome != "chosen" else { return Outlook(.serving, ready) }
+        guard let last = view.decisions.first, last.outcome != "chosen", !wasRecentlyChosen(view) else { return Outlook(.serving, ready) }
         return Outlook(.serving, ready, "Last decision: \(sentence(last.text))")
+    }
+
+    /// The same period as in `requests_last_5_minutes`.
+    private static let recentSeconds: TimeInterval = 5 * 60
+
+    private static func wasRecentlyChosen(_ view: AgentStatus.CoordinatorView) -> Bool {
+        guard let now = date(view.serverTime) else { return false }
+        return view.decisions.contains { decision in
+            guard decision.outcome == "chosen", let at = date(decision.lastAt) else { return false }
+            return now.timeIntervalSince(at) <= recentSeconds
+        }
+    }
+
+    private static func date(_ text: String?) -> Date? {
+        guard let text = text else { return nil }
+        let format = ISO8601DateFormatter()
+        format.formatOptions = [.withInternetDateTime, .withFractionalSeconds]
+        return format.date(from: text)
     }
 
     private static func words(_ code: String) -> String { String(code.map { $0 == "_" ? " " : $0 }) }

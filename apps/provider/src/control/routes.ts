@@ -5,13 +5,18 @@ import { type ControlRoute, get, post } from './route.js';
 
 const NOTHING = Type.Object({}, { additionalProperties: false });
 
+export interface StopAnswer {
+  /** Maximum time for running jobs, in milliseconds. */
+  readonly drain_ms: number;
+}
+
 interface ControlAnswers {
   status(): Promise<DaemonStatus>;
   enclave(): Promise<EnclaveCheck>;
   /** Reads the settings again. */
   reload(): Promise<DaemonStatus['settings']>;
   /** Stops the daemon after its running jobs; responds at once. */
-  stop(): Promise<void>;
+  stop(): Promise<StopAnswer>;
 }
 
 export function controlRoutes(answers: ControlAnswers): ControlRoute[] {

@@ -29,7 +29,16 @@ import { WakeDetector } from '../session/wake-detector.js';
 import { agentVersion } from '../version.js';
 import { ConnectionState } from './connection-state.js';
 import { coordinatorUrl } from './coordinator-view.js';
-import { logContradictedLog, logEnrolment, logJob, logLink, logRefusedModels, logSession, logTrust } from './daemon-log.js';
+import {
+  logContradictedLog,
+  logEnrolment,
+  logJob,
+  logLink,
+  logOtherLogHead,
+  logRefusedModels,
+  logSession,
+  logTrust,
+} from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { hardwareStatus, reportedHardware } from './hardware.js';
 import { type HostAvailability, reportedAvailability } from './host-availability.js';
@@ -89,6 +98,7 @@ export class CoordinatorConnection {
     this.#logMonitor = new LogMonitor({
       coordinator: coordinatorUrl(socketUrl),
       onContradiction: (reason) => logContradictedLog(log, reason),
+      onOtherHead: () => logOtherLogHead(log),
     });
     this.#dutyCycle = new DutyCycleRecorder({
       dataDir,

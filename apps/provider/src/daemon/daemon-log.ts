@@ -223,7 +223,12 @@ function dateText(ms: number): string {
 /** ECMA-262, Time Values and Time Range. */
 const LATEST_DATE_MS = 8.64e15;
 
-/** Two views of the transparency log contradict each other. `reason` contains no job data. */
+/** Two signed views of the transparency log contradict each other. `reason` contains no job data. */
 export function logContradictedLog(log: Logger, reason: string): void {
   log.warn({ event: 'log_contradicted', reason }, "the coordinator's transparency log contradicts itself");
+}
+
+/** Not a warning, because clients do not sign the tree that they name. */
+export function logOtherLogHead(log: Logger): void {
+  log.info({ event: 'log_head_differs' }, 'a client named another tree of the transparency log; its claim is not signed');
 }

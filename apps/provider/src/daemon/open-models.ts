@@ -148,10 +148,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
     onEvent: options.onEvent,
     onChange: options.onChange,
   });
-  const hash = (): void =>
-    void hashAll(models, known, options).catch(() => {
-      // An unreadable file also fails at loading, which is reported to the owner.
-    });
+  const hash = (): void => void hashAll(models, known, options);
   hash();
   const unfitFor = (max: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
     unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, max) }));
@@ -220,7 +217,12 @@ async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, 
   for (const { serving } of models.all()) {
     const key = filesKey(serving.facts);
     if (known.has(key)) continue;
-    known.set(key, await hashes.hashModel(serving.facts.files));
+    try {
+      known.set(key, await hashes.hashModel(serving.facts.files));
+    } catch {
+      // An unreadable file also fails at loading, which is reported to the owner.
+      continue;
+    }
     onChange();
   }
 }

@@ -22,7 +22,10 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
       status: async () => running()?.status() ?? starting(),
       enclave: async () => running()?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
       reload: async () => running()?.reload() ?? starting().settings,
-      stop: async () => options.onStop(),
+      stop: async () => {
+        options.onStop();
+        return { drain_ms: options.drainMs };
+      },
     }),
     // Commands of the agent use the token to query the coordinator in the name of this machine.
     get('/v1/session-token', async () => ({ token: running()?.sessionToken ?? null })),

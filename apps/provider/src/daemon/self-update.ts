@@ -119,8 +119,8 @@ export class SelfUpdate {
       });
       let stdout = '';
       let stderr = '';
-      child.stdout.on('data', (bytes: Buffer) => (stdout = (stdout + bytes.toString()).slice(-MAX_OUTPUT)));
-      child.stderr.on('data', (bytes: Buffer) => (stderr = (stderr + bytes.toString()).slice(-MAX_OUTPUT)));
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout = (stdout + text).slice(-MAX_OUTPUT)));
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = (stderr + text).slice(-MAX_OUTPUT)));
       child.once('error', reject);
       child.once('close', (code) => resolve({ code, stdout, stderr }));
     });

@@ -32,8 +32,10 @@ interface LogMonitorOptions {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** Milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
-  /** Called when the log contradicts itself or a client's tree, at most once per refresh. */
+  /** Called when the log contradicts itself, at most once per refresh. */
   readonly onContradiction: (reason: string) => void;
+  /** Called when a client names another tree of the same size, at most once per refresh. Any client can cause this call. */
+  readonly onOtherHead: () => void;
 }
 
 /** State of the monitored log, with the key that the coordinator published at the first download. */
@@ -57,6 +59,7 @@ export class LogMonitor {
   #refreshing: Promise<void> | null = null;
   #refreshedAt = Number.NEGATIVE_INFINITY;
   #hasReported = false;
+  #hasReportedHead = false;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: LogMonitorOptions) {
@@ -78,9 +81,9 @@ export class LogMonitor {
   /** Checkpoint (signed note) for a client with this tree head; null: no recently verified tree. */
   checkpointFor({ size, root }: E2eLogHead): string | null {
     const stored = this.#log?.stored ?? null;
-    // A client's tree head is not signed, so the monitor only downloads in response and never repeats the head.
+    // A client's tree head is not signed: it is no evidence against the log, and is never repeated to others.
     if (stored === null || size > stored.size) this.#refreshSoon();
-    else if (size === stored.size && root !== stored.root) this.#report('a client has another tree of the same size');
+    else if (size === stored.size && root !== stored.root) this.#reportOtherHead();
     const isRecent = this.#log !== null && this.#now() - this.#log.verifiedAt < MAX_AGE_MS;
     return isRecent ? (this.#log?.note ?? null) : null;
   }
@@ -106,6 +109,7 @@ export class LogMonitor {
     const now = this.#now();
     this.#refreshedAt = now;
     this.#hasReported = false;
+    this.#hasReportedHead = false;
     if (this.#log !== null && now - this.#log.verifiedAt >= MAX_AGE_MS) this.#log = null;
     const log = this.#log ?? { verifier: this.#verifierOf((await this.#text('key')).trim()), stored: null, note: null, verifiedAt: now };
     this.#log ??= log;
@@ -161,6 +165,12 @@ export class LogMonitor {
     if (this.#hasReported) return;
     this.#hasReported = true;
     this.#options.onContradiction(reason);
+  }
+
+  #reportOtherHead(): void {
+    if (this.#hasReportedHead) return;
+    this.#hasReportedHead = true;
+    this.#options.onOtherHead();
   }
 
   #now(): number {

@@ -38,7 +38,7 @@ const routes: ControlRoute[] = controlRoutes({
   status: async () => startingStatus(facts(), 1),
   enclave: async () => ({ usable: false, kind: 'native', problem: 'gone' }),
   reload: async () => startingStatus(facts(), 1).settings,
-  stop: async () => {},
+  stop: async () => ({ drain_ms: 15_000 }),
 });
 
 async function start(folder = dataDir, more: readonly ControlRoute[] = []): Promise<ControlServer> {

@@ -330,6 +330,14 @@ describe('resting', () => {
     expect(bench.states()).toEqual({ a: 'ready', b: 'cold' });
   });
 
+  test('waits for a process that is already ending', async () => {
+    bench = new Bench([serving('a', 5)], 10);
+    (await bench.load('a')).release();
+    void bench.models.model('a')?.unload();
+    await bench.models.rest();
+    expect([bench.states(), bench.running.size]).toEqual([{ a: 'cold' }, 0]);
+  });
+
   test('interrupts loading and refuses waiting jobs', async () => {
     bench = new Bench([serving('a', 5)], 10);
     await bench.models.start(never);
@@ -434,6 +442,27 @@ describe('another list of models', () => {
     expect(bench.running).toEqual(new Set(['stays', 'comes']));
     expect(bench.models.model('stays')).toBe(model);
     expect(bench.peak).toBeLessThanOrEqual(10);
+  });
+
+  test('a model removed while it unloads occupies memory until its process has ended', async () => {
+    bench = new Bench([serving('leaves', 6)], 10);
+    (await bench.load('leaves')).release();
+    void bench.models.model('leaves')?.unload();
+    bench.models.replace([serving('comes', 7)], 10);
+    const lease = bench.models.lease('comes', never);
+    const start = await bench.started('comes');
+    expect(bench.running).toEqual(new Set(['comes']));
+    start.ready();
+    (await lease).release();
+    expect(bench.peak).toBeLessThanOrEqual(10);
+  });
+
+  test('closing waits for a process that is already ending', async () => {
+    bench = new Bench([serving('a', 6)], 10);
+    (await bench.load('a')).release();
+    void bench.models.model('a')?.unload();
+    await bench.models.close();
+    expect(bench.running.size).toBe(0);
   });
 
   test('a replanned model replaces itself, and waiting jobs wait for the successor', async () => {

@@ -71,7 +71,7 @@ type View = NonNullable<DaemonStatus['coordinator_view']>;
 function view(models: readonly Partial<View['models'][number]>[], decisions: readonly Partial<View['decisions'][number]>[] = []): View {
   const earnings = { of: 'account', today_micro_usd: 1_234_567, total_micro_usd: 9_000_000 };
   // Only members that the outlook reads.
-  return { models, decisions, earnings, next_steps: [] } as unknown as View;
+  return { models, decisions, earnings, next_steps: [], server_time: '2026-10-01T12:00:00.000Z' } as unknown as View;
 }
 const demand = (count: number) => ({ requests_last_5_minutes: count }) as View['models'][number]['demand'];
 const trust: DaemonStatus['trust'] = { type: 'trust', trust_level: 'self_signed', routable: false, status: 'below_trust_floor', parts: [] };
@@ -97,6 +97,24 @@ const CASES: Readonly<Record<string, Partial<DaemonStatus>>> = {
     coordinator_view: view(
       [{ state: 'ready', gate: null, routable: true, demand: demand(3) }],
       [{ outcome: 'not_chosen', text: 'Not chosen: slower' }],
+    ),
+  },
+  'not chosen, but chosen five minutes ago': {
+    coordinator_view: view(
+      [{ state: 'ready', gate: null, routable: true, demand: demand(3) }],
+      [
+        { outcome: 'not_chosen', text: 'Not chosen: slower', last_at: '2026-10-01T11:59:59.000Z' },
+        { outcome: 'chosen', text: 'Chosen: fastest', last_at: '2026-10-01T11:55:00.000Z' },
+      ],
+    ),
+  },
+  'not chosen, and chosen longer ago': {
+    coordinator_view: view(
+      [{ state: 'ready', gate: null, routable: true, demand: demand(3) }],
+      [
+        { outcome: 'not_chosen', text: 'Not chosen: slower', last_at: '2026-10-01T11:59:59.000Z' },
+        { outcome: 'chosen', text: 'Chosen: fastest', last_at: '2026-10-01T11:54:59.999Z' },
+      ],
     ),
   },
   chosen: {

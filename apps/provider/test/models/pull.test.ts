@@ -104,6 +104,37 @@ describe('a download', () => {
     expect(server.sent - before).toBeLessThan(model.length);
   });
 
+  test('from a server that never ends ends before the disk is full', async () => {
+    server.supportsRanges = false;
+    server.fault = (request, answer) => {
+      answer.writeHead(200);
+      const send = (): void => {
+        if (!answer.destroyed) answer.write(Buffer.alloc(100_000), send);
+      };
+      if (request.headers.range === undefined) send();
+      else answer.end();
+      return true;
+    };
+    const spare = 256 << 20;
+    const freeBytes = async () => {
+      const written = statSync(join(dir, 'm.gguf.part'), { throwIfNoEntry: false })?.size ?? 0;
+      return spare + 1_000_000 - written;
+    };
+    await expect(get({ freeBytes })).rejects.toThrow(/^not enough disk space: the server reports no length, and .* are free$/);
+    expect(readdirSync(dir)).toEqual([]);
+  }, 10_000);
+
+  test('of more bytes than the server reported before is refused', async () => {
+    server.supportsRanges = false;
+    server.fault = (request, response) => {
+      if (request.headers.range === undefined) response.writeHead(200).end(model);
+      else response.writeHead(200, { 'content-length': 1000 }).end(model.subarray(0, 1000));
+      return true;
+    };
+    await expect(get()).rejects.toThrow('the server sends more than the file should have');
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
   test('restarts when the file on the server has changed', async () => {
     const stopping = new AbortController();
     const first = get({ signal: stopping.signal, onProgress: ({ bytes }) => bytes > 600_000 && stopping.abort(new Error('stopped')) });

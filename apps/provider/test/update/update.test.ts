@@ -1,6 +1,6 @@
 /** Releases including hostile ones, failing versions, and kills at any moment. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Release } from '@inference/protocol';
@@ -263,7 +263,41 @@ describe('making a release ready', () => {
     unlock();
     writeFileSync(join(prefix, 'update.lock'), '4194305');
     lockUpdates(prefix)();
-    expect(existsSync(join(prefix, 'update.lock'))).toBe(false);
+    expect(readdirSync(prefix).filter((name) => name.startsWith('update.lock'))).toEqual([]);
+  });
+
+  it('takes a lock whose process id is not written yet for a live one, for some seconds', () => {
+    const lock = join(prefix, 'update.lock');
+    writeFileSync(lock, '');
+    expect(() => lockUpdates(prefix)).toThrow('another update is in progress');
+    utimesSync(lock, 1000, Date.now() / 1000 - 60);
+    lockUpdates(prefix)();
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  it('ignores a lock that is older than the process with its id', () => {
+    const lock = join(prefix, 'update.lock');
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    try {
+      writeFileSync(lock, String(child.pid));
+      expect(() => lockUpdates(prefix)).toThrow(`process ${child.pid}`);
+      utimesSync(lock, 1000, Date.now() / 1000 - 3600);
+      lockUpdates(prefix)();
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
+  it('leaves a dead lock to another process that is replacing it', () => {
+    const [lock, claim] = [join(prefix, 'update.lock'), join(prefix, 'update.lock.claim')];
+    writeFileSync(lock, '4194305');
+    writeFileSync(claim, String(process.pid));
+    expect(() => lockUpdates(prefix)).toThrow('another update is in progress');
+    expect(readFileSync(lock, 'utf8')).toBe('4194305');
+    writeFileSync(claim, '4194305');
+    expect(() => lockUpdates(prefix), 'removes the dead claim').toThrow('another update is in progress');
+    lockUpdates(prefix)();
+    expect(readdirSync(prefix).filter((name) => name.startsWith('update.lock'))).toEqual([]);
   });
 });
 

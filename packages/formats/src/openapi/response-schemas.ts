@@ -1,5 +1,6 @@
 /** Schemas of response bodies for the OpenAPI document. Tests check the renderers against them. Responses may have more members. */
 import Type from 'typebox';
+import { MAX_CHOICES } from '../choices.js';
 import { nullable } from '../console/schema-parts.js';
 import { ERRORS } from '../errors/error-table.js';
 import { ImagesAnswerSchema } from '../images/answer.js';
@@ -69,7 +70,7 @@ const ChatCompletion = Type.Object({
       logprobs: nullable(ChatLogprobs),
       finish_reason: Type.Enum(['stop', 'length', 'tool_calls', 'function_call']),
     }),
-    { minItems: 1, maxItems: 1 },
+    { minItems: 1, maxItems: MAX_CHOICES },
   ),
   usage: OpenAiUsage,
 });

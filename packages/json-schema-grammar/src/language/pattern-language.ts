@@ -1,7 +1,8 @@
 /**
  * `languageOfPattern` converts a regular expression (ECMA-262) to a regular language. Patterns match anywhere unless anchored.
  *
- * Look-ahead is supported; look-behind and back references are not.
+ * Look-ahead is supported; look-behind and back references are not. Every pattern is read with the `u` flag; of the syntax that only
+ * patterns without the flag have, identity escapes such as `\\-` are supported.
  */
 import { ANY_CHARACTER, holds, type Language, type LanguageFactory, normalise } from './regular-language.js';
 
@@ -218,8 +219,9 @@ class PatternReader {
         if (inClass) return [8, 8];
         throw new PatternError('unsupported');
       case 'x':
+        return this.#codePoint(/^([0-9a-f]{2})/i);
       case 'u':
-        return this.#hex(letter === 'x' ? 2 : 4);
+        return this.#unicodeEscape();
       case 'p':
       case 'P':
         return this.#property(letter === 'P');
@@ -229,11 +231,22 @@ class PatternReader {
     }
   }
 
-  #hex(digits: number): readonly number[] {
-    const [whole, braced, plain] = /^(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]+))/.exec(this.pattern.slice(this.#at)) ?? [];
-    if (whole === undefined) throw new PatternError('unsupported');
-    const code = Number.parseInt(braced ?? plain?.slice(0, digits) ?? '', 16);
-    this.#at += braced === undefined ? digits : whole.length;
+  #unicodeEscape(): readonly number[] {
+    if (this.#isNext('{')) return this.#codePoint(/^\{([0-9a-f]+)\}/i);
+    const [lead = 0] = this.#codePoint(/^([0-9a-f]{4})/i);
+    const [pair, trail] = /^\\u(d[c-f][0-9a-f]{2})/i.exec(this.pattern.slice(this.#at)) ?? [];
+    if (lead < 0xd800 || lead > 0xdbff || pair === undefined || trail === undefined) return [lead, lead];
+    this.#at += pair.length;
+    const code = String.fromCharCode(lead, Number.parseInt(trail, 16)).codePointAt(0) ?? 0;
+    return [code, code];
+  }
+
+  /** Reads a code point in hexadecimal. Refuses incomplete escapes, which match `x` or `u` without the `u` flag. */
+  #codePoint(digits: RegExp): readonly number[] {
+    const [whole, hex] = digits.exec(this.pattern.slice(this.#at)) ?? [];
+    const code = Number.parseInt(hex ?? '', 16);
+    if (whole === undefined || !(code <= 0x10ffff)) throw new PatternError('unsupported');
+    this.#at += whole.length;
     return [code, code];
   }
 

@@ -77,7 +77,7 @@ export interface LoggedLeaf {
 export type LogTree = Pick<OpenedCheckpoint, 'size' | 'root'>;
 
 /** Tolerance for clocks that differ, in milliseconds. */
-const MAX_CLOCK_SKEW_MS = 120_000;
+export const MAX_CLOCK_SKEW_MS = 120_000;
 
 export class LogVerifier {
   readonly #crypto: LogCrypto;
@@ -140,12 +140,16 @@ export class LogVerifier {
     }
     const { maxAgeMs, minCosignatures } = this.#policy;
     const isFresh = (signedAt: number): boolean => signedAt >= now - maxAgeMs - MAX_CLOCK_SKEW_MS;
-    if (checkpoint.signedAt > now + MAX_CLOCK_SKEW_MS) return refused('split_view', 'the checkpoint is signed in the future');
+    const isInFuture = (signedAt: number): boolean => signedAt > now + MAX_CLOCK_SKEW_MS;
+    if (isInFuture(checkpoint.signedAt)) return refused('split_view', 'the checkpoint is signed in the future');
     if (!isFresh(checkpoint.signedAt)) return refused('stale', 'the checkpoint is too old');
     if (checkpoint.cosignatures.length < minCosignatures) {
       return refused('split_view', `${checkpoint.cosignatures.length} of ${minCosignatures} required witnesses signed the checkpoint`);
     }
-    if (checkpoint.cosignatures.filter(({ signedAt }) => isFresh(signedAt)).length < minCosignatures) {
+    // A cosignature of the future would stay fresh for as long as its clock is ahead.
+    const cosignatures = checkpoint.cosignatures.filter(({ signedAt }) => !isInFuture(signedAt));
+    if (cosignatures.length < minCosignatures) return refused('split_view', 'the cosignatures of witnesses are signed in the future');
+    if (cosignatures.filter(({ signedAt }) => isFresh(signedAt)).length < minCosignatures) {
       return refused('stale', 'the cosignatures of witnesses are too old');
     }
     return stored === null ? acceptCheckpoint(checkpoint, null) : await this.#compare(checkpoint, stored);

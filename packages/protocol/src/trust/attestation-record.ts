@@ -28,6 +28,20 @@ const EnclaveEvidenceSchema = Type.Union([Type.Literal('simulated'), Type.Litera
 });
 export type EnclaveEvidence = Static<typeof EnclaveEvidenceSchema>;
 
+/** Statuses of a connected provider: `online`, or the lasting reason why the provider gets no requests. */
+export const PROVIDER_STATUSES = [
+  'online',
+  'away',
+  'draining',
+  'cooling_down',
+  'low_battery',
+  'key_expired',
+  'untrusted',
+  'below_min_trust_level',
+  'quarantined',
+] as const;
+export type ProviderStatusCode = (typeof PROVIDER_STATUSES)[number];
+
 const AttestationRecordSchema = Type.Object({
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),

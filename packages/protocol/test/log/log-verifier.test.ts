@@ -152,6 +152,12 @@ describe('LogVerifier', () => {
     expect(await verify(log.checkpoint(7, NOW, witnesses))).toMatchObject({ ok: true });
     expect(await verify(log.checkpoint(7, NOW, witnesses.slice(1)))).toMatchObject({ ok: false, code: 'split_view' });
     expect(await verify(log.checkpoint(7, NOW, witnesses, NOW - 2 * HOUR_MS))).toMatchObject({ ok: false, code: 'stale' });
+    expect(await verify(log.checkpoint(7, NOW, witnesses, NOW + 119_000)), 'clocks that differ').toMatchObject({ ok: true });
+    expect(await verify(log.checkpoint(7, NOW, witnesses, NOW + 121_000))).toMatchObject({
+      ok: false,
+      code: 'split_view',
+      reason: 'the cosignatures of witnesses are signed in the future',
+    });
     const [one = ''] = policy.witnesses;
     expect(() => verifierOf(log, { witnesses: [one, one], minCosignatures: 2 })).toThrow(LogFormatError);
     expect(() => verifierOf(log, { ...policy, minCosignatures: 3 })).toThrow(RangeError);

@@ -91,6 +91,6 @@ function drawMember<S>(members: readonly PoolMember<S>[], random: () => number):
 }
 
 function choiceOf<S>(member: PoolMember<S>, { work }: PlacementRequest, { constants }: PoolView<S>, now: number): Choice<S> {
-  const costModel = costModelOf(traitsOf(member.facts, member.speed, member, now), constants);
+  const costModel = costModelOf(traitsOf(member.facts, member.placementSpeed, member, now), constants);
   return { member, estimate: estimateOf(costModel, work), why: 'probing' };
 }

@@ -102,6 +102,17 @@ export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: Sc
 /** `now` in milliseconds; `random` returns numbers in [0, 1). */
 export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   if (selectsProviders(request)) return scheduleSelected(snapshot, request, now, random);
+  return scheduleAmong(snapshot, request, now, random, snapshot.mayTryUnproven);
+}
+
+/** Schedules a request that selects no providers. */
+function scheduleAmong<S>(
+  snapshot: PoolView<S>,
+  request: PlacementRequest,
+  now: number,
+  random: () => number,
+  mayTryUnproven: boolean,
+): SchedulingDecision<S> {
   const { work } = request;
   const compared = comparedWork(request);
   const isSorted = (request.sort ?? null) !== null;
@@ -146,7 +157,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
   const lottery = choices.length === 0 && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
   // After a failed attempt, a job goes only to proven providers if there are any.
-  const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
+  const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (mayTryUnproven && request.exclude.size === 0);
   const mayBeTried = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
   if (lottery < constants.measuringShare) {
     if (snapshot.hasUnmeasured)
@@ -224,16 +235,17 @@ function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants
   return (request.expectedWaitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
 }
 
-/** Schedules in a temporary pool that contains only the selected providers. */
+/** Schedules in a temporary pool of the selected providers, with the speed cap and the job counts of the whole pool. */
 function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   const selected = selectedMembers(snapshot, request);
   if (selected.length === 0)
     return { kind: 'none', reason: lacksOnlyVision(snapshot, request) ? 'no_vision' : 'no_such_serial', expired: [] };
   const pool = new ProviderPool<S>(snapshot.constants);
-  for (const { subject, facts, speed, contextTokens, load, traits } of selected) {
-    pool.put(subject, facts, speed, contextTokens, now, load, traits);
+  for (const { subject, facts, placementSpeed, contextTokens, load, traits } of selected) {
+    pool.put(subject, facts, placementSpeed, contextTokens, now, load, traits);
   }
-  return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null, filter: null }, now, random);
+  const unrestricted = { ...request, providerSerial: null, providerId: null, candidates: null, filter: null };
+  return scheduleAmong(pool, unrestricted, now, random, snapshot.mayTryUnproven);
 }
 
 /** Whether only the request's images rule out every provider. False if a candidate is not connected: it might accept images. */

@@ -105,7 +105,11 @@ export class ModelIndex<S extends IndexedProvider> {
     if (before !== undefined && before.models === session.models) return before;
     const loads = new Map<string, ModelLoad>();
     for (const offer of session.models) loads.set(offer.id, loadFromOffer(before?.loads.get(offer.id), offer, now));
-    for (const { id } of before?.models ?? []) if (!loads.has(id)) this.#unlist(session, id);
+    const types = new Map(session.models.map(({ id, model_type: type }) => [id, type]));
+    for (const { id, model_type: type } of before?.models ?? []) {
+      if (!types.has(id)) this.#unlist(session, id);
+      else if (types.get(id) !== type) this.#clearType(session, id);
+    }
     const listing = { models: session.models, loads };
     this.#listed.set(session, listing);
     return listing;
@@ -115,6 +119,10 @@ export class ModelIndex<S extends IndexedProvider> {
     const pool = this.#pools.get(model);
     pool?.remove(session, session.registration.identity.providerId);
     if (pool?.size === 0) this.#pools.delete(model);
+    this.#clearType(session, model);
+  }
+
+  #clearType(session: S, model: string): void {
     for (const pools of Object.values(this.#special)) {
       const offerers = pools.get(model);
       if (offerers?.delete(session) === true && offerers.size === 0) pools.delete(model);

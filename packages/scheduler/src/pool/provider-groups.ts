@@ -15,6 +15,8 @@ export interface PoolMember<S> {
   readonly facts: ProviderFacts;
   /** Measured, or estimated from the claimed hardware. */
   readonly speed: ThroughputEstimate;
+  /** `speed`, capped for providers without a verified answer. */
+  readonly placementSpeed: ThroughputEstimate;
   /** Context length, in tokens. */
   readonly contextTokens: number;
   readonly traits: OfferTraits;
@@ -40,8 +42,7 @@ export interface ClosedGroup<S> {
 
 /** A member with its position in a group. Only {@link ProviderGroups} changes `group` and `position`. */
 export interface GroupedMember<S> extends PoolMember<S> {
-  /** `speed`, capped for providers without a verified answer, and its {@link throughputKey}. */
-  readonly placementSpeed: ThroughputEstimate;
+  /** {@link throughputKey} of `placementSpeed`. */
   readonly speedKey: number;
   group: Group<S> | null;
   /** Index in the group's members. */

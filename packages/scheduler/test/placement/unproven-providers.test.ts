@@ -1,8 +1,9 @@
 /** Providers without a verified answer get a limited share of the jobs, whatever speed they claim, while others have free slots. */
 import { describe, expect, it } from 'vitest';
+import { NO_FILTER } from '../../src/eligibility.js';
 import { schedule } from '../../src/placement/schedule.js';
 import { ProviderPool } from '../../src/pool/provider-pool.js';
-import { anyone, provider as anyProvider, chance, NOW, type TestProvider } from '../providers.js';
+import { anyone, provider as anyProvider, chance, id, NOW, type TestProvider } from '../providers.js';
 
 const JOBS = 2000;
 
@@ -32,6 +33,21 @@ describe('untried providers', () => {
     const strangers = (counts.get('stranger') ?? 0) + (counts.get('other') ?? 0);
     expect(strangers).toBeGreaterThan(0);
     expect(strangers).toBeLessThanOrEqual(JOBS / 10);
+  });
+
+  it.each([
+    ['a filter', { filter: NO_FILTER }],
+    ['candidates', { candidates: new Set(['proved', 'stranger', 'other'].map(id)) }],
+  ])('get no more of the jobs of requests with %s', (_, selection) => {
+    const counts = placements([provider('proved'), fast('stranger'), fast('other')], { ...anyone, ...selection });
+    expect(JOBS - (counts.get('proved') ?? 0)).toBeLessThanOrEqual(JOBS / 10);
+  });
+
+  it('are capped by the measured speeds of providers that a filter leaves out', () => {
+    const strangers = [fast('stranger'), provider('slow', {}, { samples: 0 })];
+    const ignoredIds = new Set([id('proved')]);
+    const counts = placements([provider('proved'), ...strangers], { ...anyone, filter: { ...NO_FILTER, ignoredIds } });
+    expect(counts.get('slow')).toBeGreaterThan(JOBS / 4);
   });
 
   it('get no job that failed elsewhere while a proven one has room', () => {

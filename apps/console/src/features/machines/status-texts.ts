@@ -1,4 +1,5 @@
 /** Labels and texts for the status codes of machines. Unknown codes are shown with spaces instead of underscores. */
+import type { ProviderStatusCode } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 
 export interface StatusLabel {
@@ -25,7 +26,7 @@ export const statusLabel = labels({
   low_battery: { label: 'Low battery', tone: 'warn' },
   key_expired: { label: 'Key has expired', tone: 'bad' },
   away: { label: 'Not accepting requests', tone: 'neutral' },
-});
+} satisfies Readonly<Record<ProviderStatusCode, StatusLabel>>);
 
 export const NOT_CONNECTED: StatusLabel = { label: 'Not connected', tone: 'neutral' };
 

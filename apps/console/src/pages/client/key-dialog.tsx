@@ -32,7 +32,7 @@ interface KeyDialogProps {
 export function KeyDialog({ editing, onClose, onDone }: KeyDialogProps) {
   const existing = editing === 'new' ? null : editing;
   const form = useFormMutation<KeyForm>(existing === null ? EMPTY_KEY_FORM : keyForm(existing), async (fields, { setError }) => {
-    const result = keyBody(fields, Date.now());
+    const result = keyBody(fields, Date.now(), existing);
     if (result.kind === 'refused') return setError(result.field, { message: result.problem }, { shouldFocus: true });
     if (existing === null) return onDone(await api.post<ConsoleNewKey>('/console/v1/keys', result.body));
     await api.patch(`/console/v1/keys/${encodeURIComponent(existing.id)}`, result.body);

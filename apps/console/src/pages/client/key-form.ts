@@ -25,7 +25,11 @@ const MAX_NAME = 100;
 
 export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', budget: '', budgetPeriod: 'month', expiresOn: '', models: [] };
 
-export function keyBody(form: KeyForm, now: number): KeyFormResult {
+/**
+ * Body to create a key, or to change the key `existing`. The form knows an expiry only as a day, so an unchanged day is left out: the
+ * key keeps its exact expiry, even one in the past.
+ */
+export function keyBody(form: KeyForm, now: number, existing: ConsoleKey | null = null): KeyFormResult {
   const name = form.name.trim();
   if (name === '') return refused('name', 'Enter a name, such as the program that will use the key.');
   if (name.length > MAX_NAME) return refused('name', `A name has at most ${MAX_NAME} characters.`);
@@ -36,8 +40,9 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
     if (amount.kind === 'refused') return refused(field, amount.problem);
     amounts[field] = amount.microUsd;
   }
+  const isExpiryKept = existing !== null && form.expiresOn === keyForm(existing).expiresOn;
   let expiresAt: string | null = null;
-  if (form.expiresOn !== '') {
+  if (form.expiresOn !== '' && !isExpiryKept) {
     const end = endOfDay(form.expiresOn);
     if (end === null) return refused('expiresOn', 'Choose a date.');
     if (end <= now) return refused('expiresOn', 'Choose today or a later date.');
@@ -48,7 +53,7 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
     spend_limit_micro_usd: amounts.spendLimit,
     budget_micro_usd: amounts.budget,
     budget_period: form.budgetPeriod,
-    expires_at: expiresAt,
+    ...(isExpiryKept ? {} : { expires_at: expiresAt }),
     models,
   };
   return { kind: 'body', body: { name, ...limits, ...(form.signatureForm === undefined ? {} : { signature_form: form.signatureForm }) } };

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import { api } from '../../api/api-client.js';
+import { decodePart } from '../../routing/decode-part.js';
 import { PATHS } from '../../routing/paths.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
@@ -55,7 +56,7 @@ export function Page() {
 }
 
 function Areas({ document }: { readonly document: OpenApiDocument }) {
-  const [target] = useState(() => decodeURIComponent(window.location.hash.slice(1)));
+  const [target] = useState(() => decodePart(window.location.hash.slice(1)));
   useEffect(() => {
     if (target !== '') window.document.getElementById(target)?.scrollIntoView();
   }, [target]);

@@ -5,6 +5,7 @@ import { type BuiltDocument, DOCUMENTS } from 'virtual:documents';
 import { type QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
+import { decodePart } from '../../routing/decode-part.js';
 import { PATHS } from '../../routing/paths.js';
 import { PageHeader } from '../../ui/display/page.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
@@ -67,7 +68,7 @@ function Document({ document, isIndex }: { readonly document: BuiltDocument; rea
   const title = isIndex ? 'Documentation' : document.title;
   useEffect(() => {
     window.document.title = `${title} · Inference network`;
-    const anchor = decodeURIComponent(window.location.hash.slice(1));
+    const anchor = decodePart(window.location.hash.slice(1));
     if (anchor !== '') window.document.getElementById(anchor)?.scrollIntoView();
   }, [title]);
   return (

@@ -7,6 +7,7 @@ import { LoadedPage } from '../../api/loaded-page.js';
 import { useSession } from '../../api/session.js';
 import { type CatalogueModel, pricesOf, TYPE_LABELS, useCatalogue } from '../../features/models/catalogue.js';
 import { formatContext, formatDuration, formatUptime } from '../../features/models/model-figures.js';
+import { decodePart } from '../../routing/decode-part.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatCount, formatRate, formatUsd, pluralize } from '../../ui/display/figures.js';
 import { Badge, Card, Fact, Facts, PageHeader, Stat, Stats } from '../../ui/display/page.js';
@@ -19,7 +20,7 @@ import { modelSnippets } from './model-snippets.js';
 import { UptimeDays } from './uptime-days.js';
 
 export function Page() {
-  const id = modelIdOf(useParams().id ?? '');
+  const id = decodePart(useParams().id ?? '');
   const notServed = (
     <EmptyState title="This model is not available now" level={1} action={<LinkButton href={PATHS.models}>View models</LinkButton>}>
       No machine serves “{id}” at the moment. Models come and go with the machines of the network.
@@ -30,15 +31,6 @@ export function Page() {
     return model === undefined ? notServed : <Model model={model} />;
   };
   return <LoadedPage query={useCatalogue()} what="This model" notFound={notServed} page={page} />;
-}
-
-/** Decodes a model id in a path. The router does not decode reserved characters, such as a slash. No model id has a percent sign. */
-function modelIdOf(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 function Model({ model }: { readonly model: CatalogueModel }) {

@@ -1,4 +1,5 @@
 /** Badge and texts for the status of providers, and display forms of codes and ids. */
+import type { ProviderStatusCode } from '@inference/protocol';
 import { Badge } from '../../ui/display/page.js';
 import type { Tone } from '../../ui/feedback/note.js';
 
@@ -8,7 +9,7 @@ interface StatusText {
   readonly meaning: string;
 }
 
-const STATUSES: Readonly<Record<string, StatusText>> = {
+const STATUSES: Readonly<Record<ProviderStatusCode, StatusText>> = {
   online: { label: 'Online', tone: 'good', meaning: 'Accepts requests.' },
   away: { label: 'Away', tone: 'neutral', meaning: 'Paused by its owner or by its schedule.' },
   draining: { label: 'Draining', tone: 'neutral', meaning: 'Finishes running requests and accepts no new ones.' },
@@ -24,12 +25,14 @@ const STATUSES: Readonly<Record<string, StatusText>> = {
     tone: 'bad',
     meaning: 'Gets no requests: quarantined by an operator, or after a response failed verification.',
   },
-  no_key: { label: 'No key', tone: 'warn', meaning: 'Has no valid key for sealed requests.' },
+  low_battery: { label: 'Low battery', tone: 'warn', meaning: 'Its battery is low, so it gets no requests.' },
+  key_expired: { label: 'Key expired', tone: 'warn', meaning: 'Has no valid key for sealed requests, so it gets none.' },
 };
 
 /** Text of a status. An unknown status, of a newer coordinator, is shown as its code. */
 export function statusText(status: string): StatusText {
-  return STATUSES[status] ?? { label: sentenceCase(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
+  const known: Readonly<Record<string, StatusText>> = STATUSES;
+  return known[status] ?? { label: sentenceCase(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
 }
 
 export function StatusBadge({ status }: { readonly status: string }) {

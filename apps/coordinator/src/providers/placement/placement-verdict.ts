@@ -56,14 +56,14 @@ export function passedVerdict<S>(
   decision: SchedulingDecision<S>,
   { now, constants }: { readonly now: number; readonly constants: SchedulerConstants },
 ): PlacementVerdict | null {
-  const { facts, speed } = member;
+  const { facts, placementSpeed } = member;
   const unfit = ineligibleReason(facts, request, now);
   if (unfit === 'other_serial') return null;
   if (unfit === 'failed_before' || unfit === 'below_trust_floor') return { outcome: 'not_eligible', reason: unfit, ms: null };
   if (unfit !== null) return { outcome: 'gate', reason: unfit, ms: unfit === 'held_off' ? facts.backoffUntil - now : null };
   if (decision.kind !== 'placed') return null;
   const { bestMs, ordered } = decision;
-  const costMs = costOf(costModelOf(traitsOf(facts, speed, member, now), constants), request.work);
+  const costMs = costOf(costModelOf(traitsOf(facts, placementSpeed, member, now), constants), request.work);
   if (costMs > nearTieMs(bestMs, constants)) return { outcome: 'not_chosen', reason: 'slower', ms: costMs - bestMs };
   return { outcome: 'not_chosen', reason: NOT_CHOSEN_REASONS[ordered[0].why] ?? 'near_tie', ms: null };
 }

@@ -1,11 +1,13 @@
 /** Derives the facts that the scheduler needs about a provider, and its published status, from its session and reputation. */
-import type { TrustLevel } from '@inference/protocol';
+import type { ProviderStatusCode, TrustLevel } from '@inference/protocol';
 import { isTransient, meetsTrustFloor, type ProviderFacts, type UnavailableReason, unavailableReason } from '@inference/scheduler';
 import { type Reputation, recentFailures, stateAt } from '../reputation/reputation.js';
 import type { OnlineSession } from '../session/provider-session.js';
 
 /** Published status. Short-lived states are not included: for example, a provider with full slots or on probation is `online`. */
-export type ProviderStatus = 'online' | Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
+export type ProviderStatus = ProviderStatusCode;
+
+type LastingReason = Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
 interface StatusRules {
   /** Whether an operator quarantined the provider. */
@@ -50,7 +52,7 @@ export function statusOf(facts: ProviderFacts, now: number): ProviderStatus {
   const gate = unavailableReason(facts, now);
   if (gate === 'cooling_down') return gate;
   if (gate === null || isTransient(gate)) return 'online';
-  return gate as Exclude<ProviderStatus, 'online'>;
+  return gate as LastingReason;
 }
 
 /** Whether the provider takes jobs, now or after a short pause. */

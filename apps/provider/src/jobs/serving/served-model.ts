@@ -100,6 +100,8 @@ export class ServedModel implements ModelOperations {
   #engine: RunningEngine | null = null;
   #starting: AbortController | null = null;
   #loading: Promise<unknown> = Promise.resolve();
+  /** Resolves when the process of the last unloading has ended. */
+  #unloading: Promise<unknown> = Promise.resolve();
   #loadMs: number | null = null;
   #loadingSince = 0;
   #goodSince: number | null = null;
@@ -260,7 +262,9 @@ export class ServedModel implements ModelOperations {
     const engine = this.#engine;
     this.#engine = null;
     this.#setState('unloading');
-    await engine?.close();
+    const ended = engine?.close();
+    this.#unloading = ended ?? Promise.resolve();
+    await ended;
     if (this.#state !== 'unloading') return;
     this.#emit({ type: 'unloaded', id: this.id });
     this.#setState('cold');
@@ -273,6 +277,7 @@ export class ServedModel implements ModelOperations {
       this.#starting.abort();
       await this.#loading;
     } else if (this.#state === 'ready' || this.#state === 'loading') await this.unload();
+    else await this.#unloading;
   }
 
   /** Starts the idle timer, which calls `unload` unless a job uses the model meanwhile. */
@@ -296,6 +301,7 @@ export class ServedModel implements ModelOperations {
     this.#clearTimer();
     this.#starting?.abort();
     await this.#loading;
+    await this.#unloading;
     await this.#engine?.close();
   }
 

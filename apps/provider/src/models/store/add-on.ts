@@ -53,7 +53,7 @@ function npmCi(folder: string, signal: AbortSignal): Promise<void> {
       signal,
     });
     let output = '';
-    child.stderr.on('data', (bytes: Buffer) => (output = `${output}${bytes.toString()}`.slice(-MAX_OUTPUT)));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (output = `${output}${text}`.slice(-MAX_OUTPUT)));
     child.once('error', (error) => {
       if (signal.aborted) reject(signal.reason);
       else reject(new DownloadError(`npm, which installs the engine, cannot be run: ${error.message}`));

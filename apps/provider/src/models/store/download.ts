@@ -9,7 +9,7 @@ import { createReadStream } from 'node:fs';
 import { open, rename, stat } from 'node:fs/promises';
 import { probe, readWhole, TransferError } from './http-ranges.js';
 import { discardPartialFile, downloadRanges } from './ranged-download.js';
-import { type Download, DownloadError, requireSpace, type Tuning, withRetries, writeAll } from './transfer.js';
+import { type Download, DownloadError, requireSpace, requireSpareSpace, type Tuning, withRetries, writeAll } from './transfer.js';
 
 const TUNING: Tuning = { chunkBytes: 32 << 20, connections: 6, tries: 8, retryMs: 250, stallMs: 30_000 };
 
@@ -44,21 +44,30 @@ async function attempt(options: Download, tuning: Tuning): Promise<{ bytes: numb
   return await verifyAndRename(options);
 }
 
-/** Downloads in one piece, for servers without ranges. Restarts from the beginning after a failure. */
+/**
+ * Downloads in one piece, for servers without ranges. Restarts from the beginning after a failure.
+ *
+ * @param bytes Length that the server reports; null: none.
+ */
 async function downloadWhole(options: Download, tuning: Tuning, bytes: number | null): Promise<void> {
-  const { file, signal, onProgress } = options;
-  await requireSpace(file, bytes ?? 0);
+  const { file, signal, onProgress, freeBytes } = options;
+  await requireSpace(file, bytes ?? 0, freeBytes);
+  const limit = options.bytes ?? bytes;
   const writeWhole = async (): Promise<void> => {
     const handle = await open(`${file}.part`, 'w');
     try {
       let written = 0;
+      let checked = 0;
       onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
       for await (const bytesRead of readWhole(options, signal, tuning.stallMs)) {
         await writeAll(handle, bytesRead, written);
         written += bytesRead.length;
-        // If the server reports no length, only this check bounds the download; without an expected length, nothing does.
-        if (written > (options.bytes ?? Number.POSITIVE_INFINITY))
-          throw new DownloadError('the server sends more than the file should have');
+        if (limit !== null && written > limit) throw new DownloadError('the server sends more than the file should have');
+        // A server without a length might send forever.
+        if (limit === null && written - checked >= tuning.chunkBytes) {
+          await requireSpareSpace(file, freeBytes);
+          checked = written;
+        }
         onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
       }
       if (bytes !== null && written !== bytes) throw new TransferError('transient', `the server sent ${written} of ${bytes} bytes`);
@@ -67,7 +76,13 @@ async function downloadWhole(options: Download, tuning: Tuning, bytes: number | 
       await handle.close();
     }
   };
-  await withRetries(writeWhole, tuning, signal);
+  try {
+    await withRetries(writeWhole, tuning, signal);
+  } catch (error) {
+    // Nothing of the file can be resumed, and the disk may be full.
+    if (error instanceof DownloadError) await discardPartialFile(file);
+    throw error;
+  }
 }
 
 /** Checks length and SHA-256 of the partial file, and gives the file its final name. */

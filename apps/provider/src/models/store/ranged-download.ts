@@ -30,10 +30,10 @@ interface RemoteFile {
  * @throws {TransferError} Also {@link DownloadError}, or the signal's reason.
  */
 export async function downloadRanges(options: Download, tuning: Tuning, remote: RemoteFile): Promise<void> {
-  const { file, signal } = options;
+  const { file, signal, freeBytes } = options;
   const state = (await readResumableState(options, remote)) ?? newState(remote, tuning);
   const progress = new ChunkProgress(file, state);
-  await requireSpace(file, remote.bytes - progress.writtenBytes);
+  await requireSpace(file, remote.bytes - progress.writtenBytes, freeBytes);
   const handle = await open(`${file}.part`, progress.writtenBytes === 0 ? 'w' : 'r+');
   const failure = new AbortController();
   const onAbort = (): void => failure.abort(signal.reason);

@@ -15,6 +15,8 @@ export interface Download extends RangeSource {
   readonly onProgress?: (progress: Progress) => void;
   readonly signal: AbortSignal;
   readonly tuning?: Partial<Tuning>;
+  /** Free bytes of a folder's disk. Replaced by tests. */
+  readonly freeBytes?: (folder: string) => Promise<number>;
 }
 
 export interface Progress {
@@ -79,9 +81,20 @@ export async function writeAll(handle: FileHandle, bytes: Uint8Array, position: 
 }
 
 /** Throws {@link DownloadError} unless the file's disk has this many free bytes, and some to spare. */
-export async function requireSpace(file: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(dirname(file));
-  const free = bavail * bsize;
+export async function requireSpace(file: string, bytes: number, freeBytes = freeBytesOf): Promise<void> {
+  const free = await freeBytes(dirname(file));
   if (bytes + SPARE_BYTES <= free) return;
   throw new DownloadError(`not enough disk space: ${byteSizeText(bytes)} to download, ${byteSizeText(free)} free`);
+}
+
+/** Like {@link requireSpace}, during a download of unknown length. */
+export async function requireSpareSpace(file: string, freeBytes = freeBytesOf): Promise<void> {
+  const free = await freeBytes(dirname(file));
+  if (free >= SPARE_BYTES) return;
+  throw new DownloadError(`not enough disk space: the server reports no length, and ${byteSizeText(free)} are free`);
+}
+
+async function freeBytesOf(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
 }
