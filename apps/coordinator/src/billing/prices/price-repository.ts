@@ -46,6 +46,9 @@ export class PriceRepository {
   readonly #onWrite: () => void;
   /** Current and future prices of each model, latest first. */
   #prices = new Map<string, readonly Price[]>();
+  #startedRefreshes = 0;
+  /** Order of the refresh that read `#prices`. */
+  #storedRefresh = 0;
 
   /** Loads the prices and starts reloading them. Callers must close the repository. */
   static async open(options: PriceRepositoryOptions): Promise<PriceRepository> {
@@ -107,7 +110,9 @@ export class PriceRepository {
     return [...models].sort().map((model) => this.current(model));
   }
 
+  /** Reads the prices again. A call that began before the newest stored result changes nothing. */
   async refresh(): Promise<void> {
+    const order = ++this.#startedRefreshes;
     const prices = new Map<string, Price[]>();
     const now = this.#now();
     for (const row of await this.#ordered().execute()) {
@@ -117,6 +122,8 @@ export class PriceRepository {
       list.push(toPrice(row));
       prices.set(row.model, list);
     }
+    if (order < this.#storedRefresh) return;
+    this.#storedRefresh = order;
     this.#prices = prices;
   }
 

@@ -68,6 +68,6 @@ function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string)
 /** Parses a database number. Throws RangeError unless the value is an integer that a JavaScript number represents exactly. */
 export function exactInteger(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is not an exact integer');
+  if (text === '' || !Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is not an exact integer');
   return value;
 }

@@ -21,6 +21,7 @@ interface RunningJobsOptions {
 interface OccupiedSlot {
   /** Receives the events of the job; null after `cancel`. */
   sink: JobSink | null;
+  isAccepted: boolean;
   /** Runs for `cancelConfirmMs` after the stop request; null: no stop was requested. */
   stopTimer: NodeJS.Timeout | null;
 }
@@ -63,7 +64,7 @@ export class RunningJobs {
     const jobId = message.context.job_id;
     const { socket } = this.#options;
     this.#reservedSlots--;
-    this.#occupied.set(jobId, { sink, stopTimer: null });
+    this.#occupied.set(jobId, { sink, isAccepted: false, stopTimer: null });
     socket.sendJob(message, frames);
     if (this.#isClosed) queueMicrotask(() => this.loseAll());
     return {
@@ -85,13 +86,15 @@ export class RunningJobs {
     this.#sinkOf(jobId)?.sending();
   }
 
-  /** Handles a provider's message about a job. False: the job is unknown. */
+  /** Handles a provider's message about a job. False: the job is unknown, or was accepted before. */
   receive(message: JobReport): boolean {
     const { job_id: jobId } = message;
     const slot = this.#occupied.get(jobId);
     if (slot === undefined) return false;
     switch (message.type) {
       case 'job_accepted':
+        if (slot.isAccepted) return false;
+        slot.isAccepted = true;
         slot.sink?.accepted();
         return true;
       case 'job_progress':

@@ -103,6 +103,25 @@ describe('an open session', () => {
     expect(admin.providers[0]?.counters).toEqual({ unknown_messages: 1, stray_messages: 1, missed_challenges: 0, late_answers: 0 });
   });
 
+  it('counts a job that is accepted more than once, and ends when that goes on', async () => {
+    harness = await startHarness();
+    let repetitions = 3;
+    const provider = await harness.provider({
+      onJob: async (job) => {
+        for (let repeated = 0; repeated < repetitions; repeated++) job.accept();
+        await job.answerHonestly();
+      },
+    });
+    expect((await harness.chat()).status).toBe(200);
+    const admin = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { providers: { counters: object }[] };
+    // `answerHonestly` accepts the job once more.
+    expect(admin.providers[0]?.counters).toMatchObject({ stray_messages: 3 });
+    repetitions = 5000;
+    void harness.chat().catch(() => undefined);
+    await provider.closed;
+    expect(provider.rejection).toBe('misbehaved');
+  });
+
   it('ends when a message is twice as large as allowed, and no other session ends', async () => {
     harness = await startHarness();
     const quiet = await harness.provider({ models: ['quiet'] });
