@@ -126,7 +126,7 @@ async function compareCase({ name }: Model, each: PeerCase, sides: Sides, bodyOf
   const both = (member: keyof Load, digits = 0) =>
     (['peer', 'agent'] as const).map((side) => median(rounds.map((round) => round[side][member])).toFixed(digits)).join(' and ');
   const [peerTokens, agentTokens] = (['peer', 'agent'] as const).map((side) => median(rounds.map((round) => round[side].tokensPerAnswer)));
-  const uneven = peerTokens === agentTokens ? '' : ` (${peerTokens} and ${agentTokens} tokens per answer)`;
+  const uneven = peerTokens === agentTokens ? '' : ` (${peerTokens?.toFixed(1)} and ${agentTokens?.toFixed(1)} tokens per answer)`;
   console.log(
     `${title}: server and agent ${both('tokensPerSecond')} tokens/s${uneven}, ratio ${verdict.tokensPerSecond.toFixed(2)}; ` +
       `first token ${both('firstTokenMs', 1)} ms, ratio ${verdict.firstTokenMs.toFixed(2)}; ` +

@@ -118,7 +118,7 @@ const copy: PeerCase = {
 const NO_ARGS = { '60M': [], demo: [] };
 
 /**
- * The fastest of 12 settings of the server's prompt lookup for each model. `ngram-mod` is left out: its table outlives a request, so in a bench
+ * The fastest of ten settings of the server's prompt lookup for each model. `ngram-mod` is left out: its table outlives a request, so in a bench
  * that repeats a request it replays the answer.
  */
 const PROMPT_LOOKUP = {
