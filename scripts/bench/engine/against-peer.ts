@@ -1,47 +1,56 @@
 /**
- * `bench engine --peer`: compares the agent with llama.cpp's own server in alternating rounds. The agent also seals and signs.
+ * Compares the agent with llama.cpp's own server, on the same libraries, in alternating rounds. The agent also renders, seals and signs.
  *
- * On a busy machine, only processor time per token is comparable.
+ * On a busy machine, compare processor time per token.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FakeCoordinator, type FakeProviderSession } from '../../../apps/provider/test/support/fake-coordinator.js';
 import { childrenOf, ProviderProcess } from '../../../apps/provider/test/support/provider-process.js';
 import { startProgress } from '../../progress.js';
+import { sized } from '../size.js';
 import { cpuSeconds, median } from '../statistics.js';
-import { findOrBuildPeer, type Peer, startPeer } from './peer.js';
+import { loadedBackends, type Peer, startPeer } from './peer.js';
+import { judge, type Measured, type ModelName, type PeerCase, type Round, SETUPS, type Setup } from './peer-cases.js';
+import { findOrBuildPeer, type PeerProgram } from './peer-program.js';
 
-const STREAMS = [1, 4, 16];
-const TOKENS = 256;
-const CONTEXT = 512;
-const ROUNDS = 5;
-const ROUND_MS = 3000;
-/** Maximum extra milliseconds to the first token for the agent. */
-const FIRST_TOKEN_MS = 5;
+const ROUNDS = sized(3, 1);
+const ROUND_MS = sized(1500, 100);
+const WARM_UP_MS = 100;
+const START_MS = 60_000;
+/** Long, because the last of four long prompts waits for the others. */
+const ANSWER_MS = 300_000;
+const LONG_TEXT_TOKENS = 1900;
+const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
+/** Text of an answer, thought or call. The first event holds the role alone. */
+const FIRST_TEXT = /"(?:content|reasoning_content|text|arguments)":"[^"]/;
 
-interface Case {
-  readonly name: string;
+interface Model {
+  readonly name: ModelName;
   readonly path: string;
-  readonly target: number;
 }
 
-/** Results of one side in one round. */
-interface Measured {
-  readonly tokensPerSecond: number;
-  /** Processor time of all processes of the side, in microseconds. */
-  readonly cpuPerToken: number;
-  readonly firstTokenMs: readonly number[];
+interface Answer {
+  readonly tokens: number;
+  readonly firstTokenMs: number;
 }
-
-/** Token count of one response, and time to its first bytes. */
-type Ask = (body: object) => Promise<{ readonly tokens: number; readonly firstTokenMs: number }>;
 
 interface Side {
-  readonly ask: Ask;
+  readonly ask: (asked: PeerCase, body: object) => Promise<Answer>;
   readonly pids: () => readonly number[];
+}
+
+interface Sides {
+  readonly peer: Side;
+  readonly agent: Side;
+}
+
+/** Answers of one side in one round. */
+interface Load extends Measured {
+  readonly tokensPerAnswer: number;
 }
 
 /** Runs the comparison. Resolves to whether every target was met. */
@@ -50,34 +59,43 @@ export async function benchAgainstPeer(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   try {
     const random = join(directory, 'random-60m.gguf');
-    // Q8_0, the type that most users download. Half precision is three times slower on processors without support for it.
-    const args = ['--preset', '60m', '--type', 'Q8_0', '--endless', '--out', random];
-    execFileSync(process.execPath, ['--import', 'tsx', at('../../make-model.ts'), ...args], { stdio: 'inherit' });
-    const cases: Case[] = [
-      { name: '60M random weights', path: random, target: 0.9 },
-      { name: 'demo model', path: at('../../../apps/provider/demo-models/pico/pico.gguf'), target: 0.75 },
-    ];
+    // Q8_0, the common download; half precision is three times slower on processors without support.
+    const args = ['--preset', '60m', '--type', 'Q8_0', '--endless', '--text', at('../../../docs/architecture.md'), '--out', random];
+    execFileSync(process.execPath, ['--import', 'tsx', at('../../make-model.ts'), ...args], { stdio: 'inherit', timeout: START_MS });
+    const demo: Model = { name: 'demo', path: at('../../../apps/provider/demo-models/pico/pico.gguf') };
+    const models = sized<Model[]>([{ name: '60M', path: random }, demo], [demo]);
     let met = true;
-    for (const each of cases) met = (await compare(program, each)) && met;
+    for (const model of models) {
+      for (const setup of SETUPS) met = (await compare(program, model, setup, join(directory, 'server.log'))) && met;
+    }
     return met;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-async function compare(program: string, { name, path, target }: Case): Promise<boolean> {
-  const max = Math.max(...STREAMS);
-  const peer = await startPeer(program, path, max, CONTEXT);
+async function compare(program: PeerProgram, model: Model, setup: Setup, log: string): Promise<boolean> {
+  const { slots, contextSize, peerArgs } = setup;
+  const peer = await startPeer(program, { model: model.path, slots, contextSize, log, extraArgs: peerArgs[model.name] });
   const coordinator = await FakeCoordinator.listen();
-  const args = ['--simulated-enclave', '--model', path, '--slots', String(max), '--context', String(CONTEXT)];
+  const args = ['--simulated-enclave', '--model', model.path, '--slots', String(slots), '--context', String(contextSize)];
   const agent = ProviderProcess.start(coordinator.url, args);
   try {
-    const session = await coordinator.session();
-    await session.admit();
-    const bias = await endBias(peer);
+    const session = await within(START_MS, 'the start of the agent', agent.whileItRuns(coordinator.session()));
+    await within(START_MS, 'the registration', agent.whileItRuns(session.admit()));
     const sides = { peer: peerSide(peer), agent: agentSide(session, agent) };
+    if (program.libraries !== null) checkBackends(sides);
+    const longText = await textOf(peer, LONG_TEXT_TOKENS);
+    const bias = await endBias(peer);
+    const bodyOf = (each: PeerCase, index: number) => ({
+      ...each.body(index, longText),
+      max_tokens: each.tokens[model.name],
+      ...(each.mayEnd ? {} : { logit_bias: bias }),
+      stream: true,
+      stream_options: { include_usage: true },
+    });
     let met = true;
-    for (const streams of STREAMS) met = (await compareStreams(name, sides, streams, bias, target)) && met;
+    for (const each of setup.cases) met = (await compareCase(model, each, sides, (index) => bodyOf(each, index))) && met;
     return met;
   } finally {
     await agent.dispose();
@@ -86,120 +104,148 @@ async function compare(program: string, { name, path, target }: Case): Promise<b
   }
 }
 
-async function compareStreams(
-  name: string,
-  sides: { readonly peer: Side; readonly agent: Side },
-  streams: number,
-  bias: object,
-  target: number,
-): Promise<boolean> {
-  const rounds: { peer: Measured; agent: Measured }[] = [];
-  const progress = startProgress({ figures: () => `${name}, ${streams} streams: ${rounds.length} of ${ROUNDS} rounds` });
-  await measure(sides.peer, streams, bias, 500);
-  await measure(sides.agent, streams, bias, 500);
-  for (let round = 0; round < ROUNDS; round++) {
-    const peer = await measure(sides.peer, streams, bias, ROUND_MS);
-    rounds.push({ peer, agent: await measure(sides.agent, streams, bias, ROUND_MS) });
+async function compareCase({ name }: Model, each: PeerCase, sides: Sides, bodyOf: (index: number) => object): Promise<boolean> {
+  const rounds: (Round & { readonly peer: Load; readonly agent: Load })[] = [];
+  const title = `${name}, ${each.name}, ${String(each.streams).padStart(2)} streams`;
+  const progress = startProgress({ figures: () => `${title}: ${rounds.length} of ${ROUNDS} rounds` });
+  try {
+    // Cached prompts are in the cache of each slot before the first round.
+    const warmUp = { ...each, streams: each.isCached ? each.streams : 1 };
+    await measure(sides.peer, warmUp, bodyOf, WARM_UP_MS);
+    await measure(sides.agent, warmUp, bodyOf, WARM_UP_MS);
+    for (let round = 0; round < ROUNDS; round++) {
+      // Alternating order, because the later side of a round has the warmer caches.
+      const first = round % 2 === 0 ? await measure(sides.peer, each, bodyOf, ROUND_MS) : null;
+      const agent = await measure(sides.agent, each, bodyOf, ROUND_MS);
+      rounds.push({ peer: first ?? (await measure(sides.peer, each, bodyOf, ROUND_MS)), agent });
+    }
+  } finally {
+    progress.stop();
   }
-  progress.stop();
-  // Compares adjacent rounds, because other load on the machine varies.
-  const ratio = median(rounds.map(({ peer, agent }) => agent.tokensPerSecond / peer.tokensPerSecond));
-  const cpuRatio = median(rounds.map(({ peer, agent }) => agent.cpuPerToken / peer.cpuPerToken));
-  const of = (side: 'peer' | 'agent', value: (measured: Measured) => number) => median(rounds.map((round) => value(round[side])));
-  const first = (side: 'peer' | 'agent') => median(rounds.flatMap((round) => round[side].firstTokenMs));
-  const late = first('agent') - first('peer');
-  const met = ratio >= target && (streams > 1 || late <= FIRST_TOKEN_MS);
+  const verdict = judge(rounds);
+  const both = (member: keyof Load, digits = 0) =>
+    (['peer', 'agent'] as const).map((side) => median(rounds.map((round) => round[side][member])).toFixed(digits)).join(' and ');
+  const [peerTokens, agentTokens] = (['peer', 'agent'] as const).map((side) => median(rounds.map((round) => round[side].tokensPerAnswer)));
+  const uneven = peerTokens === agentTokens ? '' : ` (${peerTokens?.toFixed(1)} and ${agentTokens?.toFixed(1)} tokens per answer)`;
   console.log(
-    `${name}, ${String(streams).padStart(2)} streams: server ${Math.round(of('peer', (m) => m.tokensPerSecond))} tokens/s, ` +
-      `agent ${Math.round(of('agent', (m) => m.tokensPerSecond))} tokens/s, ratio ${ratio.toFixed(2)} (target ${target}); ` +
-      `processor time per token ${of('peer', (m) => m.cpuPerToken).toFixed(0)} and ${of('agent', (m) => m.cpuPerToken).toFixed(0)} µs, ` +
-      `ratio ${cpuRatio.toFixed(2)}; first token ${first('peer').toFixed(1)} and ${first('agent').toFixed(1)} ms; ` +
-      `load ${(loadavg()[0] ?? 0).toFixed(1)} on ${cpus().length} cores: ${met ? 'met' : 'MISSED'}`,
+    `${title}: server and agent ${both('tokensPerSecond')} tokens/s${uneven}, ratio ${verdict.tokensPerSecond.toFixed(2)}; ` +
+      `first token ${both('firstTokenMs', 1)} ms, ratio ${verdict.firstTokenMs.toFixed(2)}; ` +
+      `processor time per token ${both('cpuPerToken')} µs, ratio ${verdict.cpuPerToken.toFixed(2)}; ` +
+      `load ${(loadavg()[0] ?? 0).toFixed(1)} on ${cpus().length} cores: ${verdict.isMet ? 'met' : 'MISSED'}`,
   );
-  return met;
+  return verdict.isMet;
 }
 
-/** Closed-loop load: a new stream starts when another ends. */
-async function measure({ ask, pids }: Side, streams: number, bias: object, milliseconds: number): Promise<Measured> {
+/** Fails unless both sides have loaded the same processor backend. */
+function checkBackends({ peer, agent }: Sides): void {
+  const [server, own] = [peer, agent].map(({ pids }) =>
+    pids()
+      .flatMap(loadedBackends)
+      .map((path) => realpathSync(path)),
+  );
+  if (server?.length !== 1 || server[0] !== own?.[0]) throw new Error(`different kernels: the server has ${server}, the agent ${own}`);
+}
+
+/** A closed loop of concurrent streams. Each gives at least one answer. */
+async function measure({ ask, pids }: Side, each: PeerCase, bodyOf: (index: number) => object, milliseconds: number): Promise<Load> {
   const used = () => pids().reduce((sum, pid) => sum + cpuSeconds(pid), 0);
   const usedBefore = used();
   const begin = performance.now();
-  const firstTokenMs: number[] = [];
-  let tokens = 0;
+  const answers: Answer[] = [];
   let index = 0;
   const worker = async () => {
-    while (performance.now() - begin < milliseconds) {
-      const content = `Please write about number ${index++} and what it is good for.`;
-      const answer = await ask({
-        messages: [{ role: 'user', content }],
-        max_tokens: TOKENS,
-        temperature: 0,
-        logit_bias: bias,
-        stream: true,
-        stream_options: { include_usage: true },
-      });
-      tokens += answer.tokens;
-      firstTokenMs.push(answer.firstTokenMs);
-    }
+    do answers.push(await ask(each, bodyOf(index++)));
+    while (performance.now() - begin < milliseconds);
   };
-  await Promise.all(Array.from({ length: streams }, worker));
+  await Promise.all(Array.from({ length: each.streams }, worker));
   const seconds = (performance.now() - begin) / 1000;
-  return { tokensPerSecond: tokens / seconds, cpuPerToken: ((used() - usedBefore) / tokens) * 1e6, firstTokenMs };
+  const tokens = answers.reduce((sum, answer) => sum + answer.tokens, 0);
+  return {
+    tokensPerSecond: tokens / seconds,
+    cpuPerToken: ((used() - usedBefore) / tokens) * 1e6,
+    firstTokenMs: median(answers.map(({ firstTokenMs }) => firstTokenMs)),
+    tokensPerAnswer: tokens / answers.length,
+  };
 }
 
-function peerSide({ url, pid }: Peer): Side {
-  const ask: Ask = async (body) => {
-    const begin = performance.now();
-    const response = await fetch(`${url}/v1/chat/completions`, {
+function peerSide(peer: Peer): Side {
+  const ask = async ({ path, isCached }: PeerCase, body: object): Promise<Answer> => {
+    const clock = new FirstTextClock();
+    const response = await fetch(`${peer.url}${path}`, {
       method: 'POST',
-      // No keep-alive: the server closes idle connections, sometimes at the moment of reuse.
+      // The server closes idle connections, sometimes just as one is reused.
       headers: { 'content-type': 'application/json', connection: 'close' },
-      body: JSON.stringify({ ...body, cache_prompt: false }),
+      body: JSON.stringify({ ...body, cache_prompt: isCached }),
+      signal: AbortSignal.timeout(ANSWER_MS),
     });
     if (response.body === null) throw new Error('no body');
-    const decoder = new TextDecoder();
-    let text = '';
-    let firstTokenMs = 0;
-    for await (const part of response.body) {
-      text += decoder.decode(part, { stream: true });
-      // The first event contains only the role.
-      if (firstTokenMs === 0 && /"content":"[^"]|"reasoning_content":"[^"]/.test(text)) firstTokenMs = performance.now() - begin;
-    }
-    return { tokens: tokensOf(text), firstTokenMs };
+    for await (const part of response.body) clock.add(part);
+    return clock.answer();
   };
-  return { ask, pids: () => [pid] };
+  return { ask: (...asked) => peer.whileItRuns(ask(...asked)), pids: () => [peer.pid] };
 }
 
 function agentSide(session: FakeProviderSession, agent: ProviderProcess): Side {
-  const ask: Ask = async (body) => {
-    const begin = performance.now();
-    let firstTokenMs = 0;
-    const onFirstBytes = () => {
-      firstTokenMs = performance.now() - begin;
-    };
-    const { body: text, failure } = await session.submit({ ...body }, { onFirstBytes });
-    if (failure !== null) throw new Error(`the agent failed: ${failure.code}`);
-    return { tokens: tokensOf(text), firstTokenMs };
+  const ask = async ({ path, isCached }: PeerCase, body: object): Promise<Answer> => {
+    const clock = new FirstTextClock();
+    const context = { endpoint: path, ...(isCached ? { cache_scope: '0'.repeat(32) } : {}) };
+    const answered = session.submit({ ...body }, { context, onBytes: (bytes) => clock.add(bytes) });
+    const { failure } = await within(ANSWER_MS, 'an answer of the agent', agent.whileItRuns(answered));
+    if (failure !== null) throw new Error(`the agent failed: ${failure.code} ${failure.param ?? ''}`);
+    return clock.answer();
   };
   const pid = agent.child.pid ?? 0;
   return { ask, pids: () => [pid, ...childrenOf(pid).map((child) => child.pid)] };
 }
 
-function tokensOf(events: string): number {
-  const usage = /"completion_tokens":(\d+)/.exec(events);
-  if (usage === null) throw new Error(`no usage came: ${events.slice(-300)}`);
-  return Number(usage[1]);
+/** Collects a stream and the time until its first text. */
+class FirstTextClock {
+  readonly #begin = performance.now();
+  readonly #decoder = new TextDecoder();
+  #events = '';
+  #firstTokenMs: number | null = null;
+
+  add(bytes: Uint8Array): void {
+    this.#events += this.#decoder.decode(bytes, { stream: true });
+    if (this.#firstTokenMs === null && FIRST_TEXT.test(this.#events)) this.#firstTokenMs = performance.now() - this.#begin;
+  }
+
+  answer(): Answer {
+    const usage = /"completion_tokens":(\d+)/.exec(this.#events);
+    if (usage === null || this.#firstTokenMs === null) throw new Error(`no text or usage came: ${this.#events.slice(-300)}`);
+    return { tokens: Number(usage[1]), firstTokenMs: this.#firstTokenMs };
+  }
+}
+
+async function within<T>(milliseconds: number, what: string, awaited: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took more than ${milliseconds / 1000} s`)), milliseconds);
+  });
+  return await Promise.race([awaited, late]).finally(() => clearTimeout(timer));
 }
 
 /** Logit bias that prevents an early end on either side. */
-async function endBias({ url }: Peer): Promise<Record<string, number>> {
+async function endBias(peer: Peer): Promise<Record<string, number>> {
   const bias: Record<string, number> = {};
   for (const content of ['<|im_end|>', '<|endoftext|>', '</s>', '<|end|>']) {
-    const response = await fetch(`${url}/tokenize`, { method: 'POST', body: JSON.stringify({ content, parse_special: true }) });
-    const { tokens } = (await response.json()) as { tokens: number[] };
+    const tokens = await tokenize(peer, content);
     if (tokens.length === 1) bias[String(tokens[0])] = -100;
   }
   return bias;
+}
+
+/** A text of this many tokens. */
+async function textOf(peer: Peer, count: number): Promise<string> {
+  const text = TEXT.repeat(count);
+  const tokens = await tokenize(peer, text);
+  return text.slice(0, Math.round((text.length * count) / tokens.length));
+}
+
+async function tokenize({ url, whileItRuns }: Peer, content: string): Promise<readonly number[]> {
+  const body = JSON.stringify({ content, parse_special: true });
+  const response = await whileItRuns(fetch(`${url}/tokenize`, { method: 'POST', body, signal: AbortSignal.timeout(START_MS) }));
+  return ((await response.json()) as { tokens: number[] }).tokens;
 }
 
 function at(relative: string): string {

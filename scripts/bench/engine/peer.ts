@@ -1,72 +1,97 @@
-/** Starts llama.cpp's own server: the program `LLAMA_SERVER`, or a build of node-llama-cpp's sources. The first build takes minutes. */
-import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/** A running llama.cpp server. */
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../network/cluster/free-ports.js';
+import type { PeerProgram } from './peer-program.js';
 
-const SOURCES = fileURLToPath(new URL('../../../node_modules/node-llama-cpp/llama/', import.meta.url));
-const CONFIGURE = ['-DCMAKE_BUILD_TYPE=Release', '-DLLAMA_CURL=OFF', '-DLLAMA_BUILD_TESTS=OFF', '-DLLAMA_BUILD_EXAMPLES=OFF'];
+const START_MS = 60_000;
+/** Time in which the end of the process explains a failed request. */
+const END_MS = 500;
 
-/** Path of the program. Throws when a build is impossible (git, cmake and a C++ compiler are needed). */
-export function findOrBuildPeer(): string {
-  const { LLAMA_SERVER: named, XDG_CACHE_HOME: cache = join(homedir(), '.cache') } = process.env;
-  if (named !== undefined) return named;
-  const { tag } = JSON.parse(readFileSync(join(SOURCES, 'llama.cpp.info.json'), 'utf8')) as { tag: string };
-  const directory = join(cache, 'inference-bench', `llama.cpp-${tag}`);
-  const program = join(directory, 'build', 'bin', 'llama-server');
-  if (existsSync(program)) return program;
-  console.log(`building llama.cpp's server ${tag} in ${directory}`);
-  mkdirSync(directory, { recursive: true });
-  const source = join(directory, 'source');
-  const run = (command: string, ...args: string[]) =>
-    execFileSync(command, args, { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] });
-  if (!existsSync(source)) run('git', 'clone', '--quiet', join(SOURCES, 'gitRelease.bundle'), source);
-  run('cmake', '-S', source, '-B', 'build', ...CONFIGURE);
-  run('cmake', '--build', 'build', '--target', 'llama-server', '-j2');
-  return program;
+export interface PeerSettings {
+  readonly model: string;
+  /** Parallel slots. */
+  readonly slots: number;
+  /** Tokens per slot. */
+  readonly contextSize: number;
+  /** File for the server's output. */
+  readonly log: string;
+  readonly extraArgs?: readonly string[];
+  readonly startMs?: number;
 }
 
 export interface Peer {
   readonly url: string;
   readonly pid: number;
+  /** Awaits a promise; rejects with the reason and the last output if the process ends before. */
+  whileItRuns<T>(awaited: Promise<T>): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** Starts the server with one compute thread; resolves once healthy, rejects if the server exits. `contextSize`: tokens per stream. */
-export async function startPeer(program: string, model: string, streams: number, contextSize: number): Promise<Peer> {
+/** Arguments of the server: one compute thread, as the agent without a GPU, and the context divided equally among the slots. */
+export function peerArguments({ model, slots, contextSize, extraArgs = [] }: PeerSettings, port: number): string[] {
+  return [
+    ...['--model', model, '--host', '127.0.0.1', '--port', String(port), '--jinja', '--no-warmup', '--no-webui'],
+    ...['--threads', '1', '--threads-batch', '1', '--threads-http', '2'],
+    ...['--parallel', String(slots), '--ctx-size', String(slots * contextSize), '--no-kv-unified', ...extraArgs],
+  ];
+}
+
+/** Starts the server. Resolves once healthy; rejects if it ends, or is not healthy in time. */
+export async function startPeer({ path, libraries }: PeerProgram, settings: PeerSettings): Promise<Peer> {
   const port = await freePort();
-  const args = ['-m', model, '--host', '127.0.0.1', '--port', String(port), '-t', '1', '-tb', '1', '--threads-http', '2', '--jinja'];
-  args.push('-np', String(streams), '-c', String(streams * contextSize), '--no-warmup');
-  const child = spawn(program, args, { stdio: 'ignore' });
+  const log = openSync(settings.log, 'w');
+  // Backends are found in the working folder.
+  const found = libraries === null ? {} : { cwd: libraries, env: { ...process.env, LD_LIBRARY_PATH: libraries } };
+  const child = spawn(path, peerArguments(settings, port), { stdio: ['ignore', log, log], ...found });
+  closeSync(log);
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
+  const failed = ended.then((how) =>
+    Promise.reject(new Error(`llama.cpp's server ended: ${how}\n${readFileSync(settings.log, 'utf8').slice(-2000)}`)),
+  );
+  failed.catch(() => undefined);
   const url = `http://127.0.0.1:${port}`;
-  const end = ended.then((how) => Promise.reject(new Error(`llama.cpp's server ended: ${how}`)));
-  const starting = new AbortController();
+  const starting = AbortSignal.timeout(settings.startMs ?? START_MS);
+  const stop = async () => {
+    child.kill('SIGKILL');
+    await ended;
+  };
   try {
-    await Promise.race([untilHealthy(url, starting.signal), end]);
-  } finally {
-    starting.abort();
+    await Promise.race([untilHealthy(url, starting), failed]);
+  } catch (error) {
+    await stop();
+    throw error;
   }
   return {
     url,
     pid: child.pid ?? 0,
-    stop: async () => {
-      child.kill('SIGKILL');
-      await ended;
+    whileItRuns: async (awaited) => {
+      try {
+        return await Promise.race([awaited, failed]);
+      } catch (error) {
+        await Promise.race([failed, sleep(END_MS)]);
+        throw error;
+      }
     },
+    stop,
   };
 }
 
 async function untilHealthy(url: string, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const answer = await fetch(`${url}/health`).catch(() => null);
+    const answer = await fetch(`${url}/health`, { signal }).catch(() => null);
     await answer?.arrayBuffer();
     if (answer?.ok === true) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await sleep(100);
   }
+  throw new Error("llama.cpp's server was not healthy in time");
+}
+
+/** Names of the processor backends that a process has loaded; from /proc. */
+export function loadedBackends(pid: number): string[] {
+  return [...new Set(readFileSync(`/proc/${pid}/maps`, 'utf8').match(/\/[^\n]*libggml-cpu[^\n/]*\.so/g) ?? [])];
 }

@@ -61,6 +61,8 @@ export interface SubmitOptions {
   readonly cancelAfterBytes?: number;
   /** Called with the first bytes of the answer. */
   readonly onFirstBytes?: () => void;
+  /** Called with the content of each frame. */
+  readonly onBytes?: (bytes: Uint8Array) => void;
   /** Changes the encoded request frames before sending. */
   readonly tamper?: (frames: Uint8Array[]) => Uint8Array[];
 }
@@ -278,7 +280,10 @@ export class FakeProviderSession {
     job.bytes.push(bytes);
     job.total += bytes.length;
     if (job.total === bytes.length && bytes.length > 0) job.options.onFirstBytes?.();
-    if (bytes.length > 0) job.frames += 1;
+    if (bytes.length > 0) {
+      job.frames += 1;
+      job.options.onBytes?.(bytes);
+    }
     if (job.options.grant !== false && bytes.length > 0) this.send({ type: 'credit', job_id: frame.jobId, bytes: bytes.length });
     if (job.total >= (job.options.cancelAfterBytes ?? Number.POSITIVE_INFINITY)) this.send({ type: 'cancel', job_id: frame.jobId });
   }
