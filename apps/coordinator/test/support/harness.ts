@@ -1,6 +1,5 @@
 /** A coordinator in this process, on a system-chosen port, with a fresh data directory and an in-memory log. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
@@ -9,6 +8,7 @@ import { microUsd } from '../../src/billing/micro-usd.js';
 import { type Config, readConfig } from '../../src/config/config.js';
 import { addKey, createAccount, findKey, hashKey, newKeyText } from '../../src/database/accounts/api-key-repository.js';
 import { createLog } from '../../src/log.js';
+import { DATABASE_PARENT } from './database-directory.js';
 import { migratedFile } from './fresh-database.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
@@ -65,7 +65,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 
 /** One coordinator, regardless of `HARNESS`. */
 export async function startCoordinator(options: HarnessOptions = {}): Promise<Harness> {
-  const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'coordinator-test-'));
+  const dataDir = options.config?.dataDir ?? mkdtempSync(join(DATABASE_PARENT, 'coordinator-test-'));
   const log: string[] = [];
   const { config, ...rest } = options;
   if ((config?.databaseUrl ?? null) === null) await addMigratedDatabase(dataDir);
