@@ -61,7 +61,7 @@ describe('a managed-device chain', () => {
   });
 });
 
-test('100,000 random freshness codes are read unchanged', () => {
+test('10,000 random freshness codes are read unchanged', () => {
   const leaf = parseCertificate(bench.certificates()[0] as Uint8Array);
   const refuse = (code: string): never => {
     throw new Error(code);
@@ -69,7 +69,7 @@ test('100,000 random freshness codes are read unchanged', () => {
   const at = leaf.extensions.findIndex(({ oid }) => oid.endsWith('.11.1'));
   const extensions = [...leaf.extensions];
   let misread = 0;
-  for (let round = 0; round < 100_000; round++) {
+  for (let round = 0; round < 10_000; round++) {
     const value = new Uint8Array(randomBytes(32));
     // Some values begin like an OCTET STRING, an INTEGER or a SEQUENCE of matching length.
     if (round % 4 === 1) value.set([0x04, 0x1e]);
