@@ -21,14 +21,14 @@ export class SharedHarness {
     const { balance } = await whole.money();
     const developer = await whole.customer(balance);
     const { apiKey } = developer;
-    const linesBefore = whole.log.length;
+    const linesBefore = new Set(whole.log);
     const providers: ScriptedProvider[] = [];
     return {
       ...whole,
       apiKey,
       developer,
       get log() {
-        return whole.log.slice(linesBefore);
+        return whole.log.filter((line) => !linesBefore.has(line));
       },
       jobLines() {
         return this.log.map((line) => JSON.parse(line)).filter((line) => line.msg === 'job');
@@ -46,6 +46,8 @@ export class SharedHarness {
         for (const provider of providers) provider.close();
         // A later test must not meet these providers, or the log line of a job that still ends.
         await until(async () => whole.app.providers.connections === 0 && (await whole.money(developer.accountId)).reserved === 0);
+        const models = new Set(providers.flatMap((provider) => provider.options.models ?? []));
+        await until(() => [...models].every((model) => whole.app.cluster.servingAtPeers(model) === 0));
       },
     };
   }

@@ -5,23 +5,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalJsonBytes, fromBase64, type JsonValue, type Register, statementBytes, toBase64, utf8 } from '@inference/protocol';
 import { generateSealingKeyPair, providerIdOf, sha256Hex } from '@inference/protocol/crypto';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import { readConfig } from '../../../src/config/config.js';
 import { type Harness, type HarnessOptions, MODEL, startHarness, until } from '../../support/harness.js';
 import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
 import { DeviceWorld } from './device-fixtures.js';
 
 let harness: Harness;
-/** Coordinators that only one test uses. */
+/** Coordinators that only one test uses at a time. */
 const own: Harness[] = [];
 afterEach(async () => {
   for (const each of own.splice(0)) await each.close();
 });
 
+const withoutSettings = new SharedHarness();
+afterAll(() => withoutSettings.close());
+
 async function startOwn(options?: HarnessOptions): Promise<Harness> {
-  const started = await startHarness(options);
+  const started = options === undefined ? await withoutSettings.take() : await startHarness(options);
   own.push(started);
   return started;
 }
