@@ -146,12 +146,18 @@ async function addMigratedDatabase(dataDir: string): Promise<void> {
   writeFileSync(file, await migratedFile());
 }
 
+/** Pauses between two looks at a condition, in milliseconds. Long waits get longer ones: a look is often an HTTP request. */
+const MIN_PAUSE_MS = 10;
+const MAX_PAUSE_MS = 50;
+
 /** Waits at most `ms` milliseconds, as long as `expect.poll`: machines under load are slow. */
 export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
-  const deadline = Date.now() + ms;
+  const start = Date.now();
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    const waitedMs = Date.now() - start;
+    if (waitedMs > ms) throw new Error('the condition did not come true in time');
+    const pauseMs = Math.min(Math.max(waitedMs / 20, MIN_PAUSE_MS), MAX_PAUSE_MS);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 
