@@ -1,6 +1,6 @@
 /** `serve` command: runs a coordinator. On SIGTERM or SIGINT, running jobs finish (drain), then the process ends. */
 import { destination } from 'pino';
-import { startApp } from '../app.js';
+import type { App } from '../app.js';
 import { withSecretFiles } from '../config/secret-files.js';
 import { createLog, errorFacts, type Log } from '../log.js';
 import { type Command, type CommandContext, EXIT, optionsOf } from './command.js';
@@ -36,6 +36,8 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
   // Lines are buffered; every exit below flushes the buffer.
   const stdout = destination({ fd: 1, sync: false, minLength: 8 * 1024, periodicFlush: LOG_FLUSH_MS });
   const log = createLog(config.logLevel, stdout);
+  // Imported once the settings are valid: most of the program, which `--help` and a wrong setting do not need.
+  const { startApp } = await import('../app.js');
   const app = await startApp({ config, log });
   log.info({ address: app.address }, 'listening');
   log.info(
@@ -48,7 +50,7 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
 }
 
 interface RunningCoordinator {
-  readonly app: Awaited<ReturnType<typeof startApp>>;
+  readonly app: App;
   readonly log: Log;
   readonly stdout: ReturnType<typeof destination>;
   /** Maximum time for running jobs after a signal. */

@@ -1,5 +1,7 @@
 /** `registerRoutes` registers each folder of routes as a Fastify plugin, with the services that its handlers need. */
 import type { ConsoleSettings } from '@inference/formats';
+import type { FastifyPluginAsync } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
 import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';
 import { programVersion } from '../config/program-version.js';
@@ -66,18 +68,23 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { devices } = deps.providers;
   const readDatabaseState = () => databaseState(deps.database, READY_TIMEOUT_MS);
   await server.register(guards, deps.accounts.consoleAccess);
-  await server.register(accountRoutes, accountRouteDeps(context, deps));
-  await server.register(inferenceRoutes, inferenceRouteDeps(context, deps));
-  await server.register(billingRoutes, billingRouteDeps(context, deps));
-  await server.register(providerRoutes, providerRouteDeps(context, deps));
-  await server.register(e2eRoutes, e2eRouteDeps(context, deps));
-  await server.register(deviceRoutes, { devices: devices.management, now: context.now });
-  await server.register(adminRoutes, adminRouteDeps(context, deps, readDatabaseState));
-  await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
-  await server.register(systemRoutes, systemRouteDeps(context, deps, readDatabaseState));
+  await server.register(named(accountRoutes), accountRouteDeps(context, deps));
+  await server.register(named(inferenceRoutes), inferenceRouteDeps(context, deps));
+  await server.register(named(billingRoutes), billingRouteDeps(context, deps));
+  await server.register(named(providerRoutes), providerRouteDeps(context, deps));
+  await server.register(named(e2eRoutes), e2eRouteDeps(context, deps));
+  await server.register(named(deviceRoutes), { devices: devices.management, now: context.now });
+  await server.register(named(adminRoutes), adminRouteDeps(context, deps, readDatabaseState));
+  await server.register(named(logRoutes), { transparencyLog: deps.transparencyLog });
+  await server.register(named(systemRoutes), systemRouteDeps(context, deps, readDatabaseState));
   if (consoleFiles === null) context.log.info('no web console: CONSOLE_DIR is not set and no build lies beside this program');
   else await consoleFiles.addTo(server);
   serveUpgradesAsRequests(server.server, isProviderUpgrade);
+}
+
+/** A plugin with its own scope and a name. Fastify searches all loaded CommonJS modules for the name of an unnamed plugin. */
+function named<Deps extends object>(plugin: FastifyPluginAsync<Deps>): FastifyPluginAsync<Deps> {
+  return fastifyPlugin(plugin, { name: plugin.name, encapsulate: true });
 }
 
 function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) {

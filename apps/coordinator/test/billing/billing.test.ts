@@ -1,11 +1,17 @@
 /** Cost of each way in which a job can end: delivered and signed usage is charged once, anything else costs nothing. */
 import type { Receipt } from '@inference/protocol';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import { costOf } from '../../src/billing/prices/price.js';
 import { errorOf, type Harness, ledgerWith, MODEL, startHarness, until } from '../support/harness.js';
 import { BODIES, STREAMING } from '../support/inference-calls.js';
 import type { ScriptedJob } from '../support/scripted-provider.js';
+import { SharedHarness } from '../support/shared-harness.js';
+
+const shared = new SharedHarness();
+const brief = { acceptMs: 80, firstContentMs: 80, betweenFramesMs: 80, completionMs: 80, queueMs: 80, commitMs: 5000 };
+const sharedBrief = new SharedHarness({ jobTimings: brief });
+afterAll(() => Promise.all([shared.close(), sharedBrief.close()]));
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -25,7 +31,7 @@ describe('a delivered response', () => {
   for (const endpoint of STREAMING) {
     for (const stream of [false, true]) {
       it(`costs what its receipt says: ${endpoint}${stream ? ', streamed' : ''}`, async () => {
-        harness = await startHarness();
+        harness = await shared.take();
         const provider = await harness.provider({ onJob: (job) => job.answerHonestly(['one', ' two', ' three']) });
         let response = new Response();
         const paid = await paidFor(async () => {
@@ -55,7 +61,7 @@ describe('a delivered response', () => {
   });
 
   it('to a token count is free and needs no balance', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     await harness.provider();
     const { accountId, apiKey } = await harness.customer(0);
     const body = { model: MODEL, messages: [{ role: 'user', content: 'hi' }] };
@@ -66,7 +72,6 @@ describe('a delivered response', () => {
 });
 
 describe('nothing is paid, and nothing stays reserved, when', () => {
-  const brief = { acceptMs: 80, firstContentMs: 80, betweenFramesMs: 80, completionMs: 80, queueMs: 80, commitMs: 5000 };
   const endings: Record<string, { stream?: boolean; job: (job: ScriptedJob) => void }> = {
     'every provider fails': { job: (job) => job.fail({ code: 'internal' }) },
     'the request is refused': { job: (job) => job.fail({ code: 'context_length_exceeded', limit: 1, actual: 2 }) },
@@ -128,7 +133,7 @@ describe('nothing is paid, and nothing stays reserved, when', () => {
   };
   for (const [name, { stream = false, job }] of Object.entries(endings)) {
     it(name, async () => {
-      harness = await startHarness({ jobTimings: brief });
+      harness = await sharedBrief.take();
       const provider = await harness.provider({ onJob: job });
       const paid = await paidFor(async () => {
         const text = await (await harness.chat({ stream })).text();
@@ -142,7 +147,7 @@ describe('nothing is paid, and nothing stays reserved, when', () => {
   }
 
   it('the model is not served', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     expect(await paidFor(async () => expect((await harness.chat({ model: 'nobody/serves-this' })).status).toBe(404))).toBe(0);
   });
 
@@ -166,7 +171,7 @@ describe('nothing is paid, and nothing stays reserved, when', () => {
 
 describe('before a job runs', () => {
   it('the balance must cover the maximum cost, or 402 names the missing amount, in every format', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider();
     const { accountId, apiKey } = await harness.customer(50);
     for (const endpoint of STREAMING) {
@@ -241,7 +246,7 @@ describe('before a job runs', () => {
   });
 
   it('no more is reserved than the model can generate', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     let reserved = 0;
     await harness.provider({
       onJob: async (job) => {
@@ -256,7 +261,7 @@ describe('before a job runs', () => {
   });
 
   it('a hundred requests against a balance for one: exactly one runs', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const release: (() => void)[] = [];
     await harness.provider({ slots: 200, onJob: (job) => void release.push(() => job.answerHonestly()) });
     const one = await harness.customer(0);
@@ -279,7 +284,7 @@ describe('before a job runs', () => {
   });
 
   it('the reservation of a failed job is released before its client gets the error', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     let fails = true;
     await harness.provider({ onJob: (job) => (fails ? job.fail({ code: 'invalid_request' }) : job.answerHonestly()) });
     const { apiKey } = await harness.customer(300);

@@ -1,10 +1,14 @@
 /** Providers that send false, broken or oversized images: clients pay nothing, and the providers are quarantined. */
 import { rm } from 'node:fs/promises';
 import { type ImageParts, imagePartHeader, type Receipt, utf8 } from '@inference/protocol';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, until } from '../support/harness.js';
 import type { ScriptedJob } from '../support/scripted-provider.js';
+import { SharedHarness } from '../support/shared-harness.js';
 import { generate, imageProvider, OWN_SIZE, paint, picture, SMALL_SIZE, startImageHarness, urlsOf } from './pictures.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -51,7 +55,7 @@ const lies: readonly (readonly [problem: string, Liar])[] = [
 
 describe('an image provider whose images do not verify', () => {
   it.each(lies)('%s', async (problem, liar) => {
-    harness = await startImageHarness();
+    harness = await shared.take();
     const provider = await imageProvider(harness, { onJob: liar });
     const { balance } = await harness.money();
     const response = await generate(harness);
@@ -64,7 +68,7 @@ describe('an image provider whose images do not verify', () => {
   });
 
   it('with invalid base64, or base64 of another image', async () => {
-    harness = await startImageHarness();
+    harness = await shared.take();
     await imageProvider(harness, {
       onJob: async (job) => job.answerImages([await picture()], { body: (text) => text.replace(/"b64_json":"..../, '"b64_json":"====') }),
     });
@@ -91,7 +95,7 @@ describe('an image provider whose images do not verify', () => {
 
 describe('an image provider that sends too much', () => {
   it('announces half a gigabyte: not one byte is stored', async () => {
-    harness = await startImageHarness();
+    harness = await shared.take();
     const provider = await imageProvider(harness, {
       onJob: async (job) => {
         job.accept();

@@ -1,9 +1,9 @@
 /** Starts the built coordinator program as a child process, for tests that attack it over HTTP and WebSocket. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { DATABASE_PARENT } from './database-directory.js';
 import { until } from './harness.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -23,7 +23,7 @@ export interface CoordinatorProgram {
 
 /** Starts the program in development mode on a port of the system's choosing. */
 export async function startProgram(env: Record<string, string> = {}): Promise<CoordinatorProgram> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'coordinator-attacked-'));
+  const dataDir = mkdtempSync(join(DATABASE_PARENT, 'coordinator-attacked-'));
   const child: ChildProcess = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: dataDir, DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],

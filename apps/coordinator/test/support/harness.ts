@@ -1,6 +1,5 @@
 /** Test harness: a coordinator inside the test process, on a free port, with a new data directory and a log in memory. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
@@ -9,6 +8,7 @@ import { microUsd } from '../../src/billing/micro-usd.js';
 import { type Config, readConfig } from '../../src/config/config.js';
 import { addKey, createAccount, findKey, hashKey, newKeyText } from '../../src/database/accounts/api-key-repository.js';
 import { createLog } from '../../src/log.js';
+import { DATABASE_PARENT } from './database-directory.js';
 import { migratedFile } from './fresh-database.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
@@ -65,7 +65,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 
 /** One coordinator, regardless of `HARNESS`. */
 export async function startCoordinator(options: HarnessOptions = {}): Promise<Harness> {
-  const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'coordinator-test-'));
+  const dataDir = options.config?.dataDir ?? mkdtempSync(join(DATABASE_PARENT, 'coordinator-test-'));
   const log: string[] = [];
   const { config, ...rest } = options;
   if ((config?.databaseUrl ?? null) === null) await addMigratedDatabase(dataDir);
@@ -146,12 +146,18 @@ async function addMigratedDatabase(dataDir: string): Promise<void> {
   writeFileSync(file, await migratedFile());
 }
 
+/** Pauses between two looks at a condition, in milliseconds. Long waits get longer ones: a look is often an HTTP request. */
+const MIN_PAUSE_MS = 10;
+const MAX_PAUSE_MS = 50;
+
 /** Waits at most `ms` milliseconds. The default is long, because test machines may be busy. */
 export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
-  const deadline = Date.now() + ms;
+  const start = Date.now();
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    const waitedMs = Date.now() - start;
+    if (waitedMs > ms) throw new Error('the condition did not come true in time');
+    const pauseMs = Math.min(Math.max(waitedMs / 20, MIN_PAUSE_MS), MAX_PAUSE_MS);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
 

@@ -99,9 +99,13 @@ async function createTables<T>(database: Kysely<T>): Promise<void> {
 }
 
 async function tableNames<T>(database: Kysely<T>): Promise<ReadonlySet<string>> {
-  const tables = await database.introspection.getTables({ withInternalKyselyTables: true });
-  const schema = await currentSchema(database);
-  return new Set(tables.filter((table) => table.schema === schema).map(({ name }) => name));
+  // Kysely's introspection would also read the columns of every table.
+  const query =
+    dialectOf(database) === 'postgres'
+      ? sql<{ name: string }>`select tablename as name from pg_tables where schemaname = current_schema()`
+      : sql<{ name: string }>`select name from sqlite_master where type = 'table'`;
+  const { rows } = await query.execute(database);
+  return new Set(rows.map(({ name }) => name));
 }
 
 /** PostgreSQL schema of the tables; undefined on SQLite. Needed because a restore leaves the replaced tables in another schema. */

@@ -17,7 +17,7 @@ import { oneOf, upTo } from './random.js';
 import { newJob, openTestLedger, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
 import { ReferenceLedger } from './reference-ledger.js';
 
-const JOBS = Number(process.env.LEDGER_JOBS ?? 5000);
+const JOBS = Number(process.env.LEDGER_JOBS ?? 2000);
 const SEED = Number(process.env.LEDGER_SEED ?? 20_261_126);
 const MATURITY_DAYS = 7;
 const ACCOUNTS = ['ann', 'bob', 'cid', 'dot'];

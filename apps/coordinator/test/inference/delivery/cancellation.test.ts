@@ -1,10 +1,14 @@
 /** A client that disconnects during a stream pays only for the delivered and signed part. */
 import http from 'node:http';
 import { fromBase64Url, type Receipt } from '@inference/protocol';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -69,7 +73,7 @@ async function waitingRequests(): Promise<number> {
 
 describe('a client that disconnects during a stream', () => {
   it('pays for the delivered part, with a receipt that says so, and the provider earns it', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const { provider, line, paid } = await leaveAfterWords({});
     expect(jobOf(provider).cancelled.aborted).toBe(true);
     expect(paid).toBe(price(7, WORDS.length));
@@ -83,7 +87,7 @@ describe('a client that disconnects during a stream', () => {
   });
 
   it('pays the whole answer when the provider had already written its end', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const { paid, line } = await leaveAfterWords({
       onJob: (job) => {
         job.accept();
@@ -97,7 +101,7 @@ describe('a client that disconnects during a stream', () => {
   });
 
   it('does not pay for content after its disconnect', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const { paid } = await leaveAfterWords({
       onCancel: (job) => {
         const late = job.render([...WORDS, ...WORDS]).slice(WORDS.length + 1, -1);
@@ -133,7 +137,7 @@ describe('a client that disconnects during a stream', () => {
   });
 
   it('pays nothing when the provider has nothing to sign, and the provider is not at fault', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const { paid, provider } = await leaveAfterWords({ onCancel: (job) => job.fail({ code: 'cancelled' }) });
     expect(paid).toBe(0);
     const response = harness.chat({ stream: true });
@@ -145,13 +149,13 @@ describe('a client that disconnects during a stream', () => {
   });
 
   it('pays nothing when the provider disconnects meanwhile', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const { paid } = await leaveAfterWords({ onCancel: (job) => job.provider.close() });
     expect(paid).toBe(0);
   });
 
   it('pays nothing for an unverified part, and the provider is quarantined', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const { paid } = await leaveAfterWords({
       onCancel: (job) => {
         job.push(new Uint8Array(), true);
@@ -215,7 +219,7 @@ describe('a client that disconnects during a stream', () => {
 
 describe('a client that disconnects before a plain answer', () => {
   it('was delivered pays nothing, and the provider just stops', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ onJob: (job) => job.accept() });
     const leaving = new AbortController();
     const asked = harness.chat({}, { signal: leaving.signal }).catch(() => null);
@@ -228,7 +232,7 @@ describe('a client that disconnects before a plain answer', () => {
   });
 
   it('was placed pays nothing', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ slots: 1, onJob: (job) => job.accept() });
     const [first, second] = [new AbortController(), new AbortController()];
     const asked = [first, second].map(({ signal }) => harness.chat({}, { signal }).catch(() => null));
@@ -243,7 +247,7 @@ describe('a client that disconnects before a plain answer', () => {
 });
 
 it('a provider that ends an uncancelled answer as cancelled is quarantined', async () => {
-  harness = await startHarness();
+  harness = await shared.take();
   await harness.provider({
     onJob: (job) => job.answerHonestly(['short'], { receipt: (receipt) => ({ ...receipt, finish_reason: 'cancelled' }) }),
   });

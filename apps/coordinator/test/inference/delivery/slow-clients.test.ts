@@ -3,8 +3,12 @@ import http from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -26,8 +30,8 @@ async function waiting(on: Harness): Promise<number> {
 
 describe('a slow client', () => {
   it('stops its provider by credit, and loses no byte', async () => {
-    harness = await startHarness();
-    const events = Array.from({ length: 3000 }, (_, index) => Buffer.from(`data: ${String(index).padStart(4000, '.')}\n\n`));
+    harness = await shared.take();
+    const events = Array.from({ length: 300 }, (_, index) => Buffer.from(`data: ${String(index).padStart(40_000, '.')}\n\n`));
     const provider = await harness.provider({
       onJob: async (job) => {
         job.accept();
@@ -75,7 +79,7 @@ describe('a slow client', () => {
 describe('a client that disconnects', () => {
   for (const stream of [true, false]) {
     it(`cancels its job while the provider works: ${stream ? 'streamed' : 'plain'}`, async () => {
-      harness = await startHarness();
+      harness = await shared.take();
       const provider = await harness.provider({ onJob: (job) => job.accept() });
       const leaving = new AbortController();
       const request = harness.chat({ stream }, { signal: leaving.signal }).catch(() => null);
@@ -93,7 +97,7 @@ describe('a client that disconnects', () => {
   }
 
   it('cancels all of its jobs, also of pipelined requests on the same connection', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ slots: 12, onJob: (job) => job.accept() });
     const body = JSON.stringify(REQUEST);
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n`;
@@ -109,7 +113,7 @@ describe('a client that disconnects', () => {
   });
 
   it('leaves the queue', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ slots: 1, onJob: (job) => job.accept() });
     const [first, second] = [new AbortController(), new AbortController()];
     const running = harness.chat({}, { signal: first.signal }).catch(() => null);
@@ -184,7 +188,7 @@ describe('when all providers are busy', () => {
   });
 
   it('load spreads over free providers', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const release: (() => void)[] = [];
     const onJob = (job: { answerHonestly(): void }): void => void release.push(() => job.answerHonestly());
     const providers = await Promise.all([1, 2, 3].map(() => harness.provider({ slots: 2, onJob })));
@@ -226,7 +230,7 @@ describe('a silent stream', () => {
 });
 
 it('large bodies are sent in several frames, unchanged', async () => {
-  harness = await startHarness();
+  harness = await shared.take();
   const content = 'ä'.repeat(400_000);
   const provider = await harness.provider();
   expect((await harness.chat({ messages: [{ role: 'user', content }] })).status).toBe(200);

@@ -1,13 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
 
 const OTHER = 'test/model-2';
 
+const shared = new SharedHarness();
+afterAll(() => shared.close());
+
 let harness: Harness;
-beforeEach(async () => {
-  harness = await startHarness();
-});
 afterEach(() => harness.close());
 
 let serials = 0;
@@ -40,6 +41,10 @@ const routes = async (body: Record<string, unknown>, times = 6) => {
 };
 
 describe('provider preferences', () => {
+  beforeEach(async () => {
+    harness = await shared.take();
+  });
+
   it('only and ignore select by id and by serial number', async () => {
     const [a, b, c] = [await provider({ serial: 'SERIALA' }), await provider(), await provider()];
     for (const { id, routing } of await routes({ provider: { only: [b.providerId, 'SERIALA'] } })) {
@@ -186,6 +191,11 @@ describe('provider preferences', () => {
 });
 
 describe('fallback models', () => {
+  // A model that was served a moment ago counts as served.
+  beforeEach(async () => {
+    harness = await startHarness();
+  });
+
   const dear = (model: string) =>
     harness.app.prices.set({ model, promptPerMillion: 1_000_000, completionPerMillion: 4_000_000, perImage: 0 } as never);
 

@@ -1,9 +1,13 @@
 /** Impossible signed token counts: the client pays nothing, and the provider gets no more jobs. */
 import type { Receipt } from '@inference/protocol';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { BODIES, STREAMING, type Streaming } from '../../support/inference-calls.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(async () => {
@@ -77,7 +81,7 @@ describe("a receipt whose counts differ from the body's", () => {
   for (const endpoint of STREAMING) {
     for (const stream of [false, true]) {
       it(`is rejected: ${endpoint}${stream ? ', streamed' : ''}`, async () => {
-        harness = await startHarness();
+        harness = await shared.take();
         await expectLie((job) => job.answerHonestly(undefined, { receipt: signed([8, 4]) }), 'usage.reported', endpoint, stream);
       });
     }
@@ -88,12 +92,12 @@ describe("a receipt whose counts differ from the body's", () => {
     ['fewer completion tokens', [7, 3]],
     ['other hidden tokens', [7, 4, 2]],
   ] as const)('is not believed: %s', async (_, counts) => {
-    harness = await startHarness();
+    harness = await shared.take();
     await expectLie((job) => job.answerHonestly(undefined, { receipt: signed(counts) }), 'usage.reported', '/v1/chat/completions', false);
   });
 
   it('is rejected for a token count too', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ onJob: (job) => job.answerHonestly([], { receipt: signed([8, 0]) }) });
     const { model, messages } = BODIES['/v1/messages'];
     expect((await harness.post('/v1/messages/count_tokens', { model, messages })).status).toBe(500);
@@ -101,7 +105,7 @@ describe("a receipt whose counts differ from the body's", () => {
   });
 
   it('costs nothing for a client that has left its stream', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({
       onJob: (job) => job.beginStream(['some', ' words']),
       onCancel: (job) => {
@@ -133,14 +137,14 @@ describe('impossible counts that body and receipt agree on', () => {
   });
 
   it('are accepted from a provider that writes a long answer at once', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ onJob: (job) => reportAndSign(job, [7, 2000], 'x'.repeat(4000)) });
     expect((await harness.chat()).status).toBe(200);
     expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('well');
   });
 
   it('are rejected from a model that does not think, and accepted from one that does', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const thinker = await harness.provider({
       register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, thinks: true })) }),
       onJob: (job) => reportAndSign(job, [7, 34, 30]),

@@ -1,6 +1,10 @@
 /** Eligibility rules of the scheduler, through the public interfaces of a running coordinator. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -24,7 +28,7 @@ describe('a provider that reports problems', () => {
     ['memory_pressure', 'critical', 'normal', 'no_memory'],
     ['power', 'low_battery', 'mains', 'low_battery'],
   ])('gets no jobs while its %s is %s, and those that are well get them', async (member, bad, good, gate) => {
-    harness = await startHarness();
+    harness = await shared.take();
     const [troubled, well] = [await harness.provider({ serial: 'TROUBLED' }), await harness.provider({ serial: 'WELL' })];
     troubled.send({ type: 'load', active_jobs: 0, [member]: bad });
     await until(async () => (await stateOf(troubled.providerId))?.gate === gate);
@@ -50,7 +54,7 @@ describe('a model for machines with hardware trust only', () => {
 
 describe('an operator', () => {
   it('reads which providers may not serve a model, and why', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
     two.send({ type: 'draining' });
     const read = async (query: string): Promise<unknown> =>
@@ -64,7 +68,7 @@ describe('an operator', () => {
   });
 
   it('reads why a provider gets no jobs, its share, and its measured throughput', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ slots: 1 });
     expect(await stateOf(provider.providerId)).toMatchObject({
       gate: null,

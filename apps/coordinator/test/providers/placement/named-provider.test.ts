@@ -1,10 +1,14 @@
 /** Requests that name one provider: by serial number, which anyone can claim, or by id, which is unique. */
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { type PlacementRequest, type ProviderFacts, schedule } from '../../../../../packages/scheduler/src/index.js';
 import { anyone, chance, id, NOW, poolOf, provider } from '../../../../../packages/scheduler/test/providers.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { errorOf, type Harness, MODEL, until } from '../../support/harness.js';
 import { BODIES } from '../../support/inference-calls.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness?.close());
@@ -15,7 +19,7 @@ const idHeader = (providerId: string) => ({ 'x-inference-provider-id': providerI
 
 describe('provider_serial', () => {
   it('that several providers claim and none proves is refused, and names the field', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const owner = await harness.provider({ serial: SERIAL });
     expect((await harness.chat(named)).headers.get('x-provider-id')).toBe(owner.providerId);
     // The impostor serves another model, but the serial number is still ambiguous.
@@ -48,7 +52,7 @@ describe('provider_serial', () => {
 
 describe('X-Inference-Provider-Id', () => {
   it('reaches that provider alone, on every endpoint', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const providers = [await harness.provider({ serial: SERIAL }), await harness.provider({ serial: SERIAL })];
     for (const { providerId } of providers) {
       for (const [path, body] of Object.entries(BODIES)) {
@@ -64,7 +68,7 @@ describe('X-Inference-Provider-Id', () => {
   });
 
   it('of no connected provider is 503 that names the header, and a bad one is 400', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider();
     const missing = await harness.chat({}, { headers: idHeader('0'.repeat(32)) });
     const error = await errorOf(missing);
@@ -78,7 +82,7 @@ describe('X-Inference-Provider-Id', () => {
   });
 
   it('waits for that provider while others are free, and is not tried elsewhere', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     let release: () => void = () => {};
     const busy = await harness.provider({
       slots: 1,

@@ -1,11 +1,17 @@
 import type { JobCompleted, Receipt } from '@inference/protocol';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import type { JobTimings } from '../../../src/inference/job-timings.js';
 import { errorOf, type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const shared = new SharedHarness();
+/** The first provider that connects gets the first job. */
+const sharedFirst = new SharedHarness({ random: () => 0 });
+afterAll(() => Promise.all([shared.close(), sharedFirst.close()]));
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -50,7 +56,7 @@ function liar(lie: Lie): (job: ScriptedJob) => void {
 describe('an answer that does not verify', () => {
   for (const [problem, lie] of Object.entries(lies)) {
     it(`costs the client nothing and the provider its place: ${problem}`, async () => {
-      harness = await startHarness();
+      harness = await shared.take();
       const provider = await harness.provider({ onJob: liar(lie) });
       const response = await harness.chat();
       expect([response.status, (await errorOf(response)).code]).toEqual([502, 'response_verification_failed']);
@@ -84,7 +90,7 @@ describe('an answer that does not verify', () => {
   });
 
   it('can be reinstated by the operator only', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     let lying = true;
     const provider = await harness.provider({ onJob: (job) => (lying ? liar(lies.response_hash as Lie)(job) : job.answerHonestly()) });
     expect((await harness.chat()).status).toBe(502);
@@ -97,7 +103,7 @@ describe('an answer that does not verify', () => {
   });
 
   it('ends a stream with an error, without signature and without terminator', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     await harness.provider({ onJob: liar(lies.response_signature as Lie) });
     const response = await harness.chat({ stream: true });
     const text = await response.text();
@@ -108,7 +114,7 @@ describe('an answer that does not verify', () => {
   });
 
   it('is one that stops before its final frame', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     await harness.provider({
       onJob: (job) => {
         job.accept();
@@ -149,7 +155,7 @@ describe('a provider that breaks the protocol of a job', () => {
   };
   for (const [name, breach] of Object.entries(breaches)) {
     it(`loses its session, and another answers: ${name}`, async () => {
-      harness = await startHarness({ random: () => 0 });
+      harness = await sharedFirst.take();
       const bad = await harness.provider({ onJob: breach });
       const good = await harness.provider();
       const response = await harness.chat();
@@ -171,7 +177,7 @@ describe('a provider whose stream contains lines reserved for the coordinator, s
   };
   for (const [name, parts] of Object.entries(pieces)) {
     it(`loses its session, and its client pays nothing: ${name}`, async () => {
-      harness = await startHarness();
+      harness = await shared.take();
       const bad = await harness.provider({
         onJob: (job) => {
           job.accept();
@@ -265,7 +271,7 @@ describe('before the first content', () => {
   });
 
   it('gives up after three, with the status of the last failure', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const all = await Promise.all([1, 2, 3, 4].map(() => harness.provider({ onJob: (job) => job.fail({ code: 'internal' }) })));
     const response = await harness.chat({ stream: true });
     expect([response.status, (await errorOf(response)).code]).toEqual([502, 'provider_failed']);
@@ -273,7 +279,7 @@ describe('before the first content', () => {
   });
 
   it('a faulty request is refused when a second provider refuses it too', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const both = [1, 2].map(() =>
       harness.provider({ onJob: (job) => job.fail({ code: 'context_length_exceeded', limit: 4096, actual: 5000, param: 'messages' }) }),
     );
@@ -287,7 +293,7 @@ describe('before the first content', () => {
 
 describe('after the first content', () => {
   it('a failure is an error inside the stream, even in the middle of an event', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({
       onJob: (job) => {
         job.accept();
@@ -309,7 +315,7 @@ describe('after the first content', () => {
     'a carriage return': ['data: 1\r\n\r\n'],
   })) {
     it(`${name} in a stream, which clients would not verify, ends it with an error and costs nothing`, async () => {
-      harness = await startHarness();
+      harness = await shared.take();
       const provider = await harness.provider({
         onJob: (job) => {
           job.accept();

@@ -1,10 +1,14 @@
 /** Providers that report themselves away get no jobs. Owners and operators see the reason, and no fault is recorded. */
 import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ReportedAvailability } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { availabilityBody } from '../../../src/routes/providers/status/provider-status.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { errorOf, type Harness, MODEL, until } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness?.close());
@@ -38,7 +42,7 @@ const registersAway = (reported: ReportedAvailability) => ({
 
 describe('a provider that goes away', () => {
   it('gets nothing, is shown as away with reason and time, and returns on the same connection', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
     const back = Date.now() + HOUR;
     publish(one, { state: 'leaving', reason: 'outside_schedule', until: back });
@@ -77,7 +81,7 @@ describe('a provider that goes away', () => {
   });
 
   it('removes its model from the list, and refuses requests that wait for it at once', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     let finish = (): void => {};
     const provider = await harness.provider({
       slots: 1,
@@ -111,7 +115,7 @@ describe('a provider that goes away', () => {
   });
 
   it('gets no job when it registers as away', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider(registersAway({ state: 'away', reason: 'on_battery' }));
     expect(await statusOf(provider)).toMatchObject({ gate: 'away', availability: { state: 'away', reason: 'on_battery' } });
     expect([await models(), provider.jobs.size]).toEqual([[], 0]);
@@ -121,7 +125,7 @@ describe('a provider that goes away', () => {
   });
 
   it('refuses jobs on their way, which another provider serves, without a fault', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     let away = true;
     let leave = (): void => {};
     const provider = await harness.provider({
@@ -152,7 +156,7 @@ describe('a provider that goes away', () => {
   });
 
   it('that reports away only to refuse jobs is paused like a full one', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const liar = await harness.provider({ serial: 'LIAR', onJob: (job) => job.fail({ code: 'away' }) });
     const asked = harness.chat();
     await until(async () => ((await statusOf(liar)).reputation.refused_in_a_row ?? 0) > 0);
@@ -180,7 +184,7 @@ describe('the reported availability', () => {
   });
 
   it('ends the session when malformed, and counts as any other message', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const wrong = await harness.provider();
     wrong.send({ type: 'availability', state: 'perhaps' });
     await wrong.closed;

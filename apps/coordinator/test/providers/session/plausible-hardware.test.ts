@@ -1,14 +1,15 @@
 /** Limits of reported hardware: nothing above what a machine with the chip can have. */
 import type { Attestation, Hardware, ProviderStatusAnswer } from '@inference/protocol';
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import {
   plausibleDecodeTps,
   plausibleHardware,
   plausiblePrefillTps,
 } from '../../../src/providers/session/registration/plausible-hardware.js';
-import { type Harness, startHarness, until } from '../../support/harness.js';
+import { type Harness, until } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
 
 const M4_PRO: Hardware = {
   chip_family: 'M4',
@@ -85,13 +86,16 @@ describe('a machine', () => {
 });
 
 describe('statistics and records', () => {
+  const shared = new SharedHarness();
+  afterAll(() => shared.close());
+
   let harness: Harness;
   afterEach(() => harness.close());
   const statusOf = async (provider: ScriptedProvider) =>
     (await (await harness.get('/v1/providers/me', (await provider.next('registered')).token ?? '')).json()) as ProviderStatusAnswer;
 
   it('show the limited values, and the owner sees which were changed', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({
       register: (register) => ({
         ...register,
@@ -125,7 +129,7 @@ describe('statistics and records', () => {
   });
 
   it.each(['<img src=x>', 'a\r\nb', '\u202eM4', ''])('get no text such as %j', async (os_name) => {
-    harness = await startHarness();
+    harness = await shared.take();
     const refused = harness.provider({ register: (register) => ({ ...register, hardware: { ...register.hardware, os_name } }) });
     await expect(refused).rejects.toThrow('bad_message');
   });

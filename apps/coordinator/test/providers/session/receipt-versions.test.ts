@@ -1,9 +1,13 @@
 /** Receipts of both versions: accepted from providers that registered the version. Members of version 2 are published. */
 import type { Receipt } from '@inference/protocol';
-import { afterEach, describe, expect, it } from 'vitest';
-import { type Harness, MODEL, startHarness } from '../../support/harness.js';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { type Harness, MODEL } from '../../support/harness.js';
 import { expectSignedPlain } from '../../support/inference-calls.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -21,7 +25,7 @@ describe('a provider', () => {
     ['that names version 2 signs it', 2, second],
     ['may not know the hash of its weights yet', 2, without('weights_sha256')],
   ] as const)('%s', async (_, receiptVersion, receipt) => {
-    harness = await startHarness();
+    harness = await shared.take();
     const onJob = (job: ScriptedJob) => job.answerHonestly(undefined, { receipt });
     const provider = await harness.provider(receiptVersion === undefined ? { onJob } : { onJob, receiptVersion });
     expect(provider.received.find(({ type }) => type === 'welcome')).toMatchObject({ receipts: [2, 1] });
@@ -38,7 +42,7 @@ describe('a provider', () => {
     ['receipt_statement', 2, (receipt: Receipt): Receipt => ({ ...second(receipt), sampling: { temperature: '1e5' } })],
     ['receipt_statement', 2, (receipt: Receipt): Receipt => ({ ...second(receipt), v: 3 as 2 })],
   ] as const)('is not believed with another: %s of version %i', async (problem, receiptVersion, receipt) => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider({ receiptVersion, onJob: (job) => job.answerHonestly(undefined, { receipt }) });
     expect((await harness.chat()).status).toBe(502);
     expect(harness.jobLines()).toEqual([expect.objectContaining({ problem, provider: provider.providerId })]);
@@ -46,7 +50,7 @@ describe('a provider', () => {
 });
 
 it('the hash of the weights is shown per provider and model: as offered, then as signed', async () => {
-  harness = await startHarness();
+  harness = await shared.take();
   const offering = (file_sha256: string) => ({
     receiptVersion: 2 as const,
     register: (register: Parameters<NonNullable<Parameters<Harness['provider']>[0]>['register'] & {}>[0]) => ({

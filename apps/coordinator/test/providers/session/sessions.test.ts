@@ -1,13 +1,17 @@
 import { connect } from 'node:net';
 import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Register, type SignedStatement } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf } from '@inference/protocol/crypto';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
 import { SESSION_TIMINGS } from '../../../src/providers/session/session-options.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
+import { SharedHarness } from '../../support/shared-harness.js';
+
+const shared = new SharedHarness();
+afterAll(() => shared.close());
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -30,7 +34,7 @@ describe('registration', () => {
   });
 
   it('refuses statements that are not signed, fresh, bound and protected', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const other = new EnclaveKey();
     const resign = (member: 'attestation' | 'challenge' | 'key', kind: 'attestation' | 'challenge' | 'key') => (register: Register) => ({
       ...register,
@@ -58,7 +62,7 @@ describe('registration', () => {
   });
 
   it('accepts a challenge answer once, and only on its own connection', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const first = await harness.provider();
     const replayed = first.answer(first.firstNonce);
     expect(await refusal({ enclave: first.enclave, register: (register) => ({ ...register, challenge: replayed }) })).toBe(
@@ -67,7 +71,7 @@ describe('registration', () => {
   });
 
   it('enforces the order of messages and a common version', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const speak = async (...messages: string[]): Promise<string | undefined> => {
       const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
       const received: { type: string; code?: string }[] = [];
@@ -94,7 +98,7 @@ describe('registration', () => {
 
 describe('an open session', () => {
   it('ignores and counts messages of unknown types', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider();
     provider.send({ type: 'from_the_future', more: 1 });
     provider.send({ type: 'job_failed', job_id: '00000000-0000-4000-8000-000000000000', failure: { code: 'internal' } });
@@ -123,7 +127,7 @@ describe('an open session', () => {
   });
 
   it('ends when a message is twice as large as allowed, and no other session ends', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const quiet = await harness.provider({ models: ['quiet'] });
     const [text, binary, second] = [await harness.provider(), await harness.provider(), await harness.provider()];
     text.socket.send('x'.repeat(2 * MAX_TEXT_FRAME_BYTES));
@@ -158,7 +162,7 @@ describe('an open session', () => {
   });
 
   it('is replaced by a newer one of the same key, whose jobs the old end does not touch', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const old = await harness.provider();
     const fresh = await harness.provider({ enclave: old.enclave });
     await old.closed;
@@ -168,7 +172,7 @@ describe('an open session', () => {
   });
 
   it('follows model lists, draining and new sealing keys', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const provider = await harness.provider();
     provider.send({ type: 'models', models: provider.offers(['new/model']) });
     await until(async () => (await harness.get('/v1/models/new/model')).status === 200);
@@ -195,7 +199,7 @@ describe('an open session', () => {
 });
 
 it("a connection that is no provider's is closed, though the other side leaves it open", async () => {
-  harness = await startHarness();
+  harness = await shared.take();
   const client = connect({ port: Number(new URL(harness.url).port), host: '127.0.0.1', allowHalfOpen: true });
   client.on('error', () => {});
   let answer = '';
@@ -266,7 +270,7 @@ describe('liveness of a session', () => {
   });
 
   it('a newer session of the same key takes over jobs without output yet', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const old = await harness.provider({ onJob: (job) => job.accept() });
     const [stream, plain] = [harness.chat({ stream: true }), harness.chat()];
     await until(() => old.jobs.size === 2);
@@ -280,7 +284,7 @@ describe('liveness of a session', () => {
   });
 
   it('and a stream that had begun ends with an error', async () => {
-    harness = await startHarness();
+    harness = await shared.take();
     const old = await harness.provider({ onJob: (job) => job.beginStream(['half']) });
     const response = await harness.chat({ stream: true });
     const fresh = await harness.provider({ enclave: old.enclave });

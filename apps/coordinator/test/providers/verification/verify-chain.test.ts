@@ -53,15 +53,17 @@ describe('a managed-device chain', () => {
   });
 
   test('of random bytes is refused without an exception', () => {
+    const sample = bench.sample();
+    const issuer = sample.chain[1] as string;
     for (let round = 0; round < 500; round++) {
       const bytes = randomBytes(round % 300);
       if (round % 2 === 0 && bytes.length > 2) bytes.writeUInt16BE(0x3000 + bytes.length - 2);
-      expect(verify({ ...bench.sample(), chain: [toBase64(bytes), bench.chain()[1] as string] }).ok).toBe(false);
+      expect(verify({ ...sample, chain: [toBase64(bytes), issuer] }).ok).toBe(false);
     }
   });
 });
 
-test('100,000 random freshness codes are read unchanged', () => {
+test('10,000 random freshness codes are read unchanged', () => {
   const leaf = parseCertificate(bench.certificates()[0] as Uint8Array);
   const refuse = (code: string): never => {
     throw new Error(code);
@@ -69,7 +71,7 @@ test('100,000 random freshness codes are read unchanged', () => {
   const at = leaf.extensions.findIndex(({ oid }) => oid.endsWith('.11.1'));
   const extensions = [...leaf.extensions];
   let misread = 0;
-  for (let round = 0; round < 100_000; round++) {
+  for (let round = 0; round < 10_000; round++) {
     const value = new Uint8Array(randomBytes(32));
     // Some values begin like an OCTET STRING, an INTEGER or a SEQUENCE of matching length.
     if (round % 4 === 1) value.set([0x04, 0x1e]);

@@ -469,14 +469,14 @@ describe('code guessing', () => {
       await guesser.signUp('guesser@example.com');
       const letters = 'BCDFGHJKLMNPQRSTVWXZ';
       const guesses = Array.from(
-        { length: 1000 },
+        { length: 100 },
         (_, index) => `BBBBB${letters[Math.floor(index / 400)]}${letters[Math.floor(index / 20) % 20]}${letters[index % 20]}`,
       );
       const statuses = await Promise.all(
         guesses.map(async (guess) => (await guesser.post(`/console/v1/device-codes/${guess}/approve`)).status),
       );
       expect(statuses.filter((status) => status === 404)).toHaveLength(10);
-      expect(statuses.filter((status) => status === 429)).toHaveLength(990);
+      expect(statuses.filter((status) => status === 429)).toHaveLength(90);
       // While the account is limited, even the right code is refused.
       const right = await guesser.post(`/console/v1/device-codes/${user_code}/approve`);
       expect([right.status, Number(right.headers.get('retry-after')) > 0]).toEqual([429, true]);

@@ -1,7 +1,7 @@
 /** `POST /v1/e2e/requests` with real sealing on both ends: delivery, settlement, refusals and errors. */
 import { E2E_RESPONSE_CONTENT_TYPE, type E2eReceipt, openE2eReceipt, toBase64Url, utf8 } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, verifyP256 } from '@inference/protocol/crypto';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { costOf, imageRates } from '../../../src/billing/prices/price.js';
 import { MAX_FREE_REFUSALS } from '../../../src/inference/request/free-refusals.js';
@@ -10,6 +10,7 @@ import { errorOf, type Harness, MODEL, startHarness, until } from '../../support
 import { IMAGE_SIZES, type ScriptedProvider } from '../../support/scripted-provider.js';
 import type { ScriptedSealedJob } from '../../support/scripted-sealed-job.js';
 import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
+import { SharedHarness } from '../../support/shared-harness.js';
 
 const FULL = 100_000_000;
 const answers = (job: ScriptedSealedJob): void => job.answer();
@@ -17,9 +18,12 @@ const refuses = (job: ScriptedSealedJob): void => job.refuse();
 /** Only accepts the job; the test sends the response itself. */
 const accepts = (job: ScriptedSealedJob): void => job.accept();
 
+const shared = new SharedHarness({ random: () => 0.5 });
+afterAll(() => shared.close());
+
 let harness: Harness;
-const start = async (options: Parameters<typeof startHarness>[0] = {}): Promise<void> => {
-  harness = await startHarness({ random: () => 0.5, ...options });
+const start = async (options?: Parameters<typeof startHarness>[0]): Promise<void> => {
+  harness = options === undefined ? await shared.take() : await startHarness({ random: () => 0.5, ...options });
 };
 afterEach(() => harness.close());
 
