@@ -275,7 +275,7 @@ describeInBrowser('the console', () => {
     >;
     const shell = Object.values(manifest).filter(({ isEntry }) => isEntry);
     const withShell = new Set(shell.flatMap(({ file, imports = [] }) => [file, ...imports.map((name) => manifest[name]?.file ?? '')]));
-    const lazy = ['src/ui/chart/chart-drawing.tsx', '../../packages/verifier/dist/index.js'].map((name) => manifest[name]?.file);
+    const lazy = ['src/ui/chart/chart-drawing.tsx', '../../packages/verifier/src/index.ts'].map((name) => manifest[name]?.file);
     for (const file of lazy) {
       expect(file, Object.keys(manifest).join(' ')).toBeDefined();
       expect(withShell.has(file as string)).toBe(false);
@@ -284,7 +284,7 @@ describeInBrowser('the console', () => {
     expect(scripts).toContain(`/${lazy[1]}`);
     const withVerifier = new Set([
       lazy[1],
-      ...(manifest['../../packages/verifier/dist/index.js']?.imports ?? []).map((name) => manifest[name]?.file),
+      ...(manifest['../../packages/verifier/src/index.ts']?.imports ?? []).map((name) => manifest[name]?.file),
     ]);
     const begun = scripts.filter((path) => !withVerifier.has(path.slice(1)) || withShell.has(path.slice(1)));
     expect(begun.reduce((sum, path) => sum + sizeOf(path), 0)).toBeLessThan(250_000);

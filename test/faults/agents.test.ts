@@ -26,7 +26,7 @@ beforeAll(async () => {
   faults = await startFaultNetwork({ agents: 2, proxied: 1, timings, providerArgs: ['--drain', '30'] });
   proxy = faults.proxies[0] as TcpProxy;
   honest = await startLightAgents({ url: faults.network.baseUrl, size: 2, models: () => ['steady'] });
-  traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 1 });
+  traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 1, pauseMs: 150 });
 });
 afterAll(async () => {
   await traffic?.stop();

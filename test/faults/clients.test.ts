@@ -40,7 +40,7 @@ beforeAll(async () => {
       job.complete();
     },
   });
-  traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 2 });
+  traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 2, pauseMs: 150 });
 });
 afterAll(async () => {
   await traffic?.stop();

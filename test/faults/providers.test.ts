@@ -25,7 +25,7 @@ beforeAll(async () => {
   faults = await startFaultNetwork({ timings: SHORT });
   const { baseUrl } = faults.network;
   honest = await startLightAgents({ url: baseUrl, size: 4, models: () => ['steady'] });
-  traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 2 });
+  traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 2, pauseMs: 75 });
 });
 afterAll(async () => {
   await traffic?.stop();

@@ -1,9 +1,13 @@
-/** Measures resident memory and processor time of another process with `ps`, on Linux and macOS. */
+/** Measures resident memory and processor time of another process, on Linux and macOS. */
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 
 /** Resident memory in bytes. */
 export async function residentBytes(pid: number): Promise<number> {
-  return Number(await column('rss', pid)) * 1024;
+  // Linux has the value in a file (proc(5)), which is cheaper to read ten times a second than the output of `ps`.
+  const status = process.platform === 'linux' ? await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '') : '';
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? (await column('rss', pid));
+  return Number(kilobytes) * 1024;
 }
 
 /** Used processor time in seconds; whole seconds on Linux. */
