@@ -72,15 +72,24 @@ export interface PlacementShare {
   readonly share: number | null;
 }
 
+interface ModelPlacements {
+  /** Placement count of the model in the network when this connection began to offer it. */
+  readonly before: number;
+  /** Placements on this connection. */
+  placements: number;
+}
+
 interface LoggedDecisions {
   readonly history: DecisionHistory;
-  /** Placement count of each model when this connection began to offer it. */
-  readonly before: Map<string, number>;
-  readonly byModel: Map<string, number>;
+  /** Models that the connection offers or offered, the newest offers last. */
+  readonly byModel: BoundedMap<string, ModelPlacements>;
   readonly beforeAll: number;
+  placements: number;
 }
 
 const MAX_MODELS = 10_000;
+/** Models counted per connection. More than one message may offer, so that current offers are never dropped. */
+const MAX_MODELS_PER_CONNECTION = 256;
 
 export class PlacementLog<S extends LoggedProvider> {
   readonly #logged = new WeakMap<S, LoggedDecisions>();
@@ -91,8 +100,8 @@ export class PlacementLog<S extends LoggedProvider> {
 
   /** Starts counting placements of the models that the connection newly offers. */
   follow(session: S): void {
-    const { before } = this.#decisionsOf(session);
-    for (const { id } of session.models) if (!before.has(id)) before.set(id, this.#placed.get(id) ?? 0);
+    const { byModel } = this.#decisionsOf(session);
+    for (const { id } of session.models) byModel.set(id, byModel.get(id) ?? { before: this.#placed.get(id) ?? 0, placements: 0 });
   }
 
   /** Records one placement decision. */
@@ -100,8 +109,10 @@ export class PlacementLog<S extends LoggedProvider> {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {
       this.#add(first.member.subject, model, chosenVerdict(first, request), now);
-      const { byModel } = this.#decisionsOf(first.member.subject);
-      byModel.set(model, (byModel.get(model) ?? 0) + 1);
+      const logged = this.#decisionsOf(first.member.subject);
+      logged.placements++;
+      const ofModel = logged.byModel.get(model);
+      if (ofModel !== undefined) ofModel.placements++;
       this.#countPlaced(model);
     }
     // If the client selected providers, the decision says nothing about the others.
@@ -124,18 +135,22 @@ export class PlacementLog<S extends LoggedProvider> {
   share(session: S, model: string | null): PlacementShare {
     const logged = this.#logged.get(session);
     if (logged === undefined) return { placements: 0, share: null };
-    const { before, beforeAll, byModel } = logged;
-    const placed =
-      model === null ? this.#placedInAll - beforeAll : (this.#placed.get(model) ?? 0) - (before.get(model) ?? this.#placed.get(model) ?? 0);
-    let placements = 0;
-    for (const [id, count] of byModel) if (model === null || id === model) placements += count;
+    const ofModel = model === null ? null : logged.byModel.get(model);
+    if (ofModel === undefined) return { placements: 0, share: null };
+    const { placements } = ofModel ?? logged;
+    const placed = model === null ? this.#placedInAll - logged.beforeAll : (this.#placed.get(model) ?? 0) - (ofModel?.before ?? 0);
     return { placements, share: placed === 0 ? null : Math.min(1, placements / placed) };
   }
 
   #decisionsOf(session: S): LoggedDecisions {
     let logged = this.#logged.get(session);
     if (logged === undefined) {
-      logged = { history: new DecisionHistory(), before: new Map(), byModel: new Map(), beforeAll: this.#placedInAll };
+      logged = {
+        history: new DecisionHistory(),
+        byModel: new BoundedMap(MAX_MODELS_PER_CONNECTION),
+        beforeAll: this.#placedInAll,
+        placements: 0,
+      };
       this.#logged.set(session, logged);
     }
     return logged;
