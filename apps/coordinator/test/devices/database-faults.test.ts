@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/tables.js';
 import { WebhookDigestRepository } from '../../src/database/webhook-digest-repository.js';
+import { DeviceEvidenceCache } from '../../src/devices/device-evidence-cache.js';
 import { WebhookReceiver } from '../../src/devices/webhook-receiver.js';
 import { APPLE_TRUST_ANCHOR } from '../../src/providers/verification/chain/trust-anchor.js';
 import { freshSqlite, type TestDatabase } from '../support/fresh-database.js';
@@ -57,5 +58,31 @@ describe('an event that the database could not store', () => {
     await expect(take()).rejects.toThrow('disk full');
     beforeQuery = async () => {};
     expect(await take()).toEqual({ kind: 'refused', code: 'unknown_token' });
+  });
+});
+
+describe('evidence', () => {
+  it('is read once more after a read that hangs, however often it was requested', async () => {
+    let queries = 0;
+    beforeQuery = async () => void queries++;
+    const cache = new DeviceEvidenceCache({ database, anchor: APPLE_TRUST_ANCHOR, now: () => NOW, onReadError: () => {} });
+    await cache.watch('key');
+    const perRead = queries;
+    queries = 0;
+    let resume = (): void => {};
+    const hanging = new Promise<void>((resolve) => {
+      resume = resolve;
+    });
+    beforeQuery = () => {
+      queries++;
+      return hanging;
+    };
+    const requested = Array.from({ length: 500 }, () => cache.refresh('key'));
+    expect(new Set(requested).size).toBe(1);
+    await Promise.resolve();
+    const later = Array.from({ length: 500 }, () => cache.refresh('key'));
+    resume();
+    await Promise.all([...requested, ...later]);
+    expect(queries).toBe(2 * perRead);
   });
 });
