@@ -3,6 +3,7 @@
  *
  * Each `open…` function of `wiring/` creates one part of the program, and registers in `context` how to close that part.
  */
+import { errorFacts } from './log.js';
 import { openAccounts } from './wiring/accounts.js';
 import type { App, AppOptions } from './wiring/app-options.js';
 import { openBilling } from './wiring/billing.js';
@@ -94,7 +95,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       close: (graceMs = config.drainMs, abort) => shutDown(context, shutdownDeps, graceMs, abort),
     };
   } catch (error) {
-    await disposal.close();
+    await disposal.close().catch((closeError: unknown) => context.log.error({ error: errorFacts(closeError) }, 'shutdown failed'));
     throw error;
   }
 }

@@ -8,8 +8,18 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
+const MAX_LOGGED_ERRORS = 8;
+
+interface ErrorFacts {
+  readonly name: string;
+  readonly code?: string;
+  readonly at?: string;
+  /** The errors of an `AggregateError`. */
+  readonly errors?: readonly ErrorFacts[];
+}
+
 /** Loggable parts of an error: name, code and stack frames. The message is left out, because parsers quote their input in messages. */
-export function errorFacts(error: unknown): { readonly name: string; readonly code?: string; readonly at?: string } {
+export function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { name: typeof error };
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
@@ -20,5 +30,6 @@ export function errorFacts(error: unknown): { readonly name: string; readonly co
       .slice(0, 6)
       .map((line) => line.trim())
       .join(' < '),
+    ...(error instanceof AggregateError ? { errors: error.errors.slice(0, MAX_LOGGED_ERRORS).map(errorFacts) } : {}),
   };
 }

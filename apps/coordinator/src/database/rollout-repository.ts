@@ -128,13 +128,16 @@ export class RolloutRepository {
   /**
    * Writes observations of this coordinator: `changed` rows, and `seen` machines of which only the time has changed.
    *
-   * Not in a transaction, which would delay other writes on SQLite.
+   * Not in a transaction, which would delay other writes on SQLite. So an error may leave a part of the rows written.
+   *
+   * @param onStored Called with the provider ids of `changed` rows once they are written.
    */
   async observe(
     changed: readonly RolloutMachineRow[],
     seen: { readonly version: string; readonly ids: readonly string[]; readonly at: number }[],
+    onStored: (providerIds: readonly string[]) => void = () => {},
   ): Promise<void> {
-    await writeObserved(this.#database, changed);
+    await writeObserved(this.#database, changed, onStored);
     for (const { version, ids, at } of seen) {
       for (let start = 0; start < ids.length; start += IDS_PER_STATEMENT) {
         await this.#database
@@ -200,12 +203,17 @@ function isRelevant({ and, eb, or }: ExpressionBuilder<Tables, 'rollout_machines
 }
 
 /** Updates the observed columns, unless a later offer has replaced the row. Sorted, so that coordinators do not deadlock. */
-async function writeObserved(database: Database, changed: readonly RolloutMachineRow[]): Promise<void> {
+async function writeObserved(
+  database: Database,
+  changed: readonly RolloutMachineRow[],
+  onStored: (providerIds: readonly string[]) => void,
+): Promise<void> {
   const rows = [...changed].sort((a, b) => (a.provider_id < b.provider_id ? -1 : a.provider_id > b.provider_id ? 1 : 0));
   for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
+    const written = rows.slice(start, start + ROWS_PER_STATEMENT);
     await database
       .insertInto('rollout_machines')
-      .values(rows.slice(start, start + ROWS_PER_STATEMENT))
+      .values(written)
       .onConflict((conflict) =>
         conflict
           .columns(['version', 'provider_id', 'part'])
@@ -224,6 +232,7 @@ async function writeObserved(database: Database, changed: readonly RolloutMachin
           .whereRef('rollout_machines.since', '=', 'excluded.since'),
       )
       .execute();
+    onStored(written.map(({ provider_id }) => provider_id));
   }
 }
 

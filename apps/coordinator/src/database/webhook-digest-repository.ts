@@ -24,6 +24,11 @@ export class WebhookDigestRepository {
     return numInsertedOrUpdatedRows === 1n;
   }
 
+  /** Removes an event that could not be handled. */
+  async remove(digest: string): Promise<void> {
+    await this.#database.deleteFrom('webhook_digests').where('digest', '=', digest).execute();
+  }
+
   /** Removes expired digests. A replay of such an event is refused as too old. */
   async prune(): Promise<void> {
     await this.#database.deleteFrom('webhook_digests').where('expires_at', '<', databaseTime(this.#database)).execute();

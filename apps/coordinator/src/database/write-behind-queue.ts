@@ -28,11 +28,15 @@ export class WriteBehindQueue<Key, Value> {
   readonly #waiting: BoundedMap<Key, Value>;
   readonly #timer: NodeJS.Timeout;
   #writing: Promise<void> | null = null;
+  /** The next flush, which waits for the running one. All callers share it until it starts. */
+  #next: Promise<void> | null = null;
 
   constructor(options: WriteBehindQueueOptions<Key, Value>) {
     this.#options = options;
     this.#waiting = new BoundedMap(options.maxWaiting);
-    this.#timer = setInterval(() => void this.flush(), options.everyMs);
+    this.#timer = setInterval(() => {
+      if (this.#writing === null) void this.flush();
+    }, options.everyMs);
     this.#timer.unref();
   }
 
@@ -55,21 +59,32 @@ export class WriteBehindQueue<Key, Value> {
     return { rows: this.#waiting.size, maxRows: this.#options.maxWaiting };
   }
 
-  /** Writes the queued rows. Concurrent calls share one write. Never rejects: failed rows stay queued. */
+  /** Writes all rows that are queued now. Concurrent calls share writes. Never rejects: failed rows stay queued. */
   flush(): Promise<void> {
-    this.#writing ??= this.#write()
+    if (this.#next !== null) return this.#next;
+    if (this.#writing === null) return this.#start();
+    // The running write may have taken its rows before the newest one was queued.
+    this.#next = this.#writing.then(() => {
+      this.#next = null;
+      return this.#start();
+    });
+    return this.#next;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    // Twice, because rows may be queued during the first flush.
+    await this.flush();
+    await this.flush();
+  }
+
+  #start(): Promise<void> {
+    this.#writing = this.#write()
       .catch(this.#options.onWriteError)
       .finally(() => {
         this.#writing = null;
       });
     return this.#writing;
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    // Twice, because the first call may join a flush that began before the newest row was added.
-    await this.flush();
-    await this.flush();
   }
 
   async #write(): Promise<void> {

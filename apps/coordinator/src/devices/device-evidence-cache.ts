@@ -34,8 +34,10 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   contradictedSince: number | null;
-  /** Runs the reads of a key one after the other, so that an older result never replaces a newer one. */
+  /** Newest read. Reads of a key run one after the other, so that an older result never replaces a newer one. */
   reading: Promise<void>;
+  /** The next read, which waits for the running one. All callers share it until it starts. */
+  queued: Promise<void> | null;
 }
 
 export class DeviceEvidenceCache {
@@ -64,7 +66,7 @@ export class DeviceEvidenceCache {
 
   /** Starts caching the evidence of a key. Resolves after the first read. Each call needs a matching {@link unwatch}. */
   watch(seKeySha256: string): Promise<void> {
-    const entry = this.#entries.get(seKeySha256) ?? { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve() };
+    const entry = this.#entries.get(seKeySha256) ?? newEntry();
     entry.watchers++;
     this.#entries.set(seKeySha256, entry);
     return this.refresh(seKeySha256);
@@ -87,8 +89,12 @@ export class DeviceEvidenceCache {
   refresh(seKeySha256: string): Promise<void> {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return Promise.resolve();
-    entry.reading = entry.reading.then(() => this.#read(seKeySha256, entry));
-    return entry.reading;
+    entry.queued ??= entry.reading.then(() => {
+      entry.queued = null;
+      entry.reading = this.#read(seKeySha256, entry);
+      return entry.reading;
+    });
+    return entry.queued;
   }
 
   /** Calls `listener` with each key whose evidence was read. Returns a function that unsubscribes. */
@@ -123,4 +129,8 @@ export class DeviceEvidenceCache {
     if (this.#entries.get(seKeySha256) !== entry) return;
     for (const listener of this.#listeners) listener(seKeySha256);
   }
+}
+
+function newEntry(): Entry {
+  return { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve(), queued: null };
 }

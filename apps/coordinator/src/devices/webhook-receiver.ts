@@ -48,7 +48,7 @@ interface WebhookReceiverOptions {
   /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
   /** Digests of events that any coordinator of the cluster has accepted; null outside a cluster. */
-  readonly sharedDigests: Pick<WebhookDigestRepository, 'add'> | null;
+  readonly sharedDigests: Pick<WebhookDigestRepository, 'add' | 'remove'> | null;
 }
 
 /** How long a digest is stored: twice the maximum age of an event, because the sender's clock may be ahead. */
@@ -88,15 +88,14 @@ export class WebhookReceiver {
     readonly attestationObject: string;
     readonly digest: string;
   }): Promise<WebhookOutcome> {
-    const outcome = await this.#takeAcme(result);
+    const outcome = await this.#once(result.digest, () => this.#takeAcme(result));
     this.count(labelOf(outcome));
     return outcome;
   }
 
   async #take(event: WebhookEvent): Promise<WebhookOutcome> {
     if (event.kind === 'other') return { kind: 'ignored', reason: 'other_topic' };
-    if (await this.#isReplay(event.digest)) return { kind: 'refused', code: 'replayed' };
-    return event.kind === 'check_in' ? this.#checkIn(event) : this.#report(event);
+    return this.#once(event.digest, () => (event.kind === 'check_in' ? this.#checkIn(event) : this.#report(event)));
   }
 
   async #checkIn(event: WebhookEvent & { readonly kind: 'check_in' }): Promise<WebhookOutcome> {
@@ -207,9 +206,8 @@ export class WebhookReceiver {
       .map((nonce) => noncePreimage(fromBase64(enrolment.sePublicKey), nonce.epoch, fromBase64(nonce.random)));
   }
 
-  async #takeAcme(result: { enrolmentToken: string; token: string; attestationObject: string; digest: string }): Promise<WebhookOutcome> {
+  async #takeAcme(result: { enrolmentToken: string; token: string; attestationObject: string }): Promise<WebhookOutcome> {
     const { database, anchor, now, onChange } = this.#options;
-    if (await this.#isReplay(result.digest)) return { kind: 'refused', code: 'replayed' };
     const enrolment = await enrolmentOfToken(database, hashToken(result.enrolmentToken));
     if (enrolment === null) return { kind: 'refused', code: 'unknown_token' };
     const { serialNumber } = enrolment;
@@ -219,6 +217,20 @@ export class WebhookReceiver {
     await storeEvidence(database, enrolment.seKeySha256, { kind: 'acme', enrolmentId: enrolment.id, payload, receivedAt: now() });
     onChange(enrolment.seKeySha256);
     return { kind: 'taken', what: 'acme' };
+  }
+
+  /** Handles an event unless it is a replay. After an error, the event counts as not received, so that its sender can send it again. */
+  async #once(digest: string, handle: () => Promise<WebhookOutcome>): Promise<WebhookOutcome> {
+    if (await this.#isReplay(digest)) return { kind: 'refused', code: 'replayed' };
+    try {
+      return await handle();
+    } catch (error) {
+      this.#seen.delete(digest);
+      await this.#options.sharedDigests?.remove(digest).catch((removeError: unknown) => {
+        throw new AggregateError([error, removeError], 'an event could not be handled, and its sender cannot send it again');
+      });
+      throw error;
+    }
   }
 
   /** Records the digest of an event. Returns whether it was already recorded. */

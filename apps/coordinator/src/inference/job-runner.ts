@@ -75,6 +75,12 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
+  /** Whether a provider serves the model, or will probably serve it again. Other names are arbitrary client text, never stored or logged. */
+  knowsModel(model: string): boolean {
+    const { models, expected } = this.#options;
+    return models.serves(model) || expected.has(model);
+  }
+
   /** Placements that running jobs may still need if their provider fails, by constraints. A shutdown retains providers for these. */
   drainDemands(): Iterable<DrainDemand> {
     const demands = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();

@@ -26,3 +26,28 @@ export interface AttemptCounters {
   counter(limit: string, options: { readonly maxAttempts: number; readonly windowMs: number }): AttemptCounter;
   recentNames(list: string, options: { readonly lifetimeMs: number }): RecentNames;
 }
+
+/**
+ * Counts an attempt in all counters, or in none: a refusal, or an error of a counter, refunds the earlier counts.
+ *
+ * @returns Seconds to wait, of the first counter that refuses; null: admitted.
+ */
+export async function countInAll(limits: readonly (readonly [counter: AttemptCounter, name: string])[]): Promise<number | null> {
+  const counted: (readonly [AttemptCounter, string])[] = [];
+  const refund = async (): Promise<void> => void (await Promise.all(counted.map(([counter, name]) => counter.refund(name))));
+  for (const [counter, name] of limits) {
+    let retryAfter: number | null;
+    try {
+      retryAfter = await counter.count(name);
+    } catch (error) {
+      await refund();
+      throw error;
+    }
+    if (retryAfter !== null) {
+      await refund();
+      return retryAfter;
+    }
+    counted.push([counter, name]);
+  }
+  return null;
+}

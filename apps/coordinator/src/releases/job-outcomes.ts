@@ -12,13 +12,7 @@ export class JobOutcomes {
   #counts = new Map<string, { attempts: number; failures: number }>();
 
   record(providerId: string, hasFailed: boolean): void {
-    const count = this.#counts.get(providerId);
-    if (count !== undefined) {
-      count.attempts++;
-      if (hasFailed) count.failures++;
-    } else if (this.#counts.size < MAX_PROVIDERS) {
-      this.#counts.set(providerId, { attempts: 1, failures: hasFailed ? 1 : 0 });
-    }
+    this.#add(providerId, { attempts: 1, failures: hasFailed ? 1 : 0 });
   }
 
   /** Returns the counts, and resets them to zero. */
@@ -26,5 +20,20 @@ export class JobOutcomes {
     const counts = this.#counts;
     this.#counts = new Map();
     return counts;
+  }
+
+  /** Adds taken counts that could not be stored, so that the next {@link take} returns them too. */
+  putBack(counts: ReadonlyMap<string, OutcomeCount>): void {
+    for (const [providerId, count] of counts) this.#add(providerId, count);
+  }
+
+  #add(providerId: string, { attempts, failures }: OutcomeCount): void {
+    const count = this.#counts.get(providerId);
+    if (count !== undefined) {
+      count.attempts += attempts;
+      count.failures += failures;
+    } else if (this.#counts.size < MAX_PROVIDERS) {
+      this.#counts.set(providerId, { attempts, failures });
+    }
   }
 }

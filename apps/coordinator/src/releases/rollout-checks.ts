@@ -7,7 +7,7 @@ import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
 import type { Database } from '../database/tables.js';
 import { type ConnectedMachine, fleetSums, ownerHash } from './connected-machine.js';
-import type { JobOutcomes } from './job-outcomes.js';
+import type { JobOutcomes, OutcomeCount } from './job-outcomes.js';
 import { comparedMachines, observeMachines, ownerKey, rolloutOf } from './machine-records.js';
 import { isMissing, reservesCapacity } from './rollout.js';
 import { checkRollout } from './rollout-decision.js';
@@ -72,9 +72,20 @@ export class RolloutChecks {
   }
 
   async #observe(): Promise<void> {
-    const { repository, service, outcomes, localMachines, coordinatorId, now } = this.#options;
+    const { outcomes } = this.#options;
+    const counts = new Map(outcomes.take());
+    try {
+      await this.#store(counts);
+    } catch (error) {
+      outcomes.putBack(counts);
+      throw error;
+    }
+  }
+
+  /** Stores this coordinator's machines. Removes the `counts` that were stored. */
+  async #store(counts: Map<string, OutcomeCount>): Promise<void> {
+    const { repository, service, localMachines, coordinatorId, now } = this.#options;
     const machines = new Map([...localMachines()].map((machine) => [machine.provider_id as string, machine]));
-    const counts = outcomes.take();
     const time = now();
     await repository.putFleet(coordinatorId, JSON.stringify(fleetSums(machines.values())), time);
     const changed = [];
@@ -85,7 +96,10 @@ export class RolloutChecks {
       changed.push(...observation.changed);
       seen.push({ version: row.version, ids: observation.seen, at: time });
     }
-    if (seen.length > 0) await repository.observe(changed, seen);
+    const onStored = (providerIds: readonly string[]): void => {
+      for (const providerId of providerIds) counts.delete(providerId);
+    };
+    if (seen.length > 0) await repository.observe(changed, seen, onStored);
   }
 
   async #decide(): Promise<void> {

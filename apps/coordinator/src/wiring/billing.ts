@@ -89,13 +89,11 @@ export async function openBilling(context: StartContext, database: Database, met
     const keys = await repairPeriodSpending(database, now());
     if (keys > 0) log.info({ keys }, 'spending of API keys that an earlier version counted was added to their budgets');
   };
-  disposal.defer(async () => {
-    await retention.close();
-    await stopSweeper();
-    await repair;
-    prices.close();
-    await ledger.close();
-  });
+  disposal.defer(() => ledger.close());
+  disposal.defer(() => prices.close());
+  disposal.defer(() => repair);
+  disposal.defer(() => stopSweeper());
+  disposal.defer(() => retention.close());
   return {
     ledger,
     prices,

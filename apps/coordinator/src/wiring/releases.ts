@@ -70,12 +70,19 @@ export async function openReleases(
     onStage: (version, stage) => log.info({ version, stage }, 'agent release reached its next stage'),
   });
   let running: Promise<void> = Promise.resolve();
+  let unfinished = 0;
   const checkRollouts = (periodMs = 0): Promise<void> => {
-    running = running.catch(() => {}).then(() => checks.run(periodMs));
+    unfinished++;
+    running = running
+      .catch(() => {})
+      .then(() => checks.run(periodMs))
+      .finally(() => unfinished--);
     return running;
   };
   const everyMs = options.rolloutCheckMs ?? CHECK_MS;
-  const timer = setInterval(() => void checkRollouts(everyMs).catch(onWriteError), everyMs);
+  const timer = setInterval(() => {
+    if (unfinished === 0) void checkRollouts(everyMs).catch(onWriteError);
+  }, everyMs);
   timer.unref();
   disposal.defer(async () => {
     clearInterval(timer);

@@ -47,12 +47,14 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   requestQueue.close();
   runner.stop();
   providers.closeSessions();
-  await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
-  await billing.close(FLUSH_MS);
-  server.server.closeAllConnections();
-  providers.close();
-  await closed;
-  await context.disposal.close();
+  await Promise.race([Promise.allSettled([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
+  const { disposal } = context;
+  // In reverse order, as all closers. A closer that rejects stops none of the later ones.
+  disposal.defer(() => closed);
+  disposal.defer(() => providers.close());
+  disposal.defer(() => server.server.closeAllConnections());
+  disposal.defer(() => billing.close(FLUSH_MS));
+  await disposal.close();
 }
 
 function pause(ms: number, abort?: AbortSignal): Promise<void> {

@@ -60,8 +60,17 @@ class DisposalStack {
     this.#closers.push(close);
   }
 
-  /** Stops at the first function that rejects, and rejects with its error. */
+  /** Runs all functions, even if some reject. Rejects with their error, or with an `AggregateError` of several. */
   async close(): Promise<void> {
-    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close();
+    const errors: unknown[] = [];
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
+      try {
+        await close();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 1) throw new AggregateError(errors, 'several resources could not be closed');
+    if (errors.length === 1) throw errors[0];
   }
 }

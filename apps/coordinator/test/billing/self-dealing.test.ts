@@ -141,6 +141,8 @@ describeDatabases('self-dealing', (fresh) => {
     ]);
     // By default, only owners with at least a dollar are listed.
     expect((await concentration('')).data).toEqual([]);
+    const wrong = await errorOf(await harness.get('/admin/v1/earnings/concentration?days=0', harness.adminKey));
+    expect(wrong.message).toBe('days must be a whole number from 1 to 99.');
     for (const query of ['days=0', 'days=100', 'min_share_percent=0', 'min_share_percent=101', 'limit=201', 'min_micro_usd=-1']) {
       const answer = await harness.get(`/admin/v1/earnings/concentration?${query}`, harness.adminKey);
       expect([query, answer.status, (await errorOf(answer)).param]).toEqual([query, 400, query.split('=')[0]]);

@@ -174,5 +174,8 @@ describe('a command', () => {
     await until(() => cluster.far.app.providers.snapshot(machine.providerId) === null);
     expect(await command({ kind: 'resume' })).toMatchObject({ status: 409, body: { error: { code: 'machine_offline' } } });
     await until(async () => (await command({ kind: 'resume' })).status === 429);
+    // More than the limit of the account: refused commands do not count against the other machines.
+    for (let index = 0; index < 60; index++) expect((await command({ kind: 'resume' })).status).toBe(429);
+    expect((await command({ kind: 'resume' }, { to: old })).status).toBe(409);
   });
 });

@@ -63,6 +63,37 @@ describe('the write-behind queue', () => {
     expect(state.written.flat().map(([key]) => key)).toEqual(['b', 'c', 'd']);
   });
 
+  it('has written all rows that were queued at a flush, although an earlier write was running', async () => {
+    const written: string[] = [];
+    let finish = (): void => {};
+    const rows = new WriteBehindQueue<string, number>({
+      write: async (piece) => {
+        if (written.length === 0) {
+          await new Promise<void>((resolve) => {
+            finish = resolve;
+          });
+        }
+        for (const [key] of piece) written.push(key);
+      },
+      onWriteError: (error) => {
+        throw error;
+      },
+      everyMs: NEVER_MS,
+      perWrite: 10,
+      maxWaiting: 10,
+    });
+    opened.push(rows);
+    rows.put('a', 1);
+    const earlier = rows.flush();
+    rows.put('b', 1);
+    const flushes = [rows.flush(), rows.flush()];
+    expect(flushes[0]).toBe(flushes[1]);
+    finish();
+    await flushes[0];
+    expect(written).toEqual(['a', 'b']);
+    await earlier;
+  });
+
   it('writes a newer row of a key that is being written afterwards, at the latest when it closes', async () => {
     const written: number[] = [];
     const rows: WriteBehindQueue<string, number> = new WriteBehindQueue({

@@ -25,6 +25,8 @@ interface Window {
 const MAX_WINDOWS_PER_COORDINATOR = 20_000;
 /** A grant beyond the need is at most the remaining permits divided by this number and by the number of coordinators. */
 const LEASE_DIVISOR = 4;
+/** Minimum time between two searches of all windows, in milliseconds. */
+const MIN_SWEEP_MS = 1000;
 
 export class PermitHome {
   readonly #rules: ReadonlyMap<string, LimitRule>;
@@ -34,6 +36,7 @@ export class PermitHome {
   readonly #windows = new Map<string, Window>();
   /** Count of open windows by opener. */
   readonly #opened = new Map<string, number>();
+  #sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(rules: ReadonlyMap<string, LimitRule>, now: () => number) {
     this.#rules = rules;
@@ -58,10 +61,11 @@ export class PermitHome {
   #windowOf(asker: string, { key, earlier }: PermitRequest, { windowMs }: LimitRule, now: number): Window | null {
     const known = this.#windows.get(key);
     if (known !== undefined && known.until > now) return known;
-    this.#forgetEnded(now);
+    this.#forgetOldest(now);
     if (known !== undefined) this.#delete(key, known);
+    if (this.#isFull(asker)) this.#forgetAll(now);
+    if (this.#isFull(asker)) return null;
     const opened = this.#opened.get(asker) ?? 0;
-    if (opened >= MAX_WINDOWS_PER_COORDINATOR) return null;
     this.#opened.set(asker, opened + 1);
     const lengthMs = earlier === null || earlier.reset_ms === 0 ? windowMs : Math.min(windowMs, earlier.reset_ms);
     const window: Window = { until: now + lengthMs, earlier: 0, granted: 0, opener: asker };
@@ -69,11 +73,23 @@ export class PermitHome {
     return window;
   }
 
-  #forgetEnded(now: number): void {
+  #isFull(asker: string): boolean {
+    return (this.#opened.get(asker) ?? 0) >= MAX_WINDOWS_PER_COORDINATOR;
+  }
+
+  /** Removes the oldest windows, up to the first open one. */
+  #forgetOldest(now: number): void {
     for (const [key, window] of this.#windows) {
       if (window.until > now) return;
       this.#delete(key, window);
     }
+  }
+
+  /** Removes all ended windows. Limits have windows of different lengths, so a younger one may end first. */
+  #forgetAll(now: number): void {
+    if (now - this.#sweptAt < MIN_SWEEP_MS) return;
+    this.#sweptAt = now;
+    for (const [key, window] of this.#windows) if (window.until <= now) this.#delete(key, window);
   }
 
   #delete(key: string, { opener }: Window): void {

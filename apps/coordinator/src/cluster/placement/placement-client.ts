@@ -4,7 +4,7 @@
  * The counterpart at the peer is `PlacementServer`. In this file, a provider's owner is the coordinator that holds its connection.
  */
 import type { ProviderId } from '@inference/protocol';
-import { extractPrefixes, offerTraits, type ProviderFilter, passesFilter } from '@inference/scheduler';
+import { extractPrefixes, meetsTrustFloor, offerTraits, type ProviderFilter, passesFilter } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../../inference/queue/request-queue.js';
 import type { SerialClaimant } from '../../providers/placement/placement-service.js';
@@ -16,6 +16,7 @@ import {
   type OwnerMessage,
   type PlacedMessage,
   type PlacementRequestMessage,
+  type ProviderState,
   parseClaimants,
   parseOwnerMessage,
 } from './placement-messages.js';
@@ -43,8 +44,8 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
   readonly #options: PlacementClientOptions;
-  /** Verified providers by session id. All jobs of a session share one object. */
-  readonly #bySession = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
+  /** Verified providers by {@link connectionKey}. All jobs of a connection share one object. */
+  readonly #byConnection = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
   /** The newest known connection of each provider. */
   readonly #byProvider = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
 
@@ -109,18 +110,21 @@ export class PlacementClient {
 
   /** The verified provider of a placement. Null: the evidence was rejected, or the request excludes the provider. */
   async #selectedProvider(peer: Peer, request: SlotRequest, message: PlacedMessage): Promise<RemoteProvider | null> {
-    // Checked here too, because a peer of an earlier version ignores candidates and filters.
+    // Checked here too: a peer may be faulty, and one of an earlier version ignores candidates and filters.
     const { provider_id: providerId } = message.provider;
-    if (request.candidates?.has(providerId) === false) return null;
+    if (request.candidates?.has(providerId) === false || (request.providerId ?? providerId) !== providerId) return null;
     // If the id alone excludes the provider, no description needs to be requested.
     if (!passes(request, { ...UNDESCRIBED, providerId }, message)) return null;
     const provider = await this.#remoteProvider(peer, message);
-    return provider !== null && passes(request, factsOf(provider), message) ? provider : null;
+    if (provider === null || !meetsTrustFloor(provider.trustLevel, request.trustFloor)) return null;
+    const facts = factsOf(provider);
+    return (request.providerSerial ?? facts.serialNumber) === facts.serialNumber && passes(request, facts, message) ? provider : null;
   }
 
   /** Verifies the provider of a placement, unless a cached description is still valid. Null: not verified. */
   async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
-    const known = this.#bySession.get(state.session_id);
+    const connection = connectionKey(peer, state);
+    const known = this.#byConnection.get(connection);
     if (known?.covers(state)) {
       known.update(state);
       return known;
@@ -133,12 +137,17 @@ export class PlacementClient {
       return known;
     }
     const provider = new RemoteProvider(peer, state, verified, this.#options.now);
-    this.#bySession.set(state.session_id, provider);
+    this.#byConnection.set(connection, provider);
     const older = this.#byProvider.get(state.provider_id);
     if (older !== undefined) older.isReplaced = true;
     this.#byProvider.set(state.provider_id, provider);
     return provider;
   }
+}
+
+/** Contains all ids that a peer reports, so that one connection cannot stand for another provider or peer. */
+function connectionKey(peer: Peer, { provider_id, session_id }: ProviderState): string {
+  return JSON.stringify([peer.id, provider_id, session_id]);
 }
 
 type FilteredFacts = Parameters<typeof passesFilter>[1];

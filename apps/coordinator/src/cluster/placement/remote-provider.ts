@@ -34,9 +34,9 @@ export class RemoteProvider implements ProviderConnection {
     return this.#peer.id;
   }
 
-  /** Whether the verified description applies to this state: same session, same key, and not expired. */
-  covers({ session_id, key_id }: ProviderState): boolean {
-    return session_id === this.#sessionId && key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;
+  /** Whether the verified description applies to a later state of this connection: same key, and not expired. */
+  covers({ key_id }: ProviderState): boolean {
+    return key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;
   }
 
   /** Stores the state from a later placement on the same connection. */

@@ -72,17 +72,26 @@ export interface PlacementShare {
   readonly share: number | null;
 }
 
+interface ModelPlacements {
+  /** Placement count of the model in the network when this connection began to offer it. */
+  readonly before: number;
+  /** Placements on this connection. */
+  placements: number;
+}
+
 interface LoggedDecisions {
   readonly history: DecisionHistory;
-  /** Placements of each model, at all providers, before this connection began to offer the model. */
-  readonly modelsBefore: Map<string, number>;
-  /** Placements on this connection, by model. */
-  readonly byModel: Map<string, number>;
+  /** Models that the connection offers or offered, the newest offers last. */
+  readonly byModel: BoundedMap<string, ModelPlacements>;
   /** Placements of all models, at all providers, before this connection. */
   readonly totalBefore: number;
+  /** Placements on this connection. */
+  placements: number;
 }
 
 const MAX_MODELS = 10_000;
+/** Models counted per connection. More than one message may offer, so that current offers are never dropped. */
+const MAX_MODELS_PER_CONNECTION = 256;
 
 export class PlacementLog<S extends LoggedProvider> {
   readonly #logged = new WeakMap<S, LoggedDecisions>();
@@ -93,8 +102,8 @@ export class PlacementLog<S extends LoggedProvider> {
 
   /** Starts counting placements of the models that the connection newly offers. */
   follow(session: S): void {
-    const { modelsBefore } = this.#decisionsOf(session);
-    for (const { id } of session.models) if (!modelsBefore.has(id)) modelsBefore.set(id, this.#placed.get(id) ?? 0);
+    const { byModel } = this.#decisionsOf(session);
+    for (const { id } of session.models) byModel.set(id, byModel.get(id) ?? { before: this.#placed.get(id) ?? 0, placements: 0 });
   }
 
   /** Records one placement decision. */
@@ -102,8 +111,10 @@ export class PlacementLog<S extends LoggedProvider> {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {
       this.#add(first.member.subject, model, chosenVerdict(first, request), now);
-      const { byModel } = this.#decisionsOf(first.member.subject);
-      byModel.set(model, (byModel.get(model) ?? 0) + 1);
+      const logged = this.#decisionsOf(first.member.subject);
+      logged.placements++;
+      const ofModel = logged.byModel.get(model);
+      if (ofModel !== undefined) ofModel.placements++;
       this.#countPlaced(model);
     }
     // If the client selected providers, the decision says nothing about the others.
@@ -126,20 +137,22 @@ export class PlacementLog<S extends LoggedProvider> {
   share(session: S, model: string | null): PlacementShare {
     const logged = this.#logged.get(session);
     if (logged === undefined) return { placements: 0, share: null };
-    const { modelsBefore, totalBefore, byModel } = logged;
-    const placed =
-      model === null
-        ? this.#placedTotal - totalBefore
-        : (this.#placed.get(model) ?? 0) - (modelsBefore.get(model) ?? this.#placed.get(model) ?? 0);
-    let placements = 0;
-    for (const [id, count] of byModel) if (model === null || id === model) placements += count;
+    const ofModel = model === null ? null : logged.byModel.get(model);
+    if (ofModel === undefined) return { placements: 0, share: null };
+    const { placements } = ofModel ?? logged;
+    const placed = model === null ? this.#placedTotal - logged.totalBefore : (this.#placed.get(model) ?? 0) - (ofModel?.before ?? 0);
     return { placements, share: placed === 0 ? null : Math.min(1, placements / placed) };
   }
 
   #decisionsOf(session: S): LoggedDecisions {
     let logged = this.#logged.get(session);
     if (logged === undefined) {
-      logged = { history: new DecisionHistory(), modelsBefore: new Map(), byModel: new Map(), totalBefore: this.#placedTotal };
+      logged = {
+        history: new DecisionHistory(),
+        byModel: new BoundedMap(MAX_MODELS_PER_CONNECTION),
+        totalBefore: this.#placedTotal,
+        placements: 0,
+      };
       this.#logged.set(session, logged);
     }
     return logged;

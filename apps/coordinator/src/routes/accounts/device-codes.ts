@@ -6,7 +6,7 @@
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
 import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
-import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import { type AttemptCounters, countInAll } from '../../limits/attempt-counters.js';
 import { networkOf } from '../../limits/network-address.js';
 import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
@@ -27,11 +27,15 @@ export function addDeviceCodeRoutes(
   /** Runs a lookup by user code within the attempt limits. Throws RequestError. */
   const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
     const account = call.caller.account.id;
-    const blockedFor = (await byAccount.count(account)) ?? (await byAddress.count(networkOf(call.address)));
+    const address = networkOf(call.address);
+    const blockedFor = await countInAll([
+      [byAccount, account],
+      [byAddress, address],
+    ]);
     if (blockedFor !== null) throw new TooManyCodes(blockedFor);
     const refund = async (): Promise<void> => {
       await byAccount.refund(account);
-      await byAddress.refund(networkOf(call.address));
+      await byAddress.refund(address);
     };
     const code = await ask(call.params.user_code ?? '').catch(async (error: unknown) => {
       await refund();

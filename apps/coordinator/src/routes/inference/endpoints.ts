@@ -159,7 +159,7 @@ export async function runJob(
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
     delivery.fail(apiError('internal'));
-    storeFailure(routes, job, { code: 'internal', provider: null, durationMs: performance.now() - startMs });
+    storeFailure(routes, job, { code: 'internal', provider: null, model: null, durationMs: performance.now() - startMs });
     span.end({}, 'internal');
     return null;
   }
@@ -216,28 +216,37 @@ interface EndedJob {
 interface Failure {
   readonly code: ErrorCode;
   readonly provider: ProviderConnection | null;
+  /** Model of the last attempt; null: there was no attempt. */
+  readonly model: string | null;
   readonly durationMs: number;
 }
 
 /** Writes the log line of an ended job, updates metrics, and stores the error code of a failed job. */
-function recordJob(routes: Pick<InferenceRoutes, 'failedRequests' | 'log' | 'metrics' | 'now'>, job: JobRequest, ended: EndedJob): void {
+function recordJob(
+  routes: Pick<InferenceRoutes, 'runner' | 'failedRequests' | 'log' | 'metrics' | 'now'>,
+  job: JobRequest,
+  ended: EndedJob,
+): void {
   const { outcome, durationMs } = ended;
-  if (outcome.kind === 'failed') storeFailure(routes, job, { code: outcome.error.code, provider: outcome.provider, durationMs });
+  if (outcome.kind === 'failed') {
+    const { error, provider, model } = outcome;
+    storeFailure(routes, job, { code: error.code, provider, model, durationMs });
+  }
   logJob(routes, job, outcome, durationMs);
   countJob(routes, job, ended);
 }
 
-/** Stores a failed request. An unknown model's name is omitted, because it is arbitrary client text. */
+/** Stores a failed request. The requested model is stored only if the network knows it: other names are arbitrary client text. */
 function storeFailure(
-  { failedRequests, now }: Pick<InferenceRoutes, 'failedRequests' | 'now'>,
+  { runner, failedRequests, now }: Pick<InferenceRoutes, 'runner' | 'failedRequests' | 'now'>,
   job: JobRequest,
-  { code, provider, durationMs }: Failure,
+  { code, provider, model, durationMs }: Failure,
 ): void {
   failedRequests.add({
     jobId: job.jobId,
     accountId: job.accountId,
     keyId: job.apiKeyId,
-    model: code === 'model_not_found' ? null : job.params.model,
+    model: runner.knowsModel(job.params.model) ? job.params.model : model,
     endpoint: job.endpoint,
     providerId: provider?.registration.identity.providerId ?? null,
     isSealed: job.sealed !== null,

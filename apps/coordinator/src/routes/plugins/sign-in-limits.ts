@@ -4,7 +4,7 @@
  * An attacker must not be able to lock out the owner of an e-mail address. Attempts of unknown clients are therefore counted per e-mail
  * address, and delayed above a limit. Clients with an earlier sign-in are never delayed.
  */
-import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
+import { type AttemptCounter, type AttemptCounters, countInAll, type RecentNames } from '../../limits/attempt-counters.js';
 import { HOUR_MS } from '../../time-units.js';
 import { localAttempts } from './attempt-limit.js';
 
@@ -84,12 +84,16 @@ export class SignInLimits {
       if (retryAfter === null) counted.push(() => limit.refund(name));
       return retryAfter;
     };
+    const refund = async (): Promise<void> => void (await Promise.all(counted.splice(0).map((undo) => undo())));
     const ofClient = await count(this.#clients, nameOf(client));
     if (ofClient !== null) return { by: 'email', retryAfter: ofClient };
     const ofNetwork = client.device === null ? await count(this.#networks, client.network) : null;
-    if (ofNetwork !== null) return { by: 'network', retryAfter: ofNetwork };
+    if (ofNetwork !== null) {
+      await refund();
+      return { by: 'network', retryAfter: ofNetwork };
+    }
     const isDelayed = !(await this.#isKnown(client)) && (await count(this.#unknownClients, client.email)) !== null;
-    return { isDelayed, refund: async () => void (await Promise.all(counted.splice(0).map((undo) => undo()))) };
+    return { isDelayed, refund };
   }
 
   /** Counts an attempt without an e-mail address, such as a second step, for its network only. */
@@ -126,8 +130,9 @@ export class SignInLimits {
   /** Counts an e-mail. False: the limit is reached, and the e-mail must not be sent. */
   async admitMail(client: SignInClient): Promise<boolean> {
     if (this.#options.maxPerQuarterHour === 0) return true;
-    if ((await this.#mailsOfClients.count(nameOf(client))) !== null) return false;
-    return (await this.#isKnown(client)) || (await this.#mailsOfUnknownClients.count(client.email)) === null;
+    const ofClient = [this.#mailsOfClients, nameOf(client)] as const;
+    const isKnown = await this.#isKnown(client);
+    return (await countInAll(isKnown ? [ofClient] : [ofClient, [this.#mailsOfUnknownClients, client.email]])) === null;
   }
 
   async #isKnown(client: SignInClient): Promise<boolean> {

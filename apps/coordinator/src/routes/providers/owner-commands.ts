@@ -15,7 +15,7 @@ import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { OwnerCommandRepository, StoredCommand } from '../../database/providers/owner-command-repository.js';
-import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import { type AttemptCounters, countInAll } from '../../limits/attempt-counters.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OwnerCommandOutcome } from '../../providers/session/owner-commands.js';
 import { readPageQuery, toPage } from '../parameters/pagination.js';
@@ -47,7 +47,10 @@ export function addOwnerCommands(api: ConsoleApi, routes: OwnerCommandRoutes): v
     async ({ caller, userId, params, body: { command_id: commandId, action } }) => {
       const accountId = caller.account.id;
       const { providerId } = await findOwned(ownedProviders, accountId, params.provider_id);
-      const waitSeconds = (await perAccount.count(accountId)) ?? (await perMachine.count(providerId));
+      const waitSeconds = await countInAll([
+        [perAccount, accountId],
+        [perMachine, providerId],
+      ]);
       if (waitSeconds !== null) {
         throw new RequestError('rate_limit_exceeded', null, `Too many commands. Try again in ${waitSeconds} seconds.`);
       }

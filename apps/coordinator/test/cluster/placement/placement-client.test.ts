@@ -1,11 +1,13 @@
 import type { ProviderId } from '@inference/protocol';
 import { NO_FILTER } from '@inference/scheduler';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LinkStream, StreamHandlers } from '../../../src/cluster/link/link-stream.js';
 import { type Peer, PeerStream } from '../../../src/cluster/peer.js';
 import { PlacementClient } from '../../../src/cluster/placement/placement-client.js';
+import { describeProvider } from '../../../src/cluster/placement/provider-description.js';
 import type { SlotRequest } from '../../../src/inference/queue/request-queue.js';
 import { APPLE_TRUST_ANCHOR } from '../../../src/providers/verification/chain/trust-anchor.js';
+import { type Harness, startCoordinator } from '../../support/harness.js';
 
 const REQUEST: SlotRequest = {
   model: 'model',
@@ -125,4 +127,105 @@ it('asks no peer that has left', async () => {
   expect(await client.ask('gone', REQUEST, 0, null)).toMatchObject({ reason: 'none_routable' });
   expect(await client.claimants('gone', 'SERIAL')).toEqual([]);
   expect(outcomes).toEqual([]);
+});
+
+describe('a faulty owner that places on another provider than requested', () => {
+  let harness: Harness;
+  let named: Placeable;
+  let other: Placeable;
+
+  beforeAll(async () => {
+    harness = await startCoordinator();
+    const connect = async (serial: string): Promise<Placeable> => {
+      const { providerId } = await harness.provider({ serial });
+      const snapshot = harness.app.providers.snapshot(providerId);
+      const description = snapshot === null ? null : describeProvider(snapshot);
+      if (snapshot?.key == null || description === null) throw new Error('the provider is not attested');
+      return { provider_id: providerId, session_id: snapshot.sessionId, key_id: snapshot.key.keyId, description };
+    };
+    [named, other] = [await connect('NAMED00001'), await connect('OTHER00001')];
+  });
+  afterAll(() => harness.close());
+
+  interface Placeable {
+    readonly provider_id: ProviderId;
+    readonly session_id: string;
+    readonly key_id: string;
+    readonly description: { readonly session_id: string };
+  }
+
+  /** Client of peers that know the descriptions of both providers. `ask` lets a peer place on what it claims to be a provider. */
+  function clientOfOwners() {
+    let claim: Partial<Placeable> = {};
+    const peerOf = (id: string): Peer => ({
+      id,
+      request: async (_kind, payload) => {
+        const { session_id } = JSON.parse(Buffer.from(payload).toString());
+        return Buffer.from(JSON.stringify([named, other].find((placeable) => placeable.session_id === session_id)?.description ?? null));
+      },
+      openStream: () =>
+        PeerStream.open((handlers): LinkStream => {
+          const { description: _, ...ids } = claim;
+          queueMicrotask(() => says({ ...PLACED, provider: { ...PLACED.provider, ...ids } })(handlers));
+          return {
+            peer: id,
+            kind: 'placement',
+            isOpen: true,
+            queuedBytes: 0,
+            send: () => true,
+            sendControl: () => {},
+            close: () => {},
+            abort: () => {},
+          };
+        }),
+    });
+    const client = new PlacementClient({
+      findPeer: peerOf,
+      rules: {
+        allowSimulatedEnclave: true,
+        anchor: APPLE_TRUST_ANCHOR,
+        limits: { maxChallengeAgeMs: 3_600_000, maxManagementAgeMs: 3_600_000 },
+        now: Date.now,
+      },
+      onOutcome: () => {},
+      onDigest: () => {},
+      now: Date.now,
+    });
+    return async (claimed: Partial<Placeable>, request: Partial<SlotRequest> = {}, peerId = 'far') => {
+      claim = claimed;
+      const placement = await client.ask(peerId, { ...REQUEST, ...request }, 0, null);
+      return placement.kind === 'placed' ? placement.slot.provider : null;
+    };
+  }
+
+  it('gets no request under the name of the requested one, even if the other is known', async () => {
+    const ask = clientOfOwners();
+    expect((await ask(other))?.registration.identity.providerId).toBe(other.provider_id);
+    const disguised = { ...other, provider_id: named.provider_id };
+    expect(await ask(disguised)).toBeNull();
+    expect(await ask(disguised, { candidates: new Set([named.provider_id]) })).toBeNull();
+    expect((await ask(named))?.registration.identity.providerId).toBe(named.provider_id);
+  });
+
+  it('cannot change what another owner reported about its provider', async () => {
+    const ask = clientOfOwners();
+    const ofFar = await ask(other);
+    const ofThird = await ask(other, {}, 'third');
+    expect([ofFar, ofThird].map((provider) => provider !== null)).toEqual([true, true]);
+    expect(ofThird).not.toBe(ofFar);
+  });
+
+  it.each([
+    ['id', () => ({ providerId: named.provider_id })],
+    ['serial number', () => ({ providerSerial: 'NAMED00001' })],
+  ])('gets no request that names a provider by its %s', async (_what, request) => {
+    const ask = clientOfOwners();
+    expect(await ask(other, request())).toBeNull();
+    expect((await ask(named, request()))?.registration.identity.providerId).toBe(named.provider_id);
+  });
+
+  it('gets no request that requires more trust than the evidence proves', async () => {
+    const ask = clientOfOwners();
+    expect(await ask(other, { trustFloor: 'hardware' })).toBeNull();
+  });
 });

@@ -143,4 +143,34 @@ describe('the history', () => {
     for (let count = 0; count < 10; count++) place();
     expect(log.share(late, 'm')).toEqual({ placements: 10, share: 1 });
   });
+
+  it('drops the counts of models that a connection no longer offers, but never those of its offers', () => {
+    const { place, log, of } = fleetOf([provider('a')]);
+    place();
+    const a = { ...of('a'), models: [] as { readonly id: string }[] };
+    const offer = (...ids: readonly string[]): void => {
+      a.models = ids.map((id) => ({ id }));
+      log.follow(a);
+    };
+    const pool = new ProviderPool<Subject>();
+    const { facts, speed } = provider('a');
+    pool.put(a, facts, speed, 8192, NOW);
+    const placed = (model: string): void => log.decided(model, pool, anyone, schedule(pool, anyone, NOW, chance(7)), NOW);
+    offer('kept', 'dropped');
+    placed('kept');
+    placed('dropped');
+    for (let message = 0; message < 40; message++) offer('kept', ...Array.from({ length: 63 }, (_, index) => `m${message}-${index}`));
+    expect(log.share(a, 'kept')).toEqual({ placements: 1, share: 1 });
+    expect(log.share(a, 'dropped')).toEqual({ placements: 0, share: null });
+    expect(log.share(a, null)).toEqual({ placements: 2, share: 1 });
+  });
+
+  it('keeps the counts of a model that a connection offers again', () => {
+    const { place, log, of } = fleetOf([provider('a')]);
+    place();
+    log.follow(Object.assign(of('a'), { models: [] }));
+    place();
+    log.follow(Object.assign(of('a'), { models: [{ id: 'm' }] }));
+    expect(log.share(of('a'), 'm')).toEqual({ placements: 2, share: 1 });
+  });
 });

@@ -186,6 +186,23 @@ describeDatabases('requests in the console', (fresh) => {
     expect((await other.get(path)).status).toBe(404);
   });
 
+  it('that failed are stored without an unknown model, although a fallback model is known', async () => {
+    const { secret } = await person.newKey();
+    const provider = await harness.provider({
+      models: ['known/fallback'],
+      register: (register) => ({ ...register, fallback_models: true }),
+      onJob: (job) => job.fail({ code: 'engine_failed' }),
+    });
+    const ask = () => chat(secret, { model: 'a secret name', models: ['known/fallback'] });
+    expect((await ask()).status).toBe(402);
+    await person.post('/console/v1/deposits/development', { amount_micro_usd: 1_000_000 });
+    expect((await ask()).status).toBe(502);
+    expect(await failures()).toMatchObject([
+      { model: 'known/fallback', provider_id: provider.providerId, error: { code: 'provider_failed' } },
+      { model: null, provider_id: null, error: { code: 'insufficient_quota' } },
+    ]);
+  });
+
   it('are summed by hour and model, for the filters of the page', async () => {
     const base = { account_id: accountId, reserved_at: AT };
     await settle([

@@ -59,6 +59,27 @@ describe('sign-in limits', () => {
     expect(await limits.begin(stranger(1))).toEqual({ by: 'email', retryAfter: QUARTER_MS / 1000 });
   });
 
+  it('of a blocked network use up none of the attempts of its clients', async () => {
+    const limits = open(2);
+    const from = (email: string): SignInClient => ({ email, network: '10.0.0.1', device: null });
+    const others = Array.from({ length: 20 }, (_, index) => from(`${index}@example.com`));
+    const [first] = await Promise.all(others.map((client) => attempt(limits, client)));
+    for (let index = 0; index < 5; index++) expect(await limits.begin(from('ada@example.com'))).toMatchObject({ by: 'network' });
+    await first?.refund();
+    await attempt(limits, from('ada@example.com'));
+  });
+
+  it('count no e-mail that another limit refuses', async () => {
+    const limits = open(2);
+    const mail = (network: string) => limits.admitMail({ email: 'ada@example.com', network, device: null });
+    for (let index = 0; index < 20; index++) expect(await mail(`10.0.1.${index}`)).toBe(true);
+    for (let index = 0; index < 5; index++) expect(await mail('192.0.2.1')).toBe(false);
+    // A sign-in makes the client known, so that only its own limit applies.
+    await limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', device: null });
+    for (let index = 0; index < 5; index++) expect(await mail('192.0.2.1')).toBe(true);
+    expect(await mail('192.0.2.1')).toBe(false);
+  });
+
   it('are not reset by refunded attempts beyond them', async () => {
     const limits = open(2);
     for (let index = 0; index < 20; index++) await attempt(limits, stranger(index));

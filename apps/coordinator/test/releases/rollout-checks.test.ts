@@ -1,0 +1,126 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
+import { RolloutRepository } from '../../src/database/rollout-repository.js';
+import { createLog } from '../../src/log.js';
+import type { ProviderRegistry } from '../../src/providers/provider-registry.js';
+import type { ConnectedMachine } from '../../src/releases/connected-machine.js';
+import { JobOutcomes } from '../../src/releases/job-outcomes.js';
+import { RolloutChecks } from '../../src/releases/rollout-checks.js';
+import { RolloutService } from '../../src/releases/rollout-service.js';
+import { Metrics } from '../../src/telemetry/metrics.js';
+import { openReleases } from '../../src/wiring/releases.js';
+import { createStartContext } from '../../src/wiring/start-context.js';
+import { freshSqlite } from '../support/fresh-database.js';
+
+const MINUTE = 60_000;
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it('starts no further check while one waits for the database', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const test = await freshSqlite();
+  const connection = await test.open();
+  let beforeResult = async (): Promise<void> => {};
+  const database = connection.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      await beforeResult();
+      return result;
+    },
+  });
+  const file = join(temporaryDirectory('rollouts'), 'releases.json');
+  writeFileSync(file, JSON.stringify({ releases: [] }));
+  let checks = 0;
+  const snapshots = () => {
+    checks++;
+    return [];
+  };
+  const context = createStartContext({
+    log: createLog('silent', { write: () => {} }),
+    config: { agentReleases: file, cluster: null, dataDir: '/nowhere' },
+    rolloutCheckMs: MINUTE,
+  } as unknown as Parameters<typeof createStartContext>[0]);
+  const registry = { snapshots } as unknown as ProviderRegistry;
+  await openReleases(context, { database, registry, outcomes: new JobOutcomes(), metrics: new Metrics() });
+  let resume = (): void => {};
+  const hanging = new Promise<void>((resolve) => {
+    resume = resolve;
+  });
+  beforeResult = () => hanging;
+  vi.advanceTimersByTime(60 * MINUTE);
+  resume();
+  await context.disposal.close();
+  expect(checks).toBe(1);
+  await connection.destroy();
+  await test.remove();
+});
+
+it.each([
+  ['before its write', 'InsertQueryNode', 'rollout_machines'],
+  ['after its write', 'UpdateQueryNode', 'rollout_machines'],
+  ['at the first write', 'InsertQueryNode', 'rollout_fleets'],
+])('counts the outcomes of a minute once, although the database failed %s', async (_when, kind, table) => {
+  const test = await freshSqlite();
+  const connection = await test.open();
+  let isFailing = false;
+  const database = connection.withPlugin({
+    transformQuery: ({ node }) => {
+      if (isFailing && node.kind === kind && JSON.stringify(node).includes(`"${table}"`)) throw new Error('disk full');
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  });
+  let now = 1_800_000_000_000;
+  const repository = new RolloutRepository(database);
+  const machine = (name: string, version: string): ConnectedMachine => ({
+    provider_id: name as ConnectedMachine['provider_id'],
+    version,
+    chip_family: 'M4',
+    models: ['m'],
+    slots: 1,
+    account_id: null,
+    trust: 2,
+    is_blocked: false,
+    is_away: false,
+    is_restricted: false,
+    speed_model: null,
+    speed: null,
+  });
+  const localMachines = () => [machine('busy', '2.0.0'), machine('idle', '2.0.0')];
+  const published = ['1.0.0'];
+  const onWrite = (): void => {};
+  const service = await RolloutService.open({ repository, now: () => now, localMachines, onError: () => {}, onWrite });
+  const outcomes = new JobOutcomes();
+  const checks = new RolloutChecks({
+    database,
+    repository,
+    service,
+    outcomes,
+    localMachines,
+    published: async () => published,
+    coordinatorId: 'one',
+    now: () => now,
+    onHalt: () => {},
+    onStage: () => {},
+  });
+  await checks.run(0);
+  published.push('2.0.0');
+  await checks.run(0);
+  now += MINUTE;
+  for (const hasFailed of [false, true, false]) outcomes.record('busy', hasFailed);
+  isFailing = true;
+  await expect(checks.run(0)).rejects.toThrow('disk full');
+  isFailing = false;
+  now += MINUTE;
+  outcomes.record('busy', true);
+  await checks.run(0);
+  const row = (await repository.machines('2.0.0')).find(({ provider_id }) => provider_id === 'busy');
+  expect(row).toMatchObject({ attempts: 4, failures: 2 });
+  await service.close();
+  await connection.destroy();
+  await test.remove();
+});
