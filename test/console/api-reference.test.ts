@@ -28,6 +28,11 @@ describeInBrowser('the API reference', () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
   });
 
+  it('opens although the anchor is not percent-encoded text', async () => {
+    const page = await openPage('/api-reference#%');
+    await page.getByRole('heading', { level: 2, name: 'Inference' }).waitFor();
+  });
+
   it('opens an operation from its link', async () => {
     const page = await openPage('/api-reference#get-v1-models');
     await page.locator('#get-v1-models').getByRole('heading', { name: 'Parameters' }).waitFor();

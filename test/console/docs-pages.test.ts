@@ -46,6 +46,12 @@ describeInBrowser('documentation', () => {
     await screenshot(page, `docs-without-script-${width}`);
   });
 
+  it('is readable although the anchor is not percent-encoded text', async () => {
+    const page = await openPage('/docs/clients#%');
+    await expect.poll(() => page.title()).toBe('Clients · Inference network');
+    await page.getByRole('heading', { level: 1, name: 'Clients' }).waitFor();
+  });
+
   it('keeps the text of the HTML until the page can show it', async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
