@@ -5,7 +5,7 @@
  */
 export * from './grammar/index.js';
 export { JsonGrammar } from './grammar/json-grammar.js';
-export { languageOfPattern, PatternError } from './language/pattern-language.js';
+export { checkPattern, languageOfPattern, PatternError } from './language/pattern-language.js';
 export { ANY_CHARACTER, LanguageFactory } from './language/regular-language.js';
 export { SchemaCompiler, toSchemaError } from './schema/schema-compiler.js';
 export { SchemaError } from './schema/schema-error.js';

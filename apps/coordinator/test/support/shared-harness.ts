@@ -23,15 +23,18 @@ export class SharedHarness {
     const { apiKey } = developer;
     const linesBefore = new Set(whole.log);
     const providers: ScriptedProvider[] = [];
+    const log = (): string[] => whole.log.filter((line) => !linesBefore.has(line));
     return {
       ...whole,
       apiKey,
       developer,
       get log() {
-        return whole.log.filter((line) => !linesBefore.has(line));
+        return log();
       },
       jobLines() {
-        return this.log.map((line) => JSON.parse(line)).filter((line) => line.msg === 'job');
+        return log()
+          .map((line) => JSON.parse(line))
+          .filter((line) => line.msg === 'job');
       },
       async provider(options) {
         const provider = await whole.provider(options);

@@ -70,6 +70,7 @@ describe('constraints', () => {
   });
 
   test.each<[object, object]>([
+    [{ guided_regex: 'a)|(?:b' }, { code: 'invalid_request', param: 'guided_regex' }],
     [{ guided_regex: '(' }, { code: 'invalid_request', param: 'guided_regex' }],
     [{ guided_regex: 'a{2000}' }, { code: 'unsupported', param: 'guided_regex', limit: 1000 }],
     [{ guided_json: { type: 'array', uniqueItems: true } }, { code: 'unsupported', param: 'guided_json.uniqueItems' }],

@@ -33,8 +33,8 @@ const SPACE = [
 const LINE_BREAKS = [0x0a, 0x0a, 0x0d, 0x0d, 0x2028, 0x2029];
 const CONTROL_ESCAPES: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12 };
 
-/** The language of all texts that contain a match of the pattern. Throws {@link PatternError}. */
-export function languageOfPattern(languages: LanguageFactory, pattern: string): Language {
+/** Throws {@link PatternError} unless `RegExp` accepts the pattern. Call before a client's pattern becomes part of a longer one. */
+export function checkPattern(pattern: string): void {
   if (pattern.length > MAX_LENGTH) throw new PatternError('unsupported', MAX_LENGTH);
   try {
     new RegExp(pattern, 'u');
@@ -46,6 +46,11 @@ export function languageOfPattern(languages: LanguageFactory, pattern: string): 
       throw new PatternError('invalid_request');
     }
   }
+}
+
+/** The language of all texts that contain a match of the pattern. Throws {@link PatternError}. */
+export function languageOfPattern(languages: LanguageFactory, pattern: string): Language {
+  checkPattern(pattern);
   const reader = new PatternReader(languages, pattern);
   const character = languages.characterClass([BEGIN, END, ...ANY_CHARACTER]);
   const around = languages.repeat(character, 0, Infinity);

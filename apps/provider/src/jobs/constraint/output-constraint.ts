@@ -2,6 +2,7 @@
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
+  checkPattern,
   type Grammar,
   GrammarBuilder,
   GrammarMatcher,
@@ -130,7 +131,10 @@ class ConstraintGrammarBuilder {
           json.unquoted(json.languages.union(...format.choices.map((text) => json.languages.text(text)))),
         );
       case 'regex':
-        return this.#guarded(format.field, () => json.unquoted(languageOfPattern(json.languages, `^(?:${format.pattern})$`)));
+        return this.#guarded(format.field, () => {
+          checkPattern(format.pattern);
+          return json.unquoted(languageOfPattern(json.languages, `^(?:${format.pattern})$`));
+        });
       default:
         return format satisfies never;
     }
