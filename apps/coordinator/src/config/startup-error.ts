@@ -2,7 +2,7 @@
 export class StartupError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = 'StartError';
+    this.name = 'StartupError';
   }
 }
 

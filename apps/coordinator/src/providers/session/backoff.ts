@@ -40,7 +40,14 @@ export class Backoff {
     this.#count++;
     this.#until = this.#now() + ms;
     this.stop();
-    this.#timer = setTimeout(this.#onElapsed, ms + 1);
+    this.#timer = setTimeout(() => this.#end(), ms + 1);
+  }
+
+  /** Ends the pause at its real end. After the clock was set back, `until` would be later. */
+  #end(): void {
+    this.#timer = null;
+    this.#until = Math.min(this.#until, this.#now());
+    this.#onElapsed();
   }
 
   /** Ends the pause after a verified answer. Returns whether a pause was in progress. */

@@ -43,7 +43,9 @@ export function addHealth(server: FastifyInstance, { isDraining, database, now }
   server.get('/health', { schema }, async () => ({ status: 'ok' }));
   const readySchema = { response: { 200: ReadinessSchema, 503: ReadinessSchema } };
   server.get('/health/ready', { schema: readySchema }, async (_request, reply): Promise<Readiness> => {
-    if (latest === null || now() - latest.at >= CACHE_MS) latest = { at: now(), state: database() };
+    const age = latest === null ? CACHE_MS : now() - latest.at;
+    // A negative age means that the clock was set back.
+    if (latest === null || age < 0 || age >= CACHE_MS) latest = { at: now(), state: database() };
     const state = await latest.state;
     const draining = isDraining();
     const ready = state === 'ok' && !draining;

@@ -32,6 +32,20 @@ describe('a pause', () => {
     expect(over).toBe(7);
   });
 
+  it('ends when its time has passed, although the clock was set back', () => {
+    let wasOver: boolean | null = null;
+    const holdOff: Backoff = new Backoff({ firstMs: 1000, maxMs: 30_000 }, Date.now, () => {
+      wasOver = holdOff.until <= Date.now();
+    });
+    holdOff.start();
+    vi.setSystemTime(Date.now() - 3_600_000);
+    vi.advanceTimersByTime(1001);
+    expect(wasOver).toBe(true);
+    holdOff.start();
+    expect([holdOff.until - Date.now(), holdOff.count]).toEqual([2000, 2]);
+    holdOff.stop();
+  });
+
   it('stays bounded however often it begins', () => {
     const holdOff = new Backoff({ firstMs: 1000, maxMs: 30_000 }, Date.now, () => {});
     for (let times = 0; times < 5000; times++) {

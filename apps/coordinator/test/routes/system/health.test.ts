@@ -76,6 +76,10 @@ it('caches the database state', async () => {
   pass(1000);
   await ask('/health/ready');
   expect(asked).toBe(2);
+  // The clock is set back.
+  pass(-3_600_000);
+  await ask('/health/ready');
+  expect(asked).toBe(3);
 });
 
 describeDatabases('the state of a database', (fresh) => {
