@@ -22,17 +22,19 @@ export class SharedHarness {
     const developer = await whole.customer(balance);
     const { apiKey } = developer;
     const linesBefore = new Set(whole.log);
+    const log = (): string[] => whole.log.filter((line) => !linesBefore.has(line));
     const providers: ScriptedProvider[] = [];
     return {
       ...whole,
       apiKey,
       developer,
       get log() {
-        return whole.log.filter((line) => !linesBefore.has(line));
+        return log();
       },
-      jobLines() {
-        return this.log.map((line) => JSON.parse(line)).filter((line) => line.msg === 'job');
-      },
+      jobLines: () =>
+        log()
+          .map((line) => JSON.parse(line))
+          .filter((line) => line.msg === 'job'),
       async provider(options) {
         const provider = await whole.provider(options);
         providers.push(provider);
