@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const created = new Set<string>();
 
 /** An empty directory, removed at the end of the test file (`leaves-no-trace.ts`). */
-export function temporaryDirectory(name: string): string {
-  const directory = mkdtempSync(join(tmpdir(), `${name}-`));
+export function temporaryDirectory(name: string, parent = tmpdir()): string {
+  const directory = mkdtempSync(join(parent, `${name}-`));
   created.add(directory);
   return directory;
 }
