@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const created = new Set<string>();
 
 /** Creates an empty directory, which `leaves-no-trace.ts` removes at the end of the test file. */
-export function temporaryDirectory(name: string): string {
-  const directory = mkdtempSync(join(tmpdir(), `${name}-`));
+export function temporaryDirectory(name: string, parent = tmpdir()): string {
+  const directory = mkdtempSync(join(parent, `${name}-`));
   created.add(directory);
   return directory;
 }

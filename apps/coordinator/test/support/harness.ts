@@ -1,7 +1,8 @@
 /** Test harness: a coordinator inside the test process, on a free port, with a new data directory and a log in memory. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
 import type { Ledger } from '../../src/billing/ledger/ledger.js';
 import { microUsd } from '../../src/billing/micro-usd.js';
@@ -65,7 +66,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 
 /** One coordinator, regardless of `HARNESS`. */
 export async function startCoordinator(options: HarnessOptions = {}): Promise<Harness> {
-  const dataDir = options.config?.dataDir ?? mkdtempSync(join(DATABASE_PARENT, 'coordinator-test-'));
+  const dataDir = options.config?.dataDir ?? temporaryDirectory('coordinator-test', DATABASE_PARENT);
   const log: string[] = [];
   const { config, ...rest } = options;
   if ((config?.databaseUrl ?? null) === null) await addMigratedDatabase(dataDir);

@@ -22,8 +22,8 @@ export class SharedHarness {
     const developer = await whole.customer(balance);
     const { apiKey } = developer;
     const linesBefore = new Set(whole.log);
-    const providers: ScriptedProvider[] = [];
     const log = (): string[] => whole.log.filter((line) => !linesBefore.has(line));
+    const providers: ScriptedProvider[] = [];
     return {
       ...whole,
       apiKey,
@@ -31,11 +31,10 @@ export class SharedHarness {
       get log() {
         return log();
       },
-      jobLines() {
-        return log()
+      jobLines: () =>
+        log()
           .map((line) => JSON.parse(line))
-          .filter((line) => line.msg === 'job');
-      },
+          .filter((line) => line.msg === 'job'),
       async provider(options) {
         const provider = await whole.provider(options);
         providers.push(provider);
