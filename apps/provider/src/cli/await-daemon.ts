@@ -1,4 +1,4 @@
-/** Waits until a started daemon serves, is still loading after a while, or has failed, as reported on its control socket. */
+/** Polls the control socket of a started daemon until the daemon serves, has failed, or still loads after 10 s. */
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, requestStatus } from '../control/control-client.js';

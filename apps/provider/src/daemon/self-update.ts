@@ -23,7 +23,7 @@ interface SelfUpdateOptions {
   /** Called with a prepared version that only the owner can start. */
   readonly onOwnerNeeded: (version: string) => void;
   readonly log: Logger;
-  /** Override for tests. */
+  /** Interval of update checks, in milliseconds. Override for tests. */
   readonly everyMs?: number;
 }
 

@@ -103,7 +103,7 @@ export class Job {
     } else this.giveUp();
   }
 
-  /** Whether `job_accepted` was sent, because the request was opened and is valid. */
+  /** Whether `job_accepted` was sent. The request is valid, or the answer is a sealed error. */
   get accepted(): boolean {
     return this.#response !== null;
   }
@@ -113,7 +113,7 @@ export class Job {
     this.#stop(new JobError('cancelled'));
   }
 
-  /** Whether a part of the answer is sent, so that no other provider can take over. */
+  /** Whether a part of the answer was written. No other provider can take over then. */
   get hasOutput(): boolean {
     return (this.#response?.written ?? 0) > 0;
   }

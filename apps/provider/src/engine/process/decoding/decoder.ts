@@ -1,7 +1,7 @@
 /**
  * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes one token per stream, then reads prompt slices.
  *
- * Streams join and leave between batches. A round takes one trip to the compute thread. A stream that runs alone may also use
+ * Streams join and leave between batches. Each batch takes one trip to the compute thread. A stream that runs alone may also use
  * speculative decoding (`PromptLookup`). Repeatable streams, whose requests have a seed, only run in batches with bit-exact logits.
  */
 import type { Token } from 'node-llama-cpp';
@@ -57,6 +57,7 @@ export class Decoder {
   #prompts: Running[] = [];
   #streams: Running[] = [];
   readonly #logprobs: RawLogprobs;
+  /** Texts and ends of streams, written to the outbox while the next batch is computed. */
   #toWrite: (() => void)[] = [];
   #isRunning = false;
   #wake: (() => void) | null = null;
@@ -68,7 +69,7 @@ export class Decoder {
     this.#logprobs = new RawLogprobs(options.context, options.samplers);
   }
 
-  /** Queues a stream until a sequence is free, in order of arrival, then runs it. The stream reports its own end. */
+  /** Queues a stream until a sequence is free, in order of arrival, then runs the stream. */
   add(stream: TextStream): void {
     stream.options.control.onChange = () => this.#notify();
     this.#waiting.push(stream);
@@ -250,7 +251,7 @@ export class Decoder {
   /**
    * Reads the next slice of a prompt. Resolves to false if no prompt could be read.
    *
-   * `limitMs`: time for it while other streams generate, in milliseconds; null: no other stream generates.
+   * `limitMs`: time for the slice while other streams generate, in milliseconds; null: no other stream generates.
    */
   async #readSlice(limitMs: number | null): Promise<boolean> {
     const running = this.#takePrompt(limitMs !== null);

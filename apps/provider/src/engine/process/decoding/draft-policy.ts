@@ -18,6 +18,7 @@ const MARGIN = 0.1;
 const FIRST_ALLOWANCE = 2;
 /** Growth of the allowance per round. */
 const ALLOWANCE_PER_ROUND = 0.01;
+/** In rounds. */
 const MAX_ALLOWANCE = 24;
 /** Number of first rounds of a context, of which the fastest gives the round time, because caches are cold. */
 const WARM_UP_ROUNDS = 8;
@@ -122,7 +123,7 @@ export class DraftPolicy {
     return best;
   }
 
-  /** Reports a verified draft: how many of its tokens were accepted, and the time of its batch in milliseconds. */
+  /** Records a verified draft: how many of its tokens were accepted, and the time of its batch in milliseconds. */
   verified(drafted: number, accepted: number, ms: number): void {
     this.#allowance += accepted - this.cost.addDraft(drafted, ms);
   }

@@ -7,7 +7,7 @@ import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
 import { type MediaSpan, positionAt, uncutLength } from './media-span.js';
 
-/** A sequence; changed only by its current holder. */
+/** A sequence of the KV cache. Only the decoder changes a taken sequence. */
 export interface CachedSequence {
   readonly id: number;
   /** Tokens by position. */

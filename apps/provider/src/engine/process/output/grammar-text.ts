@@ -79,7 +79,7 @@ export class GrammarText implements StreamText {
     return { text, tokens: this.model.tokenize(text) };
   }
 
-  /** Cached by state, because texts return to the same states. */
+  /** Whether the next characters may need more grammar positions than llama.cpp can handle. Cached, because states recur. */
   mayExceedPositions(state: MatcherState): boolean {
     const name = stateKey(state);
     let exceeds = this.exceedsByState.get(name);
