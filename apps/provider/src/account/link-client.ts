@@ -1,4 +1,4 @@
-/** `LinkClient` links this machine to the owner's account: sends the machine token after each registration, and stores the answer. */
+/** `LinkClient` links this machine to the owner's account: sends the machine token after each registration, and reports the answer. */
 import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
 import { type Account, AccountFileError, readAccount } from './account-file.js';

@@ -83,7 +83,7 @@ export interface SessionOptions {
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
 
-/** Maximum time from the opened socket to `registered`, in milliseconds. */
+/** Maximum time from the start of the session to `registered`, connecting included, in milliseconds. */
 const REGISTER_TIMEOUT_MS = 30_000;
 
 export class Session {

@@ -1,5 +1,5 @@
 /**
- * `Guard` runs a version on trial, restarts the agent, and rolls back if the version is not confirmed in time.
+ * `Guard` runs a version on trial, restarts the agent, and rolls back after three failed starts or a late confirmation.
  *
  * The guard itself is code of the previous version.
  */
@@ -11,6 +11,7 @@ import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial
 /** Maximum number of failed starts before the rollback. */
 const MAX_STARTS = 3;
 const POLL_INTERVAL_MS = 200;
+/** Pause before another start. */
 const PAUSE_MS = 1_000;
 /** Time between the stop request and the kill. */
 const STOP_MS = 10_000;
@@ -43,6 +44,7 @@ export class Guard {
     this.#child?.kill('SIGHUP');
   }
 
+  /** Resolves with the exit code of the agent. */
   async run(): Promise<number> {
     const { prefix, say } = this.options;
     for (;;) {

@@ -6,7 +6,7 @@
 import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';
 
 interface TokenizedPrompt {
-  /** Token ids, padded to the vocabulary's length. */
+  /** Token ids, padded to the length of the model's input. */
   readonly ids: readonly number[];
   /** Token count without padding. */
   readonly used: number;
