@@ -298,7 +298,7 @@ export class Session {
 
   /** A failed step ends the session, because the coordinator would wait for the answer. */
   #step(step: Promise<void>): void {
-    step.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be made'));
+    step.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be created'));
   }
 
   #dispose(): void {
