@@ -79,10 +79,10 @@ export class Guard {
   async #runOnTrial(trial: Trial): Promise<'too late' | { readonly code: number; readonly confirmed: boolean }> {
     const child = this.#start();
     const deadline = performance.now() + trial.patience_ms;
-    const over = (): boolean => !existsSync(trialPath(this.options.prefix));
+    const isTrialOver = (): boolean => !existsSync(trialPath(this.options.prefix));
     let late = false;
     const polling = setInterval(() => {
-      if (over()) clearInterval(polling);
+      if (isTrialOver()) clearInterval(polling);
       else if (performance.now() > deadline && !late && this.#stopping === null) {
         late = true;
         end(child);
@@ -90,8 +90,8 @@ export class Guard {
     }, POLL_INTERVAL_MS);
     try {
       const code = await exitOf(child);
-      if (late && !over()) return 'too late';
-      return { code, confirmed: over() };
+      if (late && !isTrialOver()) return 'too late';
+      return { code, confirmed: isTrialOver() };
     } finally {
       clearInterval(polling);
     }

@@ -90,7 +90,7 @@ export class Decoder {
       this.#admit();
       const ready = this.#streams.filter(({ stream }) => !stream.options.control.paused);
       if (ready.length > 0 || this.#prompts.length > 0) {
-        const full = this.options.outbox.ready();
+        const full = this.options.outbox.untilReady();
         if (full !== null) {
           this.#writeAll();
           await full;
@@ -338,7 +338,7 @@ export class Decoder {
   }
 
   #append(sequence: CachedSequence, tokens: readonly Token[], isBitExact: boolean): void {
-    if (isBitExact && sequence.repeatable === sequence.tokens.length) sequence.repeatable += tokens.length;
+    if (isBitExact && sequence.bitExactTokens === sequence.tokens.length) sequence.bitExactTokens += tokens.length;
     for (const token of tokens) sequence.tokens.push(token);
   }
 
