@@ -20,9 +20,11 @@ export interface JsonAnswer {
 }
 
 export interface CoordinatorRequest {
+  /** Form fields. With a form, the request is a POST. */
   readonly form?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly signal?: AbortSignal;
+  /** Time limit in milliseconds. Default: 15 s. */
   readonly ms?: number;
 }
 

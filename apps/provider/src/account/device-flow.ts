@@ -32,7 +32,7 @@ export interface DeviceCode {
 export type GrantOutcome =
   | { readonly kind: 'granted'; readonly token: string }
   | { readonly kind: 'denied' | 'expired' }
-  /** The coordinator refuses permanently. */
+  /** Another error, such as an unknown device code; polling ends. */
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface Machine {

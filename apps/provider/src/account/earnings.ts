@@ -38,9 +38,11 @@ export interface Sum {
   readonly requests: number;
   readonly tokens: number;
   readonly images: number;
+  /** Micro-USD. */
   readonly earned: number;
 }
 
+/** Sums of this machine. `duty`: share of the connected time with running jobs; null without records. */
 export interface EarningsView {
   readonly today: Sum & { readonly duty: number | null };
   readonly week: Sum & { readonly duty: number | null };

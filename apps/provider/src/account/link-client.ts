@@ -1,4 +1,4 @@
-/** `LinkClient` links this machine to the owner's account: sends the machine token after each registration, and stores the answer. */
+/** `LinkClient` links this machine to the owner's account: sends the machine token after each registration, and reports the answer. */
 import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
 import { type Account, AccountFileError, readAccount } from './account-file.js';
@@ -35,7 +35,7 @@ export class LinkClient {
   }
 
   /** Sends the stored token. Call after registration, and after the owner signed in or out. */
-  show(): void {
+  sendToken(): void {
     this.#stopTimer();
     const account = this.#read();
     if (account === null) return;
@@ -53,7 +53,7 @@ export class LinkClient {
       return;
     }
     this.#set(status('refused', { reason: message.reason, remedy: message.remedy }));
-    if (message.reason === 'try_later') this.#timer = setTimeout(() => this.show(), AGAIN_MS).unref();
+    if (message.reason === 'try_later') this.#timer = setTimeout(() => this.sendToken(), AGAIN_MS).unref();
   }
 
   /** Call when the connection ended. The next registration sends the token again. */

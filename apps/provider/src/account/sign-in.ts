@@ -1,4 +1,4 @@
-/** `signIn` links this machine to an account, for the commands `login` and `setup`. `say` receives sentences about progress. */
+/** `signIn` gets a machine token by the device flow and stores the token, for `login` and `setup`. The daemon then links the machine. */
 import { hostname } from 'node:os';
 import { cleanLabel } from '@inference/protocol';
 import { writeAccount } from './account-file.js';
@@ -12,6 +12,7 @@ interface SignInOptions {
   readonly signal: AbortSignal;
   /** Called with the code that the owner must approve. */
   readonly onCode: (code: DeviceCode) => void;
+  /** Receives sentences about progress, for the owner. */
   readonly say: (sentence: string) => void;
 }
 

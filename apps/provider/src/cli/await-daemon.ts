@@ -1,4 +1,4 @@
-/** Waits until a started daemon serves, is still loading after a while, or has failed, as reported on its control socket. */
+/** Polls the control socket of a started daemon until the daemon serves, has failed, or still loads after 10 s. */
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, requestStatus } from '../control/control-client.js';
@@ -14,7 +14,7 @@ interface StartWait {
   /** Receives the output of a failed start. */
   readonly outputFile: string;
   /** Process id of the previous daemon; null if none ran. */
-  readonly before: number | null;
+  readonly previousPid: number | null;
   readonly limitMs: number;
 }
 
@@ -25,7 +25,7 @@ export function sizeOf(path: string): number {
 
 /** `status`: null if no daemon answered. `output`: in this case, the last output line. */
 export async function awaitDaemon(
-  { dataDir, outputFile, before, limitMs }: StartWait,
+  { dataDir, outputFile, previousPid, limitMs }: StartWait,
   outputSizeBefore: number,
 ): Promise<{ readonly status: DaemonStatus | null; readonly output: string | null }> {
   const deadline = performance.now() + limitMs;
@@ -33,7 +33,7 @@ export async function awaitDaemon(
   for (;;) {
     try {
       const status = await requestStatus(dataDir, ANSWER_MS);
-      if (status.pid !== before) {
+      if (status.pid !== previousPid) {
         firstStatusAt ??= performance.now();
         if (status.state !== 'starting' || performance.now() - firstStatusAt > STARTING_MS) return { status, output: null };
       }

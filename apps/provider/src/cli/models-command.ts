@@ -4,7 +4,7 @@ import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';
 import { ModelStore } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
-import { parsed, UsageError } from './input/owner-options.js';
+import { parseOptions, UsageError } from './input/owner-options.js';
 import { PromptAborted } from './input/prompt.js';
 
 export interface OpenStore {
@@ -26,7 +26,7 @@ export function readArguments<Read extends { readonly positionals: readonly stri
   parse: () => Read,
   options: Readonly<Record<string, unknown>> = COMMON_OPTIONS,
 ): Read {
-  const read = parsed(parse, options);
+  const read = parseOptions(parse, options);
   if (read.positionals.length !== words) throw new UsageError(`Usage: inference-provider ${usage}`);
   return read;
 }

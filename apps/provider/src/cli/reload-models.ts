@@ -7,19 +7,19 @@ const ANSWER_MS = 20_000;
 
 export type ReloadOutcome =
   /** Applied. `problem`: why the model at the path cannot be served. */
-  | { readonly kind: 'live'; readonly problem: string | null }
+  | { readonly kind: 'applied'; readonly problem: string | null }
   /** No daemon runs. */
   | { readonly kind: 'not_running' }
   /** Not applied, with the reason; the daemon continues unchanged. */
-  | { readonly kind: 'not_taken'; readonly why: string };
+  | { readonly kind: 'not_applied'; readonly why: string };
 
 /** `path`: model that the owner just changed. */
 export async function reloadModels(dataDir: string, path: string): Promise<ReloadOutcome> {
   try {
     const { refused } = await requestDaemon(dataDir, { path: MODELS_PATH, body: {} }, isModelsChange, ANSWER_MS);
-    return { kind: 'live', problem: refused.find((one) => one.path === path)?.reason ?? null };
+    return { kind: 'applied', problem: refused.find((one) => one.path === path)?.reason ?? null };
   } catch (error) {
     if (!(error instanceof ControlError)) throw error;
-    return error.problem === 'not_running' ? { kind: 'not_running' } : { kind: 'not_taken', why: error.message };
+    return error.problem === 'not_running' ? { kind: 'not_running' } : { kind: 'not_applied', why: error.message };
   }
 }

@@ -52,7 +52,7 @@ interface DaemonCall {
   readonly body?: unknown;
 }
 
-/** Sends a request to the daemon, or to the process listening on `socket`. Throws `refused` on a refusal. */
+/** Sends a request to the daemon, or to another process by the file name of its `socket`. Throws {@link ControlError}. */
 export async function requestDaemon<Answer>(
   dataDir: string,
   call: DaemonCall,

@@ -1,4 +1,4 @@
-/** `ControlServer`: HTTP on a Unix socket with mode 0600, which is also the lock of the data directory. */
+/** `ControlServer`: HTTP on a Unix socket with mode 0600, which is also a lock: for the daemon, the supervisor and `lockMachine`. */
 import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
@@ -22,7 +22,10 @@ const REQUEST_MS = 10_000;
 export class ControlServer {
   private constructor(private readonly server: Server) {}
 
-  /** Locks the data directory for this process. Throws {@link AlreadyRunningError}, or an Error if the socket cannot be created. */
+  /**
+   * Locks the data directory for this process. `socket`: file name; default: the daemon's. Throws {@link AlreadyRunningError}, or an
+   * Error if the socket cannot be created.
+   */
   static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
     const path = controlPath(dataDir, socket);
     makeControlFolder(path);

@@ -5,7 +5,7 @@ export class ConnectionState {
   #token: string | null = null;
   #connection: DaemonStatus['connection'] = { state: 'not_connected', since: Date.now(), problem: null, retry_at: null };
   readonly #jobs = { completed: 0, failed: 0, cancelled: 0 };
-  /** This machine's clock minus the coordinator's, in milliseconds. */
+  /** This machine's clock minus the coordinator's, in milliseconds. Null before the first session. */
   clockSkewMs: number | null = null;
 
   get connection(): DaemonStatus['connection'] {

@@ -139,7 +139,7 @@ export class CoordinatorConnection {
 
   /** Call after the owner signed in or out. */
   async signInChanged(): Promise<LinkStatus> {
-    this.#link.show();
+    this.#link.sendToken();
     return this.#link.settled(LINK_TIMEOUT_MS);
   }
 
@@ -233,7 +233,7 @@ export class CoordinatorConnection {
           this.#announcedSettings = '';
           this.announceSettings();
           this.#jobs?.reportMachine();
-          this.#link.show();
+          this.#link.sendToken();
           this.#logMonitor.start();
         },
         onLink: (answer) => this.#link.onAnswer(answer),

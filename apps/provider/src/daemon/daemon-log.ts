@@ -16,7 +16,7 @@ export function logModel(log: Logger, event: ModelEvent): void {
   const { id } = event;
   switch (event.type) {
     case 'loading':
-      log.info({ event: 'model_loading', model: id }, 'a model is loaded');
+      log.info({ event: 'model_loading', model: id }, 'loading a model');
       return;
     case 'ready':
       log.info({ event: 'engine_ready', model: id, ms: event.milliseconds }, 'the engine has loaded the model');

@@ -20,7 +20,7 @@ export interface DaemonOptions {
   readonly simulatedHost: string | null;
   /** Time for running jobs when the daemon stops, in milliseconds. */
   readonly drainMs: number;
-  /** Memory in bytes reserved for the owner; null: two fifths. */
+  /** Memory in bytes reserved for the owner; null: two fifths of the machine's memory. */
   readonly reserve: number | null;
   /** Settings at the start. */
   readonly config: Config;

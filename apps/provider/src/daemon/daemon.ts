@@ -1,4 +1,4 @@
-/** `Daemon`: the provider's long-running process. Starts its parts in order, merges their status, and stops them in reverse order. */
+/** `Daemon`: the provider's long-running process. Starts and stops its parts, and merges their status. */
 import type { Enclave } from '@inference/enclave';
 import type { MachineSettings } from '@inference/protocol';
 import type { Config } from '../config/config.js';

@@ -23,7 +23,7 @@ interface SelfUpdateOptions {
   /** Called with a prepared version that only the owner can start. */
   readonly onOwnerNeeded: (version: string) => void;
   readonly log: Logger;
-  /** Override for tests. */
+  /** Interval of update checks, in milliseconds. Override for tests. */
   readonly everyMs?: number;
 }
 
@@ -63,7 +63,7 @@ export class SelfUpdate {
     const { prefix, version } = installation;
     const { signal } = this.#closing;
     const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((works) => {
-      if (works) log.info({ event: 'update_confirmed', version }, 'this version works and is kept');
+      if (works) log.info({ event: 'update_confirmed', version }, 'this version works; its trial has ended');
     });
     const updated = updateAutomatically({
       isEnabled: automatic,

@@ -43,9 +43,9 @@ export function checkHardening({ hardening }: Pick<DaemonStatus, 'hardening'>): 
   }
   if (hardening.engine_network === 'none') {
     const why = hardening.engine_network_problem ?? 'unknown';
-    findings.push(note(`processes that hold a model have network access: ${why}`, 'See docs/security.md; nothing is broken.'));
+    findings.push(note(`processes that run models have network access: ${why}`, 'See docs/security.md; nothing is broken.'));
   }
-  return findings.length > 0 ? findings : [ok('no core dumps, and no network access for processes that hold a model')];
+  return findings.length > 0 ? findings : [ok('core dumps are off; processes that run models have no network access')];
 }
 
 const SECRETS = ['config.toml', 'account.json', 'enclave', 'logs'];

@@ -52,7 +52,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     return this.#started;
   }
 
-  /** Progress counter for stall timeouts. Grows while the engine works on this stream or on streams queued before. */
+  /** Progress counter for stall timeouts. Grows with every `tick` of the engine, also while this stream waits for a sequence. */
   get workCount(): number {
     return this.#workCount;
   }

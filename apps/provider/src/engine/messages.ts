@@ -1,4 +1,4 @@
-/** IPC messages between the daemon and an engine process. Both come from one build, so messages carry no version. */
+/** IPC messages between the daemon and an engine process. Both processes come from one build, so messages carry no version. */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';

@@ -11,6 +11,7 @@ export interface ImageRequest {
   readonly count: number;
   /** Seed of the noise: equal seeds give equal bytes. Null: a random seed. */
   readonly seed: number | null;
+  /** Denoising steps of each image. */
   readonly steps: number;
   /** Guidance scale; 1 or less: no guidance. */
   readonly guidance: number;
@@ -52,6 +53,7 @@ export type ImageJobEnd =
 export type ImageProcessEvent =
   /** The prompt was read; token count without padding. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }
+  /** A step has ended. `image`: number of finished images. `step`: number of finished steps of the next. */
   | { readonly type: 'step'; readonly job: number; readonly image: number; readonly step: number; readonly steps: number }
   | { readonly type: 'image'; readonly job: number; readonly bytes: Uint8Array }
   | { readonly type: 'ended'; readonly job: number; readonly end: ImageJobEnd };

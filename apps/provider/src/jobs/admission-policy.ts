@@ -1,4 +1,4 @@
-/** `admit` decides by a job's clear context whether the job may start, and returns the sealing key that opens its request. */
+/** `admit` decides by a job's unencrypted context whether the job may start, and returns the sealing key that opens its request. */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
 import { JobError } from './job-error.js';
 import type { SealingKey } from './sealing-keys.js';
@@ -7,7 +7,9 @@ interface AdmissionState {
   readonly providerId: ProviderId;
   readonly findKey: (id: KeyId) => SealingKey | null;
   readonly modelIds: ReadonlySet<string>;
+  /** Running jobs of the session, of all models. */
   readonly activeJobs: number;
+  /** Maximum of `activeJobs`. */
   readonly slots: number;
   readonly draining: boolean;
   /** Failure code while this machine accepts no jobs; null: jobs are accepted. */

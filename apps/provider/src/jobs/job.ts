@@ -50,8 +50,8 @@ export class Job {
   #closeTimer: NodeJS.Timeout | null = null;
   readonly #channel: JobChannel;
   readonly #request: Promise<void>;
-  #complete: () => void = () => {};
-  #refuse: (error: unknown) => void = () => {};
+  #resolveRequest: () => void = () => {};
+  #rejectRequest: (error: unknown) => void = () => {};
   #response: JobResponse | null = null;
   #extraCredit = 0;
   /** Plaintext overwritten at the end of the job. */
@@ -66,8 +66,8 @@ export class Job {
     const { e2e } = message;
     this.#channel = e2e === undefined ? new CoordinatorChannel(message, key, deps) : new E2eChannel({ ...message, e2e }, key, deps);
     this.#request = new Promise((resolve, reject) => {
-      this.#complete = resolve;
-      this.#refuse = reject;
+      this.#resolveRequest = resolve;
+      this.#rejectRequest = reject;
     });
     // `run` reports the rejection; an abandoned job must not end the process.
     this.#request.catch(() => {});
@@ -80,10 +80,10 @@ export class Job {
   /** Adds a request frame. A malformed frame fails the job. */
   acceptFrame(frame: Frame): void {
     try {
-      if (this.#channel.accept(frame)) this.#complete();
+      if (this.#channel.accept(frame)) this.#resolveRequest();
     } catch (error) {
       const failure = error instanceof JobError ? error : new JobError('internal');
-      this.#refuse(failure);
+      this.#rejectRequest(failure);
       this.#abort.abort(failure);
     }
   }
@@ -103,7 +103,7 @@ export class Job {
     } else this.giveUp();
   }
 
-  /** Whether `job_accepted` was sent, because the request was opened and is valid. */
+  /** Whether `job_accepted` was sent. The request is valid, or the answer is a sealed error. */
   get accepted(): boolean {
     return this.#response !== null;
   }
@@ -113,7 +113,7 @@ export class Job {
     this.#stop(new JobError('cancelled'));
   }
 
-  /** Whether a part of the answer is sent, so that no other provider can take over. */
+  /** Whether a part of the answer was written. No other provider can take over then. */
   get hasOutput(): boolean {
     return (this.#response?.written ?? 0) > 0;
   }
@@ -125,7 +125,7 @@ export class Job {
 
   #stop(reason: JobError): void {
     this.#abort.abort(reason);
-    this.#refuse(reason);
+    this.#rejectRequest(reason);
   }
 
   /** Runs the job to its end and reports to the coordinator. Never rejects. */
@@ -253,7 +253,7 @@ export class Job {
   }
 
   async #requestInTime(): Promise<void> {
-    const timer = setTimeout(() => this.#refuse(new JobError('unsealing_failed')), BODY_TIMEOUT_MS);
+    const timer = setTimeout(() => this.#rejectRequest(new JobError('unsealing_failed')), BODY_TIMEOUT_MS);
     try {
       await this.#request;
     } finally {

@@ -21,7 +21,7 @@ export async function openRequest(parsed: Parsed, constraints: Pick<ConstraintCo
   return { kind: 'text', ...parsed, constraint: await constraints.compile(parsed, signal) };
 }
 
-/** Whether a parsed body is for the endpoint, model and kind of delivery of its job's context. */
+/** Whether a parsed body agrees with endpoint, model and `stream` of its job's context. */
 export function matchesContext(
   params: RequestParams | ParsedImages['params'],
   context: Pick<JobContext, 'endpoint' | 'model' | 'stream'>,

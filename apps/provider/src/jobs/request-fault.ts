@@ -1,4 +1,4 @@
-/** `requestFault` returns the error of an invalid request, which an end-to-end answer reports to the client inside the sealing. */
+/** `requestFault` returns the error of an invalid request, for the sealed answer of an end-to-end job. */
 import { type ApiError, jobFailureError, RequestError } from '@inference/formats';
 import { JOB_FAILURES } from '@inference/protocol';
 import { JobError } from './job-error.js';

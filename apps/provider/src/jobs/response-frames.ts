@@ -15,7 +15,7 @@ export interface FrameSink {
 interface BufferedBytes {
   readonly bytes: Uint8Array;
   /** Whether this class owns the bytes and overwrites them after use. */
-  readonly own: boolean;
+  readonly isOwned: boolean;
 }
 
 export class ResponseFrames {
@@ -57,12 +57,12 @@ export class ResponseFrames {
     if (text === '') return;
     const bytes = utf8(text);
     this.hash?.update(bytes);
-    await this.#push({ bytes, own: true });
+    await this.#push({ bytes, isOwned: true });
   }
 
   /** Like {@link write}, but not hashed: for image parts and already sealed bytes. The bytes must not change before `finish`. */
   async writeUnsigned(bytes: Uint8Array): Promise<void> {
-    if (bytes.length > 0) await this.#push({ bytes, own: false });
+    if (bytes.length > 0) await this.#push({ bytes, isOwned: false });
   }
 
   async #push(buffered: BufferedBytes): Promise<void> {
@@ -90,10 +90,10 @@ export class ResponseFrames {
     }
   }
 
-  #send({ bytes, own }: BufferedBytes, final: boolean): void {
+  #send({ bytes, isOwned }: BufferedBytes, final: boolean): void {
     this.#credit -= bytes.length;
     const frame = this.sealer.seal(bytes, final);
-    if (own) bytes.fill(0);
+    if (isOwned) bytes.fill(0);
     this.#isSending = true;
     this.sink.sendFrame(frame, () => {
       this.#isSending = false;
@@ -111,22 +111,22 @@ export class ResponseFrames {
     const taken = new Uint8Array(length);
     let filled = 0;
     let used = 0;
-    for (const { bytes, own } of this.#buffered) {
+    for (const { bytes, isOwned } of this.#buffered) {
       if (filled === length) break;
       const piece = bytes.subarray(0, length - filled);
       taken.set(piece, filled);
       filled += piece.length;
-      if (piece.length < bytes.length) this.#buffered[used] = { bytes: bytes.subarray(piece.length), own };
+      if (piece.length < bytes.length) this.#buffered[used] = { bytes: bytes.subarray(piece.length), isOwned };
       else used += 1;
-      if (own) piece.fill(0);
+      if (isOwned) piece.fill(0);
     }
     this.#buffered.splice(0, used);
-    return { bytes: taken, own: true };
+    return { bytes: taken, isOwned: true };
   }
 
   /** Overwrites unsent bytes. */
   erase(): void {
-    for (const { bytes, own } of this.#buffered.splice(0)) if (own) bytes.fill(0);
+    for (const { bytes, isOwned } of this.#buffered.splice(0)) if (isOwned) bytes.fill(0);
     this.#bufferedBytes = 0;
   }
 

@@ -31,6 +31,7 @@ interface SessionJobsOptions extends Omit<JobDependencies, 'replays'> {
   readonly keys: Pick<SealingKeys, 'find'>;
   /** Ids of the available models. */
   readonly modelIds: () => ReadonlySet<string>;
+  /** Maximum concurrent jobs, of all models together. */
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
   /** Failure code while this machine accepts no jobs; null: jobs are accepted. Default: null. */

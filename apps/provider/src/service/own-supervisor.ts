@@ -1,4 +1,4 @@
-/** `OwnSupervisor`: service manager without launchd and systemd (containers, CI), a small process that does not start at boot. */
+/** `OwnSupervisor`: service manager where launchd and systemd are missing (containers, CI). Its small process does not start at boot. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';

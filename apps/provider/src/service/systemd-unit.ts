@@ -15,18 +15,18 @@ ${Object.entries(environment)
   .join('\n')}
 StandardOutput=append:${path(outputFile)}
 StandardError=inherit
-# An end that was asked for is the end; anything else is started again, after pauses that grow to five minutes.
+# Exit code 0 is a requested stop. After a failure, the service restarts with a delay that grows to five minutes.
 Restart=on-failure
 RestartSec=2
 RestartSteps=8
 RestartMaxDelaySec=300
-# The daemon ends its own children; what is left after its time is killed with it.
+# SIGTERM goes to the daemon, which ends its children. Processes that remain after its exit or the timeout are killed.
 KillMode=mixed
 TimeoutStopSec=${stopSeconds}
-# No core dumps: they would hold prompts and keys.
+# Core dumps would contain prompts and keys.
 LimitCORE=0
 UMask=0077
-# Only what a user's own service manager can do without namespaces, so that it starts everywhere.
+# Only settings that work in a user unit on every system: without namespaces.
 NoNewPrivileges=yes
 LockPersonality=yes
 RestrictRealtime=yes

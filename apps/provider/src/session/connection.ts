@@ -96,7 +96,7 @@ export class Connection {
     }
   }
 
-  /** Checks by the coordinator's heartbeat interval, so that a silent coordinator is left within two heartbeats. */
+  /** Derives pings and silence limit from the coordinator's heartbeat interval: a silent socket ends within two heartbeats. */
   setHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
     clearInterval(this.#watch);

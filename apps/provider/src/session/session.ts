@@ -83,7 +83,7 @@ export interface SessionOptions {
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
 
-/** Maximum time from the opened socket to `registered`, in milliseconds. */
+/** Maximum time from the start of the session to `registered`, connecting included, in milliseconds. */
 const REGISTER_TIMEOUT_MS = 30_000;
 
 export class Session {
@@ -298,7 +298,7 @@ export class Session {
 
   /** A failed step ends the session, because the coordinator would wait for the answer. */
   #step(step: Promise<void>): void {
-    step.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be made'));
+    step.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be created'));
   }
 
   #dispose(): void {

@@ -65,14 +65,14 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
     attempt = end.registered ? 0 : attempt + 1;
     const refused = end.kind === 'rejected' && ADVICE[end.code] !== null;
     const restart = end.kind === 'rejected' && end.code === 'shutting_down';
-    // An attempt that failed before `welcome` does not tell whether the coordinator has peers.
+    // An attempt that failed before `welcome` does not show whether the coordinator has peers.
     if (end.registered || end.hasPeers) hasPeers = end.hasPeers;
     const pauses = refused
       ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS }
       : restart && !hasPeers
         ? (options.restart ?? RESTART)
         : backoff;
-    // The second coordinator may be unreachable, too.
+    // One failed attempt is allowed, because the second coordinator may be unreachable, too.
     const isTakeover = hasPeers && attempt <= 1 && !refused;
     const retryInMs = isTakeover ? Math.round(random() * MAX_TAKEOVER_MS) : backoffMs(pauses, attempt, random());
     options.onEvent(eventOf(end, retryInMs));

@@ -11,6 +11,7 @@ interface AutomaticOptions {
   readonly signal: AbortSignal;
   /** Random numbers from 0 to 1. */
   readonly random?: () => number;
+  /** Mean interval of checks, in milliseconds. Default: 4 hours. */
   readonly everyMs?: number;
 }
 

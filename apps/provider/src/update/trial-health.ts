@@ -1,4 +1,7 @@
-/** `confirmTrial` confirms a version once registered with the coordinator or, if none is reachable, after a minimum run time. */
+/**
+ * `confirmTrial` confirms a version that answers commands and is registered with the coordinator. If the coordinator is unreachable,
+ * a minimum run time replaces the registration.
+ */
 import { prune } from './layout.js';
 import { endTrial, readTrial } from './trial.js';
 

@@ -254,12 +254,12 @@ describe('the link of a daemon', () => {
     signIn();
     const daemon = open();
     expect(daemon.status.state).toBe('waiting');
-    daemon.show();
+    daemon.sendToken();
     expect(sent).toEqual([{ type: 'link', token: TOKEN }]);
     daemon.onAnswer({ type: 'linked', account_id: 'a', account_name: 'Ada' });
     expect(daemon.status).toEqual({ state: 'linked', account_name: 'Ada', reason: null, remedy: null });
     daemon.disconnected();
-    daemon.show();
+    daemon.sendToken();
     expect(sent).toHaveLength(2);
     daemon.onAnswer({ type: 'link_refused', reason: 'token_revoked', remedy: 'Run login.' });
     expect(daemon.status).toMatchObject({ state: 'refused', reason: 'token_revoked', remedy: 'Run login.' });
@@ -267,13 +267,13 @@ describe('the link of a daemon', () => {
 
   it('serves without an account and reports the remedy', () => {
     expect(open().status).toMatchObject({ state: 'none', remedy: expect.stringContaining('inference-provider login') });
-    link?.show();
+    link?.sendToken();
     expect(sent).toEqual([]);
   });
 
   it('sends a token only to its own coordinator', () => {
     signIn('https://another.example');
-    open().show();
+    open().sendToken();
     expect(sent).toEqual([]);
     expect(link?.status).toMatchObject({ state: 'other_coordinator', remedy: expect.stringContaining('https://another.example') });
   });
@@ -281,12 +281,12 @@ describe('the link of a daemon', () => {
   it('applies a sign-in and a sign-out while running', async () => {
     const daemon = open();
     signIn();
-    daemon.show();
+    daemon.sendToken();
     const settled = daemon.settled(60_000);
     daemon.onAnswer({ type: 'linked', account_id: 'a', account_name: 'Ada' });
     expect((await settled).state).toBe('linked');
     forgetAccount(folder);
-    daemon.show();
+    daemon.sendToken();
     expect(daemon.status.state).toBe('none');
     // A late answer to the earlier token is ignored.
     daemon.onAnswer({ type: 'linked', account_id: 'a', account_name: 'Ada' });
@@ -298,10 +298,10 @@ describe('the link of a daemon', () => {
     signIn();
     isRegistered = false;
     const daemon = open();
-    daemon.show();
+    daemon.sendToken();
     expect(daemon.status.state).toBe('waiting');
     writeFileSync(accountPath(folder), 'not JSON');
-    daemon.show();
+    daemon.sendToken();
     expect(daemon.status).toMatchObject({ state: 'unreadable', remedy: expect.stringContaining('damaged') });
   });
 });

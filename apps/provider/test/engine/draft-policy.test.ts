@@ -81,9 +81,9 @@ test('the cost of a draft that was slow is forgotten, so that drafts are tried a
     cost.addRound(ROUND_MS);
     for (const length of [1, 3, 7, 11, 15, 19, 23]) cost.addDraft(length, ROUND_MS * (1 + length));
   }
-  expect(cost.extra(7)).toBeGreaterThan(6.5);
+  expect(cost.expectedCost(7)).toBeGreaterThan(6.5);
   for (let round = 0; round < 500; round++) cost.addRound(ROUND_MS);
-  expect(cost.extra(7)).toBeLessThan(3.6);
+  expect(cost.expectedCost(7)).toBeLessThan(3.6);
 });
 
 test('one slow batch, as on a busy machine, hardly changes the expected cost', () => {
@@ -92,12 +92,12 @@ test('one slow batch, as on a busy machine, hardly changes the expected cost', (
   for (let draft = 0; draft < 20; draft++) cost.addDraft(7, ROUND_MS * 1.7);
   cost.addRound(100 * ROUND_MS);
   cost.addDraft(7, 100 * ROUND_MS);
-  expect(cost.extra(7)).toBeCloseTo(0.7, 0);
+  expect(cost.expectedCost(7)).toBeCloseTo(0.7, 0);
 });
 
 test('slow first rounds of a context do not make drafts look cheap', () => {
   const cost = new DraftCost();
   for (const ms of [20 * ROUND_MS, ROUND_MS]) cost.addRound(ms);
   cost.addDraft(7, ROUND_MS * 4.5);
-  expect(cost.extra(7)).toBeCloseTo(3.5);
+  expect(cost.expectedCost(7)).toBeCloseTo(3.5);
 });

@@ -108,13 +108,13 @@ test('streams wait while thousands of pieces are unsent', async () => {
   outbox.piece(1, 1, 'a');
   await soon();
   let pieces = 0;
-  while (outbox.ready() === null) {
+  while (outbox.untilReady() === null) {
     outbox.piece(1, 1, 'x');
     pieces += 1;
   }
   expect(pieces).toBe(8192);
   let resumed = false;
-  void outbox.ready()?.then(() => (resumed = true));
+  void outbox.untilReady()?.then(() => (resumed = true));
   await soon();
   expect(resumed).toBe(false);
   written[0]?.();

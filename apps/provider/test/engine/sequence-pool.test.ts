@@ -23,7 +23,7 @@ function leave(sequences: SequencePool, scope: string | null, tokens: readonly T
   const held = sequences.take({ prompt: tokens, scope, repeatable: false, media: [] });
   if (held === null) throw new Error('no sequence is free');
   held.tokens = [...tokens];
-  held.repeatable = repeatable;
+  held.bitExactTokens = repeatable;
   sequences.release(held);
   return held.id;
 }

@@ -32,9 +32,9 @@ async function doctor(args: readonly string[]): Promise<number> {
   const begun = performance.now();
   const { checks } = await examine(doctorTargetOf(options));
   const took = Math.round(performance.now() - begun);
-  const worst = checks.some(({ state }) => state === 'problem') ? EXIT.needsOwner : EXIT.fine;
-  await print(options.json ? [JSON.stringify({ healthy: worst === EXIT.fine, took_ms: took, checks }, null, 2)] : linesOf(checks));
-  return worst;
+  const exitCode = checks.some(({ state }) => state === 'problem') ? EXIT.needsOwner : EXIT.fine;
+  await print(options.json ? [JSON.stringify({ healthy: exitCode === EXIT.fine, took_ms: took, checks }, null, 2)] : linesOf(checks));
+  return exitCode;
 }
 
 /** Throws UsageError. */

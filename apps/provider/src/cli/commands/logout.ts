@@ -34,7 +34,7 @@ async function logout(args: readonly string[]): Promise<number> {
   else {
     process.stderr.write(`${clean(problem ?? '')}.\n`);
     process.stderr.write(
-      `You are signed out on this machine, but ${clean(coordinator)} was not told. Remove the machine under Machines in the console.\n`,
+      `You are signed out on this machine, but ${clean(coordinator)} could not be notified. Remove the machine under Machines in the console.\n`,
     );
   }
   return coordinator === null || revoked ? EXIT.fine : EXIT.unreachable;

@@ -1,4 +1,4 @@
-/** `serve`: runs the daemon in the foreground until a signal stops it. */
+/** `serve`: runs the daemon in the foreground until a signal or the command `stop`. The service managers run this command, too. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';

@@ -43,13 +43,23 @@ async function start(args: readonly string[]): Promise<number> {
   return await launch(command, json, running?.pid ?? null);
 }
 
-/** Starts the service, waits until the daemon answers, and prints the result. `before`: process id of the previous daemon. */
-export async function launch({ dataDir, manager }: ServiceCommand, json: boolean, before: number | null, anew = false): Promise<number> {
+/** Starts or restarts the service, waits until the daemon answers, and prints the result. `previousPid`: of the previous daemon. */
+export async function launch(
+  { dataDir, manager }: ServiceCommand,
+  json: boolean,
+  previousPid: number | null,
+  isRestart = false,
+): Promise<number> {
   const definition = serviceDefinition(dataDir);
   const output = sizeOf(definition.outputFile);
-  const outcome = anew ? 'started' : await manager.start(definition);
-  if (anew) await manager.restart(definition);
-  const waiting = { dataDir, outputFile: definition.outputFile, before: outcome === 'already_running' ? null : before, limitMs: UP_MS };
+  const outcome = isRestart ? 'started' : await manager.start(definition);
+  if (isRestart) await manager.restart(definition);
+  const waiting = {
+    dataDir,
+    outputFile: definition.outputFile,
+    previousPid: outcome === 'already_running' ? null : previousPid,
+    limitMs: UP_MS,
+  };
   const { status, output: words } = await awaitDaemon(waiting, output);
   const advice = await manager.advice(definition);
   if (json)

@@ -27,7 +27,10 @@ export interface OwnerOptions {
  */
 export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { min?: number; max?: number } = {}): OwnerOptions {
   const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };
-  const { values, positionals } = parsed(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }), options);
+  const { values, positionals } = parseOptions(
+    () => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }),
+    options,
+  );
   const { min = 0, max = min } = words;
   const unexpected = positionals[max];
   if (unexpected !== undefined) throw new UsageError(`Unexpected argument: ${JSON.stringify(unexpected)}.`);
@@ -36,7 +39,10 @@ export function ownerOptions(args: readonly string[], more: OptionTable = {}, wo
 }
 
 /** Runs `parseArgs` and converts its errors. Throws {@link UsageError}. */
-export function parsed<Read extends { readonly values: object }>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
+export function parseOptions<Read extends { readonly values: object }>(
+  parse: () => Read,
+  options: Readonly<Record<string, unknown>>,
+): Read {
   const read = parseOrThrow(parse, options);
   // An empty value is probably a script's mistake, and must not select the default data directory.
   const empty = Object.entries(read.values).find(([, value]) => value === '');

@@ -13,7 +13,7 @@ import type { KeepAlive } from '../../jobs/serving/keep-alive.js';
 import { StartupError } from '../../startup-error.js';
 import { modelStoreOf } from '../models-command.js';
 import { modelChoices } from './model-choices.js';
-import { parsed, UsageError } from './owner-options.js';
+import { parseOptions, UsageError } from './owner-options.js';
 
 export const SERVE_USAGE = `serve [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--slots N] [--context N] [--reserve GB]
       [--drain SECONDS] [--enrol] [--check] [--service] [--data-dir DIR]
@@ -78,7 +78,7 @@ export type ServeOptions = Pick<
 
 /** Throws {@link UsageError}. */
 export function readServeFlags(args: readonly string[]): ServeFlags {
-  const { values } = parsed(() => parseArgs({ args: [...args], options: FLAGS }), FLAGS);
+  const { values } = parseOptions(() => parseArgs({ args: [...args], options: FLAGS }), FLAGS);
   const dataDir = dataDirOf(values);
   const isSimulated = values['simulated-enclave'] ?? false;
   return {

@@ -12,7 +12,7 @@ export interface StatusSnapshot {
   readonly earnings: EarningsView | null;
 }
 
-export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'asking the provider', earnings: null };
+export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'no answer yet', earnings: null };
 
 /** Longer than the daemon's wait of 2.5 seconds for the coordinator. */
 const STATUS_MS = 6_000;

@@ -71,7 +71,7 @@ export class Embedder {
 /** Normalises to length 1, so a dot product equals the cosine. Throws for a zero or non-finite vector. */
 function normalize(vector: readonly number[]): number[] {
   const length = Math.hypot(...vector);
-  if (!Number.isFinite(length) || length === 0) throw new Error('the model made no usable vector');
+  if (!Number.isFinite(length) || length === 0) throw new Error('the model produced an unusable vector');
   return vector.map((value) => value / length);
 }
 

@@ -38,7 +38,10 @@ export interface LoadedModel extends LoadedPrompt {
 export interface VisionReader {
   /** Upper bound of the prompt tokens of one image. */
   readonly maxImageTokens: number;
-  /** Decodes the images of a prompt, until cancelled. Throws `ImageError`, or `PromptTooLong` beyond the context. */
+  /**
+   * Decodes the images of a prompt. After a cancel, returns only the images decoded so far. Throws `ImageError`, or `PromptTooLong`
+   * beyond the context.
+   */
   prepare(prompt: PromptInput, request: ImageRequest): Promise<PromptImages>;
 }
 

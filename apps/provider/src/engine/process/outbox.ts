@@ -1,7 +1,7 @@
 /**
  * `Outbox` collects events of an engine process and sends them to the daemon in `tick` messages.
  *
- * A slow daemon gets fewer, larger messages. At a limit of unsent pieces, decoding waits for `ready()`.
+ * A slow daemon gets fewer, larger messages. At a limit of unsent pieces, decoding waits for `untilReady()`.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
@@ -70,7 +70,7 @@ export class Outbox {
   }
 
   /** Null if streams may write now, else a promise that settles after the next flush. */
-  ready(): Promise<void> | null {
+  untilReady(): Promise<void> | null {
     if (this.#pieces.length < MAX_UNSENT_ENTRIES) return null;
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

@@ -85,7 +85,7 @@ export class Runtime {
     return vision.prepare(prompt, { scope: cacheScope, control });
   }
 
-  /** Hands the stream to the decoder, which calls `onEnd`. Returns the end of a job without a stream. */
+  /** Passes a new stream to the decoder; the stream calls `onEnd`. Returns the end of a job that needs no stream, else null. */
   async #begin(control: StreamControl, request: GenerationRequest, images: PromptImages, onEnd: () => void): Promise<Ended | null> {
     const { job } = control;
     if (control.cancelled) return { job, kind: 'cancelled' };
@@ -126,6 +126,7 @@ export class Runtime {
     return null;
   }
 
+  /** Reports the prompt's token count as a finished job. */
   #counted(job: number, promptTokens: number, startsInsideThinking: boolean): Ended {
     this.outbox.started({ job, promptTokens, startsInsideThinking });
     return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };

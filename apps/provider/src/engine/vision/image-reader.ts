@@ -1,4 +1,4 @@
-/** `ImageReader` decodes the images of prompts, one at a time, within the projector's bounds. */
+/** `ImageReader` decodes the images of prompts, one at a time, and shrinks images that exceed `maxImageTokens`. */
 import type { PromptImage, PromptInput } from '../messages.js';
 import type { ImageRequest, VisionReader } from '../process/loaded-model.js';
 import { PromptTooLong } from '../process/prompt/chat-prompt.js';

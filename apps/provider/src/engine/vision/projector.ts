@@ -22,7 +22,7 @@ export interface ProjectorSettings {
   readonly vocabulary: VisionVocabulary;
   readonly useGpu: boolean;
   readonly threads: number;
-  /** Maximum embeddings of one image, for models that scale with the image. Null: the model's own. */
+  /** Maximum embeddings of one image, for projectors whose token count grows with the image. Null: the projector's own limit. */
   readonly maxImageTokens: number | null;
 }
 
@@ -165,7 +165,7 @@ export class Projector {
     }
   }
 
-  /** Frees the chunks and throws if one is neither text nor image. */
+  /** Lists the chunks. If one is neither text nor image, frees all and throws. */
   #list(chunks: Pointer): Pointer[] {
     const { library } = this;
     const list = Array.from(

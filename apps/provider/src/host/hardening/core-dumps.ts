@@ -1,4 +1,8 @@
-/** Forbids core dumps, which would contain prompts and keys: by the service definition, or by `prlimit`, inherited by children. */
+/**
+ * `forbidCoreDumps` forbids core dumps, which would contain prompts and keys, with `prlimit` on Linux; children inherit the limit.
+ *
+ * Elsewhere it only reports the limit, which the service definition sets.
+ */
 import { execFile } from 'node:child_process';
 
 type CoreDumps = 'off' | 'on' | 'unknown';

@@ -22,7 +22,7 @@ export function inspectorProblem(
   return null;
 }
 
-/** SIGUSR1 would open Node's debugger; a listener replaces that. */
+/** SIGUSR1 opens Node's debugger, unless the process has a listener for the signal. */
 export function refuseInspectorSignal(onRefused: () => void): void {
   process.on('SIGUSR1', onRefused);
 }

@@ -1,4 +1,4 @@
-/** `readHostFacts`: facts about the host for statistics, placement and memory planning. Read once at start. */
+/** `readHostFacts`: facts about the host for statistics, placement and memory planning. The daemon reads them once, at its start. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { commandOutput, type HostSource } from '../command-output.js';

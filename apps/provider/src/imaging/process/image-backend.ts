@@ -15,7 +15,7 @@ export interface SingleImageRequest extends Omit<ImageRequest, 'count' | 'seed' 
 
 export interface ImageBackend {
   readonly facts: ImageEngineFacts;
-  /** Number of prompt tokens that the model reads. */
+  /** Number of prompt tokens that the model reads; 0 if the backend cannot count. */
   promptTokens(prompt: string): number;
   /** Throws the signal's reason when aborted between two steps. */
   generate(request: SingleImageRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<RawImage>;

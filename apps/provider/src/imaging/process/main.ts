@@ -42,7 +42,7 @@ const { workerData } = require('node:worker_threads');
 const { writeSync } = require('node:fs');
 setInterval(() => {
   if (process.memoryUsage.rss() <= workerData.limit) return;
-  writeSync(2, 'the image process took more memory than it may: it is ended\\n');
+  writeSync(2, 'the image process exceeded its memory limit and was killed\\n');
   process.kill(process.pid, 'SIGKILL');
 }, workerData.everyMs);
 `;

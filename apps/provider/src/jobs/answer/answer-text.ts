@@ -1,4 +1,4 @@
-/** `answer` answers a text request: generates the choices and writes them in the client's format. Knows no sealing or sockets. */
+/** `answer` answers a text or token-count request: generates the choices and writes them in the client's format. */
 import { type FinishEvent, imagesOfRequest, type OutputEvent, type ResponseMetadata } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import type { Generation } from '../../engine/generation.js';
@@ -40,9 +40,9 @@ export interface Answered {
   readonly hiddenTokens: number;
   readonly finishReason: FinishReason;
   readonly computation: Computation;
-  /** Decode tokens per second, from the first piece to the last; null for too few tokens. */
+  /** Decode tokens per second of the first choice, from its first piece to its last; null for too few tokens. */
   readonly decodeTps: number | null;
-  /** Prefill tokens per second of the uncached part of the prompt; null for too few tokens, absent if not measured. */
+  /** Prefill tokens per second of the prompt's uncached part; null for too few tokens, absent for embeddings and images. */
   readonly prefillTps?: number | null;
   /** Hexadecimal SHA-256 of each image, in order. */
   readonly imageSha256?: readonly string[];

@@ -1,4 +1,4 @@
-/** Maps the engine's failure of a stream to a coded job failure. */
+/** Maps the engine's failure of a generation or embedding request to a coded job failure. */
 import type { GenerationError } from '../../engine/generation.js';
 import type { FieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';

@@ -38,7 +38,7 @@ type Emit = (events: readonly OutputEvent[]) => Promise<void>;
 /** Maximum generations until the output passes its final check. The grammar already prevents most violations. */
 const MAX_ATTEMPTS = 3;
 
-/** The finished output violates its constraint. If the request does not stream, nothing was sent, so another attempt is possible. */
+/** The finished output violates its constraint. Without streaming, nothing was sent, so the choice can be generated again. */
 class ConstraintViolation extends Error {}
 
 /**

@@ -3,12 +3,12 @@ import type { ChatMessage, MessageContent, TextRequest, Tool, ToolCall } from '@
 import type { GenerationRequest, PromptInput, PromptMessage, PromptPart, PromptTool, PromptToolCall } from '../../engine/messages.js';
 import type { CompiledConstraint } from '../constraint/output-constraint.js';
 
-/** `maxTokens` and `cacheScope` come from the job's context. `attempt` counts from 0. */
+/** `maxTokens` and `cacheScope` come from the job's context. `seedOffset` differs for each choice and attempt of a job. */
 export function generationRequest(
   request: TextRequest,
   { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },
   constraint: CompiledConstraint | null,
-  attempt = 0,
+  seedOffset = 0,
 ): GenerationRequest {
   const { sampling } = request;
   return {
@@ -23,7 +23,7 @@ export function generationRequest(
       topK: sampling.topK,
       minP: sampling.minP,
       logitBias: sampling.logitBias,
-      seed: sampling.seed === null ? null : laterSeed(sampling.seed, attempt),
+      seed: sampling.seed === null ? null : offsetSeed(sampling.seed, seedOffset),
       frequencyPenalty: sampling.frequencyPenalty ?? 0,
       presencePenalty: sampling.presencePenalty ?? 0,
       repetitionPenalty: sampling.repetitionPenalty ?? 1,
@@ -32,7 +32,7 @@ export function generationRequest(
 }
 
 /** The seed plus `offset`, modulo 2^32 as in engines: doubles above 2^53 have no successor. */
-function laterSeed(seed: number, offset: number): number {
+function offsetSeed(seed: number, offset: number): number {
   return offset === 0 ? seed : Number(BigInt.asUintN(32, BigInt(Math.trunc(seed)) + BigInt(offset)));
 }
 

@@ -70,7 +70,10 @@ export class CoordinatorChannel implements JobChannel {
     return { parsed, responseId, requestBytes: body.length, overrides, cacheScope };
   }
 
-  /** Splits the plaintext into body and images fetched by the coordinator. Throws {@link JobError} `bad_context` for other images. */
+  /**
+   * Splits the plaintext into body and images fetched by the coordinator. Throws {@link JobError} `bad_context` if the images differ
+   * from the announced ones.
+   */
   #parts(): { readonly body: Uint8Array; readonly images: readonly FetchedImage[] } {
     const plaintext = this.#body ?? new Uint8Array(0);
     const { fetched_images: announced = [], context } = this.message;

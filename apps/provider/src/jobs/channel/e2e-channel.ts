@@ -166,7 +166,7 @@ function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
   return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
 }
 
-/** Throws RequestError if the body's images differ from the declared ones, by which the coordinator computed its reservation. */
+/** Throws RequestError if the body's images differ from the declared ones, for which the coordinator reserved the client's balance. */
 function requireDeclaredImages({ request }: Parsed, { body_bytes, input_images = 0, input_image_bytes = 0 }: E2eContext): void {
   if (request.task !== 'generate' && request.task !== 'count') return;
   if (imagesOfRequest(request).length !== input_images) throw contradiction('input_images');

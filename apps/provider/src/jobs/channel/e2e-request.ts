@@ -19,7 +19,7 @@ import type { ReplaySet } from './replay-set.js';
 
 export type E2eJobMessage = JobMessage & Required<Pick<JobMessage, 'e2e'>>;
 
-/** Collects the clear payload of request frames up to the announced size. */
+/** Joins the payloads of request frames, the client's ciphertext, up to the announced size. */
 export class SealedRequestCollector {
   #bytes: Uint8Array | null = null;
   #received = 0;

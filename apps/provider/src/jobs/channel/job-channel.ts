@@ -43,7 +43,7 @@ export interface JobResponse {
 export interface JobChannel {
   /** True once the request is complete and opened. Throws {@link JobError}. */
   accept(frame: Frame): boolean;
-  /** Parses the request and compares its terms. Throws {@link JobError}, and RequestError if {@link refuse} is not null. */
+  /** Parses the request; compares it with the job's context. Throws {@link JobError}, and RequestError if {@link refuse} is not null. */
   terms(): JobTerms;
   /** Call once, after `terms` or its failure. `credit`: bytes that may be sent. */
   openResponse(credit: number, signal: AbortSignal): JobResponse;

@@ -1,4 +1,4 @@
-/** `ReplaySet`: ids of accepted jobs, or keys and nonces of sealed requests, stored until they expire. */
+/** `ReplaySet` detects replays: stores job ids, or encapsulated keys and nonces of sealed requests, until they expire. */
 
 /** One value per job, which lives for minutes; two per sealed request, which lives for at most an hour. */
 const MAX_VALUES = 131_072;

@@ -1,4 +1,4 @@
-/** `ConstraintCompiler` compiles output constraints in worker threads, because a client's schema may take seconds. */
+/** `ConstraintCompiler` compiles output constraints. Schemas of clients are compiled in worker threads, because they may take seconds. */
 import { createRequire } from 'node:module';
 import type { ParsedRequest } from '@inference/formats';
 import type { JobFailure } from '@inference/protocol';

@@ -54,7 +54,7 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   return answerFormat(constraint) !== null || callable(constraint).length > 0 ? constraint : null;
 }
 
-/** Request field that contains client schemas; null: none. */
+/** Request field that contains a client's schema, pattern or choices; null: none. */
 export function schemaField(constraint: ConstraintRequest): string | null {
   const format = answerFormat(constraint);
   if (format !== null && format.type !== 'json_object') return format.field ?? constraint.fields.responseSchema;

@@ -4,12 +4,12 @@ export type KeepAlive =
   /** Loaded at the start, and never unloaded. */
   | { readonly kind: 'always' }
   | { readonly kind: 'idle'; readonly minutes: number }
-  /** Unloaded as soon as no job uses the model. */
+  /** Unloaded some seconds after the last job. */
   | { readonly kind: 'on_demand' };
 
 export const DEFAULT_KEEP_ALIVE: KeepAlive = { kind: 'idle', minutes: 30 };
 
-/** Grace period between two jobs of one conversation, in milliseconds. */
+/** Idle limit of `on_demand`, in milliseconds, so that the next job of a conversation finds the model loaded. */
 const ON_DEMAND_MS = 10_000;
 
 /** Maximum idle time in milliseconds; null: unlimited. */

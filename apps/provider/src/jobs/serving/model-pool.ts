@@ -20,7 +20,7 @@ export interface ModelPoolOptions {
   readonly timings?: Partial<ServingTimings>;
 }
 
-/** The model is unavailable: not served, failing, or without memory. */
+/** The model is not served, has failed, or does not fit into memory; or the pool is resting or closed. */
 export class ModelUnavailable extends Error {
   constructor(readonly reason: 'not_served' | 'disabled' | 'no_room' | 'resting' | 'closed') {
     super(`the model is unavailable: ${reason}`);

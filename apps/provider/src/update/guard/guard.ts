@@ -1,5 +1,5 @@
 /**
- * `Guard` runs a version on trial, restarts the agent, and rolls back if the version is not confirmed in time.
+ * `Guard` runs a version on trial, restarts the agent, and rolls back after three failed starts or a late confirmation.
  *
  * The guard itself is code of the previous version.
  */
@@ -11,6 +11,7 @@ import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial
 /** Maximum number of failed starts before the rollback. */
 const MAX_STARTS = 3;
 const POLL_INTERVAL_MS = 200;
+/** Pause before another start. */
 const PAUSE_MS = 1_000;
 /** Time between the stop request and the kill. */
 const STOP_MS = 10_000;
@@ -43,6 +44,7 @@ export class Guard {
     this.#child?.kill('SIGHUP');
   }
 
+  /** Resolves with the exit code of the agent. */
   async run(): Promise<number> {
     const { prefix, say } = this.options;
     for (;;) {
@@ -77,10 +79,10 @@ export class Guard {
   async #runOnTrial(trial: Trial): Promise<'too late' | { readonly code: number; readonly confirmed: boolean }> {
     const child = this.#start();
     const deadline = performance.now() + trial.patience_ms;
-    const over = (): boolean => !existsSync(trialPath(this.options.prefix));
+    const isTrialOver = (): boolean => !existsSync(trialPath(this.options.prefix));
     let late = false;
     const polling = setInterval(() => {
-      if (over()) clearInterval(polling);
+      if (isTrialOver()) clearInterval(polling);
       else if (performance.now() > deadline && !late && this.#stopping === null) {
         late = true;
         end(child);
@@ -88,8 +90,8 @@ export class Guard {
     }, POLL_INTERVAL_MS);
     try {
       const code = await exitOf(child);
-      if (late && !over()) return 'too late';
-      return { code, confirmed: over() };
+      if (late && !isTrialOver()) return 'too late';
+      return { code, confirmed: isTrialOver() };
     } finally {
       clearInterval(polling);
     }

@@ -44,7 +44,7 @@ async function run(args: readonly string[]): Promise<number> {
   }
   store.remove(id);
   const outcome = await reloadModels(dataDirOf(values), store.path(entry));
-  const unchanged = outcome.kind === 'not_taken' ? ` The running provider was not changed: ${outcome.why}.` : '';
+  const unchanged = outcome.kind === 'not_applied' ? ` The running provider was not changed: ${outcome.why}.` : '';
   print(values.json ? JSON.stringify({ removed: id }) : `Removed ${id}.${unchanged}`);
   return EXIT.fine;
 }

@@ -39,13 +39,13 @@ async function run(args: readonly string[]): Promise<number> {
   const use = values.off === true ? null : keepAliveText(keep);
   store.put({ ...entry, use });
   const outcome = await reloadModels(dataDirOf(values), store.path(entry));
-  const problem = use === null || outcome.kind !== 'live' ? null : outcome.problem;
-  if (values.json) print(JSON.stringify({ id, use, live: outcome.kind === 'live' && problem === null }));
+  const problem = use === null || outcome.kind !== 'applied' ? null : outcome.problem;
+  if (values.json) print(JSON.stringify({ id, use, live: outcome.kind === 'applied' && problem === null }));
   else if (problem === null) {
-    const when = outcome.kind === 'live' ? 'now' : 'the next start';
+    const when = outcome.kind === 'applied' ? 'now' : 'the next start';
     print(use === null ? `${id} is no longer served from ${when} on.` : `${id} is served from ${when} on (${use}).`);
   }
   if (problem !== null) process.stderr.write(`${id} is selected but cannot be served: ${problem}.\n`);
-  if (outcome.kind === 'not_taken') process.stderr.write(`The running provider was not changed: ${outcome.why}.\n`);
+  if (outcome.kind === 'not_applied') process.stderr.write(`The running provider was not changed: ${outcome.why}.\n`);
   return problem === null ? EXIT.fine : EXIT.needsOwner;
 }

@@ -1,7 +1,7 @@
 /**
  * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes one token per stream, then reads prompt slices.
  *
- * Streams join and leave between batches. A round takes one trip to the compute thread. A stream that runs alone may also use
+ * Streams join and leave between batches. Each batch takes one trip to the compute thread. A stream that runs alone may also use
  * speculative decoding (`PromptLookup`). Repeatable streams, whose requests have a seed, only run in batches with bit-exact logits.
  */
 import type { Token } from 'node-llama-cpp';
@@ -57,6 +57,7 @@ export class Decoder {
   #prompts: Running[] = [];
   #streams: Running[] = [];
   readonly #logprobs: RawLogprobs;
+  /** Texts and ends of streams, written to the outbox while the next batch is computed. */
   #toWrite: (() => void)[] = [];
   #isRunning = false;
   #wake: (() => void) | null = null;
@@ -68,7 +69,7 @@ export class Decoder {
     this.#logprobs = new RawLogprobs(options.context, options.samplers);
   }
 
-  /** Queues a stream until a sequence is free, in order of arrival, then runs it. The stream reports its own end. */
+  /** Queues a stream until a sequence is free, in order of arrival, then runs the stream. */
   add(stream: TextStream): void {
     stream.options.control.onChange = () => this.#notify();
     this.#waiting.push(stream);
@@ -89,7 +90,7 @@ export class Decoder {
       this.#admit();
       const ready = this.#streams.filter(({ stream }) => !stream.options.control.paused);
       if (ready.length > 0 || this.#prompts.length > 0) {
-        const full = this.options.outbox.ready();
+        const full = this.options.outbox.untilReady();
         if (full !== null) {
           this.#writeAll();
           await full;
@@ -250,7 +251,7 @@ export class Decoder {
   /**
    * Reads the next slice of a prompt. Resolves to false if no prompt could be read.
    *
-   * `limitMs`: time for it while other streams generate, in milliseconds; null: no other stream generates.
+   * `limitMs`: time for the slice while other streams generate, in milliseconds; null: no other stream generates.
    */
   async #readSlice(limitMs: number | null): Promise<boolean> {
     const running = this.#takePrompt(limitMs !== null);
@@ -337,7 +338,7 @@ export class Decoder {
   }
 
   #append(sequence: CachedSequence, tokens: readonly Token[], isBitExact: boolean): void {
-    if (isBitExact && sequence.repeatable === sequence.tokens.length) sequence.repeatable += tokens.length;
+    if (isBitExact && sequence.bitExactTokens === sequence.tokens.length) sequence.bitExactTokens += tokens.length;
     for (const token of tokens) sequence.tokens.push(token);
   }
 

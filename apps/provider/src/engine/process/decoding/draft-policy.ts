@@ -18,6 +18,7 @@ const MARGIN = 0.1;
 const FIRST_ALLOWANCE = 2;
 /** Growth of the allowance per round. */
 const ALLOWANCE_PER_ROUND = 0.01;
+/** In rounds. */
 const MAX_ALLOWANCE = 24;
 /** Number of first rounds of a context, of which the fastest gives the round time, because caches are cold. */
 const WARM_UP_ROUNDS = 8;
@@ -65,7 +66,7 @@ export class DraftCost {
 
   /** Records the time of a round with a draft, in milliseconds. Returns the cost of the draft, in rounds. */
   addDraft(length: number, ms: number): number {
-    if (this.#timedRounds === 0) return this.extra(length);
+    if (this.#timedRounds === 0) return this.expectedCost(length);
     // A drafted token never takes longer than a round of its own.
     const perToken = Math.min(1, Math.max(0, ms / this.#roundMs - 1) / length);
     const index = indexOf(length);
@@ -74,7 +75,7 @@ export class DraftCost {
   }
 
   /** Expected cost of a draft, in rounds. */
-  extra(length: number): number {
+  expectedCost(length: number): number {
     return length * this.#expected(indexOf(length));
   }
 
@@ -113,16 +114,16 @@ export class DraftPolicy {
       accepted += likelihood;
       const isUsed = length === max || LENGTHS.includes(length);
       if (!isUsed) continue;
-      const extra = this.cost.extra(length);
-      const gain = accepted * (1 - MARGIN) - extra;
-      if (gain <= bestGain || extra > this.#allowance) continue;
+      const cost = this.cost.expectedCost(length);
+      const gain = accepted * (1 - MARGIN) - cost;
+      if (gain <= bestGain || cost > this.#allowance) continue;
       best = length;
       bestGain = gain;
     }
     return best;
   }
 
-  /** Reports a verified draft: how many of its tokens were accepted, and the time of its batch in milliseconds. */
+  /** Records a verified draft: how many of its tokens were accepted, and the time of its batch in milliseconds. */
   verified(drafted: number, accepted: number, ms: number): void {
     this.#allowance += accepted - this.cost.addDraft(drafted, ms);
   }

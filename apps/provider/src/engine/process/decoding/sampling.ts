@@ -48,7 +48,7 @@ function seed32(seed: number): number {
 /** llama.cpp rejected the grammar. The reason may quote the client's schema and is dropped. */
 export class GrammarError extends Error {
   constructor() {
-    super('the grammar could not be made');
+    super('llama.cpp rejected the grammar');
     this.name = 'GrammarError';
   }
 }

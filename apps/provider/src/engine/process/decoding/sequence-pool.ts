@@ -7,7 +7,7 @@ import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
 import { type MediaSpan, positionAt, uncutLength } from './media-span.js';
 
-/** A sequence; changed only by its current holder. */
+/** A sequence of the KV cache. Only the decoder changes a taken sequence. */
 export interface CachedSequence {
   readonly id: number;
   /** Tokens by position. */
@@ -17,7 +17,7 @@ export interface CachedSequence {
   /** Null: nothing may be reused. */
   scope: string | null;
   /** Number of leading tokens computed bit-exactly. */
-  repeatable: number;
+  bitExactTokens: number;
   /** Time of release, in milliseconds. */
   idleSince: number;
 }
@@ -57,7 +57,7 @@ export class SequencePool {
       tokens: [],
       media: [],
       scope: null,
-      repeatable: 0,
+      bitExactTokens: 0,
       idleSince: 0,
     }));
   }
@@ -115,7 +115,7 @@ export class SequencePool {
     // Slices end at images, so the slice before an image may be too short to be bit-exact.
     if (media.length > 0) return 0;
     const { grain, minRest } = this.options;
-    const same = Math.max(0, Math.min(length, sequence.repeatable, prompt.length - minRest));
+    const same = Math.max(0, Math.min(length, sequence.bitExactTokens, prompt.length - minRest));
     return same - (same % grain);
   }
 
@@ -128,7 +128,7 @@ export class SequencePool {
     if (oldest < 0 || (oldest > 0 && (window === null || oldest > position - window))) return false;
     sequence.tokens.length = length;
     sequence.media = sequence.media.filter(({ start }) => start < length);
-    sequence.repeatable = Math.min(sequence.repeatable, length);
+    sequence.bitExactTokens = Math.min(sequence.bitExactTokens, length);
     return true;
   }
 
@@ -137,7 +137,7 @@ export class SequencePool {
     sequence.tokens = [];
     sequence.media = [];
     sequence.scope = null;
-    sequence.repeatable = 0;
+    sequence.bitExactTokens = 0;
   }
 
   #now(): number {

@@ -21,7 +21,7 @@ interface GrammarTextModel {
 export class GrammarText implements StreamText {
   readonly #machine: GrammarMatcher;
   readonly #decoder = new LenientUtf8Decoder();
-  readonly #canEnd: boolean;
+  readonly #fitsLimit: boolean;
   #state: MatcherState;
   lastText = '';
   readonly exceedsByState = new Map<string, boolean>();
@@ -35,7 +35,7 @@ export class GrammarText implements StreamText {
     this.#machine = new GrammarMatcher(grammar);
     this.#state = this.#machine.start();
     if (this.mayExceedPositions(this.#state)) throw new GrammarTooLarge();
-    this.#canEnd = this.#matchesState(this.#state, limit);
+    this.#fitsLimit = this.#canCompleteWithin(this.#state, limit);
   }
 
   /** Whether no further text may follow. */
@@ -56,7 +56,7 @@ export class GrammarText implements StreamText {
     if (next === null) return false;
     if (next.length === 0) throw new Error('a token does not fit the grammar');
     if (this.mayExceedPositions(next)) return false;
-    if (this.#canEnd && (!this.#matchesState(next, remainingTokens) || this.#machine.depth(next) > MAX_DEPTH)) return false;
+    if (this.#fitsLimit && (!this.#canCompleteWithin(next, remainingTokens) || this.#machine.depth(next) > MAX_DEPTH)) return false;
     this.#state = next;
     this.#decoder.commit(codes);
     this.lastText = String.fromCodePoint(...codes.points);
@@ -79,7 +79,7 @@ export class GrammarText implements StreamText {
     return { text, tokens: this.model.tokenize(text) };
   }
 
-  /** Cached by state, because texts return to the same states. */
+  /** Whether the next characters may need more grammar positions than llama.cpp can handle. Cached, because states recur. */
   mayExceedPositions(state: MatcherState): boolean {
     const name = stateKey(state);
     let exceeds = this.exceedsByState.get(name);
@@ -91,7 +91,7 @@ export class GrammarText implements StreamText {
   }
 
   /** Whether `tokens` tokens can complete the text. A token has at least one byte, so short completions need no count. */
-  #matchesState(state: MatcherState, tokens: number): boolean {
+  #canCompleteWithin(state: MatcherState, tokens: number): boolean {
     if (this.#machine.cost(state) <= tokens) return true;
     return this.model.tokenize(this.#machine.rest(state)).length <= tokens;
   }

@@ -52,7 +52,7 @@ export interface StreamOptions {
   readonly scope: string | null;
   /** Whether the same request must give the same text. */
   readonly repeatable: boolean;
-  /** Maximum tokens. */
+  /** Maximum generated tokens. */
   readonly limit: number;
   readonly sampler: NativeSampler;
   readonly text: TextAssembler | GrammarText;
@@ -97,7 +97,7 @@ export class TextStream {
   /**
    * Accepts a sampled token. The caller then calls `write` once per token, in order. `more`: whether the stream continues.
    *
-   * @throws The token is impossible, and the stream has failed.
+   * @throws An error for an impossible token, after which the decoder ends the stream.
    */
   take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');

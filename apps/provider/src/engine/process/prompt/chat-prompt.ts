@@ -48,7 +48,7 @@ export class PromptTooLong extends Error {
   }
 }
 
-/** Average characters per token that no language reaches. Longer prompts are checked by a sample first. */
+/** Average characters per token that no language reaches; decides which prompts `#refuseTooLong` checks by a sample. */
 const SAMPLE_CHARACTERS = 16;
 
 export interface PromptTokens {

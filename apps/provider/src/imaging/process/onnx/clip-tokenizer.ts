@@ -6,7 +6,7 @@
 import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';
 
 interface TokenizedPrompt {
-  /** Token ids, padded to the vocabulary's length. */
+  /** Token ids, padded to the length of the model's input. */
   readonly ids: readonly number[];
   /** Token count without padding. */
   readonly used: number;
@@ -14,7 +14,7 @@ interface TokenizedPrompt {
 
 const WORDS = /'s|'t|'re|'ve|'m|'ll|'d|\p{L}+|\p{N}|[^\s\p{L}\p{N}]+/gu;
 /** The cost of a word grows with the square of its length. */
-const LONGEST_WORD = 512;
+const MAX_WORD_BYTES = 512;
 
 export class ClipTokenizer {
   readonly #vocabulary: ClipVocabulary;
@@ -43,7 +43,7 @@ export class ClipTokenizer {
   }
 
   #pieces(word: string): string[] {
-    const bytes = [...new TextEncoder().encode(word)].slice(0, LONGEST_WORD);
+    const bytes = [...new TextEncoder().encode(word)].slice(0, MAX_WORD_BYTES);
     const pieces = bytes.map((byte) => BYTE_NAMES[byte] as string);
     pieces[pieces.length - 1] = `${pieces.at(-1)}</w>`;
     for (;;) {

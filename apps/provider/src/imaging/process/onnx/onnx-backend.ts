@@ -166,7 +166,7 @@ function pixelsOf(planes: Float32Array, pixels: number): Uint8Array {
   for (let colour = 0; colour < 3; colour++) {
     for (let pixel = 0; pixel < pixels; pixel++) {
       const value = planes[colour * pixels + pixel] as number;
-      if (Number.isNaN(value)) throw new Error('the model made no picture: its numbers are none');
+      if (Number.isNaN(value)) throw new Error('the model produced NaN instead of pixels');
       rgb[3 * pixel + colour] = Math.max(0, Math.min(255, Math.round(127.5 * (value + 1))));
     }
   }

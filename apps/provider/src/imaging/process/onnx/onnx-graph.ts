@@ -55,7 +55,7 @@ export class OnnxGraph {
   async run(feeds: Readonly<Record<string, Tensor>>, fits: (output: Tensor) => boolean): Promise<Tensor> {
     const outputs = await this.session.run(feeds);
     const fitting = this.session.outputNames.map((name) => outputs[name]).find((output) => output !== undefined && fits(output as Tensor));
-    if (fitting === undefined) throw new Error('the model gave something of another size than it should');
+    if (fitting === undefined) throw new Error('the model has no output of the expected size');
     return fitting as Tensor;
   }
 }

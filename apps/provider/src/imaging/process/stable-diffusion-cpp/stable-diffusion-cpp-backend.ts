@@ -90,11 +90,11 @@ export class StableDiffusionCppBackend implements ImageBackend {
       signal.removeEventListener('abort', cancel);
     }
     signal.throwIfAborted();
-    if (encoded === null) throw new Error('the engine made no picture');
+    if (encoded === null) throw new Error('the engine returned no image');
     const bytes = Buffer.from(encoded, 'base64');
     const picture = await decodeImage(bytes, size.width * size.height);
     bytes.fill(0);
-    if (picture.width !== size.width || picture.height !== size.height) throw new Error('the engine made a picture of another size');
+    if (picture.width !== size.width || picture.height !== size.height) throw new Error('the engine returned an image of another size');
     return picture;
   }
 }

@@ -1,4 +1,4 @@
-/** `WorkerProcess` runs stable-diffusion.cpp on the Bare runtime. The output is discarded, because the library may log prompts. */
+/** `WorkerProcess` runs stable-diffusion.cpp on the Bare runtime. Its stdout and stderr are discarded, because they may contain prompts. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
