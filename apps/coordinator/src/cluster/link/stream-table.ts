@@ -14,7 +14,7 @@ const NO_HANDLERS: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
 /** Methods of `ReliableTransfer` that streams use. */
 interface StreamTransfer {
   readonly outbox: Outbox;
-  gathered(): void;
+  scheduleFlush(): void;
   sendControl(type: number, isOpenedBySelf: boolean, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean;
 }
 
@@ -130,7 +130,7 @@ export class StreamTable implements StreamOwner {
       stream = this.#round[0];
     }
     if (drained.length === 0) return;
-    this.gathered();
+    this.scheduleFlush();
     for (const pulled of drained) pulled.drained();
   }
 
@@ -160,8 +160,8 @@ export class StreamTable implements StreamOwner {
     this.pump();
   }
 
-  gathered(): void {
-    this.#options.transfer.gathered();
+  scheduleFlush(): void {
+    this.#options.transfer.scheduleFlush();
   }
 
   sendStreamControl(type: number, stream: QueuedStream, payload: Uint8Array): void {
