@@ -94,7 +94,7 @@ export class RolloutRepository {
    *
    * `decide` gets the `relevant` machines only. Undefined: no such rollout.
    */
-  async offer<Result>(
+  async changeMachines<Result>(
     version: string,
     relevant: RelevantMachines,
     decide: (

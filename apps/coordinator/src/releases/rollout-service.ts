@@ -132,7 +132,7 @@ export class RolloutService {
     // Checked without a transaction first, because most machines are not in the stage.
     const early = whyNotOffered({ ...offerInput(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
-    const offered = await repository.offer<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
+    const offered = await repository.changeMachines<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
       const time = now();
       if (row.state === 'complete') return { result: null, rows: [] };
       const updated = machines.filter(({ part }) => part === 'updated');
@@ -186,7 +186,7 @@ export class RolloutService {
   async #reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     if (this.#rows.get(version) === undefined || machine.version === version) return;
     const { repository, now } = this.#options;
-    await repository.offer(version, relevantTo(traitsOf(machine), now()), (_row, machines) => {
+    await repository.changeMachines(version, relevantTo(traitsOf(machine), now()), (_row, machines) => {
       const stored = machines.find(({ part, provider_id }) => part === 'updated' && provider_id === machine.provider_id);
       // Without an offer, the report is ignored. Otherwise outsiders could halt a rollout.
       if (stored === undefined || stored.failed_at !== null) return { result: null, rows: [] };
