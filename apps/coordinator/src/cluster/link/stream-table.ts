@@ -1,4 +1,4 @@
-/** `StreamTable`: open streams of a link conversation. Assigns stream numbers, limits streams, and shares the window round-robin. */
+/** `StreamTable`: open streams of a link conversation. Assigns stream numbers, and lets the streams share the send window round-robin. */
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
@@ -116,7 +116,7 @@ export class StreamTable implements StreamOwner {
     return true;
   }
 
-  /** Lets waiting streams send round-robin, while the window has room. */
+  /** Lets waiting streams send round-robin, while the window (maximum unacknowledged bytes) has room. */
   pump(): void {
     const { outbox } = this;
     const drained: QueuedStream[] = [];
