@@ -1,5 +1,5 @@
 /**
- * `RolloutService` offers agent versions to machines, and applies the operator's actions to rollouts.
+ * `RolloutService` starts rollouts of published versions, decides about offers to machines, and applies operators' actions.
  *
  * The state is in the database, with a copy in memory.
  */
@@ -220,7 +220,7 @@ export class RolloutService {
     this.#refreshing.close();
   }
 
-  /** Pauses unfinished rollouts of older versions, so that each machine updates only once. */
+  /** Pauses all active rollouts except that of the newest version, so that each machine updates only once. */
   async #pauseSuperseded(published: readonly string[]): Promise<void> {
     const { repository, now } = this.#options;
     const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));

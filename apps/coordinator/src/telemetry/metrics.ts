@@ -46,7 +46,7 @@ export class Metrics implements JobObserver {
   readonly registry = new Registry();
   /** Recently ended jobs by outcome. */
   readonly recentJobs: RecentCounts;
-  /** Recent problems: failed attempts, ended sessions, failed ledger steps. */
+  /** Recent problems: failed attempts, sessions that the coordinator ended, quarantines, failed ledger steps. */
   readonly recentProblems: RecentCounts;
   /** Response times of delivered requests by model. */
   readonly modelPerformance: ModelPerformance;

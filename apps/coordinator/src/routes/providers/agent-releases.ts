@@ -76,7 +76,7 @@ interface ReleaseQuery {
 
 interface FoundRelease {
   readonly release: Release | null;
-  /** Newest version that the machine does not get yet, with the reason. */
+  /** Version that the machine does not get yet (the newest, or the requested one), with the reason. */
   readonly notice: RolloutNotice | null;
 }
 
