@@ -15,7 +15,7 @@ import { dayText } from '../parameters/times.js';
 const MAX_DAYS = RETAINED_PAYER_DAYS - 1;
 const MAX_ROWS = 200;
 const boundedInteger = (min: number, max: number, fallback: number) =>
-  Type.Integer({ minimum: min, maximum: max, default: fallback, description: `a boundedInteger number from ${min} to ${max}` });
+  Type.Integer({ minimum: min, maximum: max, default: fallback, description: `a whole number from ${min} to ${max}` });
 
 const ConcentrationQuerySchema = Type.Object({
   days: boundedInteger(1, MAX_DAYS, 30),
