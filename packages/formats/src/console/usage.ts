@@ -61,7 +61,7 @@ export type ConsoleFailedRequest = Static<typeof ConsoleFailedRequestSchema>;
 /** `GET /console/v1/usage/failed`, with the same filters as `/usage`. */
 export const ConsoleFailedRequestPageSchema = page(ConsoleFailedRequestSchema);
 
-/** `GET /console/v1/usage/requests/{request_id}`. In plain mode, the receipt of a completed request is at `/v1/receipts/{request_id}`. */
+/** `GET /console/v1/usage/requests/{request_id}`. The receipt of a completed request is at `/v1/receipts/{request_id}`. */
 export const ConsoleRequestSchema = Type.Union([
   Type.Object({
     state: Type.Literal('completed'),

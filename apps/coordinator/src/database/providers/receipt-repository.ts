@@ -1,5 +1,5 @@
 /**
- * `ReceiptRepository`: signed receipts of plain-mode jobs, which the paying account can fetch later.
+ * `ReceiptRepository`: signed receipts of jobs in both modes, which the paying account can fetch later.
  *
  * Rows are queued in memory and written in batches. The oldest rows above a maximum are removed.
  */
