@@ -18,7 +18,7 @@ export type SignedStream =
 
 /** Bytes allowed after a signature in an event, as in chat and completions streams: the end of the event, and the terminator. */
 const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
-/** Bytes allowed after a signature in a comment: the terminator of a chat or completions stream. Other formats have none. */
+/** Bytes allowed after a signature in a comment: the terminator, which Messages streams lack. */
 const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
 const COMMENT_MARK = ': inference-signature ';
 /** Members common to all events of a chat or completions stream. */
