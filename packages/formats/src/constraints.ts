@@ -9,8 +9,8 @@ import { flag, JSON_SCHEMA, nullable } from './fields.js';
 import { isJsonObject, parsedJson } from './json/json-value.js';
 import type { ResponseFormat } from './request.js';
 
-/** Maximum texts in `guided_choice`. */
-const MAX_CHOICES = 1000;
+/** Maximum texts of a choice constraint, such as `guided_choice`. */
+const MAX_CHOICE_TEXTS = 1000;
 const MAX_TEXT_LENGTH = 1024;
 
 const schemaOrText = nullable(Type.Union([JSON_SCHEMA, Type.String()]), 'a JSON Schema object, or its JSON text');
@@ -19,8 +19,8 @@ const regex = nullable(
   `a regular expression of 1 to ${MAX_TEXT_LENGTH} characters`,
 );
 const choice = nullable(
-  Type.Array(Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH }), { minItems: 1, maxItems: MAX_CHOICES }),
-  `an array of 1 to ${MAX_CHOICES} texts of 1 to ${MAX_TEXT_LENGTH} characters`,
+  Type.Array(Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH }), { minItems: 1, maxItems: MAX_CHOICE_TEXTS }),
+  `an array of 1 to ${MAX_CHOICE_TEXTS} texts of 1 to ${MAX_TEXT_LENGTH} characters`,
 );
 
 export const StructuredOutputsSchema = Type.Object({ json: schemaOrText, regex, choice, json_object: flag });

@@ -17,13 +17,13 @@ export interface ResponseMetadata {
   readonly responseId: string;
   /** Seconds since 1970. */
   readonly created: number;
-  /** Model id in the request. */
+  /** Model id in the request, or of the fallback model that answers. */
   readonly model: string;
   /** `system_fingerprint`: engine build and weights. Only the provider knows the value. */
   readonly systemFingerprint?: string;
 }
 
-/** Request parameters for routing and reservation. The coordinator uses nothing else from a request body. */
+/** Request parameters for routing and reservation. Besides these, the coordinator reads only prefixes and images of the prompt. */
 export interface RequestParams {
   readonly endpoint: Endpoint;
   readonly model: string;

@@ -20,7 +20,7 @@ export type OutputEvent =
   | { readonly type: 'start'; readonly promptTokens: number; readonly cachedTokens?: number }
   /** Visible text. One event per generated piece, so that streams have no artificial delay. */
   | { readonly type: 'text'; readonly text: string; readonly logprobs?: readonly TokenLogprob[] }
-  /** Text of a think section, without its tags. */
+  /** Text of a think segment, without its tags. */
   | { readonly type: 'reasoning'; readonly text: string }
   /** Start of a tool call. `index`: number of the call in the response, from 0. */
   | { readonly type: 'tool_call_start'; readonly index: number; readonly id: string; readonly name: string }

@@ -20,19 +20,20 @@ const BLOCKS_PER_DOUBLING = 32;
 /**
  * Hashes of a prompt's prefixes, the shortest first. An incomplete last block is left out.
  *
- * @param start Key that is part of every hash.
+ * @param key Part of every hash.
  */
-export function hashPromptPrefixes(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
+export function hashPromptPrefixes(request: TextRequest, key: string, hash: (text: string) => string): readonly PrefixBlock[] {
   const text = promptText(request, hash);
   const chain: PrefixBlock[] = [];
-  let digest = start;
-  let from = 0;
+  let digest = key;
+  let blockStart = 0;
   for (;;) {
-    const to = from + MIN_BLOCK_CHARACTERS * Math.max(1, Math.floor(from / (MIN_BLOCK_CHARACTERS * BLOCKS_PER_DOUBLING)));
-    if (to > text.length) return chain;
-    digest = hash(`${start}${digest}${text.slice(from, to)}`);
-    chain.push({ digest, characters: to });
-    from = to;
+    const blockUnits = Math.max(1, Math.floor(blockStart / (MIN_BLOCK_CHARACTERS * BLOCKS_PER_DOUBLING)));
+    const blockEnd = blockStart + MIN_BLOCK_CHARACTERS * blockUnits;
+    if (blockEnd > text.length) return chain;
+    digest = hash(`${key}${digest}${text.slice(blockStart, blockEnd)}`);
+    chain.push({ digest, characters: blockEnd });
+    blockStart = blockEnd;
   }
 }
 

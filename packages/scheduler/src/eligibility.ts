@@ -63,7 +63,7 @@ export type UnavailableReason =
 /** Reason why a provider may not serve this request. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
-/** Conditions on providers and their offers, from the client's routing preferences and from the request's features. */
+/** Conditions on providers and their offers, from the client's routing preferences and from what the request contains. */
 export interface ProviderFilter {
   readonly ignoredIds: ReadonlySet<ProviderId>;
   /** Excludes every provider that reports a listed serial number, with or without proof. */

@@ -16,9 +16,9 @@ export type SignedStream =
     }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Bytes allowed after the signature of a chat or completions stream: the end of its event, and the terminator. */
+/** Bytes allowed after a signature in an event, as in chat and completions streams: the end of the event, and the terminator. */
 const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
-/** The same for Messages and Responses streams, whose signature is a comment block. */
+/** Bytes allowed after a signature in a comment: the terminator, which Messages streams lack. */
 const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
 const COMMENT_MARK = ': inference-signature ';
 /** Members common to all events of a chat or completions stream. */

@@ -43,7 +43,7 @@ export interface AnswerVerdict extends ResponseVerdict {
 }
 
 /**
- * @param now Milliseconds since 1970. `receipt`: the signed end of the job, for answers saved with their feed.
+ * @param now Milliseconds since 1970. `receipt`: the end of the job in the receipt, for answers saved with their feed.
  * @throws {FeedError} The feed is invalid.
  */
 export function verifyAnswer(answer: ReceivedAnswer, now: number | 'receipt'): AnswerVerdict {

@@ -47,7 +47,7 @@ export class ProviderLinks {
     const { accountId } = state;
     const at = now();
     try {
-      await this.#once(async (transaction) => {
+      await this.#inTransaction(async (transaction) => {
         if (!(await bindMachineToken(transaction, { token, providerId, now: at }))) throw new LinkRefused('token_revoked');
         const outcome = await linkProvider(transaction, { providerId, accountId, at, from: 'nobody' });
         if (outcome === 'other_account') throw new LinkRefused(outcome);
@@ -63,7 +63,7 @@ export class ProviderLinks {
   /** Unlinks a provider at its owner's request. False if the provider is not linked to the account. */
   async unlink(accountId: string, providerId: ProviderId): Promise<boolean> {
     const link = { accountId, providerId, at: this.#options.now() };
-    const done = await this.#once(async (transaction) => {
+    const done = await this.#inTransaction(async (transaction) => {
       await revokeTokensOfProvider(transaction, link);
       return unlinkProvider(transaction, link);
     });
@@ -74,7 +74,7 @@ export class ProviderLinks {
   /** Revokes an agent's token and unlinks its provider. An unknown token is not an error (RFC 7009 section 2.2). */
   async revoke(token: string): Promise<void> {
     const at = this.#options.now();
-    const unlinked = await this.#once(async (transaction) => {
+    const unlinked = await this.#inTransaction(async (transaction) => {
       const revoked = await revokeMachineToken(transaction, token, at);
       if (revoked === null || revoked.providerId === null) return null;
       const { accountId, providerId } = revoked;
@@ -86,12 +86,12 @@ export class ProviderLinks {
   /** Unlinks all providers of a closed account. */
   async closeAccount(accountId: string): Promise<void> {
     const { database, now } = this.#options;
-    await this.#once((transaction) => revokeTokensOfAccount(transaction, accountId, now()));
+    await this.#inTransaction((transaction) => revokeTokensOfAccount(transaction, accountId, now()));
     const owned = await database.selectFrom('provider_owners').select('provider_id').where('account_id', '=', accountId).execute();
     for (const { provider_id } of owned) await this.unlink(accountId, provider_id as ProviderId);
   }
 
-  #once<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
+  #inTransaction<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
     return withRetries(() => this.#options.database.transaction().execute(work), Date.now() + MAX_RETRY_MS);
   }
 }

@@ -1,4 +1,4 @@
-/** `Peer`: another coordinator, as placements, views and images see it. `PeerStream`: a stream of messages to or from a peer. */
+/** `Peer`: another coordinator, to which requests and streams can be sent. `PeerStream`: a stream of messages to or from a peer. */
 import type { LinkStream, StreamEnd, StreamHandlers } from './link/link-stream.js';
 
 export interface Peer {

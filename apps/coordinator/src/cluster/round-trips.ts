@@ -33,10 +33,10 @@ export class RoundTrips {
   }
 
   async #measureOne(link: PeerLink): Promise<void> {
-    const from = this.#now();
+    const sentAt = this.#now();
     try {
       await link.request('ping', NOTHING, { timeoutMs: TIMEOUT_MS });
-      this.#latest.set(link.peer, this.#now() - from);
+      this.#latest.set(link.peer, this.#now() - sentAt);
     } catch {
       // Other gauges show the state of the link and its losses.
       this.#latest.delete(link.peer);

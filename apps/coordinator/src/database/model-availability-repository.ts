@@ -16,6 +16,7 @@ const ALL_CHECKS = '';
 const MAX_MODELS_PER_DAY = 2000;
 const ROWS_PER_STATEMENT = 500;
 
+/** Uptime of a model over the days that were read. "First seen" means within these days. */
 export interface ModelUptime {
   /** Share of `checks` at which a provider served the model, from 0 to 1. */
   readonly share: number;
@@ -57,7 +58,7 @@ export class ModelAvailabilityRepository {
     });
   }
 
-  /** At most `limit` models served in the last `days` days, ordered by the last day and then by the number of checks. */
+  /** At most `limit` models served in the last `days` days. The most recently served come first, then those with the most checks. */
   async recentModels(now: number, { days, limit }: { readonly days: number; readonly limit: number }): Promise<string[]> {
     const rows = await this.#database
       .selectFrom('model_availability')

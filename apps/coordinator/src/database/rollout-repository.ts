@@ -90,11 +90,11 @@ export class RolloutRepository {
   }
 
   /**
-   * Decides and records an offer while the rollout is locked, so that two coordinators never reserve the same capacity.
+   * Records an offer or a failed trial while the rollout is locked, so that two coordinators never reserve the same capacity.
    *
    * `decide` gets the `relevant` machines only. Undefined: no such rollout.
    */
-  async offer<Result>(
+  async changeMachines<Result>(
     version: string,
     relevant: RelevantMachines,
     decide: (

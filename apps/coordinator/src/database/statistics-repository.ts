@@ -59,7 +59,7 @@ export async function readMinutes(database: Database, from: number): Promise<rea
 
 export type ServedMetric = 'earned' | 'served_tokens' | 'served_jobs';
 
-export interface Served {
+export interface LeaderTotals {
   readonly account: string;
   /** Micro-USD. */
   readonly earned: number;
@@ -73,7 +73,7 @@ export async function readLeaders(
   window: StatsWindow,
   metric: ServedMetric,
   limit: number,
-): Promise<readonly Served[]> {
+): Promise<readonly LeaderTotals[]> {
   await foldJobs(database);
   // A literal, not a parameter, so that the database can use the partial index.
   const none = sql.lit(0);

@@ -65,7 +65,7 @@ export const FleetSumsSchema = Type.Object({
   machines: Type.Integer({ minimum: 0 }),
   /** Machines that can get jobs. Absent from earlier versions. */
   available_machines: Type.Optional(Type.Integer({ minimum: 0 })),
-  /** The same by owner, for the largest owners. Absent from earlier versions. Keys: `ownerHash`. */
+  /** Machines that can get jobs, by owner, for the largest owners. Absent from earlier versions. Keys: `ownerHash`. */
   machines_by_owner: Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 0 }))),
   slots: Type.Integer({ minimum: 0 }),
   machines_by_chip: Type.Record(Type.String(), Type.Integer()),

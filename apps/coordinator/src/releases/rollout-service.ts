@@ -1,5 +1,5 @@
 /**
- * `RolloutService` offers agent versions to machines, and applies the operator's actions to rollouts.
+ * `RolloutService` starts rollouts of published versions, decides about offers to machines, and applies operators' actions.
  *
  * The state is in the database, with a copy in memory.
  */
@@ -132,7 +132,7 @@ export class RolloutService {
     // Checked without a transaction first, because most machines are not in the stage.
     const early = whyNotOffered({ ...offerInput(cached), earlier: null, updating: NOTHING_UPDATING });
     if (early !== null) return early;
-    const offered = await repository.offer<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
+    const offered = await repository.changeMachines<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
       const time = now();
       if (row.state === 'complete') return { result: null, rows: [] };
       const updated = machines.filter(({ part }) => part === 'updated');
@@ -186,7 +186,7 @@ export class RolloutService {
   async #reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     if (this.#rows.get(version) === undefined || machine.version === version) return;
     const { repository, now } = this.#options;
-    await repository.offer(version, relevantTo(traitsOf(machine), now()), (_row, machines) => {
+    await repository.changeMachines(version, relevantTo(traitsOf(machine), now()), (_row, machines) => {
       const stored = machines.find(({ part, provider_id }) => part === 'updated' && provider_id === machine.provider_id);
       // Without an offer, the report is ignored. Otherwise outsiders could halt a rollout.
       if (stored === undefined || stored.failed_at !== null) return { result: null, rows: [] };
@@ -220,7 +220,7 @@ export class RolloutService {
     this.#refreshing.close();
   }
 
-  /** Pauses unfinished rollouts of older versions, so that each machine updates only once. */
+  /** Pauses all active rollouts except that of the newest version, so that each machine updates only once. */
   async #pauseSuperseded(published: readonly string[]): Promise<void> {
     const { repository, now } = this.#options;
     const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));

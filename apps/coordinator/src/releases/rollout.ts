@@ -44,9 +44,9 @@ export interface ComparedMachine extends MachineTraits {
   readonly trust: number | null;
   /** Whether the machine is restricted by its reputation, or quarantined. */
   readonly isRestricted: boolean;
-  /** Requests since `at`. */
+  /** Requests within a day of `at`; of an updated machine, only those on the version. */
   readonly attempts: number;
-  /** Requests since `at` that failed by the machine's fault. */
+  /** Those of `attempts` that failed by the machine's fault. */
   readonly failures: number;
   /** Decode rate divided by the rate before the offer, with the same model; null: unknown. */
   readonly speedRatio: number | null;
@@ -64,7 +64,7 @@ export interface Fleet {
   readonly machines: number;
   /** Machines that can get jobs. */
   readonly availableMachines: number;
-  /** The same by owner, for the largest owners. Keys: `ownerHash`. */
+  /** Machines that can get jobs, by owner, for the largest owners. Keys: `ownerHash`. */
   readonly machinesByOwner: ReadonlyMap<string, number>;
   readonly machinesByChip: ReadonlyMap<string, number>;
   readonly machinesByVersion: ReadonlyMap<string, number>;

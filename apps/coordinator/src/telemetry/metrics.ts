@@ -12,7 +12,7 @@ const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 /** Maximum models with their own label. Others share the label `other`. */
 export const MAX_MODELS = 64;
-/** Time span of recent problems on the operator page, in minutes. */
+/** Time span of recent jobs and problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
 
 const STEPS: readonly StepType[] = ['reserve', 'take_nonce', 'settle', 'release', 'deposit', 'request_withdrawal', 'end_withdrawal'];
@@ -24,7 +24,7 @@ interface CountedJob {
   /** Whether the client sealed the request (end-to-end mode). */
   readonly isSealed: boolean;
   readonly stream: boolean;
-  /** `delivered`, `client_gone`, or an error code. */
+  /** `delivered`, `client_gone`, `refused` (by a provider, end-to-end mode only), or an error code. */
   readonly outcome: string;
   /** Progress at the client's disconnect; null: the client stayed connected. */
   readonly cancelled: 'before_content' | 'after_content' | null;
@@ -46,7 +46,7 @@ export class Metrics implements JobObserver {
   readonly registry = new Registry();
   /** Recently ended jobs by outcome. */
   readonly recentJobs: RecentCounts;
-  /** Recent problems: failed attempts, ended sessions, failed ledger steps. */
+  /** Recent problems: failed attempts, sessions that the coordinator ended, quarantines, failed ledger steps. */
   readonly recentProblems: RecentCounts;
   /** Response times of delivered requests by model. */
   readonly modelPerformance: ModelPerformance;

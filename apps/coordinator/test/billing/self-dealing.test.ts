@@ -145,7 +145,10 @@ describeDatabases('self-dealing', (fresh) => {
     expect(wrong.message).toBe('days must be a whole number from 1 to 99.');
     for (const query of ['days=0', 'days=100', 'min_share_percent=0', 'min_share_percent=101', 'limit=201', 'min_micro_usd=-1']) {
       const answer = await harness.get(`/admin/v1/earnings/concentration?${query}`, harness.adminKey);
-      expect([query, answer.status, (await errorOf(answer)).param]).toEqual([query, 400, query.split('=')[0]]);
+      const { param, message } = await errorOf(answer);
+      const [name] = query.split('=');
+      expect([query, answer.status, param]).toEqual([query, 400, name]);
+      expect(message).toMatch(new RegExp(`^${name} must be a whole number from \\d+ to \\d+\\.$`));
     }
     expect((await harness.get('/admin/v1/earnings/concentration', earner.apiKey)).status).toBe(403);
 

@@ -90,7 +90,7 @@ describe.each([
       const read = async (providerId: string) => {
         const since = { controlsSince: now - HOUR, offeredSince: now - HOUR, connectedSince: now - 1, missingSince: now - HOUR };
         const relevant = { providerId, chipFamily: 'M4', ...since, returnedSince: now - HOUR };
-        const rows = await repository.offer(VERSION, relevant, (_row, machines) => ({ result: machines, rows: [] }));
+        const rows = await repository.changeMachines(VERSION, relevant, (_row, machines) => ({ result: machines, rows: [] }));
         return rows?.map(({ provider_id, part }) => `${part} ${provider_id}`).sort();
       };
       expect(await read('c')).toEqual(['control c', 'updated b']);

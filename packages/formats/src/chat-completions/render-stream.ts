@@ -9,7 +9,7 @@ import { SSE_DONE, sseData, sseJson } from '../sse.js';
 export interface ChatAnswerOptions {
   /** The client requested a usage chunk at the end of the stream. */
   readonly includeUsage: boolean;
-  /** Think sections are rendered as `reasoning_content`. */
+  /** Think segments are rendered as `reasoning_content`. */
   readonly showReasoning: boolean;
   readonly logprobs: boolean;
   /** The request has `service_tier`. The response then has `default`, the only tier. */

@@ -178,7 +178,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     metadata,
     store: flag,
     service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'scale', 'priority']), 'one of auto, default, flex, scale, priority'),
-    /** Extension of OpenAI's API: renders think sections as `reasoning_content`. */
+    /** Extension of OpenAI's API: renders think segments as `reasoning_content`. */
     include_reasoning: flag,
     provider_serial,
     ...ROUTING_FIELDS,

@@ -185,7 +185,7 @@ export const AdminHealthSchema = Type.Object({
   ),
   recent: Type.Object({
     minutes: count,
-    /** Outcomes of jobs: `delivered`, `client_gone`, or the code of the error. */
+    /** Outcomes of jobs: `delivered`, `client_gone`, `refused` (by a provider, end-to-end mode only), or the code of the error. */
     jobs: Counted,
     /** `attempt_failed:<reason>`, `provider_ended:<code>`, `provider_quarantined`, `ledger_failed:<step>`. */
     problems: Counted,

@@ -153,7 +153,7 @@ const CODES = {
     message: "The provider's answer could not be verified and was discarded. It is not billed.",
   },
   no_provider: { status: 503, retryAfter: 5, message: 'No provider is free to serve this model now.' },
-  /** The request bodies in memory exceed the limit. The request was not started. */
+  /** The coordinator lacks a resource, usually memory for request bodies. The request was not started. */
   overloaded: { status: 503, retryAfter: 2, message: 'The service holds as many requests as it can. Try again in a moment.' },
   /** The ledger is not available. Without a reservation, no job runs. */
   billing_unavailable: {
@@ -167,7 +167,7 @@ const CODES = {
     retryAfter: 30,
     message: 'There is no room to keep images for their URLs now. Ask for them with response_format b64_json, or try again in a moment.',
   },
-  /** For requests with `provider_serial`. SDKs should not retry, because only that provider could serve the request. */
+  /** No connected provider is named or permitted by the request and can serve it. SDKs should not retry. */
   provider_not_available: {
     status: 503,
     retry: false,

@@ -18,7 +18,7 @@ function messagesPlainRenderer(responseMetadata: ResponseMetadata, options: Mess
 }
 
 export interface MessagesAnswerOptions {
-  /** Think sections are rendered as thinking blocks. */
+  /** Think segments are rendered as thinking blocks. */
   readonly showReasoning: boolean;
   /** The request has `cache_control`, so cached tokens are reported separately. */
   readonly usesCacheControl: boolean;

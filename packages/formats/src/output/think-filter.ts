@@ -70,7 +70,7 @@ export class ThinkFilter {
 
   /** Approximate number of tokens in think segments so far, including tags; see {@link TokenTally}. */
   get hiddenTokens(): number {
-    return this.#tally.hidden;
+    return this.#tally.hiddenTokens;
   }
 
   /** Adds a piece. Returns the events that are decided now; adjacent events of the same type are merged. */

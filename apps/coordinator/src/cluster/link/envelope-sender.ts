@@ -43,20 +43,20 @@ export class EnvelopeSender {
     this.sendBare(Flag.probe, 0, 0, 0);
   }
 
-  /** Sends an envelope without frames. `to`: the peer's epoch, 0 if unknown. False: the transport did not accept it. */
-  sendBare(flags: number, to: number, controlAck: number, dataAck: number): boolean {
+  /** Sends an envelope without frames. `peerEpoch`: 0 if unknown. False: the transport did not accept it. */
+  sendBare(flags: number, peerEpoch: number, controlAck: number, dataAck: number): boolean {
     const envelope = Buffer.allocUnsafe(ENVELOPE_HEADER_BYTES);
     writeAfterControl(envelope, 0);
-    return this.send(envelope, flags, 0, to, controlAck, dataAck);
+    return this.send(envelope, flags, 0, peerEpoch, controlAck, dataAck);
   }
 
   /** Writes the header of an envelope, and publishes it. False: the transport did not accept it. */
-  send(envelope: Buffer, flags: number, sequence: number, to: number, controlAck: number, dataAck: number): boolean {
+  send(envelope: Buffer, flags: number, sequence: number, peerEpoch: number, controlAck: number, dataAck: number): boolean {
     const { clock, transport, outgoingSubject, incomingSubject } = this.#options;
     const header = this.#header;
     header.flags = flags;
     header.epoch = this.#epochs.own;
-    header.peerEpoch = to;
+    header.peerEpoch = peerEpoch;
     header.sequence = sequence;
     header.controlAck = controlAck;
     header.dataAck = dataAck;

@@ -36,7 +36,7 @@ export const Flag = {
   probeReply: 8,
   /** The sender missed an envelope of the control lane. All envelopes after its acknowledgement must be retransmitted. */
   controlGap: 16,
-  /** As `controlGap`, for the data lane. */
+  /** The sender missed an envelope of the data lane. Handled like `controlGap`. */
   dataGap: 32,
   /** The sender closes the link. */
   goodbye: 64,

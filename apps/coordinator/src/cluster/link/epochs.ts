@@ -37,13 +37,13 @@ export class Epochs {
     this.own = random();
   }
 
-  /** Classifies an envelope by the epochs of its sender and receiver. `to`: 0 if the sender does not know the epoch of this side. */
-  classify(from: number, to: number): EnvelopeOrigin {
-    if (to !== 0 && to !== this.own) return 'stale';
-    if (from === this.peer) return to === 0 ? 'unaware' : 'current';
-    if (this.#retired.has(from)) return 'stale';
-    if (to === this.own) return 'new_peer';
-    this.#candidates.add(from);
+  /** Classifies an envelope by its two epochs. `receiverEpoch`: 0 if the sender does not know the epoch of this side. */
+  classify(senderEpoch: number, receiverEpoch: number): EnvelopeOrigin {
+    if (receiverEpoch !== 0 && receiverEpoch !== this.own) return 'stale';
+    if (senderEpoch === this.peer) return receiverEpoch === 0 ? 'unaware' : 'current';
+    if (this.#retired.has(senderEpoch)) return 'stale';
+    if (receiverEpoch === this.own) return 'new_peer';
+    this.#candidates.add(senderEpoch);
     if (this.#candidates.size > MAX_CANDIDATES) this.#candidates.delete(this.#candidates.values().next().value ?? 0);
     return 'candidate';
   }

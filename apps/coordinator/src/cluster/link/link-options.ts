@@ -8,7 +8,7 @@ export interface LinkLimits {
   readonly maxIncomingStreams: number;
   readonly maxIncomingRequests: number;
   readonly maxOutgoingRequests: number;
-  /** Maximum unacknowledged control frames. */
+  /** Maximum bytes of control frames that the peer has not acknowledged. */
   readonly maxControlBytes: number;
   /** Maximum size of one message of a stream. */
   readonly maxMessageBytes: number;

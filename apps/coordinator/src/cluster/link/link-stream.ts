@@ -46,7 +46,7 @@ export interface StreamOwner {
   /** Adds a stream with queued messages to the streams that wait for the window. */
   enqueue(stream: QueuedStream): void;
   /** Called after a data frame was added to the outbox. */
-  gathered(): void;
+  scheduleFlush(): void;
   sendStreamControl(type: number, stream: QueuedStream, payload: Uint8Array): void;
   sendAbort(stream: QueuedStream, code: string): void;
   /** Adds to the count of queued bytes. False: the queues of the link are full. */
@@ -123,7 +123,7 @@ export class QueuedStream implements LinkStream {
     }
     if (this.#queue.length === 0 && bytes.length <= this.#owner.outbox.fragmentBytes && this.#owner.canSendDirectly(bytes.length)) {
       this.#owner.outbox.addData(frameHead(FrameType.data, this.isOpenedBySelf, isText), this.id, bytes);
-      this.#owner.gathered();
+      this.#owner.scheduleFlush();
       return true;
     }
     this.#queue.push({ bytes, isText });
@@ -239,7 +239,7 @@ export class QueuedStream implements LinkStream {
 
   #finish(): void {
     this.#owner.outbox.addData(frameHead(FrameType.close, this.isOpenedBySelf), this.id, NOTHING);
-    this.#owner.gathered();
+    this.#owner.scheduleFlush();
     this.end({ kind: 'closed' });
   }
 

@@ -54,7 +54,7 @@ export class Outbox {
   }
 
   addData(head: number, id: number, payload: Uint8Array): void {
-    if (this.#dataBatch.bytes + payload.length > GATHER_BYTES) this.#sealAll();
+    if (this.#dataBatch.bytes + payload.length > GATHER_BYTES) this.#packAll();
     this.#dataBatch.add(head, id, payload);
   }
 
@@ -62,27 +62,27 @@ export class Outbox {
   addControl(head: number, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     const max = this.#options.maxControlBytes + (mayUseHeadroom ? CONTROL_HEADROOM_BYTES : 0);
     if (this.control.unacknowledgedBytes + this.#controlBatch.bytes + payload.length > max) return false;
-    if (this.#controlBatch.bytes + payload.length > GATHER_BYTES) this.#seal(this.control, this.#controlBatch);
+    if (this.#controlBatch.bytes + payload.length > GATHER_BYTES) this.#pack(this.control, this.#controlBatch);
     this.#controlBatch.add(head, id, payload);
     return true;
   }
 
   /** Puts gathered frames into envelopes, and transmits as many as the transport accepts. */
   flush(canTransmit: boolean, canTransmitData: () => boolean): void {
-    this.#sealAll();
+    this.#packAll();
     if (!canTransmit) return;
     while (this.#transmit(this.control, CONTROL_LANE));
     while (this.data.hasUntransmitted && canTransmitData() && this.#transmit(this.data, DATA_LANE));
   }
 
-  /** Seals control frames first, because a data frame may belong to a stream that a control frame opens. */
-  #sealAll(): void {
-    if (!this.#controlBatch.isEmpty) this.#seal(this.control, this.#controlBatch);
-    if (!this.#dataBatch.isEmpty) this.#seal(this.data, this.#dataBatch);
+  /** Packs control frames first, because a data frame may belong to a stream that a control frame opens. */
+  #packAll(): void {
+    if (!this.#controlBatch.isEmpty) this.#pack(this.control, this.#controlBatch);
+    if (!this.#dataBatch.isEmpty) this.#pack(this.data, this.#dataBatch);
   }
 
   /** Writes gathered frames into an envelope of a lane. */
-  #seal(lane: SendLane, batch: FrameBatch): void {
+  #pack(lane: SendLane, batch: FrameBatch): void {
     const envelope = this.#allocate(ENVELOPE_HEADER_BYTES + batch.bytes);
     batch.writeTo(envelope);
     writeAfterControl(envelope, lane === this.data ? this.control.lastSequence : 0);

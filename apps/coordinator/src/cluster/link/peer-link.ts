@@ -184,13 +184,13 @@ export class PeerLink {
   }
 
   /** Replies to an envelope outside the current conversation, so that both sides learn each other's epochs. */
-  #introduce(to: number, flags: number): void {
+  #introduce(peerEpoch: number, flags: number): void {
     const now = this.#options.clock.now();
     if (now - this.#repliedAt < MIN_REPLY_INTERVAL_MS) return;
     this.#repliedAt = now;
     const reply = (flags & Flag.probe) !== 0 ? Flag.probeReply | Flag.probe : Flag.probe;
-    if (to !== 0 && to === this.#epochs.peer) this.#conversation.transfer.sendBare(reply);
-    else this.#sender.sendBare(reply, to, 0, 0);
+    if (peerEpoch !== 0 && peerEpoch === this.#epochs.peer) this.#conversation.transfer.sendBare(reply);
+    else this.#sender.sendBare(reply, peerEpoch, 0, 0);
   }
 
   #scheduleTick(): void {

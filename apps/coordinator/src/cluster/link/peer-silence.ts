@@ -37,7 +37,7 @@ export class PeerSilence {
     this.#disconnectedMs = 0;
   }
 
-  /** Call when a new conversation starts, and when both sides are connected. */
+  /** Call when a new conversation starts, and when its link is up. */
   restarted(): void {
     this.#silentMs = 0;
     this.#disconnectedMs = 0;

@@ -83,7 +83,7 @@ export class ReliableTransfer {
   /** Call when the peer has answered. From then on, frames are transmitted. */
   begin(): void {
     this.#state = 'begun';
-    this.gathered();
+    this.scheduleFlush();
   }
 
   /** Stops sending and delivering, permanently. */
@@ -95,12 +95,12 @@ export class ReliableTransfer {
   /** Gathers a control frame. False: the control lane is full. `mayUseHeadroom`: for small error frames, see `Outbox`. */
   sendControl(type: number, isOpenedBySelf: boolean, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
     if (!this.outbox.addControl(frameHead(type, isOpenedBySelf), id, payload, mayUseHeadroom)) return false;
-    this.gathered();
+    this.scheduleFlush();
     return true;
   }
 
   /** Call after a frame was gathered. Transmits at the end of the event loop's turn, or now if {@link GATHER_MS} have passed. */
-  gathered(): void {
+  scheduleFlush(): void {
     const { clock } = this.#options;
     if (this.#isFlushScheduled) {
       if (clock.now() - this.#gatheringSince >= GATHER_MS) this.flush();
@@ -132,7 +132,7 @@ export class ReliableTransfer {
       this.#probed.data = this.outbox.data.transmitted;
     }
     this.#replyFlags &= ~flags;
-    if (sender.sendBare(flags, epochs.peer, this.#incomingControl.received, this.#incomingData.received)) this.#acknowledged();
+    if (sender.sendBare(flags, epochs.peer, this.#incomingControl.received, this.#incomingData.received)) this.#acknowledgementsSent();
   }
 
   /** Call after the transport has reconnected, because envelopes of both directions may be lost. */
@@ -177,7 +177,7 @@ export class ReliableTransfer {
     if (isControlLost || (flags & Flag.controlGap) !== 0) this.#rewind('control', now);
     if (isDataLost || (flags & Flag.dataGap) !== 0) this.#rewind('data', now);
     if ((flags & Flag.probe) !== 0) this.#answerLater(Flag.probeReply);
-    if (control.hasUntransmitted || data.hasUntransmitted) this.gathered();
+    if (control.hasUntransmitted || data.hasUntransmitted) this.scheduleFlush();
   }
 
   #rewind(name: 'control' | 'data', now: number): void {
@@ -223,12 +223,12 @@ export class ReliableTransfer {
   #transmit(envelope: Buffer, lane: LaneNumber, sequence: number): boolean {
     const { epochs, sender } = this.#options;
     if (!sender.send(envelope, lane, sequence, epochs.peer, this.#incomingControl.received, this.#incomingData.received)) return false;
-    this.#acknowledged();
+    this.#acknowledgementsSent();
     return true;
   }
 
   /** Call after an envelope was sent. Every envelope contains the current acknowledgements. */
-  #acknowledged(): void {
+  #acknowledgementsSent(): void {
     this.#isAckDue = false;
     this.#incomingControl.unacknowledgedBytes = this.#incomingData.unacknowledgedBytes = 0;
   }
@@ -237,7 +237,7 @@ export class ReliableTransfer {
     lane.unacknowledgedBytes += bytes;
     if (lane.unacknowledgedBytes >= Math.min(MAX_ACK_BYTES, Math.max(MIN_ACK_BYTES, this.outbox.windowBytes >> 3))) {
       this.#isAckDue = true;
-      this.gathered();
+      this.scheduleFlush();
       return;
     }
     this.#cancelAck ??= this.#options.clock.setTimer(ACK_DELAY_MS, () => {
@@ -250,6 +250,6 @@ export class ReliableTransfer {
 
   #answerLater(flags: number): void {
     this.#replyFlags |= flags;
-    this.gathered();
+    this.scheduleFlush();
   }
 }

@@ -1,4 +1,4 @@
-/** `StreamTable`: open streams of a link conversation. Assigns stream numbers, limits streams, and shares the window round-robin. */
+/** `StreamTable`: open streams of a link conversation. Assigns stream numbers, and lets the streams share the send window round-robin. */
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
@@ -14,7 +14,7 @@ const NO_HANDLERS: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
 /** Methods of `ReliableTransfer` that streams use. */
 interface StreamTransfer {
   readonly outbox: Outbox;
-  gathered(): void;
+  scheduleFlush(): void;
   sendControl(type: number, isOpenedBySelf: boolean, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean;
 }
 
@@ -116,7 +116,7 @@ export class StreamTable implements StreamOwner {
     return true;
   }
 
-  /** Lets waiting streams send round-robin, while the window has room. */
+  /** Lets waiting streams send round-robin, while the window (maximum unacknowledged bytes) has room. */
   pump(): void {
     const { outbox } = this;
     const drained: QueuedStream[] = [];
@@ -130,7 +130,7 @@ export class StreamTable implements StreamOwner {
       stream = this.#round[0];
     }
     if (drained.length === 0) return;
-    this.gathered();
+    this.scheduleFlush();
     for (const pulled of drained) pulled.drained();
   }
 
@@ -160,8 +160,8 @@ export class StreamTable implements StreamOwner {
     this.pump();
   }
 
-  gathered(): void {
-    this.#options.transfer.gathered();
+  scheduleFlush(): void {
+    this.#options.transfer.scheduleFlush();
   }
 
   sendStreamControl(type: number, stream: QueuedStream, payload: Uint8Array): void {

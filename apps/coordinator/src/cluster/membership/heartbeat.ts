@@ -1,7 +1,7 @@
 /**
- * Heartbeat: message that a coordinator publishes every second, to report that it is alive and which models its providers serve.
+ * Heartbeat: message that a coordinator publishes at least every second. Reports that the coordinator is alive, and changed models.
  *
- * A heartbeat contains only models whose digest (slots, queue, throughput) changed. The NATS subject identifies the sender,
+ * A peer that missed a heartbeat requests all models; the reply is a heartbeat, too. The NATS subject identifies the sender,
  * because NATS permissions let a coordinator publish only on its own subject.
  */
 import { ImageOfferSchema, ModelTypeSchema, VisionOfferSchema } from '@inference/protocol';

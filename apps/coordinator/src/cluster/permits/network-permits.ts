@@ -45,8 +45,8 @@ interface Lease {
   /** Live coordinators when `home` was computed. */
   coordinators: readonly Coordinator[];
   /** End of the current window. A past time: no window is open. */
-  until: number;
-  /** Latest possible end of the window at the home: `until`, plus the round trip of the request. */
+  windowEndsAt: number;
+  /** Latest possible end of the window at the home: `windowEndsAt`, plus the round trip of the request. */
   resetAt: number;
   /** Unused permits at this coordinator. */
   available: number;
@@ -71,14 +71,14 @@ export class NetworkPermits implements NetworkLimits {
   readonly #options: NetworkPermitsOptions;
   readonly #now: () => number;
   readonly #rules = new Map<string, LimitRule>();
-  readonly #ownKeys: PermitHome;
+  readonly #permitHome: PermitHome;
   readonly #unreachableUntil = new BoundedMap<string, number>(1024);
   #coordinators: readonly Coordinator[] = [];
 
   constructor(options: NetworkPermitsOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#ownKeys = new PermitHome(this.#rules, this.#now);
+    this.#permitHome = new PermitHome(this.#rules, this.#now);
     this.coordinatorsChanged([options.self]);
   }
 
@@ -90,7 +90,7 @@ export class NetworkPermits implements NetworkLimits {
   /** Answers a peer's request of kind `permits`. Throws LinkError for an invalid request, and if too many windows are open. */
   answer(asker: string, payload: Uint8Array): Uint8Array {
     const request = decodePermitRequest(payload);
-    const grant = request === null ? null : this.#ownKeys.take(asker, request, this.#coordinators.length);
+    const grant = request === null ? null : this.#permitHome.take(asker, request, this.#coordinators.length);
     if (grant === null) throw new LinkError('failed', 'the permits cannot be granted');
     return encodePermits(grant);
   }
@@ -117,7 +117,7 @@ export class NetworkPermits implements NetworkLimits {
   /** Admits or refuses without a request to a peer. Null: the home must be asked first. */
   #decide(name: string, rule: LimitRule, lease: Lease, amount: number): Permit | null {
     const now = this.#now();
-    const isOpen = lease.until > now;
+    const isOpen = lease.windowEndsAt > now;
     if (isOpen && lease.available >= amount) return takePermits(lease, amount, now);
     if (isOpen && lease.silentHome === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
@@ -126,7 +126,7 @@ export class NetworkPermits implements NetworkLimits {
     const isIsolated = lease.coordinators.length > 1 && !this.#options.isConnected();
     if (lease.home === this.#options.self && !isIsolated) {
       const request = requestFor(name, rule, lease, [amount], now);
-      const grant = this.#ownKeys.take(lease.home, { ...request, want: amount }, lease.coordinators.length);
+      const grant = this.#permitHome.take(lease.home, { ...request, want: amount }, lease.coordinators.length);
       if (grant === null) admitShare(rule, lease, now);
       else applyGrant(rule, lease, grant, { sentAt: now, receivedAt: now });
       return takePermits(lease, amount, now);
@@ -192,7 +192,7 @@ function newLease(text: string): Lease {
     isAsking: false,
     home: '',
     coordinators: [],
-    until: Number.NEGATIVE_INFINITY,
+    windowEndsAt: Number.NEGATIVE_INFINITY,
     resetAt: Number.NEGATIVE_INFINITY,
     available: 0,
     taken: 0,
@@ -204,7 +204,7 @@ function newLease(text: string): Lease {
 
 /** Request to the home. `want` adds the permits taken so far in the window, so that a busy coordinator gets larger batches. */
 function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: readonly number[], now: number): PermitRequest {
-  const isOpen = lease.until > now;
+  const isOpen = lease.windowEndsAt > now;
   const need = amounts.reduce((sum, amount) => sum + amount, 0);
   const isNewHome = isOpen && lease.grantedBy !== lease.home;
   const used = Math.max(lease.taken, lease.grantedBy === null ? 0 : max - lease.remaining);
@@ -214,7 +214,7 @@ function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: rea
     min: Math.min(...amounts),
     need,
     want: need + (isOpen ? lease.taken : 0),
-    earlier: isNewHome ? { used, reset_ms: Math.ceil(lease.until - now) } : null,
+    earlier: isNewHome ? { used, reset_ms: Math.ceil(lease.windowEndsAt - now) } : null,
   };
 }
 
@@ -226,7 +226,7 @@ function applyGrant(
   { sentAt, receivedAt }: { readonly sentAt: number; readonly receivedAt: number },
 ): void {
   startWindow(lease, sentAt, Math.min(windowMs, grant.reset_ms));
-  lease.until = sentAt + Math.min(windowMs, grant.reset_ms);
+  lease.windowEndsAt = sentAt + Math.min(windowMs, grant.reset_ms);
   lease.resetAt = receivedAt + Math.min(windowMs, grant.reset_ms);
   const granted = Math.max(0, Math.min(grant.granted, max - lease.taken));
   lease.available += granted;
@@ -248,9 +248,9 @@ function admitShare({ max, windowMs }: LimitRule, lease: Lease, now: number): vo
 
 /** Starts a new window unless a window is open. */
 function startWindow(lease: Lease, now: number, lengthMs: number): void {
-  if (lease.until > now) return;
-  lease.until = now + lengthMs;
-  lease.resetAt = lease.until;
+  if (lease.windowEndsAt > now) return;
+  lease.windowEndsAt = now + lengthMs;
+  lease.resetAt = lease.windowEndsAt;
   lease.available = 0;
   lease.taken = 0;
   lease.remaining = 0;

@@ -137,7 +137,7 @@ export class ClusterPlacements implements Placements {
   /**
    * Gets a free slot here or at a peer without waiting. Null: none is free.
    *
-   * @param contacted Coordinators that are not asked (again). Each asked coordinator is added.
+   * @param contacted Coordinators to skip. Each asked coordinator is added.
    */
   async #placeNow(request: SlotRequest, signal: AbortSignal, contacted: Set<string>): Promise<Placed | null> {
     const { self, client, requestQueue, membership } = this.#options;
@@ -198,7 +198,7 @@ export class ClusterPlacements implements Placements {
     const endWait = requestQueue.countWait(request.model);
     const wait = new QueueWait({
       now,
-      // Not here, because the request must not overtake others in this coordinator's queue.
+      // Excludes this coordinator, because the request must not overtake others in its queue.
       placeNow: (waitSignal) => this.#placeNow(request, waitSignal, new Set([self])),
     });
     const retry = (models: ReadonlySet<string>): void => {

@@ -64,12 +64,16 @@ export const PlacementRequestSchema = Type.Object({
   /** Accounts whose providers must not serve. */
   excluded_owners: Type.Array(Id, { maxItems: MAX_EXCLUDED }),
   trust_floor: nullable(TrustLevelSchema),
+  /** Whether the client requires a higher trust level than the model does. */
   own_floor: Type.Boolean(),
   prompt_tokens: Type.Number({ minimum: 0 }),
   completion_tokens: Type.Number({ minimum: 0 }),
   prefixes: Type.Array(PrefixSchema, { maxItems: MAX_PREFIXES }),
+  /** Whether the answer is verified before delivery, so that a false one can be discarded. */
   revocable: Type.Boolean(),
+  /** Whether an earlier attempt of the job has failed. */
   retried: Type.Boolean(),
+  /** Restricts the placement to providers that have the model in memory or are loading it. */
   loaded_only: Type.Boolean(),
   /** Restricts the placement to providers without a running job. */
   idle_only: Type.Boolean(),

@@ -178,9 +178,9 @@ interface ReceivedRequest {
   readonly job: JobMessage;
   readonly frames: Uint8Array[];
   /** Number of frames that the `start` message announced. */
-  readonly count: number;
+  readonly frameCount: number;
   /** Maximum total bytes of the frames that are still missing. */
-  leftBytes: number;
+  remainingBytes: number;
 }
 
 /** Maximum total bytes of the frames of a request. The schema limits `request_bytes`. */
@@ -236,7 +236,7 @@ class RelayedJob implements StreamEvents, JobSink {
     switch (message?.type) {
       case 'start':
         if (this.#placed === null || this.#start !== null) break;
-        this.#start = { job: message.job, frames: [], count: message.frames, leftBytes: maxSealedBytes(message) };
+        this.#start = { job: message.job, frames: [], frameCount: message.frames, remainingBytes: maxSealedBytes(message) };
         this.#startWhenComplete();
         return;
       default:
@@ -303,12 +303,12 @@ class RelayedJob implements StreamEvents, JobSink {
 
   #receiveFrame(bytes: Uint8Array): void {
     const start = this.#start;
-    if (start === null || this.#handle !== null || start.frames.length >= start.count) {
+    if (start === null || this.#handle !== null || start.frames.length >= start.frameCount) {
       this.#abort('bad_message');
       return;
     }
-    start.leftBytes -= bytes.length;
-    if (start.leftBytes < 0) this.#abort('too_large');
+    start.remainingBytes -= bytes.length;
+    if (start.remainingBytes < 0) this.#abort('too_large');
     else {
       start.frames.push(bytes);
       this.#startWhenComplete();
@@ -317,7 +317,7 @@ class RelayedJob implements StreamEvents, JobSink {
 
   #startWhenComplete(): void {
     const start = this.#start;
-    if (start === null || this.#placed === null || start.frames.length < start.count) return;
+    if (start === null || this.#placed === null || start.frames.length < start.frameCount) return;
     this.#clearTimer();
     this.#startedAt = performance.now();
     const handle = this.#placed.slot.start(start.job, RequestFrames.encoded(start.frames.splice(0)), this);

@@ -1,7 +1,8 @@
 /**
- * Provider description: signed statements and facts about a provider, which its owning coordinator sends to an asking coordinator.
+ * Provider description: signed statements and facts about a provider, which its owning coordinator sends to peers.
  *
- * The asking coordinator verifies the statements, so a peer cannot substitute sealing keys or claim a higher trust level.
+ * Peers request the description before a placement, and when a provider has moved. They verify the statements, so that the
+ * sender cannot substitute sealing keys or claim a higher trust level.
  */
 import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';

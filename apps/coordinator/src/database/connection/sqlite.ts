@@ -1,7 +1,8 @@
 /**
  * `sqliteDialect`: Kysely dialect for a SQLite file with a write-ahead log (WAL).
  *
- * A commit resolves after the WAL was synced to disk. The sync runs on Node's thread pool, so that this thread is not blocked.
+ * A commit resolves after the WAL was synced to disk, except after `deferSync`. The sync runs on Node's thread pool, so that
+ * this thread is not blocked.
  */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -82,7 +83,7 @@ class FileDriver extends SqliteDriver {
   readonly #busyMs: number;
   readonly #statements: StatementCache;
   /** Serialises the use of the connection. */
-  readonly #transactionLock = new Mutex();
+  readonly #connectionLock = new Mutex();
   /** Held by the caller that retries while another process has the file's write lock. Further callers wait. */
   readonly #fileLock = new Mutex();
   #raw: DatabaseConnection | null = null;
@@ -98,13 +99,13 @@ class FileDriver extends SqliteDriver {
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
-    await this.#transactionLock.acquire();
+    await this.#connectionLock.acquire();
     this.#connection ??= await this.#connect();
     return this.#connection;
   }
 
   override async releaseConnection(): Promise<void> {
-    this.#transactionLock.release();
+    this.#connectionLock.release();
   }
 
   /** Takes the write lock at the start. A transaction that has already read could not wait for the lock (SQLITE_BUSY_SNAPSHOT). */
@@ -114,7 +115,7 @@ class FileDriver extends SqliteDriver {
     this.#adapter.isSyncDeferred = false;
   }
 
-  /** Acquires the base driver's only connection. `#transactionLock` serialises its use. */
+  /** Acquires the base driver's only connection. `#connectionLock` serialises its use. */
   async #connect(): Promise<DatabaseConnection> {
     const raw = await super.acquireConnection();
     this.#raw = raw;
@@ -144,17 +145,17 @@ class FileDriver extends SqliteDriver {
       }
     }
     const deadline = performance.now() + this.#busyMs;
-    this.#transactionLock.release();
+    this.#connectionLock.release();
     await this.#fileLock.acquire();
     try {
       for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-        await this.#transactionLock.acquire();
+        await this.#connectionLock.acquire();
         try {
           return await run(raw);
         } catch (error) {
           if (!isBusy(error) || performance.now() + pause > deadline) throw error;
         }
-        this.#transactionLock.release();
+        this.#connectionLock.release();
         await new Promise((resolve) => {
           setTimeout(resolve, pause);
         });

@@ -1,5 +1,5 @@
 /**
- * `ReceiptRepository`: signed receipts of jobs, which the paying account can fetch later.
+ * `ReceiptRepository`: signed receipts of jobs in both modes, which the paying account can fetch later.
  *
  * Rows are queued in memory and written in batches. The oldest rows above a maximum are removed.
  */
@@ -12,8 +12,9 @@ export interface StoredReceipt {
   readonly accountId: string;
   /** base64url of the signed payload. */
   readonly receipt: string;
-  /** base64 of the signatures over the receipt and over the response hash. */
+  /** base64 of the signature over the receipt. */
   readonly receiptSignature: string;
+  /** base64 of the signature over the response hash. */
   readonly responseSignature: string;
   readonly createdAt: number;
 }

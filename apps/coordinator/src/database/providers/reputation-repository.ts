@@ -11,6 +11,7 @@ import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
 /** Stored form of a provider's reputation. Times in milliseconds since 1970. */
 interface StoredReputation {
+  /** Weight of past failures, and number of consecutive late attempts, at the time `at`. */
   readonly weight: number;
   readonly late: number;
   readonly at: number;
@@ -66,7 +67,7 @@ const COLUMNS = [
 export class ReputationRepository {
   readonly #known: (readonly [ProviderId, StoredReputation])[] = [];
   readonly #database: Database;
-  /** Queued rows. Null: the reputation has expired, so the row is removed. */
+  /** Queued rows. Null: the reputation has expired, so the row is removed if it is older than {@link SETTLED_MS}. */
   readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
   readonly #now: () => number;
   readonly #onError: (error: unknown) => void;
@@ -80,7 +81,7 @@ export class ReputationRepository {
   /** Called with reputations that other coordinators have written. While null, nothing is read. */
   onChange: ((providerId: ProviderId, reputation: StoredReputation) => void) | null = null;
 
-  /** Loads the stored reputations. The caller must call `close`. */
+  /** Deletes expired reputations and loads the others. The caller must call `close`. */
   static async open(options: ReputationRepositoryOptions): Promise<ReputationRepository> {
     const { database, now } = options;
     const writtenBefore = now() - SETTLED_MS;
@@ -121,7 +122,7 @@ export class ReputationRepository {
     return this.#known;
   }
 
-  /** Queues the reputation of a provider; null removes the row. */
+  /** Queues the reputation of a provider; null: it has expired. */
   put(providerId: ProviderId, reputation: StoredReputation | null): void {
     this.#changedDuringRead?.add(providerId);
     this.#rows.put(providerId, reputation);

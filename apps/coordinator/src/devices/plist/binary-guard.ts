@@ -18,61 +18,61 @@ interface Layout {
 
 /** Throws {@link PlistError} unless the document is safe to parse. */
 export function guardBinary(bytes: Buffer): void {
-  const { layout, top } = readLayout(bytes);
-  const left = { values: PLIST_LIMITS.values as number, bytes: PLIST_LIMITS.bytes as number };
-  walk(layout, top, 1, left);
+  const { layout, root } = readLayout(bytes);
+  const remaining = { values: PLIST_LIMITS.values as number, bytes: PLIST_LIMITS.bytes as number };
+  walk(layout, root, 1, remaining);
 }
 
-function readLayout(bytes: Buffer): { readonly layout: Layout; readonly top: number } {
-  require(bytes.length >= HEADER_BYTES + TRAILER_BYTES + 2);
+function readLayout(bytes: Buffer): { readonly layout: Layout; readonly root: number } {
+  requireWellFormed(bytes.length >= HEADER_BYTES + TRAILER_BYTES + 2);
   const trailer = bytes.length - TRAILER_BYTES;
   const offsetBytes = bytes.readUInt8(trailer + 6);
   const referenceBytes = bytes.readUInt8(trailer + 7);
-  require(offsetBytes >= 1 && offsetBytes <= 4 && referenceBytes >= 1 && referenceBytes <= 4);
+  requireWellFormed(offsetBytes >= 1 && offsetBytes <= 4 && referenceBytes >= 1 && referenceBytes <= 4);
   const count = Number(bytes.readBigUInt64BE(trailer + 8));
-  const top = Number(bytes.readBigUInt64BE(trailer + 16));
+  const root = Number(bytes.readBigUInt64BE(trailer + 16));
   const table = Number(bytes.readBigUInt64BE(trailer + 24));
   if (count > PLIST_LIMITS.values) throw new PlistError('plist_too_many_values');
-  require(count >= 1 && top < count && table > HEADER_BYTES && table + count * offsetBytes <= trailer);
+  requireWellFormed(count >= 1 && root < count && table > HEADER_BYTES && table + count * offsetBytes <= trailer);
   const offsets: number[] = [];
   for (let i = 0; i < count; i++) {
     const offset = bytes.readUIntBE(table + i * offsetBytes, offsetBytes);
-    require(offset >= HEADER_BYTES && offset < table);
+    requireWellFormed(offset >= HEADER_BYTES && offset < table);
     offsets.push(offset);
   }
-  return { layout: { bytes, referenceBytes, offsets, end: table }, top };
+  return { layout: { bytes, referenceBytes, offsets, end: table }, root };
 }
 
-function walk(layout: Layout, reference: number, depth: number, left: { values: number; bytes: number }): void {
+function walk(layout: Layout, reference: number, depth: number, remaining: { values: number; bytes: number }): void {
   if (depth > PLIST_LIMITS.depth) throw new PlistError('plist_too_deep');
-  if (--left.values < 0) throw new PlistError('plist_too_many_values');
+  if (--remaining.values < 0) throw new PlistError('plist_too_many_values');
   const { bytes, end } = layout;
   const at = offsetOf(layout, reference);
   const marker = bytes.readUInt8(at);
   const low = marker & 0x0f;
   switch (marker >> 4) {
     case 0x0:
-      require(marker === 0x08 || marker === 0x09);
+      requireWellFormed(marker === 0x08 || marker === 0x09);
       return;
     case 0x1:
-      require(low <= 3 && at + 1 + (1 << low) <= end);
+      requireWellFormed(low <= 3 && at + 1 + (1 << low) <= end);
       return;
     case 0x2:
-      require((low === 2 || low === 3) && at + 1 + (1 << low) <= end);
+      requireWellFormed((low === 2 || low === 3) && at + 1 + (1 << low) <= end);
       return;
     case 0x3:
-      require(low === 3 && at + 9 <= end);
+      requireWellFormed(low === 3 && at + 9 <= end);
       return;
     case 0x4:
     case 0x5:
-      spendBytes(left, readSize(layout, at, 1).length);
+      spendBytes(remaining, readSize(layout, at, 1).length);
       return;
     case 0x6:
-      spendBytes(left, 2 * readSize(layout, at, 2).length);
+      spendBytes(remaining, 2 * readSize(layout, at, 2).length);
       return;
     case 0xa: {
       const { start, length } = readSize(layout, at, layout.referenceBytes);
-      for (let i = 0; i < length; i++) walk(layout, referenceAt(layout, start, i), depth + 1, left);
+      for (let i = 0; i < length; i++) walk(layout, referenceAt(layout, start, i), depth + 1, remaining);
       return;
     }
     case 0xd: {
@@ -82,8 +82,8 @@ function walk(layout: Layout, reference: number, depth: number, left: { values: 
         const key = keyOf(layout, referenceAt(layout, start, i));
         if (keys.has(key)) throw new PlistError('plist_duplicate_key');
         keys.add(key);
-        if (--left.values < 0) throw new PlistError('plist_too_many_values');
-        walk(layout, referenceAt(layout, start, length + i), depth + 1, left);
+        if (--remaining.values < 0) throw new PlistError('plist_too_many_values');
+        walk(layout, referenceAt(layout, start, length + i), depth + 1, remaining);
       }
       return;
     }
@@ -98,25 +98,25 @@ function readSize(layout: Layout, at: number, unit: number): { readonly start: n
   let length = bytes.readUInt8(at) & 0x0f;
   let start = at + 1;
   if (length === 0x0f) {
-    require(start < end);
+    requireWellFormed(start < end);
     const marker = bytes.readUInt8(start);
     const lengthBytes = 1 << (marker & 0x0f);
-    require(marker >> 4 === 1 && lengthBytes <= 4 && start + 1 + lengthBytes <= end);
+    requireWellFormed(marker >> 4 === 1 && lengthBytes <= 4 && start + 1 + lengthBytes <= end);
     length = bytes.readUIntBE(start + 1, lengthBytes);
     start += 1 + lengthBytes;
   }
-  require(start + length * unit <= end);
+  requireWellFormed(start + length * unit <= end);
   return { start, length };
 }
 
 /** Device reports have plain ASCII keys only. */
 function keyOf(layout: Layout, reference: number): string {
   const at = offsetOf(layout, reference);
-  require(layout.bytes.readUInt8(at) >> 4 === 0x5);
+  requireWellFormed(layout.bytes.readUInt8(at) >> 4 === 0x5);
   const { start, length } = readSize(layout, at, 1);
-  require(length <= MAX_KEY_LENGTH);
+  requireWellFormed(length <= MAX_KEY_LENGTH);
   const key = layout.bytes.toString('latin1', start, start + length);
-  require(/^[\x20-\x7e]*$/.test(key) && key !== '__proto__');
+  requireWellFormed(/^[\x20-\x7e]*$/.test(key) && key !== '__proto__');
   return key;
 }
 
@@ -130,11 +130,11 @@ function offsetOf(layout: Layout, reference: number): number {
   return offset;
 }
 
-function spendBytes(left: { bytes: number }, bytes: number): void {
-  left.bytes -= bytes;
-  if (left.bytes < 0) throw new PlistError('plist_too_large');
+function spendBytes(remaining: { bytes: number }, bytes: number): void {
+  remaining.bytes -= bytes;
+  if (remaining.bytes < 0) throw new PlistError('plist_too_large');
 }
 
-function require(holds: boolean): void {
+function requireWellFormed(holds: boolean): void {
   if (!holds) throw new PlistError('plist_malformed');
 }

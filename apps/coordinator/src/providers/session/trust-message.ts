@@ -12,7 +12,7 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
   draining: 'The provider is draining and gets no new requests. Restart it to serve again.',
   away: 'This machine is not accepting requests: it is paused, outside its schedule, or in use. See the reason.',
   quarantined:
-    'Responses of this provider did not verify, or requests failed repeatedly, so it gets no requests. Check its log and update it. It gets requests again at the given time, or when the operator of the network reinstates it.',
+    'Responses of this provider did not verify, or requests failed repeatedly, so it gets no requests. Check its log and update it. It gets requests again at the given time, or when the operator of the network clears its failures.',
   cooling_down: 'Requests failed on this machine, so it gets none for a short time. If this happens again, check its log.',
   untrusted: 'This machine is connected, but it is not trusted and gets no requests.',
   below_min_trust_level: 'This network sends requests only to machines of trust level hardware, and this one has trust level self_signed.',
@@ -84,7 +84,7 @@ function statusRemedy({ parts }: TrustVerdict, status: Exclude<ProviderStatus, '
 }
 
 function quarantineRemedy({ reason }: OperatorQuarantine): string {
-  return `The operator of this network has taken this machine out of routing: "${reason}" It gets requests again when the operator lets it in.`;
+  return `The operator of this network has taken this machine out of routing: "${reason}" It gets requests again when the operator releases it.`;
 }
 
 function partOf({ name, state, reason, detail }: TrustPart): TrustMessage['parts'][number] {

@@ -1,4 +1,4 @@
-/** Routes under `/admin/v1` for operators: accounts, manual deposits, withdrawals, and linking a provider to an account. */
+/** Routes under `/admin/v1` for operators: accounts, two-factor resets, manual deposits, withdrawals, linking of providers. */
 import {
   AdminAccountPageSchema,
   AdminAccountSchema,

@@ -1,4 +1,4 @@
-/** Console routes: balance, earnings by day, deposits and withdrawals of the selected account. */
+/** Console routes: balance, earnings by day, deposits, withdrawals and payout account of the selected account. */
 import { randomUUID } from 'node:crypto';
 import {
   AmountSchema,

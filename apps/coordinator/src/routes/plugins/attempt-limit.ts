@@ -1,10 +1,10 @@
-/** `AttemptLimit` limits wrong attempts, such as passwords, per name. Attempts are counted when they start; correct ones are refunded. */
+/** `AttemptLimit` counts attempts per name and window, such as passwords or e-mails. Callers that limit only failures refund the others. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
 
 interface AttemptLimitOptions {
-  /** Maximum wrong attempts per name and window. */
+  /** Maximum attempts per name and window that were not refunded. */
   readonly maxAttempts: number;
   readonly windowMs: number;
   readonly now: () => number;
@@ -43,7 +43,7 @@ export class AttemptLimit implements AttemptCounter {
     return null;
   }
 
-  /** Removes the count of a correct attempt. */
+  /** Removes the count of one attempt. */
   refund(name: string): void {
     const attempts = this.#attempts.get(name);
     if (attempts !== undefined && attempts.count > 0) attempts.count--;

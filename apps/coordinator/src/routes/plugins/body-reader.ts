@@ -141,11 +141,11 @@ export class BodyReader {
  * Beyond {@link MAX_DISCARD_FACTOR} times the limit, the connection is destroyed.
  */
 export function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStream, maxBytes: number): void {
-  let left = MAX_DISCARD_FACTOR * maxBytes;
+  let remainingBytes = MAX_DISCARD_FACTOR * maxBytes;
   payload.on('error', () => {});
   payload.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) request.raw.destroy();
+    remainingBytes -= chunk.length;
+    if (remainingBytes < 0) request.raw.destroy();
   });
   payload.resume();
 }

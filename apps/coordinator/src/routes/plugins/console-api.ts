@@ -114,8 +114,9 @@ export class ConsoleApi {
   }
 }
 
-/** A member acting for an organisation. */
+/** Organisation that the signed-in person acts for, and the person's role there. */
 export interface ActingMember {
+  /** Id of the organisation. */
   readonly id: string;
   readonly role: OrganisationRole;
 }

@@ -5,7 +5,7 @@ import type { Ledger } from '../../billing/ledger/ledger.js';
 
 const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;
-/** Also the maximum delay until a deposit takes effect. */
+/** Time for which an account without a balance is cached. Also the maximum delay until a deposit takes effect. */
 const UNFUNDED_MS = 1000;
 
 export class FundedAccounts {

@@ -19,7 +19,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Account that a session acts for; set by the account and session guards. */
     sessionAccountId: string | null;
-    /** Set by the session guard. */
+    /** Set by the account and session guards, for requests with a session. */
     consoleCaller: ConsoleCaller | null;
     /** Set by the admin guard: `account:<id>` or `key:<id>`. */
     operator: string | null;

@@ -42,7 +42,7 @@ export interface NetworkCounts {
 export interface RateLimits {
   /** Counts a request with a valid key. False: the limit is exceeded, and the error is sent. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
-  /** Seconds until this address may present keys again; null if not blocked. */
+  /** Seconds for which unknown keys of this address are refused with 429; null if not blocked. Valid keys are still accepted. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;
   /** Counts a wrong key. Returns the seconds to wait if this key must be refused with 429; otherwise null. */
   countWrongKey(request: FastifyRequest): Promise<number | null>;

@@ -99,6 +99,7 @@ class RequestBodies {
     return this.#overloadedCount;
   }
 
+  /** Maximum of {@link heldBytes}: both budgets of accounts together. */
   get maxHeldBytes(): number {
     return this.#funded.maxBytes + this.#unfunded.maxBytes;
   }

@@ -53,37 +53,35 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
     const all = await releases.all();
     await rollouts.tryBegin(all.map((release) => release.version));
     const offered = all.filter((release) => release.platform === platform);
-    const isSpread = offered.every((release) => rollouts.rows.get(release.version)?.state === 'complete');
+    const areAllComplete = offered.every((release) => rollouts.rows.get(release.version)?.state === 'complete');
     // If all rollouts are complete, every machine gets the same response.
-    reply.header('cache-control', isSpread ? 'public, max-age=60' : 'no-store');
-    const asking = isSpread ? null : await findMachine(request);
+    reply.header('cache-control', areAllComplete ? 'public, max-age=60' : 'no-store');
+    const asking = areAllComplete ? null : await findMachine(request);
     if (failed !== undefined && asking?.machine && asking.isProven) await rollouts.reportFailure(failed, asking.machine);
-    const question = { asking, isCanary: channel === 'canary' && asking?.isProven === true, isCheck: check === 'yes' };
+    const query = { asking, isCanary: channel === 'canary' && asking?.isProven === true, isCheck: check === 'yes' };
     const found =
-      version === 'latest'
-        ? await newestFor(rollouts, offered, question)
-        : await requestedRelease(rollouts, offered, { ...question, version });
+      version === 'latest' ? await newestFor(rollouts, offered, query) : await requestedRelease(rollouts, offered, { ...query, version });
     if (found.notice !== null) reply.header(ROLLOUT_HEADER, rolloutHeader(found.notice));
     if (found.release === null) throw new RequestError('not_found', null, 'There is no such release.');
     return found.release;
   });
 }
 
-interface Question {
+interface ReleaseQuery {
   /** Null: the rollouts of all releases are complete. */
   readonly asking: AskingMachine | null;
   readonly isCanary: boolean;
   readonly isCheck: boolean;
 }
 
-interface Found {
+interface FoundRelease {
   readonly release: Release | null;
-  /** Newest version that the machine does not get yet, with the reason. */
+  /** Version that the machine does not get yet (the newest, or the requested one), with the reason. */
   readonly notice: RolloutNotice | null;
 }
 
-async function newestFor(rollouts: RolloutService, offered: readonly Release[], question: Question): Promise<Found> {
-  const { asking, isCanary, isCheck } = question;
+async function newestFor(rollouts: RolloutService, offered: readonly Release[], query: ReleaseQuery): Promise<FoundRelease> {
+  const { asking, isCanary, isCheck } = query;
   const newestFirst = [...offered].sort((a, b) => compareVersions(b.version, a.version));
   let notice: RolloutNotice | null = null;
   for (const release of newestFirst) {
@@ -110,8 +108,8 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
 async function requestedRelease(
   rollouts: RolloutService,
   offered: readonly Release[],
-  { asking, isCanary, isCheck, version }: Question & { readonly version: string },
-): Promise<Found> {
+  { asking, isCanary, isCheck, version }: ReleaseQuery & { readonly version: string },
+): Promise<FoundRelease> {
   const release = offered.find((one) => one.version === version) ?? null;
   const state = rollouts.rows.get(version)?.state;
   if (release === null || state === 'complete') return { release, notice: null };

@@ -24,7 +24,7 @@ export interface AskingMachine {
   readonly machine: ConnectedMachine | null;
   /** Whether a session token identified the machine. False: unknown, or inferred from the address. */
   readonly isProven: boolean;
-  /** Network of the request, for decisions about unknown machines. Null: the request had an invalid session token. */
+  /** Network of the request, for decisions about unknown machines. Null: no connected machine has the session token of the request. */
   readonly network: string | null;
 }
 

@@ -34,7 +34,7 @@ interface OwnerCommandRoutes {
   readonly attempts: AttemptCounters;
   /** Sends a command to a provider at any coordinator. Null: the provider is not connected; commands are never queued. */
   readonly execute: ProviderRegistry['executeOwnerCommand'];
-  /** Called if an outcome could not be stored. The machine has executed the command nevertheless. */
+  /** Called if an outcome could not be stored. The response to the owner contains it nevertheless. */
   readonly onLogError: (error: unknown) => void;
 }
 

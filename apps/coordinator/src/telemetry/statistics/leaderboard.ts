@@ -1,6 +1,6 @@
 /** Builds the response bodies of two public statistics, `leaderboard` and `networkTotals`, from sums in the database. Pure. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
-import type { ActivitySums, Served, ServedMetric } from '../../database/statistics-repository.js';
+import type { ActivitySums, LeaderTotals, ServedMetric } from '../../database/statistics-repository.js';
 
 /** Sum by which each leaderboard is ordered. */
 export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
@@ -12,7 +12,7 @@ export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
 /** `pseudonym`: name under which an account appears. */
 export function leaderboard(
   choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
-  leaders: readonly Served[],
+  leaders: readonly LeaderTotals[],
   pseudonym: (account: string) => string,
   now: number,
 ): Leaderboard {

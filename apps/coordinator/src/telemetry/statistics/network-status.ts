@@ -1,5 +1,6 @@
 /**
- * `NetworkStatusService` computes the content of the status page from the database: component reports, model checks and incidents.
+ * `NetworkStatusService` computes the content of the status page: component reports, model checks and incidents in the database,
+ * and the models served now.
  *
  * Computed at most every 30 seconds. If the database does not answer, the last status is shown with all components down.
  */

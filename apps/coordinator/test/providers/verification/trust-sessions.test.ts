@@ -306,7 +306,7 @@ describe('a provider always knows its status', () => {
     expect((await harness.chat()).status).toBe(502);
     await until(() => provider.standing?.status === 'quarantined');
     expect(provider.standing?.routable).toBe(false);
-    expect(provider.standing?.status_remedy).toContain('operator');
+    expect(provider.standing?.status_remedy).toContain('or when the operator of the network clears its failures.');
     harness.app.providers.reputations.reinstate(provider.providerId);
     await until(() => provider.standing?.routable === true);
     provider.send({ type: 'draining' });
