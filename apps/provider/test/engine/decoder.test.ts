@@ -15,6 +15,8 @@ import { type StreamText, TextAssembler, Vocabulary } from '../../src/engine/pro
 
 /** Maximum wait beyond the decoding time, in milliseconds; a slice of fixed size may take longer. */
 const BOUND_MS = 100;
+/** The same for prompts that can be cut anywhere: one round with its overhead per batch. */
+const FREE_SLICES_MS = 35;
 const BATCH_TOKENS = 512;
 const TEXT = 'a';
 
@@ -55,6 +57,8 @@ class Machine {
       return wanted;
     },
     decodeBatch: async () => {
+      // Time passes after the call, as on the compute thread: text of the previous batch is written meanwhile.
+      await null;
       const rows = this.#rows;
       const took = this.perBatch + this.perRow * [...rows.values()].reduce((sum, each) => sum + each, 0);
       now += took;
@@ -169,7 +173,7 @@ describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
     expect(ends.map(({ kind }) => kind)).toEqual(ends.map(() => 'finished'));
     expect(seen).toHaveLength(400);
     const sliceMs = repeatability === APART ? perBatch + perRow * APART.slice : 0;
-    expect(Math.max(...waits)).toBeLessThanOrEqual(Math.max(BOUND_MS, sliceMs));
+    expect(Math.max(...waits)).toBeLessThanOrEqual(repeatable ? Math.max(BOUND_MS, sliceMs) : FREE_SLICES_MS);
     // The prompts were read meanwhile, in turn, and in slices worth a batch.
     const read = machine.batches.filter(({ rows }) => [...rows.values()].some((count) => count > 1));
     expect(read.length).toBeGreaterThan(5 * prompts);
