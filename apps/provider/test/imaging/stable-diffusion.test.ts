@@ -117,5 +117,5 @@ test('a folder describes its model, and an invalid description is rejected', () 
   spoilt({ files: { model: 'missing.gguf' } });
   expect(() => readModelFacts(folder)).toThrow(/missing\.gguf, which is missing/);
   spoilt({ sizes: ['65x65'] });
-  expect(() => readModelFacts(folder)).toThrow(/no size that it can make/);
+  expect(() => readModelFacts(folder)).toThrow(/no image size that is supported/);
 });
