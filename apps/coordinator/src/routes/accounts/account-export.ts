@@ -72,13 +72,19 @@ function scopeOf({ caller }: ConsoleCall<unknown>) {
   return { sessionId: caller.sessionId, accountId: caller.account.id };
 }
 
-/** Converts the error of a full sign-in queue into a rate limit error. */
+const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], string>> = {
+  client: 'Too many sign-ins from this address at once. Try again in a few seconds.',
+  all: 'Too many people are signing in right now. Try again in a few seconds.',
+};
+
+/** Converts the errors of a full sign-in queue, and of a wait beyond {@link MAX_PASSWORD_WAIT_MS}, into rate limit errors. */
 async function convertQueueError<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (!(error instanceof SignInQueueFull)) throw error;
-    throw tooMany('Too many people are signing in right now. Try again in a few seconds.');
+    if (error instanceof SignInQueueFull) throw tooMany(QUEUE_FULL[error.scope]);
+    if (error instanceof DOMException && error.name === 'TimeoutError') throw tooMany(QUEUE_FULL.all);
+    throw error;
   }
 }
 

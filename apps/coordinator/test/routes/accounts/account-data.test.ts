@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProviderId } from '@inference/protocol';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { readConfig } from '../../../src/config/config.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { applyRetention } from '../../../src/database/privacy/retention.js';
@@ -180,6 +180,17 @@ describeDatabases('the data of an account', (fresh, dialect) => {
     expect(tables.organisation_invitations?.rows).toEqual([]);
     expect((await stranger.browser.post('/console/auth/delete-user', { password: PASSWORD })).status).toBe(200);
     expect((await tablesWith(database, stranger.email)).sort()).toEqual(['organisation_events', 'organisation_invitations']);
+  });
+
+  it('is refused as too many requests while the check of the password waits too long', async () => {
+    const person = await signUp();
+    const { timeout } = AbortSignal;
+    const late = AbortSignal.abort(new DOMException('late', 'TimeoutError'));
+    const timeouts = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => (ms === 30_000 ? late : timeout(ms)));
+    const refused = await ask(person.browser);
+    timeouts.mockRestore();
+    expect([refused.status, await errorOf(refused)]).toMatchObject([429, { code: 'rate_limit_exceeded' }]);
+    expect((await ask(person.browser)).status).toBe(201);
   });
 
   it('is downloaded only after the password, in the session that asked, page by page', async () => {
