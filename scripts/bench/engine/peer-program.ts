@@ -79,6 +79,8 @@ function fetchSources(directory: string, source: string): void {
 function build(directory: string, source: string, { release, libraries }: { release: string; libraries: string }): void {
   const run = (args: readonly string[]) =>
     execFileSync('cmake', args, { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'], timeout: BUILD_MS });
+  // CMake refuses a build folder of other sources, such as another checkout's.
+  rmSync(join(directory, 'build'), { recursive: true, force: true });
   run([
     ...['-S', CMAKE_FILES, '-B', 'build', '-DCMAKE_BUILD_TYPE=Release'],
     ...[`-DLLAMA_SOURCE=${source}`, `-DLLAMA_LIBRARIES=${libraries}`, `-DLLAMA_VARIANT=${release}`],

@@ -1,8 +1,9 @@
 /** Starts the built coordinator program as a child process, for tests that attack it over HTTP and WebSocket. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { DATABASE_PARENT } from './database-directory.js';
 import { until } from './harness.js';
 
@@ -23,7 +24,7 @@ export interface CoordinatorProgram {
 
 /** Starts the program in development mode on a port of the system's choosing. */
 export async function startProgram(env: Record<string, string> = {}): Promise<CoordinatorProgram> {
-  const dataDir = mkdtempSync(join(DATABASE_PARENT, 'coordinator-attacked-'));
+  const dataDir = temporaryDirectory('coordinator-attacked', DATABASE_PARENT);
   const child: ChildProcess = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: dataDir, DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,8 +1,9 @@
 /** Creates databases for tests and benches: SQLite files in new folders, and separate PostgreSQL databases. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import type { Dialect } from '../../src/database/connection/dialect.js';
 import { type DatabaseTarget, openDatabase } from '../../src/database/connection/open-database.js';
 import type { Database } from '../../src/database/tables.js';
@@ -31,7 +32,7 @@ const NAME_PREFIX = 'inference_test_';
 const ABANDONED_MS = 3_600_000;
 
 export async function freshSqlite(content: Content = 'migrated'): Promise<TestDatabase> {
-  const directory = mkdtempSync(join(DATABASE_PARENT, 'coordinator-database-'));
+  const directory = temporaryDirectory('coordinator-database', DATABASE_PARENT);
   const target = { file: join(directory, 'test.db') };
   if (content === 'migrated') writeFileSync(target.file, await migratedFile());
   return {
@@ -52,7 +53,7 @@ export function migratedFile(): Promise<Uint8Array> {
 }
 
 async function makeMigratedFile(): Promise<Uint8Array> {
-  const directory = mkdtempSync(join(DATABASE_PARENT, 'coordinator-database-'));
+  const directory = temporaryDirectory('coordinator-database', DATABASE_PARENT);
   try {
     const file = join(directory, 'test.db');
     await (await openDatabase({ file })).destroy();

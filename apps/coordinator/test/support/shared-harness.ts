@@ -24,6 +24,9 @@ export class SharedHarness {
     const linesBefore = new Set(whole.log);
     const log = (): string[] => whole.log.filter((line) => !linesBefore.has(line));
     const providers: ScriptedProvider[] = [];
+    const abandon = (): void => {
+      this.#started = null;
+    };
     return {
       ...whole,
       apiKey,
@@ -47,9 +50,17 @@ export class SharedHarness {
       async close() {
         for (const provider of providers) provider.close();
         // A later test must not meet these providers, or the log line of a job that still ends.
-        await until(async () => whole.app.providers.connections === 0 && (await whole.money(developer.accountId)).reserved === 0);
-        const models = new Set(providers.flatMap((provider) => provider.options.models ?? []));
-        await until(() => [...models].every((model) => whole.app.cluster.servingAtPeers(model) === 0));
+        try {
+          await until(async () => whole.app.providers.connections === 0 && (await whole.money(developer.accountId)).reserved === 0);
+          const models = new Set(providers.flatMap((provider) => provider.options.models ?? []));
+          await until(() => [...models].every((model) => whole.app.cluster.servingAtPeers(model) === 0));
+          await new Promise((resolve) => setImmediate(resolve));
+        } catch (error) {
+          // The next test starts another coordinator, so that one failure is no other test's.
+          abandon();
+          await whole.close();
+          throw error;
+        }
       },
     };
   }

@@ -92,8 +92,11 @@ export class PermitHome {
     for (const [key, window] of this.#windows) if (window.until <= now) this.#delete(key, window);
   }
 
-  #delete(key: string, { opener }: Window): void {
+  /** Does nothing if the window was deleted before. */
+  #delete(key: string, window: Window): void {
+    if (this.#windows.get(key) !== window) return;
     this.#windows.delete(key);
+    const { opener } = window;
     const left = (this.#opened.get(opener) ?? 0) - 1;
     if (left > 0) this.#opened.set(opener, left);
     else this.#opened.delete(opener);

@@ -85,15 +85,21 @@ export class SignInLimits {
       return retryAfter;
     };
     const refund = async (): Promise<void> => void (await Promise.all(counted.splice(0).map((undo) => undo())));
-    const ofClient = await count(this.#clients, nameOf(client));
-    if (ofClient !== null) return { by: 'email', retryAfter: ofClient };
-    const ofNetwork = client.device === null ? await count(this.#networks, client.network) : null;
-    if (ofNetwork !== null) {
-      await refund();
-      return { by: 'network', retryAfter: ofNetwork };
+    try {
+      const ofClient = await count(this.#clients, nameOf(client));
+      if (ofClient !== null) return { by: 'email', retryAfter: ofClient };
+      const ofNetwork = client.device === null ? await count(this.#networks, client.network) : null;
+      if (ofNetwork !== null) {
+        await refund();
+        return { by: 'network', retryAfter: ofNetwork };
+      }
+      const isDelayed = !(await this.#isKnown(client)) && (await count(this.#unknownClients, client.email)) !== null;
+      return { isDelayed, refund };
+    } catch (error) {
+      // A failed counter is no attempt of the client.
+      await refund().catch(() => undefined);
+      throw error;
     }
-    const isDelayed = !(await this.#isKnown(client)) && (await count(this.#unknownClients, client.email)) !== null;
-    return { isDelayed, refund };
   }
 
   /** Counts an attempt without an e-mail address, such as a second step, for its network only. */

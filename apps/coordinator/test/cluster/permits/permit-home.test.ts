@@ -16,3 +16,13 @@ it('counts no window that has ended, although an older and longer one is open', 
   expect(take('second', 'one more')).toMatchObject({ granted: 1 });
   expect(take('day', 'long')).toMatchObject({ granted: 1, remaining: 8 });
 });
+
+it('counts a window that ended and opened again once', () => {
+  let now = 0;
+  const home = new PermitHome(new Map([['second', { max: 10, windowMs: 1000 }]]), () => now);
+  const take = (key: string) => home.take('near', { limit: 'second', key, need: 1, want: 1, min: 1, earlier: null }, 2);
+  for (let round = 0; round < 50; round++, now += 1000) for (let index = 0; index < 100; index++) expect(take(`${index}`)).not.toBeNull();
+  let opened = 0;
+  while (opened < 30_000 && take(`new ${opened}`) !== null) opened++;
+  expect(opened).toBe(20_000);
+});

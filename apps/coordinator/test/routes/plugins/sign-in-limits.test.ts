@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { KnownBrowsers } from '../../../src/accounts/known-browsers.js';
 import { networkOf } from '../../../src/limits/network-address.js';
+import { localAttempts } from '../../../src/routes/plugins/attempt-limit.js';
 import { type SignInAttempt, type SignInClient, SignInLimits } from '../../../src/routes/plugins/sign-in-limits.js';
 
 const QUARTER_MS = 15 * 60_000;
@@ -45,6 +46,32 @@ describe('sign-in limits', () => {
     expect(await slowed).toBe(true);
     time += QUARTER_MS;
     expect((await attempt(limits, stranger(200))).isDelayed).toBe(false);
+  });
+
+  it('count no attempt while one of the counters cannot be reached', async () => {
+    const attempts = localAttempts(() => time);
+    let isBroken = true;
+    const limits = new SignInLimits({
+      maxPerQuarterHour: 2,
+      now: () => time,
+      pause: async () => {},
+      attempts: {
+        ...attempts,
+        counter(name, limit) {
+          const counter = attempts.counter(name, limit);
+          const count = async (key: string) => {
+            if (isBroken && name === 'sign-ins of a network') throw new Error('unreachable');
+            return counter.count(key);
+          };
+          return { count, refund: (key) => counter.refund(key) };
+        },
+      },
+    });
+    for (let round = 0; round < 5; round++) await expect(limits.begin(stranger(1))).rejects.toThrow('unreachable');
+    isBroken = false;
+    await attempt(limits, stranger(1));
+    await attempt(limits, stranger(1));
+    expect(await limits.begin(stranger(1))).toMatchObject({ by: 'email' });
   });
 
   it('count an attempt once, and not after a refund', async () => {
