@@ -112,6 +112,7 @@ export class PlacementClient {
   async #selectedProvider(peer: Peer, request: SlotRequest, message: PlacedMessage): Promise<RemoteProvider | null> {
     // Checked here too: a peer may be faulty, and one of an earlier version ignores candidates and filters.
     const { provider_id: providerId } = message.provider;
+    if (request.exclude.has(providerId)) return null;
     if (request.candidates?.has(providerId) === false || (request.providerId ?? providerId) !== providerId) return null;
     // If the id alone excludes the provider, no description needs to be requested.
     if (!passes(request, { ...UNDESCRIBED, providerId }, message)) return null;
@@ -124,14 +125,21 @@ export class PlacementClient {
   /** Verifies the provider of a placement, unless a cached description is still valid. Null: not verified. */
   async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
     const connection = connectionKey(peer, state);
+    const cached = this.#byConnection.get(connection);
+    if (cached?.covers(state) && !cached.mayProveMore(state)) {
+      cached.update(state);
+      return cached;
+    }
+    cached?.markRechecked();
+    const { provider_id, session_id } = state;
+    const verified = await requestDescription(peer, { provider_id, session_id }, this.#options.rules);
+    // A concurrent placement on the connection may have stored the provider.
     const known = this.#byConnection.get(connection);
-    if (known?.covers(state)) {
+    if (verified === null || verified.key.keyId !== state.key_id) {
+      if (!known?.covers(state)) return null;
       known.update(state);
       return known;
     }
-    const { provider_id, session_id } = state;
-    const verified = await requestDescription(peer, { provider_id, session_id }, this.#options.rules);
-    if (verified === null || verified.key.keyId !== state.key_id) return null;
     if (known !== undefined) {
       known.update(state, verified);
       return known;
@@ -139,6 +147,8 @@ export class PlacementClient {
     const provider = new RemoteProvider(peer, state, verified, this.#options.now);
     this.#byConnection.set(connection, provider);
     const older = this.#byProvider.get(state.provider_id);
+    // A peer may replay the description of a session that another peer owns. A session has one owner, so the first one stays.
+    if (older?.sessionId === state.session_id) return provider;
     if (older !== undefined) older.isReplaced = true;
     this.#byProvider.set(state.provider_id, provider);
     return provider;

@@ -11,19 +11,23 @@ import type { VerifiedProvider } from './provider-description.js';
 
 /** Maximum time for a peer to accept a finding. Lost findings are not sent again, so the reputation lacks one observation. */
 const FINDING_TIMEOUT_MS = 5000;
+/** Minimum time between two requests for a description that may prove the reported trust level. */
+const TRUST_RECHECK_INTERVAL_MS = 3000;
 
 export class RemoteProvider implements ProviderConnection {
   readonly #peer: Peer;
-  readonly #sessionId: string;
+  readonly sessionId: string;
   readonly #now: () => number;
   #verified: VerifiedProvider;
   #state: ProviderState;
+  /** Time of the last repeated request for the description, by `now`. */
+  #recheckedAt = Number.NEGATIVE_INFINITY;
   /** Whether a newer session of the same provider is known. */
   isReplaced = false;
 
   constructor(peer: Peer, state: ProviderState, verified: VerifiedProvider, now: () => number) {
     this.#peer = peer;
-    this.#sessionId = state.session_id;
+    this.sessionId = state.session_id;
     this.#state = state;
     this.#verified = verified;
     this.#now = now;
@@ -37,6 +41,17 @@ export class RemoteProvider implements ProviderConnection {
   /** Whether the verified description applies to a later state of this connection: same key, and not expired. */
   covers({ key_id }: ProviderState): boolean {
     return key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;
+  }
+
+  /** Whether a new description may prove the higher trust level of a later state. False soon after {@link markRechecked}. */
+  mayProveMore({ trust_level }: ProviderState): boolean {
+    if (trust_level !== 'hardware' || this.#verified.trustLevel === 'hardware') return false;
+    return Math.abs(this.#now() - this.#recheckedAt) >= TRUST_RECHECK_INTERVAL_MS;
+  }
+
+  /** Call before the description is requested again. */
+  markRechecked(): void {
+    this.#recheckedAt = this.#now();
   }
 
   /** Stores the state from a later placement on the same connection. */
@@ -96,7 +111,7 @@ export class RemoteProvider implements ProviderConnection {
   report(finding: JobFinding): void {
     const message = {
       provider_id: this.registration.identity.providerId,
-      session_id: this.#sessionId,
+      session_id: this.sessionId,
       finding: finding.kind === 'answer_settled' ? { ...finding, prefixes: extractPrefixes(finding.prefixes, MAX_PREFIXES) } : finding,
     } as FindingMessage;
     this.#peer.request('finding', encodeMessage(message), FINDING_TIMEOUT_MS).catch(() => {});

@@ -30,6 +30,8 @@ export interface AttemptPlacementOptions {
 
 /** Maximum wait for the slot of a second provider that confirms a refusal, in milliseconds. */
 const CONFIRMATION_WAIT_MS = 2000;
+/** Maximum time to find out that no candidate reads images, in milliseconds. Each silent peer would delay every candidate. */
+const VISION_CHECK_MS = 2000;
 
 export class AttemptPlacement {
   readonly #options: AttemptPlacementOptions;
@@ -128,7 +130,7 @@ async function placeByPreference(
  * Places on any provider that the request permits.
  *
  * A coordinator knows only its own providers, so none finds that no candidate of a cluster reads images. In that case, candidates are
- * tried one by one.
+ * tried one by one, for at most {@link VISION_CHECK_MS}.
  */
 async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
   const placement = await placements.place(request, waitMs, signal);
@@ -137,9 +139,10 @@ async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: 
   if (candidates === null || filter === null || filter.images === 0) return placement;
   const considered = [...candidates].filter((providerId) => !filter.ignoredIds.has(providerId));
   if (considered.length < 2) return placement;
+  const checkSignal = AbortSignal.any([signal, AbortSignal.timeout(VISION_CHECK_MS)]);
   for (const providerId of considered) {
-    const alone = await placements.place({ ...request, candidates: new Set([providerId]) }, 0, signal);
-    if (alone.kind === 'placed' || alone.reason === 'aborted') return alone;
+    const alone = await placements.place({ ...request, candidates: new Set([providerId]) }, 0, checkSignal);
+    if (alone.kind === 'placed' || signal.aborted) return alone;
     if (alone.reason !== 'no_vision') return placement;
   }
   return { ...placement, reason: 'no_vision' };

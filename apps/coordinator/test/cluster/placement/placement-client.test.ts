@@ -1,13 +1,17 @@
-import type { ProviderId } from '@inference/protocol';
+import { rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { NO_FILTER } from '@inference/scheduler';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LinkStream, StreamHandlers } from '../../../src/cluster/link/link-stream.js';
 import { type Peer, PeerStream } from '../../../src/cluster/peer.js';
 import { PlacementClient } from '../../../src/cluster/placement/placement-client.js';
-import { describeProvider } from '../../../src/cluster/placement/provider-description.js';
+import { describeProvider, type ProviderDescription } from '../../../src/cluster/placement/provider-description.js';
 import type { SlotRequest } from '../../../src/inference/queue/request-queue.js';
-import { APPLE_TRUST_ANCHOR } from '../../../src/providers/verification/chain/trust-anchor.js';
-import { type Harness, startCoordinator } from '../../support/harness.js';
+import { APPLE_TRUST_ANCHOR, type TrustAnchor } from '../../../src/providers/verification/chain/trust-anchor.js';
+import { DeviceWorld } from '../../providers/verification/device-fixtures.js';
+import { type Harness, startCoordinator, until } from '../../support/harness.js';
 
 const REQUEST: SlotRequest = {
   model: 'model',
@@ -103,6 +107,13 @@ it('takes no slot on a provider that is no candidate, from an owner that does no
   expect(calls).toEqual(['close']);
 });
 
+it('takes no slot on an excluded provider, from an owner that ignores exclusions', async () => {
+  const { client, outcomes, calls } = clientOf(says(PLACED));
+  const exclude = new Set([PLACED.provider.provider_id as ProviderId]);
+  expect(await client.ask('far', { ...REQUEST, exclude }, 0, null)).toMatchObject({ kind: 'refused', reason: 'none_routable' });
+  expect([outcomes, calls]).toEqual([['unverified'], ['close']]);
+});
+
 it.each([
   ['an ignored provider', { ignoredIds: new Set([PLACED.provider.provider_id as ProviderId]) }],
   ['another quantization', { quantizations: new Set(['4bit']) }],
@@ -129,6 +140,69 @@ it('asks no peer that has left', async () => {
   expect(outcomes).toEqual([]);
 });
 
+interface Placeable {
+  readonly provider_id: ProviderId;
+  readonly session_id: string;
+  readonly key_id: string;
+  readonly description: ProviderDescription;
+}
+
+/** Ids and present description of a provider of `harness`. */
+function placeableOf({ app }: Harness, providerId: ProviderId): Placeable {
+  const snapshot = app.providers.snapshot(providerId);
+  const description = snapshot === null ? null : describeProvider(snapshot);
+  if (snapshot?.key == null || description === null) throw new Error('the provider is not attested');
+  return { provider_id: providerId, session_id: snapshot.sessionId, key_id: snapshot.key.keyId, description };
+}
+
+type Claim = Partial<Placeable> & { readonly trust_level?: TrustLevel };
+
+/** Client of peers that know the descriptions of `placeables`. `ask` lets a peer place on what it claims to be a provider. */
+function clientOfOwners(
+  placeables: () => readonly Placeable[],
+  { anchor = APPLE_TRUST_ANCHOR, now = Date.now }: { readonly anchor?: TrustAnchor; readonly now?: () => number } = {},
+) {
+  let claim: Claim = {};
+  const described: string[] = [];
+  const peerOf = (id: string): Peer => ({
+    id,
+    request: async (_kind, payload) => {
+      const { session_id } = JSON.parse(Buffer.from(payload).toString());
+      described.push(session_id);
+      return Buffer.from(JSON.stringify(placeables().find((placeable) => placeable.session_id === session_id)?.description ?? null));
+    },
+    openStream: () =>
+      PeerStream.open((handlers): LinkStream => {
+        const { description: _, ...ids } = claim;
+        queueMicrotask(() => says({ ...PLACED, provider: { ...PLACED.provider, ...ids } })(handlers));
+        return {
+          peer: id,
+          kind: 'placement',
+          isOpen: true,
+          queuedBytes: 0,
+          send: () => true,
+          sendControl: () => {},
+          close: () => {},
+          abort: () => {},
+        };
+      }),
+  });
+  const limits = { maxChallengeAgeMs: 3_600_000, maxManagementAgeMs: 3_600_000 };
+  const client = new PlacementClient({
+    findPeer: peerOf,
+    rules: { allowSimulatedEnclave: true, anchor, limits, now: Date.now },
+    onOutcome: () => {},
+    onDigest: () => {},
+    now,
+  });
+  const ask = async (claimed: Claim, request: Partial<SlotRequest> = {}, peerId = 'far') => {
+    claim = claimed;
+    const placement = await client.ask(peerId, { ...REQUEST, ...request }, 0, null);
+    return placement.kind === 'placed' ? placement.slot.provider : null;
+  };
+  return { ask, client, described };
+}
+
 describe('a faulty owner that places on another provider than requested', () => {
   let harness: Harness;
   let named: Placeable;
@@ -136,70 +210,13 @@ describe('a faulty owner that places on another provider than requested', () => 
 
   beforeAll(async () => {
     harness = await startCoordinator();
-    const connect = async (serial: string): Promise<Placeable> => {
-      const { providerId } = await harness.provider({ serial });
-      const snapshot = harness.app.providers.snapshot(providerId);
-      const description = snapshot === null ? null : describeProvider(snapshot);
-      if (snapshot?.key == null || description === null) throw new Error('the provider is not attested');
-      return { provider_id: providerId, session_id: snapshot.sessionId, key_id: snapshot.key.keyId, description };
-    };
+    const connect = async (serial: string): Promise<Placeable> => placeableOf(harness, (await harness.provider({ serial })).providerId);
     [named, other] = [await connect('NAMED00001'), await connect('OTHER00001')];
   });
   afterAll(() => harness.close());
 
-  interface Placeable {
-    readonly provider_id: ProviderId;
-    readonly session_id: string;
-    readonly key_id: string;
-    readonly description: { readonly session_id: string };
-  }
-
-  /** Client of peers that know the descriptions of both providers. `ask` lets a peer place on what it claims to be a provider. */
-  function clientOfOwners() {
-    let claim: Partial<Placeable> = {};
-    const peerOf = (id: string): Peer => ({
-      id,
-      request: async (_kind, payload) => {
-        const { session_id } = JSON.parse(Buffer.from(payload).toString());
-        return Buffer.from(JSON.stringify([named, other].find((placeable) => placeable.session_id === session_id)?.description ?? null));
-      },
-      openStream: () =>
-        PeerStream.open((handlers): LinkStream => {
-          const { description: _, ...ids } = claim;
-          queueMicrotask(() => says({ ...PLACED, provider: { ...PLACED.provider, ...ids } })(handlers));
-          return {
-            peer: id,
-            kind: 'placement',
-            isOpen: true,
-            queuedBytes: 0,
-            send: () => true,
-            sendControl: () => {},
-            close: () => {},
-            abort: () => {},
-          };
-        }),
-    });
-    const client = new PlacementClient({
-      findPeer: peerOf,
-      rules: {
-        allowSimulatedEnclave: true,
-        anchor: APPLE_TRUST_ANCHOR,
-        limits: { maxChallengeAgeMs: 3_600_000, maxManagementAgeMs: 3_600_000 },
-        now: Date.now,
-      },
-      onOutcome: () => {},
-      onDigest: () => {},
-      now: Date.now,
-    });
-    return async (claimed: Partial<Placeable>, request: Partial<SlotRequest> = {}, peerId = 'far') => {
-      claim = claimed;
-      const placement = await client.ask(peerId, { ...REQUEST, ...request }, 0, null);
-      return placement.kind === 'placed' ? placement.slot.provider : null;
-    };
-  }
-
   it('gets no request under the name of the requested one, even if the other is known', async () => {
-    const ask = clientOfOwners();
+    const { ask } = clientOfOwners(() => [named, other]);
     expect((await ask(other))?.registration.identity.providerId).toBe(other.provider_id);
     const disguised = { ...other, provider_id: named.provider_id };
     expect(await ask(disguised)).toBeNull();
@@ -208,24 +225,86 @@ describe('a faulty owner that places on another provider than requested', () => 
   });
 
   it('cannot change what another owner reported about its provider', async () => {
-    const ask = clientOfOwners();
+    const { ask, client } = clientOfOwners(() => [named, other]);
     const ofFar = await ask(other);
     const ofThird = await ask(other, {}, 'third');
     expect([ofFar, ofThird].map((provider) => provider !== null)).toEqual([true, true]);
     expect(ofThird).not.toBe(ofFar);
+    // Both report the same session, so neither entry is older.
+    expect([ofFar?.isReplaced, ofThird?.isReplaced]).toEqual([false, false]);
+    expect(client.ownerOf(other.provider_id)).toBe('far');
   });
 
   it.each([
     ['id', () => ({ providerId: named.provider_id })],
     ['serial number', () => ({ providerSerial: 'NAMED00001' })],
   ])('gets no request that names a provider by its %s', async (_what, request) => {
-    const ask = clientOfOwners();
+    const { ask } = clientOfOwners(() => [named, other]);
     expect(await ask(other, request())).toBeNull();
     expect((await ask(named, request()))?.registration.identity.providerId).toBe(named.provider_id);
   });
 
   it('gets no request that requires more trust than the evidence proves', async () => {
-    const ask = clientOfOwners();
+    const { ask } = clientOfOwners(() => [named, other]);
     expect(await ask(other, { trustFloor: 'hardware' })).toBeNull();
+  });
+});
+
+it('shares one object between the first placements on a connection, even if they overlap', async () => {
+  const harness = await startCoordinator();
+  try {
+    const placeable = placeableOf(harness, (await harness.provider()).providerId);
+    const { ask } = clientOfOwners(() => [placeable]);
+    const [first, second] = await Promise.all([ask(placeable), ask(placeable)]);
+    expect(first).not.toBeNull();
+    expect(second).toBe(first);
+    expect(first?.isReplaced).toBe(false);
+  } finally {
+    await harness.close();
+  }
+});
+
+describe('a provider that the owner reports with hardware trust', () => {
+  const world = new DeviceWorld(Date.now() - 120_000);
+  const anchorFile = join(tmpdir(), `simulated-root-of-placement-${process.pid}.pem`);
+  const floor = { trustFloor: 'hardware' } as const;
+  let harness: Harness;
+  beforeAll(async () => {
+    writeFileSync(anchorFile, world.authority.rootPem);
+    harness = await startCoordinator({ config: { simulatedDeviceAuthority: anchorFile } });
+  });
+  afterAll(async () => {
+    await harness.close();
+    rmSync(anchorFile);
+  });
+
+  it('is described again, once its evidence may prove the level', async () => {
+    const { providerId, enclave } = await harness.provider({ serial: 'SM0A1B2C3D' });
+    let placeable = placeableOf(harness, providerId);
+    const { ask, described } = clientOfOwners(() => [placeable], { anchor: world.anchor });
+    const before = await ask(placeable);
+    expect(before?.trustLevel).toBe('self_signed');
+    harness.app.providers.setDeviceEvidence(providerId, world.evidence(enclave.publicKey, {}, Date.now() - 60_000));
+    await until(() => harness.app.providers.snapshot(providerId)?.trust.level === 'hardware');
+    placeable = placeableOf(harness, providerId);
+    const risen = await ask({ ...placeable, trust_level: 'hardware' }, floor);
+    expect(risen?.trustLevel).toBe('hardware');
+    expect(risen).toBe(before);
+    expect(described).toHaveLength(2);
+  });
+
+  it('is described again at most every few seconds while the evidence proves less, and serves other requests', async () => {
+    const { providerId } = await harness.provider();
+    const placeable = placeableOf(harness, providerId);
+    let isKnown = true;
+    let at = Date.now();
+    const { ask, described } = clientOfOwners(() => (isKnown ? [placeable] : []), { now: () => at });
+    const claim = { ...placeable, trust_level: 'hardware' } as const;
+    for (let count = 0; count < 4; count++) expect(await ask(claim, floor)).toBeNull();
+    expect(described).toHaveLength(2);
+    at += 3000;
+    isKnown = false;
+    for (let count = 0; count < 4; count++) expect((await ask(claim))?.trustLevel).toBe('self_signed');
+    expect(described).toHaveLength(3);
   });
 });
