@@ -11,7 +11,7 @@ const MAX_ROLLOUTS = 1000;
 /** Number of newest versions whose machines stay stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
-/** Rows per statement. Each has some twenty parameters, and databases limit the parameters of a statement. */
+/** Rows per statement; observations round up to whole providers. Each row has some twenty parameters, and databases limit their number. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
 /** Time without a report after which a coordinator is considered stopped, in milliseconds. */
@@ -130,7 +130,7 @@ export class RolloutRepository {
    *
    * Not in a transaction, which would delay other writes on SQLite. So an error may leave a part of the rows written.
    *
-   * @param onStored Called with the provider ids of `changed` rows once they are written.
+   * @param onStored Called with provider ids once all `changed` rows of these providers are written.
    */
   async observe(
     changed: readonly RolloutMachineRow[],
@@ -209,8 +209,11 @@ async function writeObserved(
   onStored: (providerIds: readonly string[]) => void,
 ): Promise<void> {
   const rows = [...changed].sort((a, b) => (a.provider_id < b.provider_id ? -1 : a.provider_id > b.provider_id ? 1 : 0));
-  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
-    const written = rows.slice(start, start + ROWS_PER_STATEMENT);
+  for (let start = 0, end = 0; start < rows.length; start = end) {
+    end = Math.min(start + ROWS_PER_STATEMENT, rows.length);
+    // One statement writes all rows of a provider, because their counts are put back together.
+    while (rows[end]?.provider_id === rows[end - 1]?.provider_id) end++;
+    const written = rows.slice(start, end);
     await database
       .insertInto('rollout_machines')
       .values(written)

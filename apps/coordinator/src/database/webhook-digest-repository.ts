@@ -3,7 +3,7 @@
  *
  * `WebhookReceiver` uses it. Events of the payment processor are in `PaymentRepository`.
  */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
 import type { Database } from './tables.js';
 
@@ -14,14 +14,28 @@ export class WebhookDigestRepository {
     this.#database = database;
   }
 
-  /** Records an event for `lifetimeMs`, before it is handled. False: a coordinator has already recorded it. */
+  /** Records an event for `lifetimeMs`, before it is handled. False: a coordinator has recorded it, and the record has not expired. */
   async add(digest: string, lifetimeMs: number): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await this.#database
       .insertInto('webhook_digests')
-      .values({ digest, expires_at: sql<number>`${databaseTime(this.#database)} + ${sql.lit(lifetimeMs)}` })
-      .onConflict((conflict) => conflict.column('digest').doNothing())
+      .values({ digest, expires_at: this.#timeIn(lifetimeMs) })
+      .onConflict((conflict) =>
+        conflict
+          .column('digest')
+          .doUpdateSet((set) => ({ expires_at: set.ref('excluded.expires_at') }))
+          .where('webhook_digests.expires_at', '<', databaseTime(this.#database)),
+      )
       .executeTakeFirstOrThrow();
     return numInsertedOrUpdatedRows === 1n;
+  }
+
+  /** Records a handled event for `lifetimeMs` from now, even if its first record has expired. */
+  async extend(digest: string, lifetimeMs: number): Promise<void> {
+    await this.#database
+      .insertInto('webhook_digests')
+      .values({ digest, expires_at: this.#timeIn(lifetimeMs) })
+      .onConflict((conflict) => conflict.column('digest').doUpdateSet((set) => ({ expires_at: set.ref('excluded.expires_at') })))
+      .execute();
   }
 
   /** Removes an event that could not be handled. */
@@ -32,5 +46,9 @@ export class WebhookDigestRepository {
   /** Removes expired digests. A replay of such an event is refused as too old. */
   async prune(): Promise<void> {
     await this.#database.deleteFrom('webhook_digests').where('expires_at', '<', databaseTime(this.#database)).execute();
+  }
+
+  #timeIn(milliseconds: number): RawBuilder<number> {
+    return sql<number>`${databaseTime(this.#database)} + ${sql.lit(milliseconds)}`;
   }
 }

@@ -48,11 +48,13 @@ interface WebhookReceiverOptions {
   /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
   /** Digests of events that any coordinator of the cluster has accepted; null outside a cluster. */
-  readonly sharedDigests: Pick<WebhookDigestRepository, 'add' | 'remove'> | null;
+  readonly sharedDigests: Pick<WebhookDigestRepository, 'add' | 'extend' | 'remove'> | null;
 }
 
 /** How long a digest is stored: twice the maximum age of an event, because the sender's clock may be ahead. */
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
+/** Lifetime of a shared digest until its event is handled. Then a sender can retry, although the database also failed to remove it. */
+const HANDLING_MS = 30_000;
 /** Maximum number of stored digests outside a cluster. */
 const MAX_REMEMBERED = 50_000;
 /** Number of nonces to try. Nonces change weekly, and a certificate may be up to 30 days old. */
@@ -222,13 +224,15 @@ export class WebhookReceiver {
   /** Handles an event unless it is a replay. After an error, the event counts as not received, so that its sender can send it again. */
   async #once(digest: string, handle: () => Promise<WebhookOutcome>): Promise<WebhookOutcome> {
     if (await this.#isReplay(digest)) return { kind: 'refused', code: 'replayed' };
+    const { sharedDigests } = this.#options;
     try {
-      return await handle();
+      const outcome = await handle();
+      await sharedDigests?.extend(digest, EVENT_LIFETIME_MS);
+      return outcome;
     } catch (error) {
       this.#seen.delete(digest);
-      await this.#options.sharedDigests?.remove(digest).catch((removeError: unknown) => {
-        throw new AggregateError([error, removeError], 'an event could not be handled, and its sender cannot send it again');
-      });
+      // Usually fails for the same reason as `handle`. The digest then expires after `HANDLING_MS`.
+      await sharedDigests?.remove(digest).catch(() => {});
       throw error;
     }
   }
@@ -236,7 +240,7 @@ export class WebhookReceiver {
   /** Records the digest of an event. Returns whether it was already recorded. */
   async #isReplay(digest: string): Promise<boolean> {
     const { sharedDigests } = this.#options;
-    return sharedDigests === null ? this.#wasSeen(digest) : !(await sharedDigests.add(digest, EVENT_LIFETIME_MS));
+    return sharedDigests === null ? this.#wasSeen(digest) : !(await sharedDigests.add(digest, HANDLING_MS));
   }
 
   /** {@link #isReplay} outside a cluster. */

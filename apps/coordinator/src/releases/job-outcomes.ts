@@ -8,6 +8,12 @@ export interface OutcomeCount {
   readonly failures: number;
 }
 
+export interface OutcomeCounts {
+  /** Time of the first counted outcome at the earliest, in milliseconds since 1970. */
+  readonly since: number;
+  readonly byProvider: ReadonlyMap<string, OutcomeCount>;
+}
+
 export class JobOutcomes {
   #counts = new Map<string, { attempts: number; failures: number }>();
 

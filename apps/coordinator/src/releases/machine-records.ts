@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { compareVersions } from '@inference/protocol';
 import type { RolloutMachineRow, RolloutRow } from '../database/rollout-repository.js';
 import { type ConnectedMachine, ownerHash } from './connected-machine.js';
-import type { OutcomeCount } from './job-outcomes.js';
+import type { OutcomeCount, OutcomeCounts } from './job-outcomes.js';
 import type { ComparedMachine, Rollout } from './rollout.js';
 
 /** How long after an offer requests and speeds are counted. Later changes have other causes. */
@@ -74,7 +74,7 @@ export function observeMachines(
   version: string,
   rows: readonly RolloutMachineRow[],
   machines: ReadonlyMap<string, ConnectedMachine>,
-  outcomes: ReadonlyMap<string, OutcomeCount>,
+  outcomes: OutcomeCounts,
   now: number,
 ): Observation {
   const changed: RolloutMachineRow[] = [];
@@ -83,7 +83,10 @@ export function observeMachines(
   for (const row of rows) {
     const machine = machines.get(row.provider_id);
     if (machine === undefined || (row.part === 'control' && updated.has(row.provider_id))) continue;
-    const next = observedRow(row, machine, outcomes.get(row.provider_id), now);
+    // Older counts, whose write failed before, contain requests of the old version or from before the row.
+    const countableSince = row.part === 'control' ? row.since : row.on_version_at;
+    const isCountable = countableSince !== null && countableSince <= outcomes.since;
+    const next = observedRow(row, machine, isCountable ? outcomes.byProvider.get(row.provider_id) : undefined, now);
     if (isSame(row, next)) seen.push(row.provider_id);
     else changed.push(next);
   }

@@ -7,7 +7,7 @@ import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
 import type { Database } from '../database/tables.js';
 import { type ConnectedMachine, fleetSums, ownerHash } from './connected-machine.js';
-import type { JobOutcomes, OutcomeCount } from './job-outcomes.js';
+import type { JobOutcomes, OutcomeCounts } from './job-outcomes.js';
 import { comparedMachines, observeMachines, ownerKey, rolloutOf } from './machine-records.js';
 import { isMissing, reservesCapacity } from './rollout.js';
 import { checkRollout } from './rollout-decision.js';
@@ -56,10 +56,13 @@ interface RolloutChecksOptions {
 export class RolloutChecks {
   readonly #options: RolloutChecksOptions;
   readonly #startedAt: number;
+  /** Start of the outcomes that the next check takes. Earlier than the last check if their write failed. */
+  #countedSince: number;
 
   constructor(options: RolloutChecksOptions) {
     this.#options = options;
     this.#startedAt = options.now();
+    this.#countedSince = this.#startedAt;
   }
 
   /** Records this coordinator's machines. Then decides, unless another coordinator did so within `periodMs`. */
@@ -72,21 +75,26 @@ export class RolloutChecks {
   }
 
   async #observe(): Promise<void> {
-    const { outcomes } = this.#options;
+    const { outcomes, now } = this.#options;
+    const since = this.#countedSince;
+    const time = now();
     const counts = new Map(outcomes.take());
+    this.#countedSince = time;
     try {
-      await this.#store(counts);
+      await this.#store({ since, byProvider: counts }, time, (providerIds) => {
+        for (const providerId of providerIds) counts.delete(providerId);
+      });
     } catch (error) {
       outcomes.putBack(counts);
+      this.#countedSince = since;
       throw error;
     }
   }
 
-  /** Stores this coordinator's machines. Removes the `counts` that were stored. */
-  async #store(counts: Map<string, OutcomeCount>): Promise<void> {
-    const { repository, service, localMachines, coordinatorId, now } = this.#options;
+  /** Stores this coordinator's machines. Calls `onStored` with the ids of those whose counts were stored. */
+  async #store(counts: OutcomeCounts, time: number, onStored: (providerIds: readonly string[]) => void): Promise<void> {
+    const { repository, service, localMachines, coordinatorId } = this.#options;
     const machines = new Map([...localMachines()].map((machine) => [machine.provider_id as string, machine]));
-    const time = now();
     await repository.putFleet(coordinatorId, JSON.stringify(fleetSums(machines.values())), time);
     const changed = [];
     const seen = [];
@@ -96,9 +104,6 @@ export class RolloutChecks {
       changed.push(...observation.changed);
       seen.push({ version: row.version, ids: observation.seen, at: time });
     }
-    const onStored = (providerIds: readonly string[]): void => {
-      for (const providerId of providerIds) counts.delete(providerId);
-    };
     if (seen.length > 0) await repository.observe(changed, seen, onStored);
   }
 

@@ -36,7 +36,7 @@ import { LogRepository, type PublishedTree } from '../database/log-repository.js
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
 import type { Witness } from './settings.js';
-import { WitnessClient } from './witness-client.js';
+import { verifyCosignature, WitnessClient } from './witness-client.js';
 
 /** Name of the log's private key in `secret-repository`. All coordinators of a database share it. */
 export const LOG_KEY_SECRET = 'transparency log key';
@@ -193,7 +193,7 @@ export class TransparencyLog implements KeysetLog {
     const root = await treeRoot(sha256, this.#repository.subtree, size);
     const tree: PublishedTree = { ...before, size, root, cosignatures: '' };
     const cosignatures = await this.#requestCosignatures(tree);
-    if (size === before.size) cosignatures.push(...this.#olderCosignatures(before.cosignatures, cosignatures));
+    if (size === before.size) cosignatures.push(...this.#olderCosignatures(before, cosignatures));
     if (cosignatures.length < this.#options.quorum) return;
     await this.#repository.publish({ size, root, cosignatures: cosignatures.map(formatSignatureLine).join('') });
   }
@@ -215,13 +215,14 @@ export class TransparencyLog implements KeysetLog {
     });
   }
 
-  /** Stored cosignatures of the same tree, by configured witnesses that sent no newer one. */
-  #olderCosignatures(lines: string, newer: readonly NoteSignature[]): NoteSignature[] {
-    if (lines === '') return [];
-    const keys = this.#options.witnesses.map(({ key }) => formatNoteKey(sha256, key));
-    return parseSignatureLines(lines).filter(
-      ({ name, keyId }) =>
-        keys.some((key) => key.startsWith(`${name}+${keyId}+`)) && !newer.some((one) => one.name === name && one.keyId === keyId),
+  /** Stored cosignatures of the same tree, not dated in the future, by configured witnesses that sent no newer one. */
+  #olderCosignatures(tree: PublishedTree, newer: readonly NoteSignature[]): NoteSignature[] {
+    if (tree.cosignatures === '') return [];
+    const text = checkpointText(tree);
+    return parseSignatureLines(tree.cosignatures).filter(
+      (signature) =>
+        this.#options.witnesses.some(({ key }) => verifyCosignature(text, signature, key)?.isInFuture === false) &&
+        !newer.some(({ name, keyId }) => name === signature.name && keyId === signature.keyId),
     );
   }
 

@@ -1,5 +1,13 @@
 /** `WitnessClient` requests cosignatures from one witness (C2SP tlog-witness, `add-checkpoint`). */
-import { MAX_CLOCK_SKEW_MS, type NoteSignature, parseSignatureLines, parseSignedNote, toBase64, verifyNote } from '@inference/protocol';
+import {
+  MAX_CLOCK_SKEW_MS,
+  type NoteKey,
+  type NoteSignature,
+  parseSignatureLines,
+  parseSignedNote,
+  toBase64,
+  verifyNote,
+} from '@inference/protocol';
 import { nodeLogCrypto } from '@inference/protocol/crypto';
 import type { Witness } from './settings.js';
 
@@ -7,6 +15,8 @@ const TIMEOUT_MS = 5000;
 const MAX_RESPONSE_BYTES = 16_384;
 /** Two attempts: a 409 response to the first contains the tree size that the witness knows. */
 const MAX_ATTEMPTS = 2;
+/** Half of what clients tolerate, because the clock of a client may be behind this one. */
+const MAX_WITNESS_SKEW_MS = MAX_CLOCK_SKEW_MS / 2;
 
 export interface NewCheckpoint {
   /** Checkpoint as a signed note (C2SP tlog-checkpoint). */
@@ -49,12 +59,11 @@ export class WitnessClient {
     const { text } = parseSignedNote(note);
     const own = parseSignatureLines(lines).filter(({ name }) => name === key.name);
     const valid = own.flatMap((signature) => {
-      const verified = verifyNote(nodeLogCrypto, { text, signatures: [signature] }, key);
-      return verified === null ? [] : [{ signature, signedAt: 1000 * verified.timeSeconds }];
+      const verified = verifyCosignature(text, signature, key);
+      return verified === null ? [] : [{ signature, ...verified }];
     });
     if (valid.length === 0) throw this.#error('sent no valid cosignature');
-    // Clients would refuse the checkpoint.
-    const cosignature = valid.find(({ signedAt }) => signedAt <= Date.now() + MAX_CLOCK_SKEW_MS);
+    const cosignature = valid.find(({ isInFuture }) => !isInFuture);
     if (cosignature === undefined) throw this.#error('dates its cosignature in the future');
     return cosignature.signature;
   }
@@ -72,6 +81,12 @@ export class WitnessClient {
   #error(reason: string): Error {
     return new Error(`witness ${this.#witness.key.name}: ${reason}`);
   }
+}
+
+/** Null: the witness did not sign this text. `isInFuture`: clients may refuse the cosignature. */
+export function verifyCosignature(text: string, signature: NoteSignature, key: NoteKey): { readonly isInFuture: boolean } | null {
+  const verified = verifyNote(nodeLogCrypto, { text, signatures: [signature] }, key);
+  return verified === null ? null : { isInFuture: 1000 * verified.timeSeconds > Date.now() + MAX_WITNESS_SKEW_MS };
 }
 
 async function boundedText(response: Response): Promise<string> {

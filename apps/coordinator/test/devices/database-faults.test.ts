@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database/tables.js';
 import { WebhookDigestRepository } from '../../src/database/webhook-digest-repository.js';
 import { DeviceEvidenceCache } from '../../src/devices/device-evidence-cache.js';
+import { MAX_EVENT_AGE_MS } from '../../src/devices/webhook.js';
 import { WebhookReceiver } from '../../src/devices/webhook-receiver.js';
 import { APPLE_TRUST_ANCHOR } from '../../src/providers/verification/chain/trust-anchor.js';
 import { freshSqlite, type TestDatabase } from '../support/fresh-database.js';
@@ -11,6 +12,8 @@ const NOW = 1_790_000_000_000;
 
 let test: TestDatabase;
 let connection: Database;
+/** Called with each query of `database` before the database executes it. */
+let beforeExecution: () => void;
 /** Called before the result of each query of `database`. */
 let beforeQuery: () => Promise<void>;
 let database: Database;
@@ -19,7 +22,10 @@ beforeAll(async () => {
   test = await freshSqlite();
   connection = await test.open();
   database = connection.withPlugin({
-    transformQuery: ({ node }) => node,
+    transformQuery: ({ node }) => {
+      beforeExecution();
+      return node;
+    },
     transformResult: async ({ result }) => {
       await beforeQuery();
       return result;
@@ -31,6 +37,7 @@ afterAll(async () => {
   await test.remove();
 });
 beforeEach(() => {
+  beforeExecution = () => {};
   beforeQuery = async () => {};
 });
 
@@ -39,15 +46,47 @@ describe('an event that the database could not store', () => {
 
   it.each([
     ['one coordinator', () => null],
-    ['a cluster', () => new WebhookDigestRepository(connection)],
+    ['a cluster', () => new WebhookDigestRepository(database)],
   ])('is accepted when its sender repeats it, once: %s', async (what, sharedDigests) => {
     const options = { database, anchor: APPLE_TRUST_ANCHOR, now: () => NOW, onChange: () => {}, sharedDigests: sharedDigests() };
     const receiver = new WebhookReceiver(options);
     const take = () => receiver.take({ ...event, digest: what });
-    beforeQuery = () => Promise.reject(new Error('disk full'));
+    beforeExecution = () => {
+      throw new Error('disk full');
+    };
     await expect(take()).rejects.toThrow('disk full');
-    beforeQuery = async () => {};
+    beforeExecution = () => {};
     expect(await take()).toEqual({ kind: 'ignored', reason: 'unknown_device' });
+    expect(await take()).toEqual({ kind: 'refused', code: 'replayed' });
+  });
+
+  it.each([
+    ['the answer to its first statement was lost', 'answer'],
+    ['all later statements failed', 'execution'],
+  ])('is accepted 30 s later in a cluster where %s, once', async (_when, fault) => {
+    const sharedDigests = new WebhookDigestRepository(database);
+    const receiver = new WebhookReceiver({ database, anchor: APPLE_TRUST_ANCHOR, now: () => NOW, onChange: () => {}, sharedDigests });
+    const take = () => receiver.take({ ...event, digest: fault });
+    const passTime = async (ms: number) => {
+      await connection
+        .updateTable('webhook_digests')
+        .set((set) => ({ expires_at: set('expires_at', '-', ms) }))
+        .execute();
+    };
+    let statements = 0;
+    if (fault === 'answer') beforeQuery = () => Promise.reject(new Error('connection lost'));
+    beforeExecution = () => {
+      statements++;
+      if (statements > 1) throw new Error('connection lost');
+    };
+    await expect(take()).rejects.toThrow('connection lost');
+    beforeQuery = async () => {};
+    beforeExecution = () => {};
+    expect(await take()).toEqual({ kind: 'refused', code: 'replayed' });
+    await passTime(30_001);
+    const outcomes = await Promise.all([take(), take()]);
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['ignored', 'refused']);
+    await passTime(2 * MAX_EVENT_AGE_MS - 60_000);
     expect(await take()).toEqual({ kind: 'refused', code: 'replayed' });
   });
 

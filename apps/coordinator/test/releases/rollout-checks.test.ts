@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { RolloutRepository } from '../../src/database/rollout-repository.js';
 import { createLog } from '../../src/log.js';
 import type { ProviderRegistry } from '../../src/providers/provider-registry.js';
 import type { ConnectedMachine } from '../../src/releases/connected-machine.js';
 import { JobOutcomes } from '../../src/releases/job-outcomes.js';
+import { newRow, observeMachines } from '../../src/releases/machine-records.js';
 import { RolloutChecks } from '../../src/releases/rollout-checks.js';
 import { RolloutService } from '../../src/releases/rollout-service.js';
 import { Metrics } from '../../src/telemetry/metrics.js';
@@ -59,6 +60,57 @@ it('starts no further check while one waits for the database', async () => {
   await test.remove();
 });
 
+describe('observed outcomes', () => {
+  const machine: ConnectedMachine = {
+    provider_id: 'mac' as ConnectedMachine['provider_id'],
+    version: '2.0.0',
+    chip_family: 'M4',
+    models: ['m'],
+    slots: 1,
+    account_id: null,
+    trust: 2,
+    is_blocked: false,
+    is_away: false,
+    is_restricted: false,
+    speed_model: null,
+    speed: null,
+  };
+  const machines = new Map([['mac', machine]]);
+
+  it.each([
+    ['updated', 'from before the update', 199, 0],
+    ['updated', 'since the update', 200, 3],
+    ['control', 'from before the sample', 99, 0],
+    ['control', 'since the sample', 100, 3],
+  ] as const)('count for a machine (%s) if they are %s', (part, _when, since, attempts) => {
+    const row = { ...newRow('2.0.0', part, machine, 100), on_version_at: part === 'updated' ? 200 : null };
+    const counts = { since, byProvider: new Map([['mac', { attempts: 3, failures: 1 }]]) };
+    const { changed } = observeMachines('2.0.0', [row], machines, counts, 300);
+    const observed = changed.find((one) => one.part === part) ?? row;
+    expect(observed.attempts).toBe(attempts);
+  });
+
+  it('are stored for all versions of a machine in one statement', async () => {
+    const test = await freshSqlite();
+    const database = await test.open();
+    const ids = Array.from({ length: 150 }, (_, index) => `mac-${String(index).padStart(3, '0')}`);
+    const rows = ids.flatMap((id) => {
+      const one = { ...machine, provider_id: id as ConnectedMachine['provider_id'] };
+      return ['1.0.0', '2.0.0', '3.0.0'].map((version) => newRow(version, 'control', one, 0));
+    });
+    const stored: string[] = [];
+    await new RolloutRepository(database).observe(rows, [], (providerIds) => stored.push(...new Set(providerIds)));
+    expect(stored).toEqual(ids);
+    const { count } = await database
+      .selectFrom('rollout_machines')
+      .select((select) => select.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    expect(count).toBe(rows.length);
+    await database.destroy();
+    await test.remove();
+  });
+});
+
 it.each([
   ['before its write', 'InsertQueryNode', 'rollout_machines'],
   ['after its write', 'UpdateQueryNode', 'rollout_machines'],
@@ -90,7 +142,8 @@ it.each([
     speed_model: null,
     speed: null,
   });
-  const localMachines = () => [machine('busy', '2.0.0'), machine('idle', '2.0.0')];
+  const late = machine('late', '1.0.0');
+  const localMachines = () => [machine('busy', '2.0.0'), machine('idle', '2.0.0'), late];
   const published = ['1.0.0'];
   const onWrite = (): void => {};
   const service = await RolloutService.open({ repository, now: () => now, localMachines, onError: () => {}, onWrite });
@@ -112,14 +165,25 @@ it.each([
   await checks.run(0);
   now += MINUTE;
   for (const hasFailed of [false, true, false]) outcomes.record('busy', hasFailed);
+  outcomes.record('late', true);
   isFailing = true;
   await expect(checks.run(0)).rejects.toThrow('disk full');
   isFailing = false;
+  // A control that was sampled after its outcome.
+  await connection
+    .insertInto('rollout_machines')
+    .values(newRow('2.0.0', 'control', late, now))
+    .execute();
   now += MINUTE;
   outcomes.record('busy', true);
   await checks.run(0);
-  const row = (await repository.machines('2.0.0')).find(({ provider_id }) => provider_id === 'busy');
-  expect(row).toMatchObject({ attempts: 4, failures: 2 });
+  const row = async (name: string) => (await repository.machines('2.0.0')).find(({ provider_id }) => provider_id === name);
+  expect(await row('busy')).toMatchObject({ attempts: 4, failures: 2 });
+  expect(await row('late')).toMatchObject({ attempts: 0, failures: 0 });
+  now += MINUTE;
+  outcomes.record('late', true);
+  await checks.run(0);
+  expect(await row('late')).toMatchObject({ attempts: 1, failures: 1 });
   await service.close();
   await connection.destroy();
   await test.remove();

@@ -68,7 +68,13 @@ describe.each([
       expect(await service.offer(VERSION, { machine: connected('a'), ...ASK })).toBeNull();
       const rows = await repository.machines(VERSION);
       const observe = (machines: ConnectedMachine[]) =>
-        observeMachines(VERSION, rows, new Map(machines.map((one) => [one.provider_id as string, one])), new Map(), now).changed;
+        observeMachines(
+          VERSION,
+          rows,
+          new Map(machines.map((one) => [one.provider_id as string, one])),
+          { since: now, byProvider: new Map() },
+          now,
+        ).changed;
       expect(observe([connected('new', { version: VERSION, is_blocked: true })])).toEqual([]);
 
       // A failure reported between a read and its write is not lost.

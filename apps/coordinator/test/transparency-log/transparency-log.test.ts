@@ -19,7 +19,7 @@ import {
   treeRoot,
 } from '@inference/protocol';
 import { nodeLogCrypto, sha256 } from '@inference/protocol/crypto';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MAX_ENTRIES_PER_HOUR } from '../../src/database/log-repository.js';
 import type { Database } from '../../src/database/tables.js';
 import { createLog } from '../../src/log.js';
@@ -50,6 +50,7 @@ describeDatabases('transparency log', (fresh) => {
     stored = await fresh();
   });
   afterEach(async () => {
+    vi.useRealTimers();
     await Promise.all(connections.splice(0).map((database) => database.destroy()));
     await Promise.all(witnesses.splice(0).map((witness) => witness.close()));
     failures.length = 0;
@@ -204,7 +205,7 @@ describeDatabases('transparency log', (fresh) => {
     expect(await verify(), 'the previous checkpoint stays').toMatchObject({ ok: true, checkpoint: { size: 1 } });
 
     two.failing = null;
-    two.aheadMs = 180_000;
+    two.aheadMs = 75_000;
     expect(await log.publish(keysetLeafBytes(keyset(1)))).toBeNull();
     expect(String(failures[1])).toContain('witness two.example: dates its cosignature in the future');
 
@@ -223,6 +224,28 @@ describeDatabases('transparency log', (fresh) => {
     const other = await openLog({ quorum: 2 });
     expect(await other.append(provider(1))).toBe(2);
     expect(await sizeOf(log)).toBe(3);
+  });
+
+  it('counts no stored cosignature that is dated in the future', async () => {
+    const [, two] = await startWitnesses();
+    const log = await openLog({ quorum: 2 });
+    await log.append(provider(0));
+    // The clock was ahead when this cosignature was accepted, and was then set back.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    two.aheadMs = 45_000;
+    await log.refresh();
+    vi.useRealTimers();
+    const cosignatures = async () => (await log.checkpoint()).split('\n').filter((line) => /^— (one|two)\.example /.test(line));
+    const before = await cosignatures();
+    expect(before).toHaveLength(2);
+    two.failing = 503;
+    await log.refresh();
+    expect(await cosignatures(), 'no quorum').toEqual(before);
+    const reconfigured = await openLog({ quorum: 1 });
+    await reconfigured.refresh();
+    const checkpoint = await reconfigured.checkpoint();
+    expect(checkpoint).toContain('— one.example ');
+    expect(checkpoint).not.toContain('— two.example ');
   });
 
   it('drops the cosignature of a witness that is no longer configured', async () => {
