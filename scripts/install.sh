@@ -256,24 +256,86 @@ link_command() {
   esac
 }
 
-# The agent's updater uses the same lock.
-lock() {
-  # Written before it becomes the lock, because others take an empty lock for a dead one.
-  echo $$ >"$prefix/update.lock.$$"
-  if ! ln "$prefix/update.lock.$$" "$prefix/update.lock" 2>/dev/null; then
-    holder=$(cat "$prefix/update.lock" 2>/dev/null || echo '')
-    if [ -n "$holder" ] && kill -0 "$holder" 2>/dev/null; then
-      rm -f "$prefix/update.lock.$$"
-      fail "another installation or update is running (process $holder)"
-    fi
-    mv -f "$prefix/update.lock.$$" "$prefix/update.lock"
+# start_of PID: prints the start of a process, as text to compare, which does not change if the clock is set; or nothing.
+start_of() {
+  if [ -e /proc/self/stat ]; then
+    # Field 22 of stat. The name, field 2, is in brackets and may contain spaces.
+    { tr '\n' ' ' <"/proc/$1/stat" | sed 's/^.*) //' | cut -d ' ' -f 20; } 2>/dev/null || true
+  else
+    TZ=UTC0 LC_ALL=C ps -o lstart= -p "$1" 2>/dev/null | sed 's/^ *//; s/ *$//' || true
   fi
-  rm -f "$prefix/update.lock.$$"
+}
+
+# holder_of FILE: prints the id of the process that holds a lock, or: absent, dead, unknown.
+holder_of() {
+  text=$(cat "$1" 2>/dev/null) || { echo absent; return; }
+  id=$(printf '%s\n' "$text" | sed -n 1p)
+  start=$(printf '%s\n' "$text" | sed -n 2p)
+  case $id in
+    '' | *[!0-9]*)
+      # Older versions write the id after creating the file.
+      if [ -n "$(find "$1" -mmin -1 2>/dev/null)" ]; then echo unknown; else echo dead; fi
+      return ;;
+  esac
+  kill -0 "$id" 2>/dev/null || { echo dead; return; }
+  # Older versions write no start.
+  found=''
+  if [ -n "$start" ]; then found=$(start_of "$id"); fi
+  if [ -n "$found" ] && [ "$found" != "$start" ]; then echo dead; else echo "$id"; fi
+}
+
+refuse_held() {
+  holder=$(holder_of "$1")
+  case $holder in
+    absent | dead) ;;
+    unknown) fail 'another installation or update is running' ;;
+    *) fail "another installation or update is running (process $holder)" ;;
+  esac
+}
+
+# The agent's updater uses the same lock and the same rules (update-lock.ts).
+lock() {
+  lock=$prefix/update.lock
+  own=$lock.$$
+  # May be a second name of the lock, left by an interrupted run with the same id.
+  rm -f "$own"
+  # Written before it becomes the lock, because others take an empty lock for a dead one.
+  printf '%s\n%s\n' $$ "$(start_of $$)" >"$own"
+  if ! ln "$own" "$lock" 2>/dev/null; then replace_dead_lock; fi
   locked=1
+  rm -f "$own"
+}
+
+# A second lock, the claim, ensures that only one process replaces a dead lock.
+replace_dead_lock() {
+  refuse_held "$lock"
+  if ! ln "$own" "$lock.claim" 2>/dev/null; then
+    if [ "$(holder_of "$lock.claim")" = dead ]; then remove_dead_claim; fi
+    ln "$own" "$lock.claim" 2>/dev/null || fail 'another installation or update is running'
+  fi
+  claimed=1
+  refuse_held "$lock"
+  if [ "$holder" = absent ]; then
+    ln "$own" "$lock" 2>/dev/null || fail 'another installation or update is running'
+  else
+    mv -f "$own" "$lock"
+  fi
+  locked=1
+  rm -f "$lock.claim"
+  claimed=0
+}
+
+# Renames first: the claim may be the live one of another process since it was read. Such a claim is put back.
+remove_dead_claim() {
+  mv "$lock.claim" "$own.dead" 2>/dev/null || return 0
+  if [ "$(holder_of "$own.dead")" != dead ]; then ln "$own.dead" "$lock.claim" 2>/dev/null || true; fi
+  rm -f "$own.dead"
 }
 
 cleanup() {
   [ -z "$work" ] || rm -rf "$work"
+  rm -f "$prefix/update.lock.$$" "$prefix/update.lock.$$.dead"
+  [ "$claimed" -eq 0 ] || rm -f "$prefix/update.lock.claim"
   [ "$locked" -eq 0 ] || rm -f "$prefix/update.lock"
 }
 
@@ -289,7 +351,7 @@ need() { command -v "$1" >/dev/null 2>&1 || fail "$1 is required but not install
 check_machine() {
   platform=$(platform_of)
   [ -n "$platform" ] || fail "unsupported machine ($(uname -s) $(uname -m)): the agent requires a Mac with Apple silicon"
-  for tool in curl tar sed grep cut sort wc df; do need "$tool"; done
+  for tool in curl tar sed grep cut sort tr wc df find; do need "$tool"; done
   command -v sha256sum >/dev/null 2>&1 || need shasum
   if [ "$platform" = darwin-arm64 ]; then
     major=$(sw_vers -productVersion | cut -d . -f 1)
@@ -319,7 +381,7 @@ uninstall() {
 }
 
 main() {
-  coordinator='' version='' node_sum='' private_node=0 dry_run=0 removing=0 work='' locked=0
+  coordinator='' version='' node_sum='' private_node=0 dry_run=0 removing=0 work='' locked=0 claimed=0
   prefix=$HOME/.local/share/inference-provider
   bin_dir=$HOME/.local/bin
   while [ $# -gt 0 ]; do

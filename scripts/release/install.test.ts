@@ -18,6 +18,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create } from 'tar';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { lockUpdates } from '../../apps/provider/src/update/update-lock.js';
 import { PLATFORM, ReleaseServer } from '../../apps/provider/test/update/release-server.js';
 import { runCommand } from '../../test/support/run-command.js';
 import { temporaryDirectory } from '../../test/support/temporary-directory.js';
@@ -212,6 +213,49 @@ describe('install.sh', () => {
     expectNothingInstalled();
     server.fault = () => false;
     expect(await run(options())).toMatchObject({ code: 0 });
+  });
+
+  it('waits for no dead process, and replaces neither the lock nor the claim of a live one', async () => {
+    await server.release('1.0.0');
+    mkdirSync(prefix(), { recursive: true });
+    const [lock, claim] = [join(prefix(), 'update.lock'), join(prefix(), 'update.lock.claim')];
+    const locks = (): string[] => readdirSync(prefix()).filter((name) => name.startsWith('update.lock'));
+    const refused = { code: 1, output: expect.stringContaining('another installation or update is running') };
+    const unlock = lockUpdates(prefix());
+    const own = readFileSync(lock, 'utf8');
+    expect(await run(options())).toMatchObject({ ...refused, output: expect.stringContaining(`(process ${process.pid})`) });
+    expect([locks(), readFileSync(lock, 'utf8')]).toEqual([['update.lock'], own]);
+    unlock();
+    // Of an older version.
+    writeFileSync(lock, String(process.pid));
+    expect(await run(options())).toMatchObject(refused);
+    writeFileSync(lock, '');
+    expect(await run(options()), 'an id that is not written yet').toMatchObject(refused);
+    writeFileSync(lock, '4194305');
+    writeFileSync(claim, own);
+    expect(await run(options())).toMatchObject(refused);
+    expect([locks(), readFileSync(claim, 'utf8')]).toEqual([['update.lock', 'update.lock.claim'], own]);
+    // An earlier process with the id of this one.
+    const dead = `${process.pid}\nearlier\n`;
+    writeFileSync(lock, dead);
+    writeFileSync(claim, dead);
+    expect(await run(options())).toMatchObject({ code: 0 });
+    expect(locks()).toEqual([]);
+  });
+
+  it('writes a lock that the updater of the agent respects', async () => {
+    await server.release('1.0.0', '', {}, 300_000);
+    let refusal = '';
+    server.fault = () => {
+      try {
+        lockUpdates(prefix())();
+      } catch (error) {
+        refusal = String(error);
+      }
+      return false;
+    };
+    expect(await run(options())).toMatchObject({ code: 0 });
+    expect(refusal).toMatch(/another update is in progress \(process \d+\)/);
   });
 
   it('says that the disk is full, before and while it writes', async () => {

@@ -56,6 +56,10 @@ export class DaemonModels {
         onEvent(event);
       },
       onChange,
+      onHashFailure: (error) => {
+        const reason = error instanceof Error ? error.message : String(error);
+        log.error({ event: 'model_hashes_failed', reason }, 'the hashing of the models ended early');
+      },
     });
     this.served = this.#opened.models;
     for (const refused of this.#opened.refused) logRefusedModel(log, refused);

@@ -41,6 +41,8 @@ interface OpenModelsOptions {
   readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;
+  /** Called when hashing the models in the background ended early. */
+  readonly onHashFailure: (error: unknown) => void;
 }
 
 /** Configured model that is not served, with a sentence for the owner. */
@@ -148,7 +150,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
     onEvent: options.onEvent,
     onChange: options.onChange,
   });
-  const hash = (): void => void hashAll(models, known, options);
+  const hash = (): void => void hashAll(models, known, options).catch(options.onHashFailure);
   hash();
   const unfitFor = (max: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
     unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, max) }));

@@ -33,5 +33,6 @@ export function admit(context: JobContext, state: AdmissionState): SealingKey {
   if (state.activeJobs >= state.slots) throw new JobError('busy');
   const added = key.seen.add([context.job_id], { until: context.expires_at + CLOCK_TOLERANCE_MS, now: state.now });
   if (added === 'full') throw new JobError('busy');
+  if (added !== 'added') throw new JobError(added);
   return key;
 }

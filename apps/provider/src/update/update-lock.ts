@@ -1,11 +1,11 @@
 /**
  * `lockUpdates` prevents concurrent updates by the owner's command, the daemon and `install.sh`. The lock of a dead process is ignored.
  *
- * The file holds a process id. Its modification time tells a holder from a later process with the same id.
+ * The file holds a process id and, on the second line, the start of the process, which tells it from a later one with the same id.
  */
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UpdateError } from './releases.js';
 
@@ -14,7 +14,7 @@ export function lockUpdates(prefix: string): () => void {
   const path = join(prefix, 'update.lock');
   const own = `${path}.${randomUUID()}`;
   // Written before it becomes the lock, because others take an empty lock for a dead one.
-  writeFileSync(own, String(process.pid), { mode: 0o600, flag: 'wx' });
+  writeFileSync(own, `${process.pid}\n${startOf(process.pid) ?? ''}\n`, { mode: 0o600, flag: 'wx' });
   try {
     if (!isLinked(own, path) && !replacesDeadLock(own, path)) throw new UpdateError('another update is in progress');
   } finally {
@@ -40,7 +40,7 @@ function replacesDeadLock(own: string, path: string): boolean {
   const claim = `${path}.claim`;
   if (!isLinked(own, claim)) {
     // Left by a process that died meanwhile. The next try replaces the lock.
-    if (holderOf(claim) === null) rmSync(claim, { force: true });
+    if (holderOf(claim) === null) removeDeadClaim(claim, `${own}.dead`);
     return false;
   }
   try {
@@ -49,6 +49,21 @@ function replacesDeadLock(own: string, path: string): boolean {
     return true;
   } finally {
     rmSync(claim, { force: true });
+  }
+}
+
+/** Renames first: `claim` may name the live claim of another process since it was read. Such a claim is put back. */
+export function removeDeadClaim(claim: string, renamed: string): void {
+  try {
+    renameSync(claim, renamed);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  try {
+    if (holderOf(renamed) !== null) isLinked(renamed, claim);
+  } finally {
+    rmSync(renamed, { force: true });
   }
 }
 
@@ -74,9 +89,13 @@ function holderOf(path: string): number | 'unknown' | 'absent' | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'absent';
     throw error;
   }
-  const pid = Number(text);
+  const [id = '', start = ''] = text.split('\n');
+  const pid = Number(id);
   if (!Number.isInteger(pid) || pid <= 0) return Date.now() - writtenAt < MAX_EMPTY_MS ? 'unknown' : null;
-  return isAlive(pid) && !hasStartedAfter(pid, writtenAt) ? pid : null;
+  if (!isAlive(pid)) return null;
+  // Older versions write no start.
+  const found = start.trim() === '' ? null : startOf(pid);
+  return found === null || found === start.trim() ? pid : null;
 }
 
 function isAlive(pid: number): boolean {
@@ -88,20 +107,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Tolerance in milliseconds for clocks that were set, and for the resolution of `ps`. */
-const START_TOLERANCE_MS = 60_000;
-
-/** Whether a process started later than the given time, in milliseconds. False if the start is unknown. */
-function hasStartedAfter(pid: number, timeMs: number): boolean {
-  let elapsed: string;
+/** Start of a process, as text to compare, which does not change if the clock is set. Null: unknown. `install.sh` has the same rule. */
+function startOf(pid: number): string | null {
   try {
-    const env = { ...process.env, LC_ALL: 'C' };
-    elapsed = execFileSync('ps', ['-o', 'etime=', '-p', String(pid)], { encoding: 'utf8', env, timeout: 5000, stdio: 'pipe' });
+    // Field 22 of stat, in clock ticks since boot; the name, field 2, is in brackets and may contain spaces (proc_pid_stat(5)).
+    if (existsSync('/proc/self/stat'))
+      return (
+        readFileSync(`/proc/${pid}/stat`, 'utf8')
+          .replace(/^.*\) /s, '')
+          .split(' ')[19] ?? null
+      );
+    const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC0' };
+    const start = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env, timeout: 5000, stdio: 'pipe' }).trim();
+    return start === '' ? null : start;
   } catch {
-    return false;
+    return null;
   }
-  const [whole, days = '0', hours = '0', minutes, seconds] = /^\s*(?:(?:(\d+)-)?(\d+):)?(\d+):(\d+)\s*$/.exec(elapsed) ?? [];
-  if (whole === undefined) return false;
-  const elapsedMs = 1000 * (((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds));
-  return Date.now() - elapsedMs > timeMs + START_TOLERANCE_MS;
 }

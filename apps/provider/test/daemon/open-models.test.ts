@@ -8,24 +8,40 @@ import { demoModel } from '../demo-model.js';
 
 const dir = temporaryDirectory('open-models');
 
+const OPTIONS = {
+  slots: 1,
+  context: 512,
+  reserve: 0,
+  totalMemory: 0,
+  addOnPath: join(dir, 'add-on'),
+  confinement: { kind: 'none', why: null, wrap: [] },
+  onEvent: () => {},
+} as const;
+
+it('reports an error in the handler of a new hash', async () => {
+  const path = join(dir, 'only.gguf');
+  cpSync(demoModel(), path);
+  const error = await new Promise((resolve) => {
+    openModels({
+      ...OPTIONS,
+      choices: [{ path, keep: { kind: 'on_demand' } }],
+      hashes: new FileHashes(join(dir, 'only-hashes.json')),
+      onChange: () => {
+        throw new Error('closed');
+      },
+      onHashFailure: resolve,
+    });
+  });
+  expect(error).toEqual(new Error('closed'));
+}, 10_000);
+
 it('hashes the other models when a file cannot be read', async () => {
   const choices = ['first', 'second'].map((id) => ({ id, path: join(dir, `${id}.gguf`), keep: { kind: 'on_demand' } as const }));
   for (const { path } of choices) cpSync(demoModel(), path);
   const hashes = new FileHashes(join(dir, 'hashes.json'));
   let opened: ReturnType<typeof openModels> | null = null;
-  await new Promise<void>((resolve) => {
-    opened = openModels({
-      choices,
-      slots: 1,
-      context: 512,
-      reserve: 0,
-      totalMemory: 0,
-      hashes,
-      addOnPath: join(dir, 'add-on'),
-      confinement: { kind: 'none', why: null, wrap: [] },
-      onEvent: () => {},
-      onChange: resolve,
-    });
+  await new Promise<void>((resolve, reject) => {
+    opened = openModels({ ...OPTIONS, choices, hashes, onChange: resolve, onHashFailure: reject });
     // The headers have been read, and the hashing has not begun.
     rmSync(choices[0]?.path ?? '');
   });

@@ -29,3 +29,21 @@ test('forgets expired values in time', () => {
     expect(replays.size).toBeLessThanOrEqual(4);
   }
 });
+
+test('refuses values that were forgotten while the clock was ahead', () => {
+  const replays = new ReplaySet();
+  expect(replays.add(['a'], { until: 120_000, now: 0 })).toBe('added');
+  expect(replays.add(['b'], { until: 900_000, now: 600_000 })).toBe('added');
+  expect(replays.size, 'a was removed').toBe(1);
+  expect(replays.add(['a'], { until: 120_000, now: 1000 })).toBe('expired');
+  expect(replays.add(['b'], { until: 900_000, now: 1000 })).toBe('replayed');
+  expect(replays.add(['c'], { until: 600_000, now: 1000 })).toBe('added');
+});
+
+test('remembers the latest sweep when a full set is swept with an earlier time', () => {
+  const replays = new ReplaySet(1);
+  expect(replays.add(['a'], { until: 200_000, now: 100_000 })).toBe('added');
+  expect(replays.add(['b'], { until: 300_000, now: 250_000 })).toBe('added');
+  expect(replays.add(['c'], { until: 280_000, now: 1000 })).toBe('full');
+  expect(replays.add(['a'], { until: 200_000, now: 1000 })).toBe('expired');
+});

@@ -94,6 +94,7 @@ test('ids of jobs are stored until the jobs expire, up to a bound', () => {
   const later = bench.context(chat(), { issued_at: lastMs, expires_at: lastMs + 60_000 });
   expect(codeOf(later, lastMs + 1)).toBe('admitted');
   expect(key.seen.size).toBe(1);
+  expect(codeOf(first, now), 'after the clock was set back').toBe('expired');
 });
 
 test('a body sealed for another context, key or changed on the way cannot be opened', async () => {

@@ -156,7 +156,7 @@ it('reports why the daemon fails to start, and retries until stopped', async () 
   expect(await supervisor().supervisorState()).toBeNull();
 });
 
-it.runIf(process.platform === 'linux')('start and doctor name systemd where a unit of the owner runs the daemon', async () => {
+it.runIf(process.platform === 'linux')('start, stop and doctor name systemd where a unit of the owner runs the daemon', async () => {
   // systemd starts the first process of a unit with its own id in the environment.
   const unit = 'SYSTEMD_EXEC_PID=$$ exec "$0" "$@"';
   const child = spawn('sh', ['-c', unit, process.execPath, MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });
@@ -167,7 +167,13 @@ it.runIf(process.platform === 'linux')('start and doctor name systemd where a un
     stdout: expect.stringMatching(/\(process \d+\) under systemd, as \S.*\. Stop the unit first\.\n$/),
   });
   expect((await run(['doctor'])).stdout.replaceAll(/\s+/g, ' ')).toContain('ok service the provider runs under systemd, as');
-  expect((await run(['stop'])).code).toBe(0);
+  expect(await run(['stop'])).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/\(process \d+\) runs under systemd, as \S.*\. Stop the unit instead.*systemctl/),
+  });
+  expect(JSON.parse((await run(['stop', '--json'])).stdout)).toMatchObject({ outcome: 'not_stopped', unit: expect.any(String) as string });
+  expect(await pidOf()).toBe(child.pid);
+  child.kill('SIGTERM');
   expect(await ended).toBe(0);
 });
 

@@ -19,7 +19,7 @@ import { chooseUpdate } from '../../src/update/prepare-release.js';
 import { fetchRelease } from '../../src/update/releases.js';
 import { awaitTrialEnd, beginTrial, brokenVersions, endTrial, readTrial, rollBack, switchTo, trialPath } from '../../src/update/trial.js';
 import { confirmTrial, isHealthy, MIN_OFFLINE_RUN_MS } from '../../src/update/trial-health.js';
-import { lockUpdates } from '../../src/update/update-lock.js';
+import { lockUpdates, removeDeadClaim } from '../../src/update/update-lock.js';
 import { agentVersion } from '../../src/version.js';
 import { childrenOf } from '../support/provider-process.js';
 import { AGENT, PLATFORM, ReleaseServer } from './release-server.js';
@@ -275,17 +275,36 @@ describe('making a release ready', () => {
     expect(existsSync(lock)).toBe(false);
   });
 
-  it('ignores a lock that is older than the process with its id', () => {
+  it('ignores a lock of an earlier process with the same id', () => {
     const lock = join(prefix, 'update.lock');
-    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
-    try {
-      writeFileSync(lock, String(child.pid));
-      expect(() => lockUpdates(prefix)).toThrow(`process ${child.pid}`);
-      utimesSync(lock, 1000, Date.now() / 1000 - 3600);
-      lockUpdates(prefix)();
-    } finally {
-      child.kill('SIGKILL');
-    }
+    const unlock = lockUpdates(prefix);
+    const [pid, start] = readFileSync(lock, 'utf8').split('\n');
+    expect([pid, start]).toEqual([String(process.pid), expect.stringMatching(/\d/)]);
+    // A clock that was set ahead makes the lock look old.
+    utimesSync(lock, 1000, Date.now() / 1000 - 24 * 3600);
+    expect(() => lockUpdates(prefix)).toThrow(`process ${pid}`);
+    unlock();
+    writeFileSync(lock, `${pid}\nearlier\n`);
+    lockUpdates(prefix)();
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  it('puts a claim back that another process took since the dead one was read', () => {
+    const [claim, renamed] = [join(prefix, 'update.lock.claim'), join(prefix, 'update.lock.renamed')];
+    writeFileSync(claim, String(process.pid));
+    removeDeadClaim(claim, renamed);
+    expect([readFileSync(claim, 'utf8'), existsSync(renamed)]).toEqual([String(process.pid), false]);
+    writeFileSync(claim, '4194305');
+    removeDeadClaim(claim, renamed);
+    expect([existsSync(claim), existsSync(renamed)]).toEqual([false, false]);
+    expect(() => removeDeadClaim(claim, renamed)).not.toThrow();
+  });
+
+  it('respects a lock without the start of its process, written by an older version', () => {
+    const lock = join(prefix, 'update.lock');
+    writeFileSync(lock, String(process.pid));
+    utimesSync(lock, 1000, Date.now() / 1000 - 24 * 3600);
+    expect(() => lockUpdates(prefix)).toThrow(`process ${process.pid}`);
   });
 
   it('leaves a dead lock to another process that is replacing it', () => {

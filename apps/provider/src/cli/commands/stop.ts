@@ -4,6 +4,7 @@ import { ControlError, requestDaemon } from '../../control/control-client.js';
 import type { StopAnswer } from '../../control/routes.js';
 import { labelOf } from '../../service/choose-manager.js';
 import { ServiceError } from '../../service/service.js';
+import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { runningDaemon, serviceCommand } from '../input/service-options.js';
@@ -27,11 +28,25 @@ async function stop(args: readonly string[]): Promise<number> {
   const outcome = await manager.stop(labelOf(dataDir));
   // Also stops a daemon that was started by hand.
   const other = await runningDaemon(dataDir);
-  if (other !== null) await stopByHand(dataDir, other.pid);
+  if (other !== null) {
+    // Such a unit may start the daemon again, and stays enabled.
+    const unit = systemdUnitOf(other.pid);
+    if (unit !== null) {
+      await print([json ? JSON.stringify({ manager: manager.name, outcome: 'not_stopped', unit }) : unitText(unit, other.pid)]);
+      return EXIT.needsOwner;
+    }
+    await stopByHand(dataDir, other.pid);
+  }
   const stopped = outcome === 'stopped' || other !== null;
   const text = stopped ? 'The provider has stopped. To start it again, run: inference-provider start' : 'The provider is not running.';
   await print([json ? JSON.stringify({ manager: manager.name, outcome: stopped ? 'stopped' : 'was_not_running' }) : text]);
   return EXIT.fine;
+}
+
+function unitText(unit: string, pid: number): string {
+  const running = `The provider (process ${pid}) runs under systemd, as ${unit}. Stop the unit instead`;
+  if (!unit.endsWith('.service')) return `${running}. To find its name, run: systemctl status ${pid}`;
+  return `${running}: sudo systemctl stop ${unit} (or, for a unit of your user: systemctl --user stop ${unit})`;
 }
 
 /** Earlier versions answer without `drain_ms`. */

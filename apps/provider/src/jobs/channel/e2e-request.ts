@@ -60,7 +60,7 @@ export function openOnce(
   if (context.expires_at - context.issued_at > MAX_KEY_LIFETIME_MS) throw new JobError('expired');
   const added = replays.add([`enc ${toHex(enc)}`, `nonce ${context.nonce}`], { until: context.expires_at + CLOCK_TOLERANCE_MS, now });
   if (added === 'full') throw new JobError('busy');
-  if (added === 'replayed') throw new JobError('replayed');
+  if (added !== 'added') throw new JobError(added);
   return opened;
 }
 

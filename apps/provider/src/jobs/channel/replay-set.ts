@@ -8,6 +8,7 @@ const SWEEP_EVERY_MS = 60_000;
 export class ReplaySet {
   /** Value → time in milliseconds after which the value may be removed. */
   readonly #values = new Map<string, number>();
+  /** Values that expired before were removed. Never decreases, even if the clock is set back. */
   #sweptAt = 0;
 
   constructor(private readonly maxValues = MAX_VALUES) {}
@@ -20,9 +21,16 @@ export class ReplaySet {
     return this.#values.has(value);
   }
 
-  /** Adds all values or none. `replayed`: a value is known. `full`: no room, so the request must be refused. */
-  add(values: readonly string[], { until, now }: { readonly until: number; readonly now: number }): 'added' | 'replayed' | 'full' {
+  /**
+   * Adds all values or none. `replayed`: a value is known. `expired`: a value may have been removed, because the clock was ahead.
+   * `full`: no room, so the request must be refused.
+   */
+  add(
+    values: readonly string[],
+    { until, now }: { readonly until: number; readonly now: number },
+  ): 'added' | 'replayed' | 'expired' | 'full' {
     if (values.some((value) => this.#values.has(value))) return 'replayed';
+    if (until < this.#sweptAt) return 'expired';
     if (now - this.#sweptAt >= SWEEP_EVERY_MS || this.#values.size + values.length > this.maxValues) this.#sweep(now);
     if (this.#values.size + values.length > this.maxValues) return 'full';
     for (const value of values) this.#values.set(value, until);
@@ -30,7 +38,7 @@ export class ReplaySet {
   }
 
   #sweep(now: number): void {
-    this.#sweptAt = now;
-    for (const [value, until] of this.#values) if (until < now) this.#values.delete(value);
+    this.#sweptAt = Math.max(this.#sweptAt, now);
+    for (const [value, until] of this.#values) if (until < this.#sweptAt) this.#values.delete(value);
   }
 }
