@@ -64,12 +64,11 @@ export class WriteBehindQueue<Key, Value> {
     if (this.#next !== null) return this.#next;
     if (this.#writing === null) return this.#start();
     // The running write may have taken its rows before the newest one was queued.
-    this.#next = this.#writing
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = null;
-        return this.#start();
-      });
+    const writeNext = (): Promise<void> => {
+      this.#next = null;
+      return this.#start();
+    };
+    this.#next = this.#writing.then(writeNext, writeNext);
     return this.#next;
   }
 

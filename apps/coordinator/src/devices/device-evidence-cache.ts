@@ -89,13 +89,13 @@ export class DeviceEvidenceCache {
   refresh(seKeySha256: string): Promise<void> {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return Promise.resolve();
-    entry.queued ??= entry.reading
-      .catch(() => undefined)
-      .then(() => {
-        entry.queued = null;
-        entry.reading = this.#read(seKeySha256, entry);
-        return entry.reading;
-      });
+    const readNext = (): Promise<void> => {
+      entry.queued = null;
+      entry.reading = this.#read(seKeySha256, entry);
+      return entry.reading;
+    };
+    // Also after a failed read: a listener may throw.
+    entry.queued ??= entry.reading.then(readNext, readNext);
     return entry.queued;
   }
 

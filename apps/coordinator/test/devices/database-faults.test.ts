@@ -118,7 +118,7 @@ describe('evidence', () => {
     };
     const requested = Array.from({ length: 500 }, () => cache.refresh('key'));
     expect(new Set(requested).size).toBe(1);
-    await Promise.resolve();
+    while (queries === 0) await Promise.resolve();
     const later = Array.from({ length: 500 }, () => cache.refresh('key'));
     resume();
     await Promise.all([...requested, ...later]);
