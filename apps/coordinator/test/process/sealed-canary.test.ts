@@ -3,7 +3,7 @@ import { fromUtf8, utf8 } from '@inference/protocol';
 import { afterEach, expect, it } from 'vitest';
 import { filesHolding } from '../../../../test/support/files-holding.js';
 import { type CoordinatorProgram, startProgram } from '../support/coordinator-program.js';
-import { MODEL } from '../support/harness.js';
+import { MODEL, until } from '../support/harness.js';
 import { textsInMemory } from '../support/process-memory.js';
 import { ScriptedProvider } from '../support/scripted-provider.js';
 import type { ScriptedSealedJob } from '../support/scripted-sealed-job.js';
@@ -37,8 +37,10 @@ it.runIf(process.platform === 'linux')('finds the context of a running sealed jo
   jobs[0]?.complete();
   await response.arrayBuffer();
   expect(await textsInMemory(program.pid, [PROMPT, OUTPUT])).toEqual(new Set());
+  const jobId = String(jobs[0]?.context.job_id);
+  // The program's output arrives after its answer.
+  await until(() => JSON.stringify(program.log()).includes(jobId));
   const log = JSON.stringify(program.log());
-  expect(log).toContain(jobs[0]?.context.job_id);
   expect(filesHolding(program.dataDir, 'SQLite format 3')).not.toEqual([]);
   for (const text of [PROMPT, OUTPUT]) {
     expect(log).not.toContain(text);
