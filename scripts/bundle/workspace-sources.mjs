@@ -4,6 +4,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const PACKAGES = fileURLToPath(new URL('../../packages/', import.meta.url));
+/** `exports` by name of the package's folder; null: no such folder. A build asks for the same packages hundreds of times. */
+const exportsByPackage = new Map();
+
+function exportsOf(name) {
+  let exports = exportsByPackage.get(name);
+  if (exports === undefined) {
+    const manifest = join(PACKAGES, name, 'package.json');
+    exports = existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).exports : null;
+    exportsByPackage.set(name, exports);
+  }
+  return exports;
+}
 
 /**
  * `@inference/protocol/crypto` is `…/packages/protocol/src/crypto/index.ts`. Null for specifiers outside `packages`, and
@@ -15,8 +27,8 @@ const PACKAGES = fileURLToPath(new URL('../../packages/', import.meta.url));
  */
 export function sourceOf(specifier, conditions = ['node']) {
   const [, name, entry] = /^@inference\/([^/]+)(\/.+)?$/.exec(specifier) ?? [];
-  if (name === undefined || !existsSync(join(PACKAGES, name))) return null;
-  const { exports } = JSON.parse(readFileSync(join(PACKAGES, name, 'package.json'), 'utf8'));
+  const exports = name === undefined ? null : exportsOf(name);
+  if (exports === null) return null;
   let target = exports[`.${entry ?? ''}`];
   while (typeof target === 'object') target = target[conditions.find((condition) => condition in target) ?? 'default'];
   const [, file] = /^\.\/dist\/(.+)\.js$/.exec(target ?? '') ?? [];
