@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
 import type { ExportGrants } from '../../accounts/export-grants.js';
 import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
-import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
+import { QUEUE_FULL_MESSAGES, type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import { networkOf } from '../../limits/network-address.js';
 import { HOUR_MS } from '../../time-units.js';
@@ -72,18 +72,13 @@ function scopeOf({ caller }: ConsoleCall<unknown>) {
   return { sessionId: caller.sessionId, accountId: caller.account.id };
 }
 
-const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], string>> = {
-  client: 'Too many sign-ins from this address at once. Try again in a few seconds.',
-  all: 'Too many people are signing in right now. Try again in a few seconds.',
-};
-
 /** Converts the errors of a full sign-in queue, and of a wait beyond {@link MAX_PASSWORD_WAIT_MS}, into rate limit errors. */
 async function convertQueueError<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (error instanceof SignInQueueFull) throw tooMany(QUEUE_FULL[error.scope]);
-    if (error instanceof DOMException && error.name === 'TimeoutError') throw tooMany(QUEUE_FULL.all);
+    if (error instanceof SignInQueueFull) throw tooMany(QUEUE_FULL_MESSAGES[error.scope]);
+    if (error instanceof DOMException && error.name === 'TimeoutError') throw tooMany(QUEUE_FULL_MESSAGES.all);
     throw error;
   }
 }

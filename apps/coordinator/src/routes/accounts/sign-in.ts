@@ -10,7 +10,7 @@ import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../.
 import { revokeResetLinks } from '../../accounts/expired-sessions.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
-import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
+import { QUEUE_FULL_MESSAGES, type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import { removeIfExcess, TOO_MANY_PASSKEYS } from '../../accounts/second-factors/passkeys.js';
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
@@ -214,8 +214,8 @@ function cookiesOf(request: FastifyRequest): string | undefined {
 }
 
 const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof apiError>>> = {
-  client: ['rate_limit_exceeded', { retryAfter: 5, message: 'Too many sign-ins from this address at once. Try again in a few seconds.' }],
-  all: ['overloaded', { retryAfter: 10, message: 'Too many people are signing in right now. Try again in a few seconds.' }],
+  client: ['rate_limit_exceeded', { retryAfter: 5, message: QUEUE_FULL_MESSAGES.client }],
+  all: ['overloaded', { retryAfter: 10, message: QUEUE_FULL_MESSAGES.all }],
 };
 
 /** Signal that is aborted when the connection of the client closes. */
