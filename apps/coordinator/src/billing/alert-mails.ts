@@ -7,7 +7,7 @@
 const MAX_REFUSED_IN_A_ROW = 5;
 
 interface AlertMails<Alert> {
-  /** One entry per e-mail. Entries of the same alert are adjacent. */
+  /** Due e-mails. E-mails of the same alert are adjacent. */
   readonly due: readonly Alert[];
   /** Id that all entries of an alert share. */
   idOf(alert: Alert): string;

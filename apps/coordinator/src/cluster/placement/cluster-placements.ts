@@ -37,7 +37,7 @@ const MAX_OWN_DIGESTS = 100_000;
 
 export class ClusterPlacements implements Placements {
   readonly #options: ClusterPlacementsOptions;
-  /** One callback per waiting request, called with the models whose digests have changed. */
+  /** Callbacks of the waiting requests, called with the models whose digests have changed. */
   readonly #waiting = new Set<(models: ReadonlySet<string>) => void>();
   /** When this coordinator's own digest was computed, by model. */
   readonly #ownDigestAt = new BoundedMap<string, number>(MAX_OWN_DIGESTS);

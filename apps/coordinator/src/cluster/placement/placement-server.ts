@@ -188,7 +188,7 @@ function maxSealedBytes({ job, frames }: AskerMessage & { readonly type: 'start'
   return job.request_bytes + frames * FRAME_OVERHEAD_BYTES;
 }
 
-/** One placement request of a peer, and the job that follows. Relays messages between the peer and the provider. */
+/** A placement request of a peer, and the job that follows. Relays messages between the peer and the provider. */
 class RelayedJob implements StreamEvents, JobSink {
   readonly #stream: PeerStream;
   readonly #requestQueue: RequestQueue;

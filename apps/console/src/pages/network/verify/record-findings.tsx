@@ -81,7 +81,7 @@ interface StageProps {
   readonly isCertified: boolean;
 }
 
-/** One verification stage. Initially expanded if a check failed. */
+/** A verification stage. Initially expanded if a check failed. */
 function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
   const { title, about } = STAGE_TEXTS[stage];
   const outcome = stageOutcome(stage, findings, isCertified);

@@ -12,7 +12,7 @@ import { imageFilesOf, KEY_VARIABLE, requestCode } from './request-code.js';
 
 interface ViewCodeProps {
   readonly endpoint: 'chat' | 'images';
-  /** One request per model. `body` is called when the dialog opens. An empty list disables the button. */
+  /** Requests to show, by model. `body` is called when the dialog opens. An empty list disables the button. */
   readonly requests: readonly { readonly model: string; readonly body: () => string }[];
   /** Whether the request contains an example, because the user has not typed a message. */
   readonly isExample: boolean;
