@@ -1,7 +1,7 @@
 /**
  * Compares the agent with llama.cpp's own server, on the same libraries, in alternating rounds. The agent also renders, seals and signs.
  *
- * On a busy machine, compare processor time per token.
+ * On a busy machine, compare processor time per token. `PEER_BENCH='60M, greedy'` runs the cases whose titles contain the text.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
@@ -24,9 +24,16 @@ const START_MS = 60_000;
 /** Long, because the last of four long prompts waits for the others. */
 const ANSWER_MS = 300_000;
 const LONG_TEXT_TOKENS = 1900;
+const { PEER_BENCH = '' } = process.env;
 const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
+/** The server's error for a text that its parser refuses. */
+const MALFORMED_TEXT = 'The model produced output that does not match';
 /** Text of an answer, thought or call. The first event holds the role alone. */
 const FIRST_TEXT = /"(?:content|reasoning_content|text|arguments)":"[^"]/;
+
+interface Body {
+  readonly max_tokens: number;
+}
 
 interface Model {
   readonly name: ModelName;
@@ -39,7 +46,7 @@ interface Answer {
 }
 
 interface Side {
-  readonly ask: (asked: PeerCase, body: object) => Promise<Answer>;
+  readonly ask: (asked: PeerCase, body: Body) => Promise<Answer>;
   readonly pids: () => readonly number[];
 }
 
@@ -65,9 +72,15 @@ export async function benchAgainstPeer(): Promise<boolean> {
     const demo: Model = { name: 'demo', path: at('../../../apps/provider/demo-models/pico/pico.gguf') };
     const models = sized<Model[]>([{ name: '60M', path: random }, demo], [demo]);
     let met = true;
+    let caseCount = 0;
     for (const model of models) {
-      for (const setup of SETUPS) met = (await compare(program, model, setup, join(directory, 'server.log'))) && met;
+      for (const setup of SETUPS) {
+        const cases = setup.cases.filter((each) => titleOf(model, each).includes(PEER_BENCH));
+        caseCount += cases.length;
+        if (cases.length > 0) met = (await compare(program, model, { ...setup, cases }, join(directory, 'server.log'))) && met;
+      }
     }
+    if (caseCount === 0) throw new Error(`PEER_BENCH: no case has "${PEER_BENCH}" in its title`);
     return met;
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -104,9 +117,13 @@ async function compare(program: PeerProgram, model: Model, setup: Setup, log: st
   }
 }
 
-async function compareCase({ name }: Model, each: PeerCase, sides: Sides, bodyOf: (index: number) => object): Promise<boolean> {
+function titleOf({ name }: Model, { name: caseName, streams }: PeerCase): string {
+  return `${name}, ${caseName}, ${streams} streams`;
+}
+
+async function compareCase(model: Model, each: PeerCase, sides: Sides, bodyOf: (index: number) => Body): Promise<boolean> {
   const rounds: (Round & { readonly peer: Load; readonly agent: Load })[] = [];
-  const title = `${name}, ${each.name}, ${String(each.streams).padStart(2)} streams`;
+  const title = titleOf(model, each);
   const progress = startProgress({ figures: () => `${title}: ${rounds.length} of ${ROUNDS} rounds` });
   try {
     // Cached prompts are in the cache of each slot before the first round.
@@ -147,7 +164,7 @@ function checkBackends({ peer, agent }: Sides): void {
 }
 
 /** A closed loop of concurrent streams. Each gives at least one answer. */
-async function measure({ ask, pids }: Side, each: PeerCase, bodyOf: (index: number) => object, milliseconds: number): Promise<Load> {
+async function measure({ ask, pids }: Side, each: PeerCase, bodyOf: (index: number) => Body, milliseconds: number): Promise<Load> {
   const used = () => pids().reduce((sum, pid) => sum + cpuSeconds(pid), 0);
   const usedBefore = used();
   const begin = performance.now();
@@ -169,7 +186,7 @@ async function measure({ ask, pids }: Side, each: PeerCase, bodyOf: (index: numb
 }
 
 function peerSide(peer: Peer): Side {
-  const ask = async ({ path, isCached }: PeerCase, body: object): Promise<Answer> => {
+  const ask = async ({ path, isCached }: PeerCase, body: Body): Promise<Answer> => {
     const clock = new FirstTextClock();
     const response = await fetch(`${peer.url}${path}`, {
       method: 'POST',
@@ -180,13 +197,13 @@ function peerSide(peer: Peer): Side {
     });
     if (response.body === null) throw new Error('no body');
     for await (const part of response.body) clock.add(part);
-    return clock.answer();
+    return clock.answer(body.max_tokens);
   };
   return { ask: (...asked) => peer.whileItRuns(ask(...asked)), pids: () => [peer.pid] };
 }
 
 function agentSide(session: FakeProviderSession, agent: ProviderProcess): Side {
-  const ask = async ({ path, isCached }: PeerCase, body: object): Promise<Answer> => {
+  const ask = async ({ path, isCached }: PeerCase, body: Body): Promise<Answer> => {
     const clock = new FirstTextClock();
     const context = { endpoint: path, ...(isCached ? { cache_scope: '0'.repeat(32) } : {}) };
     const answered = session.submit({ ...body }, { context, onBytes: (bytes) => clock.add(bytes) });
@@ -210,10 +227,12 @@ class FirstTextClock {
     if (this.#firstTokenMs === null && FIRST_TEXT.test(this.#events)) this.#firstTokenMs = performance.now() - this.#begin;
   }
 
-  answer(): Answer {
-    const usage = /"completion_tokens":(\d+)/.exec(this.#events);
-    if (usage === null || this.#firstTokenMs === null) throw new Error(`no text or usage came: ${this.#events.slice(-300)}`);
-    return { tokens: Number(usage[1]), firstTokenMs: this.#firstTokenMs };
+  /** The server parses each text at its end, after `maxTokens` tokens, and reports text that a random model made as malformed. */
+  answer(maxTokens?: number): Answer {
+    const usage = /"completion_tokens":(\d+)/.exec(this.#events)?.[1];
+    const tokens = usage ?? (this.#events.includes(MALFORMED_TEXT) ? maxTokens : undefined);
+    if (tokens === undefined || this.#firstTokenMs === null) throw new Error(`no text or usage came: ${this.#events.slice(-300)}`);
+    return { tokens: Number(tokens), firstTokenMs: this.#firstTokenMs };
   }
 }
 

@@ -83,7 +83,12 @@ interface Wanted {
 }
 
 /** Runs the streams to their ends, all added at once, and resolves to their ends. */
-async function run(machine: Machine, repeatability: Repeatability, wanted: readonly Wanted[], canDraft = false): Promise<Ended[]> {
+async function run(
+  machine: Machine,
+  repeatability: Repeatability,
+  wanted: readonly Wanted[],
+  { canDraft = false, count = wanted.length } = {},
+): Promise<Ended[]> {
   const ends: Ended[] = [];
   let over: () => void = () => {};
   const done = new Promise<void>((resolve) => (over = resolve));
@@ -92,7 +97,7 @@ async function run(machine: Machine, repeatability: Repeatability, wanted: reado
     written();
     if (ends.length === wanted.length) over();
   });
-  const sequences = new SequencePool(machine.context, { count: wanted.length, grain: 1, minRest: 1, window: null, now: () => now });
+  const sequences = new SequencePool(machine.context, { count, grain: 1, minRest: 1, window: null, now: () => now });
   const decoder = new Decoder({
     context: machine.context,
     samplers,
@@ -174,7 +179,7 @@ describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
     expect(seen).toHaveLength(400);
     const sliceMs = repeatability === APART ? perBatch + perRow * APART.slice : 0;
     expect(Math.max(...waits)).toBeLessThanOrEqual(repeatable ? Math.max(BOUND_MS, sliceMs) : FREE_SLICES_MS);
-    // The prompts were read meanwhile, in turn, and in slices worth a batch.
+    // The prompts were read meanwhile, in slices worth a batch.
     const read = machine.batches.filter(({ rows }) => [...rows.values()].some((count) => count > 1));
     expect(read.length).toBeGreaterThan(5 * prompts);
     expect(read.length).toBeLessThan((prompts * 3000) / 12);
@@ -216,12 +221,36 @@ test('no slice of a repeatable prompt is smaller than the bit-exact minimum', as
   }
 });
 
-test('prompts are read round robin, one slice per turn', async () => {
+/** Sequences in the order in which their prompts were read, without repetitions in a row. */
+function orderOf({ batches }: Machine): number[] {
+  const read = batches.flatMap(({ rows }) => [...rows].filter(([, count]) => count > 1).map(([sequence]) => sequence));
+  return read.filter((sequence, index) => sequence !== read[index - 1]);
+}
+
+test('prompts of equal length are read one after another', async () => {
   const machine = new Machine(4, 1.4);
-  const prompts = [0, 1, 2].map(() => ({ prompt: 3000, limit: 1, repeatable: false }));
-  await run(machine, SHARED, prompts);
+  await run(machine, SHARED, Array(3).fill({ prompt: 3000, limit: 1, repeatable: false }));
+  expect(orderOf(machine)).toEqual([0, 1, 2]);
+});
+
+test('a short prompt is read before the rest of a long one', async () => {
+  const machine = new Machine(4, 1.4);
+  const [long, short] = [3000, 300].map((prompt) => ({ prompt, limit: 1, repeatable: false }));
+  await run(machine, SHARED, [long as Wanted, short as Wanted]);
   // The first prompt was alone for one slice.
-  expect(machine.batches.slice(1, 10).flatMap(({ rows }) => [...rows.keys()])).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2]);
+  expect(orderOf(machine)).toEqual([0, 1, 0]);
+});
+
+test('short prompts that arrive later do not starve a long one', async () => {
+  const machine = new Machine(4, 1.4);
+  // Two slots, so that each further prompt is admitted when the one before has ended.
+  const wanted = [3000, ...Array<number>(40).fill(300)].map((prompt) => ({ prompt, limit: 1, repeatable: false }));
+  await run(machine, SHARED, wanted, { count: 2 });
+  const longEnds = machine.batches.findLastIndex(({ rows }) => rows.has(0) && (rows.get(0) as number) > 300);
+  const before = machine.batches.slice(0, longEnds).filter(({ rows }) => rows.has(1));
+  // 512 tokens were read at first. 2,488 tokens of others count as its own, which is some eight short prompts.
+  expect(before.length).toBeGreaterThan(4);
+  expect(before.length).toBeLessThan(11);
 });
 
 test('tokens are drafted only while a stream runs alone', async () => {
@@ -234,7 +263,7 @@ test('tokens are drafted only while a stream runs alone', async () => {
       { ...stream, limit: 100 },
       { ...stream, limit: 200 },
     ],
-    true,
+    { canDraft: true },
   );
   const rounds = machine.batches.slice(2);
   const shared = rounds.filter(({ rows }) => rows.size === 2);

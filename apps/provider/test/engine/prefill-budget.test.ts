@@ -6,7 +6,7 @@ it.each([0.5, 3, 10, 15, 20, 30, 80, 400])('a round whose decoding takes %d ms l
   budget.addDecode(decodeMs);
   expect(decodeMs + budget.roundMs).toBeLessThanOrEqual(Math.max(30, 2 * decodeMs));
   expect(budget.roundMs).toBeGreaterThanOrEqual(15);
-  expect(budget.roundMs).toBeLessThanOrEqual(30);
+  expect(budget.roundMs).toBeLessThanOrEqual(100);
 });
 
 it('the usual decoding time follows new measurements slowly', () => {

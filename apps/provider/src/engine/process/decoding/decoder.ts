@@ -45,6 +45,8 @@ interface DecoderOptions {
 interface Running {
   readonly stream: TextStream;
   readonly sequence: CachedSequence;
+  /** Prompt tokens that the decoder had read when the stream got its sequence. */
+  readonly admittedAt: number;
   /** The token to decode next; null while the prompt is read. */
   next: Token | null;
   /** Created when the stream first runs alone. */
@@ -53,8 +55,10 @@ interface Running {
 
 export class Decoder {
   readonly #waiting: TextStream[] = [];
-  /** Streams whose prompts are being read, one slice each in turn (round robin). */
+  /** Streams whose prompts are being read, slice by slice, in the order of {@link nextPrompt}. */
   #prompts: Running[] = [];
+  /** Prompt tokens read for all streams so far. */
+  #promptTokensRead = 0;
   #streams: Running[] = [];
   readonly #logprobs: RawLogprobs;
   /** Texts and ends of streams, written to the outbox while the next batch is computed. */
@@ -140,7 +144,7 @@ export class Decoder {
       const stream = this.#waiting.shift() as TextStream;
       const sequence = this.options.sequences.take(stream.options) as CachedSequence;
       stream.begin(sequence.tokens.length);
-      this.#prompts.push({ stream, sequence, next: null, drafts: null });
+      this.#prompts.push({ stream, sequence, admittedAt: this.#promptTokensRead, next: null, drafts: null });
     }
   }
 
@@ -278,6 +282,7 @@ export class Decoder {
     else this.#prompts.push(running);
     await this.#compute(isLast ? [running] : [], [...batchIndices], () => {
       this.#append(sequence, part, this.#isBitExact(at, part.length));
+      this.#promptTokensRead += part.length;
       if (padding > 0) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
       if (isLast) stream.options.onPromptRead?.();
     });
@@ -290,9 +295,10 @@ export class Decoder {
 
   /** After repeatable prompts and images have used up their time, takes only prompts that continue with other text. */
   #takePrompt(busy: boolean): Running | undefined {
-    const isShort = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
-    const index = busy && this.#prefill.isOverdrawn ? this.#prompts.findIndex(isShort) : 0;
-    return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
+    const canCut = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
+    const running = nextPrompt(busy && this.#prefill.isOverdrawn ? this.#prompts.filter(canCut) : this.#prompts);
+    if (running !== undefined) this.#prompts.splice(this.#prompts.indexOf(running), 1);
+    return running;
   }
 
   /** Encodes and decodes an image. A failure ends only this stream. */
@@ -314,6 +320,7 @@ export class Decoder {
     const { start, tokens, positions } = chunk;
     sequence.media.push({ start, tokens, positions });
     this.#append(sequence, stream.options.prompt.slice(start, start + tokens), false);
+    this.#promptTokensRead += tokens;
   }
 
   /** Number of tokens in the next slice. A slice ends before an image. */
@@ -421,6 +428,17 @@ export class Decoder {
 function sampledToken(result: PromiseSettledResult<number>): number {
   if (result.status === 'rejected') throw result.reason;
   return result.value;
+}
+
+/**
+ * The prompt to read next: the one with the fewest tokens left, so that short prompts do not wait for long ones. Tokens read for other
+ * prompts since admission count as its own, so that a long prompt is not starved. Prompts of equal length are read one after another.
+ */
+function nextPrompt(prompts: readonly Running[]): Running | undefined {
+  const due = ({ stream, sequence, admittedAt }: Running) => admittedAt + stream.options.prompt.length - sequence.tokens.length;
+  let next: Running | undefined;
+  for (const prompt of prompts) if (next === undefined || due(prompt) < due(next)) next = prompt;
+  return next;
 }
 
 /** The image that a prompt continues with; undefined if text follows. */

@@ -4,8 +4,10 @@
  * A round takes at most twice the usual time of its decoding, or 30 ms if that is longer, so that running streams do not stall. Pure.
  */
 
-/** Maximum time for prompts in a round, and minimum for a round as a whole if prompts wait, in milliseconds. */
-const MAX_MS = 30;
+/** Time that a round with waiting prompts may always take, in milliseconds. */
+const FREE_ROUND_MS = 30;
+/** Maximum time for prompts in a round, in milliseconds, on slow machines too. */
+const MAX_MS = 100;
 /** Smallest prompt slice worth a batch, in tokens. */
 export const MIN_SLICE = 16;
 /** Weight of a new measurement in the usual decoding time. */
@@ -18,9 +20,9 @@ export class PrefillBudget {
   #msPerToken = 0;
   #overdrawnMs = 0;
 
-  /** Time for prompts in a round, in milliseconds: 15 to 30. */
+  /** Time for prompts in a round, in milliseconds: 15 to 100. */
   get roundMs(): number {
-    return Math.max(MAX_MS - this.#decodeMs, Math.min(this.#decodeMs, MAX_MS));
+    return Math.max(FREE_ROUND_MS - this.#decodeMs, Math.min(this.#decodeMs, MAX_MS));
   }
 
   /** Records the decoding time of a round, in milliseconds. */
