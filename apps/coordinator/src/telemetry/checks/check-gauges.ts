@@ -1,4 +1,4 @@
-/** Registers the Prometheus gauges of the periodic checks. A gauge has no value until its check has succeeded once. */
+/** Registers the Prometheus gauges of the periodic checks. Their values are absent until the check has succeeded once. */
 
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { PendingMoney } from '../../database/ledger/pending-money.js';

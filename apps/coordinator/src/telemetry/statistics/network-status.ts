@@ -2,7 +2,7 @@
  * `NetworkStatusService` computes the content of the status page: component reports, model checks and incidents in the database,
  * and the models served now.
  *
- * Computed at most every 30 seconds. If the database does not answer, the last status is shown with all components down.
+ * A status is cached for 30 seconds. While the database does not answer, the last status is shown with all components down.
  */
 import {
   COMPONENT_STATES,
@@ -37,11 +37,11 @@ const MAX_MODELS = 500;
 const MAX_PAST_INCIDENTS = 50;
 /** Maximum incidents per read, in any state. */
 const MAX_READ_INCIDENTS = 100;
-/** After more minutes without reports, a component has a partial outage. Coordinators report several times per minute. */
+/** A component has a partial outage after more minutes than this without reports. Coordinators report several times per minute. */
 const MAX_SILENT_MINUTES = 3;
-/** After more minutes without reports, a component has left the network and is not shown. */
+/** A component is no longer shown after more minutes than this without reports. */
 const REMOVED_AFTER_SILENT_MINUTES = 7 * 1440;
-/** How long payments are shown as degraded after a failed call. */
+/** How long payments are shown as degraded after a failed call to the payment processor. */
 const DEGRADED_MINUTES = 5;
 
 const COMPONENT_NAMES: Readonly<Record<StatusComponentId, string>> = { api: 'API', payments: 'Payments', console: 'Console' };
@@ -168,7 +168,7 @@ export class NetworkStatusService {
   }
 }
 
-/** Groups for the status page. Incidents are ordered newest first, unfinished maintenance by its start. */
+/** Groups for the status page. Incidents keep their order, and unfinished maintenance is sorted by its start. */
 function groupIncidents(stored: readonly StoredIncident[], now: number): { open: Incident[]; maintenance: Incident[]; past: Incident[] } {
   const bodies = stored.map((incident) => incidentBody(incident, now));
   const hasEnded = ({ status }: Incident): boolean => status === 'resolved' || status === 'completed';
@@ -215,7 +215,7 @@ function componentBody(id: StatusComponentId, { reported, failed, affecting, now
 /**
  * State of a component or model: the worst of the measured state and the impacts of incidents.
  *
- * During maintenance without an incident that has an impact, `under_maintenance`, even if the measured state is an outage.
+ * Maintenance hides a measured outage: the state is then `under_maintenance`, unless an incident with an impact is active too.
  */
 function stateOf(measured: ComponentState, affecting: readonly Incident[]): ComponentState {
   const states = affecting.map(({ kind, impact }) => (kind === 'maintenance' ? 'under_maintenance' : STATE_OF_IMPACT[impact]));

@@ -1,4 +1,4 @@
-/** `PublicStatistics`: the statistics that anyone may read: network, leaderboard and totals. Each is computed at most once per period. */
+/** `PublicStatistics`: statistics that anyone may read (network, leaderboard, totals), cached for the times in {@link MAX_AGE_SECONDS}. */
 import {
   LEADERBOARD_METRICS,
   type Leaderboard,
