@@ -1,6 +1,6 @@
 /**
- * `ProviderRegistry` holds the providers connected to this coordinator. It accepts connections and closes sessions, and of each enclave
- * key only the newest session stays open.
+ * `ProviderRegistry` holds the providers connected to this coordinator. It accepts connections and closes sessions. Of each enclave key,
+ * only the newest session stays open.
  *
  * Other layers read snapshots, query `models`, or place jobs through `placement`.
  */
@@ -95,7 +95,7 @@ export class ProviderRegistry {
     return this.#sockets.size;
   }
 
-  /** Starts the session of a new connection. `onRegistered` is called after the provider has registered. */
+  /** Starts the session of a new connection. `network`: address of the connection, as returned by `networkOf`. Null: unknown. */
   accept(socket: WebSocket, transport: Transport, onRegistered: () => void = () => {}, network: string | null = null): ProviderSession {
     const session = new ProviderSession(socket, transport, this.#rules, {
       registered: (online) => {

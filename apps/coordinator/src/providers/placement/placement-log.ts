@@ -1,7 +1,7 @@
 /**
- * `PlacementLog` records why placement chose a provider or not. Shown to the provider's owner and to operators.
+ * `PlacementLog` records why placement chose a provider or not, for the provider's owner and for operators.
  *
- * Each decision is recorded for the chosen provider and at most two others in rotation, so that its cost does not grow with the network.
+ * Each decision is recorded for the chosen provider and at most two others, in rotation. Its cost therefore does not grow with the network.
  */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
@@ -90,7 +90,7 @@ interface LoggedDecisions {
 }
 
 const MAX_MODELS = 10_000;
-/** Models counted per connection. More than one message may offer, so that current offers are never dropped. */
+/** Models counted per connection. The limit exceeds the offers of one message, so that current offers are never dropped. */
 const MAX_MODELS_PER_CONNECTION = 256;
 
 export class PlacementLog<S extends LoggedProvider> {

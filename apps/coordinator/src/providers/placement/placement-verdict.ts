@@ -1,4 +1,4 @@
-/** Explains a placement decision from the view of one provider, as a code and a duration. Part of `PlacementLog`. */
+/** Explains a placement decision from the view of one provider, as a code and a duration. `PlacementLog` records the result. */
 import {
   type Choice,
   costModelOf,

@@ -1,8 +1,7 @@
 /**
  * `GracefulShutdown` moves providers to other coordinators before this one stops.
  *
- * Idle providers are asked to reconnect at once, except those that running jobs may need for a retry. Busy ones follow when they become
- * idle.
+ * Idle providers are asked to reconnect at once, except those that running jobs may need for a retry. Busy ones follow once they are idle.
  */
 
 import { type DrainDemand, type PoolMember, providersToRetain } from '@inference/scheduler';

@@ -30,7 +30,7 @@ export type OwnerCommandOutcome =
 /** A command from the signed-in owner. */
 export interface OwnerCommandRequest {
   readonly accountId: string;
-  /** UUID chosen by the client. While a command is pending, a repetition with its id is not executed again. */
+  /** UUID chosen by the client. A repetition with the id of a pending command shares its answer. */
   readonly commandId: string;
   readonly action: OwnerAction;
 }

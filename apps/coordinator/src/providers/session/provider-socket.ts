@@ -21,7 +21,7 @@ export interface Transport {
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** Maximum message size of the WebSocket library. Above this program's limit, so that a slightly longer message gets an error. */
+/** Maximum message size of the WebSocket library. Above this program's limits, so that a slightly longer message gets an exact error. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Number of buffered bytes above which request frames wait for the stream's `drain` event. */
 const SEND_WINDOW_BYTES = 1024 * 1024;
@@ -267,7 +267,7 @@ export class ProviderSocket {
     this.#events.backlogChanged();
   }
 
-  /** WebSocket headers and pings are among the unsent bytes, but sending these is no progress. */
+  /** `bufferedAmount` includes WebSocket headers and pings. Sending only those is no progress. */
   #countSentBytes(): void {
     this.#sentBytes = Math.max(this.#sentBytes, this.#written - this.#socket.bufferedAmount);
   }

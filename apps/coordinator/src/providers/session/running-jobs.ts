@@ -59,7 +59,7 @@ export class RunningJobs {
     this.#options.onFreed();
   }
 
-  /** Sends a job to a reserved slot. If the session has ended, the job is reported as lost in a later turn of the event loop. */
+  /** Sends a job to a reserved slot. If the session has ended, the job is reported as lost after this call has returned. */
   start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     const { socket } = this.#options;

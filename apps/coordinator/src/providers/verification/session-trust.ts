@@ -33,7 +33,7 @@ export class SessionTrust {
     this.#options = options;
   }
 
-  /** The verdict on the current evidence. Recomputed only after a change. */
+  /** The verdict on the current evidence. Computed again after a change of the evidence, and when the verdict expires. */
   verdict(): TrustVerdict {
     const now = this.#options.now();
     if (this.#verdict === null || now >= this.#verdict.validUntil) {

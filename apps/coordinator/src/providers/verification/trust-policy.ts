@@ -124,7 +124,7 @@ class TrustEvaluator {
   #posture(): Finding {
     const { attestation, challenge } = this.evidence;
     if (attestation === null) return missing('attestation_missing');
-    // Both postures must be good. A later one does not excuse a gap in the attestation.
+    // Both postures must be good. A later one does not excuse a gap in the attestation. The part `enclave` checks the enclave.
     for (const posture of [attestation.posture, challenge?.posture ?? attestation.posture]) {
       const gap = postureGap(posture, true);
       if (gap !== null) return failed(gap);
