@@ -103,7 +103,7 @@ export class RolloutService {
     await this.refresh();
   }
 
-  /** Null: the machine is offered the version. `capacity` also if the database does not answer. Never rejects. */
+  /** Null: the machine is offered the version. Returns `capacity` also if the database does not answer. Never rejects. */
   async offer(version: string, request: UpdateRequest): Promise<NotOffered | null> {
     try {
       return await this.#offer(version, request);
@@ -239,6 +239,7 @@ export class RolloutService {
   }
 }
 
+/** `changed_by` of changes without an operator. */
 export const COORDINATOR = 'coordinator';
 
 /** The state of the rollout does not permit the action. The message is a sentence for the operator. */
