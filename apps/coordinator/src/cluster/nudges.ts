@@ -1,7 +1,7 @@
 /**
  * `Nudges`: notifies peers over NATS of changed database rows, so that they read the rows at once.
  *
- * A nudge contains only the kind and id of a row. Nudges may be lost, because every coordinator also reads the rows periodically.
+ * A nudge contains only kinds and ids of rows. Nudges may be lost, because every coordinator also reads the rows periodically.
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';

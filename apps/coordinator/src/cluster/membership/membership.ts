@@ -53,7 +53,7 @@ interface MembershipOptions {
   readonly now: () => number;
 }
 
-/** Contents of a peer's latest heartbeat. */
+/** State of a peer, as its heartbeats report. */
 interface PeerState {
   epoch: string;
   sequence: number;
@@ -84,10 +84,10 @@ export interface PeerSummary {
 }
 
 const HEARTBEAT_MS = 1000;
-/** Delay before changed digests are published: a time per peer, but at least the minimum. Limits the traffic of the cluster. */
+/** Delay before changed digests (summaries of models) are published: a time per peer, but at least the minimum. Limits the traffic. */
 const MIN_CHANGES_DELAY_MS = 250;
 const CHANGES_DELAY_MS_PER_PEER = 5;
-/** Minimum time between a heartbeat and an extra heartbeat for a new peer. Limits the traffic that an unstable peer causes. */
+/** Minimum time from a heartbeat to an extra one for a new peer. Limits the traffic that an unstable peer causes. */
 const MIN_GREETING_MS = 100;
 /** Minimum time between two requests for all models of a peer. */
 const REFRESH_INTERVAL_MS = 1000;
@@ -188,7 +188,7 @@ export class Membership {
     return state.next;
   }
 
-  /** Stores a digest from a peer's reply to a placement request. Ignores invalid digests. */
+  /** Stores a digest from a peer's reply to a placement request. Ignores an invalid digest, and one of an unknown model. */
   replied(peerId: string, model: string, text: string): void {
     const decoded = decodeDigest(text);
     if (decoded.kind === 'rejected' || this.#peers.get(peerId)?.models.has(model) !== true) return;

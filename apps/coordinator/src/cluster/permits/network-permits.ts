@@ -121,6 +121,7 @@ export class NetworkPermits implements NetworkLimits {
     if (isOpen && lease.available >= amount) return takePermits(lease, amount, now);
     if (isOpen && lease.silentHome === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
+    // The share for a silent home is admitted once per window.
     if (isOpen && lease.silentHome === lease.home) return refusal(lease, now);
     // Without NATS, this coordinator gets no requests of others, even if it is the home of the key.
     const isIsolated = lease.coordinators.length > 1 && !this.#options.isConnected();
