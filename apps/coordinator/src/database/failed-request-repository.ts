@@ -102,7 +102,7 @@ export class FailedRequestRepository {
     if (model !== null) query = query.where('model', '=', model);
     if (key !== null) query = query.where('api_key_id', 'in', keysOf(this.#database, accountId, key));
     if (after !== null) {
-      // The second condition implies the first, but only the first can use the index.
+      // Both conditions together select the later positions. The first can use the index.
       query = query
         .where('failed_at', '<=', after.at)
         .where((where) => where.or([where('failed_at', '<', after.at), where('job_id', '<', after.id)]));

@@ -72,7 +72,7 @@ export async function listUsage(
   const { after } = page;
   if (after !== null) {
     const beyond = sql.raw(order === 'desc' ? '<' : '>');
-    // The second condition implies the first one, which is added because only it can use the index.
+    // Both conditions together select the later positions. The first can use the index.
     query = query
       .where(sql<boolean>`${value} ${beyond}= ${after.value}`)
       .where(sql<boolean>`(${value} ${beyond} ${after.value} or job_id ${beyond} ${after.id})`);

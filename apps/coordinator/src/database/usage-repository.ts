@@ -161,7 +161,7 @@ export async function readUsage(
     .$if(model !== undefined, (query) => query.where('model', '=', model as string))
     .$if(after !== null, (query) => {
       const { completedAt, jobId } = after as UsagePosition;
-      // The second condition implies the first one, which is added because only it can use the index.
+      // Both conditions together select the later positions. The first can use the index.
       return query
         .where('ended_at', '<=', completedAt)
         .where((all) => all.or([all('ended_at', '<', completedAt), all('job_id', '<', jobId)]));

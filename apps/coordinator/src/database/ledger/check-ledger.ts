@@ -176,7 +176,7 @@ async function periodChecks(view: Database): Promise<Check[]> {
   });
 }
 
-/** Compares roll-ups with the rows of folded jobs, for hours in which no job was pruned. */
+/** Compares roll-ups with the rows of folded jobs, for hours in which no job was pruned, and accounts only for the last 720 hours. */
 function usageChecks(): Check[] {
   const folded = sql`not exists (select 1 from unfolded_jobs where unfolded_jobs.job_id = jobs.job_id)`;
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;

@@ -63,7 +63,7 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
   return rows.map((row) => row.job_id);
 }
 
-/** Time from the expiry of another coordinator's lease to its end, in milliseconds. After an outage, others need time for renewals. */
+/** How long another coordinator's expired lease is left alone, in milliseconds. After an outage, others need time for renewals. */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
 }
@@ -75,7 +75,7 @@ function timeoutFor(self: string): number {
   return isUninterrupted ? HOLDER_TIMEOUT_MS : PAUSED_TIMEOUT_MS;
 }
 
-/** Ids of jobs of this coordinator that were reserved before `olderThan` and are still reserved. */
+/** Ids of this coordinator's jobs that were reserved before `olderThan` and have not ended. */
 export async function ownReservedJobs(database: Database, self: string, olderThan: number): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')

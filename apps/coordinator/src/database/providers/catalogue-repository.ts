@@ -33,7 +33,7 @@ export class CatalogueRepository {
   readonly #refreshing: PeriodicRefresh;
   readonly #onWrite: () => void;
   #entries: ReadonlyMap<string, CatalogueEntry> = new Map();
-  /** Called after the catalogue has changed. */
+  /** Called when a read has found changed entries. */
   onChange: () => void = () => {};
 
   /** Loads the catalogue and starts the periodic refresh. The caller must call `close`. */

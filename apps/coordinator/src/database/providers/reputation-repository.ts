@@ -11,7 +11,7 @@ import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
 /** Stored form of a provider's reputation. Times in milliseconds since 1970. */
 interface StoredReputation {
-  /** Weight of past failures, and number of consecutive late attempts, at the time `at`. */
+  /** Weight of past failures, and number of consecutive slow answers, at the time `at`. */
   readonly weight: number;
   readonly late: number;
   readonly at: number;
