@@ -1,4 +1,4 @@
-/** `createBackup` copies the database, keys and optionally images while the coordinator runs. The database is copied in one snapshot. */
+/** `createBackup` copies the database in one snapshot, and optionally keys and images, while the coordinator runs. */
 import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
@@ -119,6 +119,7 @@ async function copyImages({ config, signal }: BackupOptions, folder: string): Pr
   if (!(await exists(source))) return;
   for (const name of await readdir(source)) {
     signal.throwIfAborted();
+    // `ImageStore` is still writing this file.
     if (name.endsWith('.part')) continue;
     try {
       await copyFile(join(source, name), join(folder, name));

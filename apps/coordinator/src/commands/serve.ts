@@ -33,7 +33,7 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
   // OpenTelemetry's packages read this variable themselves, but not the `_FILE` form.
   const { OTEL_EXPORTER_OTLP_HEADERS: traceHeaders } = withSecretFiles(env);
   if (traceHeaders !== undefined) process.env.OTEL_EXPORTER_OTLP_HEADERS = traceHeaders;
-  // Lines are buffered; every exit below flushes the buffer.
+  // Lines are buffered. Every exit below flushes the buffer.
   const stdout = destination({ fd: 1, sync: false, minLength: 8 * 1024, periodicFlush: LOG_FLUSH_MS });
   const log = createLog(config.logLevel, stdout);
   // Imported once the settings are valid: most of the program, which `--help` and a wrong setting do not need.
@@ -85,6 +85,7 @@ function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): 
       );
     };
     // The same signal again skips the rest of the drain. The other signal does not: a terminal and a supervisor may each send one.
+    // After that, any signal exits at once.
     const onSignal = (signal: string): void => {
       if (skipDrain.signal.aborted) exitAfterFlush(EXIT.problem);
       if (signalled.has(signal)) {

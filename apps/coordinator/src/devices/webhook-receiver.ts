@@ -53,7 +53,7 @@ interface WebhookReceiverOptions {
 
 /** How long a digest is stored: twice the maximum age of an event, because the sender's clock may be ahead. */
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
-/** Lifetime of a shared digest until its event is handled. Then a sender can retry, although the database also failed to remove it. */
+/** Lifetime of a shared digest until its event is handled. Short, so that the sender can retry even if the digest was not removed. */
 const HANDLING_MS = 30_000;
 /** Maximum number of stored digests outside a cluster. */
 const MAX_REMEMBERED = 50_000;
@@ -231,7 +231,7 @@ export class WebhookReceiver {
       return outcome;
     } catch (error) {
       this.#seen.delete(digest);
-      // Usually fails for the same reason as `handle`. The digest then expires after `HANDLING_MS`.
+      // May fail for the same reason as `handle`. The digest then expires after `HANDLING_MS`.
       await sharedDigests?.remove(digest).catch(() => {});
       throw error;
     }

@@ -1,4 +1,4 @@
-/** Connects device management to the provider registry: evidence of connected providers and enrolment requests. */
+/** Connects device management to the provider registry, for evidence of connected providers and for enrolment requests. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';

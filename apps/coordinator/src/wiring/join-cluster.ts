@@ -216,7 +216,7 @@ function openTransport(settings: ClusterSettings, log: Log): NatsTransport {
 interface MembershipEventDeps {
   readonly links: PeerLinks;
   readonly transport: NatsTransport;
-  /** Divides the network's limits among the live coordinators. */
+  /** Tells `NetworkPermits` which coordinators are live. */
   readonly updatePermits: () => void;
   /** Placement services, which are created after the membership. */
   readonly placement: () => PlacementServices;
@@ -235,7 +235,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
     left: (id) => {
       links.remove(id);
       placement().moved.peerLeft(id);
-      // If only this coordinator lost its connection, the peers still serve requests. Until then it admits only its share of each limit.
+      // While disconnected from NATS, this coordinator keeps to its share of each limit, because the peers may still serve requests.
       if (transport.isConnected) updatePermits();
       log.info({ peer: id }, 'coordinator left');
     },
@@ -252,7 +252,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
   };
 }
 
-/** Rules for verifying the providers of peers. The same as for local providers. */
+/** Rules for verifying the providers of peers, the same as for local providers. */
 function descriptionRules({ config, now }: StartContext, { providers: { devices } }: ClusterDeps): DescriptionRules {
   return {
     allowSimulatedEnclave: config.allowSimulatedEnclave,
@@ -306,7 +306,7 @@ function serveStreams(
 
 interface ReconnectListeners {
   readonly onConnected: () => void;
-  /** Called some time after a reconnect, when all peers have sent a heartbeat. */
+  /** Called {@link HEARTBEATS_ARRIVAL_MS} after a reconnect. */
   readonly onHeartbeats: () => void;
 }
 
