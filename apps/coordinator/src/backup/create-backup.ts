@@ -83,7 +83,6 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<Cop
     : dumpPostgres(databaseUrl, join(folder, DATABASE_FILES.postgres), options);
 }
 
-/** Path of the database file of a data directory. */
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'coordinator', 'coordinator.db');
 }

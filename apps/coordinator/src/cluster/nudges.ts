@@ -18,7 +18,7 @@ interface NudgesOptions {
   readonly now?: () => number;
 }
 
-/** Time during which hints are gathered for one message, in milliseconds. */
+/** Time during which hints are gathered for one message. */
 const GATHER_MS = 20;
 const MAX_PER_MESSAGE = 200;
 /** Maximum gathered hints. Further ones are dropped; the periodic reads find the changes. */

@@ -6,11 +6,11 @@ import { createLog, errorFacts, type Log } from '../log.js';
 import { type Command, type CommandContext, EXIT, optionsOf } from './command.js';
 import { settingsOf } from './read-settings.js';
 
-/** Maximum delay of a log line before it reaches standard output, in milliseconds. */
+/** Maximum delay of a log line before it reaches standard output. */
 const LOG_FLUSH_MS = 100;
-/** Maximum time for the last flush of the log, after everything else is closed, in milliseconds. */
+/** Maximum time for the last flush of the log, after everything else is closed. */
 const LAST_FLUSH_MS = 2000;
-/** Time after `config.drainMs` until a stuck shutdown is forced, in milliseconds. */
+/** Time after `config.drainMs` until a stuck shutdown is forced. */
 const FORCED_EXIT_MS = 5000;
 
 /** Log message at the start, by `MIN_TRUST_LEVEL`. */

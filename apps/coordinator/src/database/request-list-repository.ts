@@ -87,7 +87,6 @@ export async function findUsedJob(database: Database, accountId: string, jobId: 
   return row === undefined ? null : fromRow(row);
 }
 
-/** Position of a job in a sorted list. */
 export function positionOf(job: UsedJob, sort: RequestSort): SortPosition {
   const value = {
     time: job.endedAt,
@@ -110,7 +109,7 @@ function selectJobs(database: Database, accountId: string) {
       .select(['prompt_tokens', 'cached_tokens', 'completion_tokens', 'hidden_tokens', 'images', 'cost'])
       .select(['jobs.model as model', 'api_keys.name as key_name'])
       .where('jobs.account_id', '=', accountId)
-      // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
+      // The state is a literal, because a parameter would prevent the use of the partial index on settled jobs.
       .where('state', '=', sql.lit('settled'))
   );
 }

@@ -14,7 +14,7 @@ const POLICY = 'rollouts';
 /** Rows per statement, because databases limit the number of parameters. Observations round up to whole providers. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
-/** Time without a report after which a coordinator is considered stopped, in milliseconds. */
+/** Time without a report after which a coordinator is considered stopped. */
 const FLEET_MS = 180_000;
 
 /**

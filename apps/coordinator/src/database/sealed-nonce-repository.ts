@@ -10,7 +10,7 @@ export interface SealedNonce {
   /** Hexadecimal SHA-256 of account and nonce. */
   readonly digest: string;
   readonly jobId: JobId;
-  /** Time from now for which a replay must be recognised, in milliseconds. */
+  /** Time from now for which a replay must be recognised. */
   readonly lifetimeMs: number;
 }
 

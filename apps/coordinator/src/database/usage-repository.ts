@@ -154,7 +154,7 @@ export async function readUsage(
     .selectFrom('jobs')
     .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
     .where('account_id', '=', accountId)
-    // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
+    // The state is a literal, because a parameter would prevent the use of the partial index on settled jobs.
     .where('state', '=', sql.lit('settled'))
     .$if(from !== undefined, (query) => query.where('ended_at', '>=', from as number))
     .$if(to !== undefined, (query) => query.where('ended_at', '<', to as number))

@@ -47,7 +47,6 @@ export type CommandOutcome =
   | 'device_error'
   /** The device returned a cached attestation, which contains another nonce. */
   | 'stale_attestation'
-  /** The answer contains no attestation. */
   | 'no_attestation'
   /** The answer was rejected. */
   | 'refused';

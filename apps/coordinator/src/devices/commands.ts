@@ -5,7 +5,7 @@
  */
 import { encodePlist } from './plist/plist.js';
 
-/** Maximum size of a nonce that devices accept, in bytes. */
+/** Maximum size of a nonce that devices accept. */
 const MAX_NONCE_BYTES = 32;
 
 export const COMMAND_KINDS = ['security_info', 'device_information'] as const;

@@ -46,7 +46,6 @@ interface ProviderRegistryOptions {
   readonly onEvent: (event: ProviderEvent) => void;
   /** Absent: reputations are lost when the process ends. */
   readonly reputations?: ReputationPersistence;
-  /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   /** Called for each verified answer and each recorded fault. A lost connection is one fault, however many jobs it ran. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;

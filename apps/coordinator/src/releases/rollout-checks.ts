@@ -13,7 +13,6 @@ import { isMissing, reservesCapacity } from './rollout.js';
 import { checkRollout } from './rollout-decision.js';
 import { COORDINATOR, type RolloutService } from './rollout-service.js';
 
-/** Interval of the checks. */
 export const CHECK_MS = 60_000;
 /** How long halted and paused rollouts are still observed, so that the operator sees the outcome. */
 const OBSERVE_STOPPED_MS = 24 * 3_600_000;
@@ -47,7 +46,6 @@ interface RolloutChecksOptions {
   readonly localMachines: () => Iterable<ConnectedMachine>;
   /** Versions in the release file. */
   readonly published: () => Promise<readonly string[]>;
-  /** Id of this coordinator. */
   readonly coordinatorId: string;
   readonly now: () => number;
   readonly onHalt: (version: string, reason: string) => void;

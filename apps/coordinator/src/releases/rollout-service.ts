@@ -24,7 +24,6 @@ interface RolloutServiceOptions {
   readonly refreshMs?: number;
 }
 
-/** An agent's request for an update. */
 export interface UpdateRequest {
   readonly machine: ConnectedMachine;
   /** Whether the owner chose to receive versions in the first stage. */

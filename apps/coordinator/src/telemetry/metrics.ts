@@ -144,7 +144,6 @@ export class Metrics implements JobObserver {
     this.#peerPlacements.inc({ outcome });
   }
 
-  /** Counts a heartbeat of another coordinator that was refused. */
   heartbeatRefused(reason: string): void {
     this.#refusedHeartbeats.inc({ reason });
   }

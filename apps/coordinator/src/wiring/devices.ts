@@ -77,7 +77,6 @@ export function openDevices(context: StartContext, { database, metrics, address 
   };
 }
 
-/** Interval at which old digests are deleted, in milliseconds. */
 const PRUNE_DIGESTS_MS = 600_000;
 
 function openDigests({ onWriteError, disposal }: StartContext, database: Database): WebhookDigestRepository {

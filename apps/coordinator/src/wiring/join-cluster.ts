@@ -32,13 +32,13 @@ import { WaitGroup } from '../wait-group.js';
 import type { ClusterDeps, ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for a peer to send all its models, in milliseconds. */
+/** Maximum time for a peer to send all its models. */
 const MODELS_TIMEOUT_MS = 3000;
-/** Maximum time for another coordinator to grant permits of a rate limit, in milliseconds. */
+/** Maximum time for another coordinator to grant permits of a rate limit. */
 const PERMITS_TIMEOUT_MS = 500;
-/** Time after a reconnect to NATS within which all peers send a heartbeat, in milliseconds. */
+/** Time after a reconnect to NATS within which all peers send a heartbeat. */
 const HEARTBEATS_ARRIVAL_MS = 2500;
-/** Time for the last message to reach the peers before the connection is closed, in milliseconds. */
+/** Time for the last message to reach the peers before the connection is closed. */
 const GOODBYE_MS = 250;
 
 /** Connects to NATS and starts the cluster services. At shutdown, `context.disposal` announces the departure and disconnects. */
@@ -137,7 +137,6 @@ function createMembership(
   });
 }
 
-/** Access to other coordinators. */
 interface Peers {
   /** Null: the peer is not live. */
   readonly find: (id: string) => Peer | null;
@@ -272,7 +271,6 @@ interface RequestServers {
   readonly moved: MovedProviders;
 }
 
-/** Answers requests of peers, by kind. */
 function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membership, permits, server, moved }: RequestServers): void {
   links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
   links.onRequest('models', () => membership.allModels());

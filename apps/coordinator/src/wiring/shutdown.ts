@@ -6,7 +6,7 @@ import type { ResponseDrain } from '../routes/plugins/connections/response-drain
 import type { InferenceServices } from './inference.js';
 import type { StartContext } from './start-context.js';
 
-/** Time for last responses, closing handshakes and settlements after the grace period, in milliseconds. */
+/** Time for last responses, closing handshakes and settlements after the grace period. */
 const FLUSH_MS = 750;
 
 interface ShutdownDeps {
@@ -17,7 +17,7 @@ interface ShutdownDeps {
   readonly billing: Billing;
 }
 
-/** Time for load balancers to send new requests to other coordinators, in milliseconds. */
+/** Time for load balancers to send new requests to other coordinators. */
 const HANDOVER_MS = 5000;
 
 /** Shuts down a listening coordinator. `abort` ends the grace period early. */

@@ -79,7 +79,7 @@ export interface PeerSummary {
   readonly providers: number;
   /** Number of models that the peer serves. */
   readonly models: number;
-  /** The peer's clock minus this coordinator's, in milliseconds. */
+  /** The peer's clock minus this coordinator's. */
   readonly clockMs: number;
 }
 
@@ -125,7 +125,6 @@ export class Membership {
     this.#timer = setInterval(() => this.#tick(), HEARTBEAT_MS / 4);
   }
 
-  /** Live peers. */
   get peers(): readonly PeerSummary[] {
     return [...this.#peers].map(([id, { heardAt, draining, providers, models, clockMs }]) => {
       return { id, heardAt, draining, providers, models: models.size, clockMs };
@@ -141,7 +140,6 @@ export class Membership {
     for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner) && digest.serving > 0) yield [owner, digest];
   }
 
-  /** Whether a live peer serves a model. */
   isServedByPeers(model: string): boolean {
     for (const _ of this.digestsAtPeers(model)) return true;
     return false;

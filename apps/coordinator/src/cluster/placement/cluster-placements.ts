@@ -31,7 +31,7 @@ interface ClusterPlacementsOptions {
 
 /** Maximum coordinators asked for a free slot before the request queues. */
 const MAX_CONTACTED_PEERS = 4;
-/** Maximum age of this coordinator's own digest, in milliseconds. Older ones are computed again before a choice. */
+/** Maximum age of this coordinator's own digest. Older ones are computed again before a choice. */
 const OWN_DIGEST_MAX_AGE_MS = 50;
 const MAX_OWN_DIGESTS = 100_000;
 

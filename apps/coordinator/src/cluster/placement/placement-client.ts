@@ -39,7 +39,7 @@ interface PlacementClientOptions {
 /** Maximum time for a peer's reply, in addition to the wait in its queue. */
 const REPLY_TIMEOUT_MS = 3000;
 const MAX_REMOTE_PROVIDERS = 100_000;
-/** Maximum delay of `setTimeout`, in milliseconds. A timer with a longer delay fires at once. */
+/** Maximum delay of `setTimeout`. A timer with a longer delay fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {

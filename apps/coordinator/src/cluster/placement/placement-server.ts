@@ -28,7 +28,7 @@ interface PlacementServerOptions {
   readonly requestQueue: RequestQueue;
 }
 
-/** Maximum time from a placement to the last frame of the sealed request, in milliseconds. Then the slot is released. */
+/** Maximum time from a placement to the last frame of the sealed request. Then the slot is released. */
 const START_TIMEOUT_MS = 20_000;
 /** Bytes that a sealed frame adds to its content: header and authentication tag. */
 const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 16;

@@ -9,7 +9,7 @@ import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } 
 
 interface ApiKeyCacheOptions {
   readonly database: Database;
-  /** Time for which a key stays cached, in milliseconds. */
+  /** Time for which a key stays cached. */
   readonly cacheMs?: number;
   readonly writeEveryMs?: number;
   readonly now?: () => number;

@@ -16,7 +16,7 @@ const SLOW_DOWN_MS = 5000;
 const POLL_TOLERANCE_MS = 500;
 /** A stored poll that lies further in the future is ignored, because the clock was set back. Clocks of coordinators differ by less. */
 const MAX_CLOCK_LEAD_MS = 60_000;
-/** Time after expiry during which a code is still stored, so that it is reported as expired and not as unknown. */
+/** Time for which an expired code is stored, so that polls report it as expired and not as unknown. */
 const RETENTION_MS = 10 * 60_000;
 
 /** RFC 8628 section 6.1: without vowels, so that codes form no words, and without characters that look alike. */

@@ -22,9 +22,9 @@ import { WalFile } from './wal-file.js';
 
 /** SQLite's own lock timeout while the file is opened. Blocks this thread. */
 const OPEN_TIMEOUT_MS = 5000;
-/** Maximum wait of a statement or transaction for another process's write lock, in milliseconds. */
+/** Maximum wait of a statement or transaction for another process's write lock. */
 const BUSY_MS = 5000;
-/** Pauses between attempts to get the lock, in milliseconds. They double up to the maximum. */
+/** Pauses between attempts to get the lock. They double up to the maximum. */
 const FIRST_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 50;
 const CACHE_KIB = 64 * 1024;

@@ -8,7 +8,6 @@ import { databaseTime } from '../connection/database-clock.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
-/** Interval of heartbeats, in milliseconds. */
 export const HOLDER_HEARTBEAT_MS = 5000;
 /** Time without heartbeat after which a coordinator is considered dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;

@@ -102,7 +102,6 @@ export function lockNetwork(transaction: Database): Promise<NetworkRow[]> {
   ).execute();
 }
 
-/** First hour of a window whose newest hour is `newest`. */
 export function oldestHour(window: StatsWindow, newest: number): number {
   const span = WINDOW_HOURS[window];
   return span === null ? 0 : Math.max(0, newest - span);

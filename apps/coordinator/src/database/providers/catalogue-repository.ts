@@ -91,7 +91,6 @@ export class CatalogueRepository {
     return removed;
   }
 
-  /** Reads the catalogue again. */
   async refresh(): Promise<void> {
     const rows = await this.#database
       .selectFrom('catalogue_models')

@@ -97,7 +97,6 @@ export interface AccountTables {
 
 export type BudgetPeriod = 'day' | 'week' | 'month';
 
-/** Actions in the log of an organisation. */
 export type OrganisationAction =
   | 'organisation.created'
   | 'organisation.renamed'

@@ -60,7 +60,7 @@ interface IndexedModel {
 
 export type CapacityListener = (models: readonly Pick<ModelOffer, 'id'>[]) => void;
 
-/** Lifetime of the cached list of model names, in milliseconds. */
+/** Lifetime of the cached list of model names. */
 const LISTED_NAMES_MS = 1000;
 
 export class ModelDirectory {
@@ -89,7 +89,6 @@ export class ModelDirectory {
     return earliest;
   }
 
-  /** Whether providers serve the model with this type. */
   isOfType(model: string, type: ModelType): boolean {
     return this.#options.index.isOfType(model, type);
   }

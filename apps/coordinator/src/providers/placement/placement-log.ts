@@ -24,7 +24,7 @@ export interface LoggedDecision {
 type Mutable = { -readonly [Name in keyof LoggedDecision]: LoggedDecision[Name] };
 
 const MAX_ENTRIES = 24;
-/** Decisions of the same kind within this time are merged, in milliseconds. */
+/** Decisions of the same kind within this time are merged. */
 const MERGE_WINDOW_MS = 60_000;
 /** Number of newest entries that are searched for one of the same kind. */
 const MAX_LOOKBACK = 6;
@@ -106,7 +106,6 @@ export class PlacementLog<S extends LoggedProvider> {
     for (const { id } of session.models) byModel.set(id, byModel.get(id) ?? { before: this.#placed.get(id) ?? 0, placements: 0 });
   }
 
-  /** Records one placement decision. */
   decided(model: string, pool: ProviderPool<S>, request: PlacementRequest, decision: SchedulingDecision<S>, now: number): void {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {

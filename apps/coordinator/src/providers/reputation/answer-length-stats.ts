@@ -39,7 +39,7 @@ const OUTLIER_FACTOR = 4;
 const OUTLIER_TOKENS = 64;
 const MAX_ENTRIES = 100_000;
 const MAX_MEDIANS = 1000;
-/** Lifetime of a model's cached medians, in milliseconds. Lists of all providers read them once per provider. */
+/** Lifetime of a model's cached medians. Lists of all providers read them once per provider. */
 const MEDIANS_TTL_MS = 5000;
 
 export class AnswerLengthStats {

@@ -39,7 +39,7 @@ interface Entry {
 }
 
 const MAX_ENTRIES = 50_000;
-/** Maximum delay of a Node.js timer, in milliseconds. */
+/** Maximum delay of a Node.js timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class ReputationStore {

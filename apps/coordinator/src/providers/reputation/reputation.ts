@@ -7,7 +7,6 @@
  */
 import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
-/** Kind of fault by which a provider failed a job. */
 export type Fault = 'failed' | 'timed_out' | 'lost' | 'misbehaved' | 'unverified';
 
 export interface Restriction {
@@ -50,7 +49,7 @@ export const CLEAN_REPUTATION: Reputation = {
   quarantinesAt: 0,
 };
 
-/** Half-life of a failure's weight, in milliseconds. */
+/** Half-life of a failure's weight. */
 export const HALF_LIFE_MS = 2 * 60_000;
 /** Factor by which each verified answer reduces the weight. */
 const ANSWER_DECAY = 0.45;
@@ -68,7 +67,7 @@ export const MAX_QUARANTINE_MS = 24 * 3_600_000;
 const MAX_QUARANTINES = 20;
 /** Longest probation, for providers that get no job or never return. The restriction expires at its end. */
 export const MAX_PROBATION_MS = 30 * 24 * 3_600_000;
-/** Time after which one past cooldown or quarantine is forgiven, in milliseconds. */
+/** Time after which one past cooldown or quarantine is forgiven. */
 export const COOLDOWN_FORGIVENESS_MS = 15 * 60_000;
 export const QUARANTINE_FORGIVENESS_MS = 24 * 3_600_000;
 

@@ -14,9 +14,9 @@ interface ShutdownDependencies {
   readonly now: () => number;
 }
 
-/** Delay from a provider's last job to the end of its session, in milliseconds. A retry may use the provider meanwhile. */
+/** Delay from a provider's last job to the end of its session. A retry may use the provider meanwhile. */
 const CLOSE_IDLE_AFTER_MS = 50;
-/** Interval of checks whether retained providers are still needed, in milliseconds. */
+/** Interval of checks whether retained providers are still needed. */
 const RECHECK_MS = 200;
 
 export class GracefulShutdown {

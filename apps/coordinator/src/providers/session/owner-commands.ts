@@ -35,7 +35,7 @@ export interface OwnerCommandRequest {
   readonly action: OwnerAction;
 }
 
-/** Maximum wait for the machine's answer, in milliseconds. */
+/** Maximum wait for the machine's answer. */
 export const OWNER_COMMAND_TIMEOUT_MS = 10_000;
 /** Maximum pending commands per machine. */
 const MAX_PENDING = 4;

@@ -127,7 +127,6 @@ export class ProviderSession {
     return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
 
-  /** Availability as last reported by the provider. */
   get availability(): ReportedAvailability {
     return this.#availability.reported;
   }

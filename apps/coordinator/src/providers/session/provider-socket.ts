@@ -31,7 +31,7 @@ const MAX_SMALL_JOB_BYTES = 64 * 1024;
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
 /** Number of unsent bytes from which pings get no pong: pongs would accumulate if the peer does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
-/** Time limit for the rejection message and the closing handshake, in milliseconds. */
+/** Time limit for the rejection message and the closing handshake. */
 const CLOSE_MS = 2000;
 
 /** Rejection message for a provider that does not read what it is sent. */
@@ -221,7 +221,7 @@ export class ProviderSocket {
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', TOO_SLOW);
   }
 
-  /** Delays writes to the end of this turn of the event loop, so that the messages of all jobs need one system call. */
+  /** Collects the writes of this turn of the event loop, so that all jobs' messages need one system call. */
   #gatherWrites(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;

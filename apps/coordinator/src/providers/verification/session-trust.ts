@@ -15,7 +15,7 @@ interface SessionTrustOptions {
   readonly onExpiry: () => void;
 }
 
-/** Maximum delay of a Node.js timer, in milliseconds. */
+/** Maximum delay of a Node.js timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class SessionTrust {

@@ -8,7 +8,7 @@ import type { PeriodicCheck } from './periodic-check.js';
 export interface DatabaseReading {
   readonly isOk: boolean;
   readonly answerMs: number;
-  /** Clock of the database minus clock of this process, in milliseconds. Null for SQLite, or if the database does not answer. */
+  /** Clock of the database minus clock of this process. Null for SQLite, or if the database does not answer. */
   readonly clockDifferenceMs: number | null;
 }
 

@@ -30,7 +30,7 @@ export const HealthFiguresSchema = Type.Object({
   providers: counts,
   /** Maximum number of waiting jobs in one sample. */
   maxWaiting: number,
-  /** Longest time that a busy event loop delayed a timer, in milliseconds. */
+  /** Longest time that a busy event loop delayed a timer. */
   maxLoopLagMs: number,
   /**
    * Newest check of the ledger, which may have run before the interval. Null: no check since the process started.
@@ -88,7 +88,6 @@ export function addCounts(a: Counts, b: Counts): Counts {
   return sum;
 }
 
-/** The later of two ledger checks. */
 export function laterLedger(a: HealthFigures['ledger'], b: HealthFigures['ledger']): HealthFigures['ledger'] {
   return a === null || (b !== null && b.at >= a.at) ? b : a;
 }

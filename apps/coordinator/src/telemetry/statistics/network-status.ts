@@ -26,7 +26,6 @@ import { DAY_MS, MINUTE_MS } from '../../time-units.js';
 import { incidentBody } from './incident-body.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
-/** Maximum age of the cached status, in seconds. */
 export const STATUS_MAX_AGE_SECONDS = 30;
 /** Component name in the database under which failed calls to the payment processor are recorded. */
 export const PAYMENTS_FAILED = 'payments_failed';
@@ -67,7 +66,6 @@ type StatusSnapshot = Omit<NetworkStatus, 'model_count'>;
 export interface StatusSelection {
   /** Number of days of history, including today. */
   readonly days: number;
-  /** Maximum number of models. */
   readonly limit: number;
   /** Part of a model id, case-insensitive. Empty: all models. */
   readonly search: string;
@@ -77,7 +75,6 @@ interface NetworkStatusDeps {
   readonly components: Pick<ComponentAvailabilityRepository, 'read'>;
   readonly models: Pick<ModelAvailabilityRepository, 'recentModels' | 'read'>;
   readonly incidents: Pick<IncidentRepository, 'list'>;
-  /** Models that the network serves now. */
   readonly readServed: () => Promise<ReadonlySet<string>>;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;

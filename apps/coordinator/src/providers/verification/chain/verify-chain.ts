@@ -20,7 +20,7 @@ import {
 } from './standard-extensions.js';
 import type { TrustAnchor } from './trust-anchor.js';
 
-/** Maximum age of a certificate for trust level `hardware`, in milliseconds. */
+/** Maximum age of a certificate for trust level `hardware`. */
 export const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
 /** Maximum base64 characters of one certificate. Real ones have about 1200. */
 const MAX_CERTIFICATE_CHARACTERS = 16_384;
