@@ -80,12 +80,12 @@ export class Nudges {
 
 /** Gathers distinct hints for {@link GATHER_MS}, then passes them to a callback together. */
 class HintBatch {
-  readonly #onFull: (hints: ChangeHint[]) => void;
+  readonly #onGathered: (hints: ChangeHint[]) => void;
   readonly #hints = new Map<string, ChangeHint>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(onFull: (hints: ChangeHint[]) => void) {
-    this.#onFull = onFull;
+  constructor(onGathered: (hints: ChangeHint[]) => void) {
+    this.#onGathered = onGathered;
   }
 
   add(hint: ChangeHint): void {
@@ -97,7 +97,7 @@ class HintBatch {
   flush(): void {
     const hints = [...this.#hints.values()];
     this.close();
-    if (hints.length > 0) this.#onFull(hints);
+    if (hints.length > 0) this.#onGathered(hints);
   }
 
   close(): void {

@@ -55,8 +55,8 @@ export const HALF_LIFE_MS = 2 * 60_000;
 const ANSWER_DECAY = 0.45;
 /** Weight at which a cooldown starts: three failures within a minute. */
 const COOLDOWN_WEIGHT = 2.5;
-/** Number of consecutive slow answers that weigh as much as one failure. */
-const MAX_SLOW_ANSWERS = 3;
+/** Minimum number of consecutive slow answers that together weigh as much as one failure. */
+const MIN_SLOW_ANSWERS = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
 const MAX_COOLDOWN_MS = 10 * 60_000;
 /** Number of unforgiven cooldowns after which the next fault leads to a quarantine. */
@@ -88,7 +88,7 @@ export function stateAt({ restriction }: Reputation, now: number): ReputationSta
 /** Rounded weight of recent failures. Placement adds a penalty for each. */
 export function recentFailures(reputation: Reputation, now: number): number {
   const { weight, late } = decayWeights(reputation, now);
-  return Math.round(weight) + (late >= MAX_SLOW_ANSWERS ? 1 : 0);
+  return Math.round(weight) + (late >= MIN_SLOW_ANSWERS ? 1 : 0);
 }
 
 /** Reputation after a job that failed by the provider's fault. `random` in [0, 1). */
