@@ -23,7 +23,7 @@ export const HealthFiguresSchema = Type.Object({
   /**
    * Sums of gauges over all samples. `waiting` and `running` count jobs. `routable` counts providers with the status `online`.
    *
-   * `slots` counts the jobs that all connected providers can run at once, and `usedSlots` those in use.
+   * `slots` counts the jobs that all connected providers can run at once. `usedSlots` counts their slots in use.
    */
   sums: Type.Object({ waiting: number, running: number, routable: number, slots: number, usedSlots: number }),
   /** Sums of connected providers over all samples, by trust level. */
@@ -114,6 +114,6 @@ export function quantileOf(histogram: Counts, quantile: number): number | null {
     before += count;
     lower = bound;
   }
-  // Reached only if rounding makes `rank` exceed the total, for example with a quantile of 1.
+  // Not reached, because `rank` is at most the total. Only the compiler needs this line.
   return lower;
 }
