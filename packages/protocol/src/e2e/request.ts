@@ -211,7 +211,7 @@ function sealChunks(sealer: E2eFrameSealer, plaintext: Uint8Array): Uint8Array[]
   );
 }
 
-/** Opens frames that {@link parseE2eRequest} already validated. */
+/** Opens frames that {@link parseE2eRequest} already validated. One `push` has all bytes, so each payload is a single piece. */
 function openChunks(opener: E2eFrameOpener, frames: Uint8Array): Uint8Array {
   const chunks: Uint8Array[] = [];
   let flags = 0;
