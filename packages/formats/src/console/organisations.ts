@@ -133,7 +133,6 @@ export const ORGANISATION_ACTIONS = [
 ] as const;
 export type OrganisationAction = (typeof ORGANISATION_ACTIONS)[number];
 
-/** An action of a member. */
 export const ConsoleOrganisationEventSchema = Type.Object({
   id: Type.String(),
   at: time,
