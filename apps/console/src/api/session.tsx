@@ -120,7 +120,7 @@ function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): 
   setActiveAccount(null, { hasLostAccess: me !== null });
 }
 
-/** Settings of the coordinator. Null while loading. */
+/** Settings of the coordinator. Null while loading, and after a failure. */
 export function useSettings(): ConsoleSettings | null {
   const session = useSession();
   return session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;

@@ -33,7 +33,7 @@ export interface CatalogueModel {
   readonly statistics: ModelStatistics;
 }
 
-/** The coordinator caches measurements for one minute. */
+/** Equals the time for which the coordinator caches measurements. */
 const REFRESH_MS = 60_000;
 
 export function useCatalogue() {

@@ -23,11 +23,11 @@ import { machineRefreshMs } from '../../features/machines/machine-refresh.js';
 import { useToast } from '../../ui/feedback/toast.js';
 
 const ADMIN_KEY = ['admin'] as const;
-/** Refresh interval in milliseconds. */
+/** Refresh intervals in milliseconds. */
 const LIVE_MS = 5000;
 const HISTORY_MS = 30_000;
 
-/** Returns a function to call after a successful change: it shows the message as a toast and refetches the data of all operators' pages. */
+/** Returns a function to call after a change. The function shows a toast and refetches the data of all operators' pages. */
 export function useToastAndRefetch(): (done: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();

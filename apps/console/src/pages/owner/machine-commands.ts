@@ -32,7 +32,10 @@ export class RefusedCommand extends DisplayableError {
   }
 }
 
-/** Ids for the commands of one part of the page, such as the schedule. A retry of an unanswered command reuses its id, so that the machine executes the command once. */
+/**
+ * Ids for the commands of one part of the page, such as the schedule. A retry of an unanswered command reuses the id, so that the machine
+ * executes the command once.
+ */
 export class CommandIds {
   #unanswered: { readonly choice: string; readonly id: string } | null = null;
   readonly #newId: () => string;
@@ -41,7 +44,6 @@ export class CommandIds {
     this.#newId = newId;
   }
 
-  /** Id for a choice of the owner. Reuses the id of an unanswered command with the same choice. */
   idFor(choice: string): string {
     if (this.#unanswered?.choice !== choice) this.#unanswered = { choice, id: this.#newId() };
     return this.#unanswered.id;

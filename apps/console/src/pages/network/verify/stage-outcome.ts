@@ -27,7 +27,7 @@ export function stageOutcome(stage: VerificationStage, findings: readonly Findin
     isFailed: false,
   });
   if (has('contradicted')) return { ...outcome(STEP_LABELS.failed), isFailed: true };
-  // If the record claims nothing, all its values are false and agree with the evidence. Such a stage must not be shown as passed.
+  // If the record claims nothing in this stage, all values are false and agree with the evidence. This is not a passed stage.
   const isClaimed = stage === 'enclave_key' || findings.some(({ value }) => value !== false);
   if (!isClaimed) return { ...outcome(STEP_LABELS.not_claimed), count: pluralize(findings.length, 'check') };
   const level = findings.find(({ claim }) => claim === 'trust_level');

@@ -16,7 +16,7 @@ export function imageChars(images: readonly QuestionImage[]): number {
   return images.reduce((sum, { dataUri }) => sum + dataUri.length, 0);
 }
 
-/** Reason why a request cannot contain one more image; null: possible. */
+/** Reason why a request cannot contain `added` too; null: it can. */
 export function imageProblem(images: readonly QuestionImage[], added: QuestionImage): string | null {
   if (images.length >= MAX_INPUT_IMAGES) return `A conversation can have at most ${MAX_INPUT_IMAGES} images.`;
   if (imageChars([...images, added]) <= MAX_IMAGE_CHARS) return null;

@@ -1,8 +1,8 @@
 /**
  * Types of a chat conversation, its reducer `conversation`, and `chatBody` for requests.
  *
- * Turns alternate between questions and replies. A reply has one column per compared model. A column has one or more versions, because
- * responses can be regenerated.
+ * Turns are questions and replies. A reply has one column per compared model. A column has one or more versions, because responses can
+ * be regenerated.
  */
 import type { QuestionImage } from '../attachments/question-image.js';
 import type { Problem } from '../requests/problems.js';
@@ -114,7 +114,6 @@ function changeColumn(
   );
 }
 
-/** Retains the objects of other turns, so that only the changed turn renders again. */
 function changeAnswer(turns: readonly Turn[], answerId: string, change: (answer: Answer) => Answer): readonly Turn[] {
   return turns.map((turn) => {
     if (turn.role === 'user' || !turn.columns.some(({ versions }) => versions.some(({ id }) => id === answerId))) return turn;
@@ -170,7 +169,7 @@ export interface ChatRequest {
   readonly parameters: Parameters;
 }
 
-/** Body of a chat request, byte for byte as sent. Failed responses are omitted from the history. */
+/** Body of a chat request, byte for byte as sent. The history omits empty, failed and running responses. */
 export function chatBody({ model, system, turns, column, parameters }: ChatRequest): string {
   const messages = [
     ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),

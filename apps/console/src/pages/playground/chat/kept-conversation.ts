@@ -35,9 +35,9 @@ const VERSION = 1;
 const MAX_CHARS = 2_000_000;
 
 /**
- * Stores the conversation, without the oldest images if it is too large.
+ * Stores the conversation, without the oldest images if the conversation is too large.
  *
- * False: the text alone is too large, or the browser refuses. An earlier copy is then removed.
+ * @returns False if the text alone is too large, or the browser refuses. Also removes the earlier copy in this case.
  */
 export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: KeptConversation): boolean {
   const textOf = (stored: readonly Turn[]): string => JSON.stringify({ version: VERSION, accountId, models, form, turns: stored });
