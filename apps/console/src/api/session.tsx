@@ -112,7 +112,7 @@ export function useSwitchAccount(): (id: string | null) => void {
   };
 }
 
-/** Leaves the active organisation if it is suspended, the person is no longer a member, or nobody is signed in (`me` null). */
+/** Leaves the active organisation after it was suspended, the membership ended, or the user signed out (`me` null). */
 function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): void {
   const id = activeAccountId();
   if (id === null || me?.organisations.some((membership) => membership.id === id && !membership.suspended)) return;

@@ -11,7 +11,7 @@ export interface SnippetFacts {
 export interface Snippet {
   readonly id: string;
   readonly title: string;
-  /** Installation command, or text above the code; null: none. */
+  /** Installation command or text above the code, if any. */
   readonly before: string | null;
   readonly code: string;
   /** Command that starts the program with these settings. */

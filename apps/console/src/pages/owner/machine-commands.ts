@@ -60,7 +60,7 @@ export type PauseLength = 'resume' | 'hour' | 'four_hours' | 'day';
 const HOUR_MS = 3_600_000;
 const HOURS: Readonly<Record<Exclude<PauseLength, 'resume'>, number>> = { hour: 1, four_hours: 4, day: 24 };
 
-/** End of a pause that begins now, in milliseconds since 1970; null: until the owner resumes. */
+/** End of a pause that begins now, in milliseconds since 1970. Null if the pause lasts until the owner resumes. */
 export function pauseEnd(length: PauseLength, now: number): number | null {
   return length === 'resume' ? null : now + HOURS[length] * HOUR_MS;
 }

@@ -160,7 +160,7 @@ export function isBusy(turns: readonly Turn[]): boolean {
 
 export interface ChatRequest {
   readonly model: string;
-  /** System prompt; empty: none. */
+  /** System prompt, or empty. */
   readonly system: string;
   /** Turns before the response, including the last question. */
   readonly turns: readonly Turn[];
