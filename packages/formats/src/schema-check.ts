@@ -44,7 +44,6 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
   );
 }
 
-/** Maximum fields that an error lists. */
 const MAX_LISTED_FIELDS = 12;
 
 /** Whether the error is an unknown member outside a union. Within one, the object may belong to another branch. */
@@ -125,7 +124,6 @@ function descriptionAt(schema: TSchema, schemaPath: string): Description | null 
   return description;
 }
 
-/** The first `depth` steps of a path. */
 function pathUpTo(instancePath: string, depth: number): string {
   return instancePath
     .split('/')

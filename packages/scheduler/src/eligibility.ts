@@ -199,7 +199,6 @@ export function isTransient(reason: UnavailableReason): boolean {
   }
 }
 
-/** Whether a level is at least the floor. */
 export function meetsTrustFloor(level: TrustLevel | null, floor: TrustLevel | null): boolean {
   if (level === null) return false;
   return floor !== 'hardware' || level === 'hardware';

@@ -40,7 +40,6 @@ export interface AnswerToOpen {
   readonly sealed: SealedE2eRequest;
   /** In the order of the recipients. */
   readonly providers: readonly VerifiedProvider[];
-  /** Abort signal of the caller. */
   readonly signal: AbortSignal;
   /** Compares the provider's log checkpoint (signed tree head) with the tree head of the request. Rejects with {@link E2ERefused}. */
   readonly compareCheckpoint: (note: string) => Promise<void>;
@@ -184,7 +183,6 @@ class AnswerReader {
   }
 }
 
-/** Collects and verifies a plain answer. */
 async function collectAnswer(parts: OpenedParts, answer: AnswerReader, input: AnswerToOpen): Promise<Response> {
   const pieces: Uint8Array[] = [];
   let length = 0;

@@ -130,7 +130,6 @@ export class SimulatedAuthority {
     return { certificates: [leaf, this.issuerCertificate], leafKey };
   }
 
-  /** Leaf template that {@link issue} signs. */
   leafTemplate(leafKey: P384Key, { now, random, device, freshness, ...rest }: IssueOptions): CertificateTemplate {
     const purpose = { oid: '2.5.29.37', critical: false, value: extendedKeyUsage(DEVICE_ATTESTATION_PURPOSE) };
     return {

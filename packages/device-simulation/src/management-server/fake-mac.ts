@@ -49,7 +49,6 @@ export const MISBEHAVIOURS = [
 ] as const;
 export type Misbehaviour = (typeof MISBEHAVIOURS)[number];
 
-/** A command in the queue. */
 export interface ReceivedCommand {
   readonly uuid: string;
   readonly requestType: string;

@@ -308,7 +308,6 @@ function readCommand(text: string): ReceivedCommand {
   return { uuid, requestType, nonce: nonce instanceof Uint8Array ? nonce : null };
 }
 
-/** Identity of a new, unique Mac. */
 function newIdentity(): MacIdentity {
   const unique = randomUUID().replaceAll('-', '').toUpperCase();
   return {

@@ -13,7 +13,6 @@ export interface Enclave {
   readonly publicKey: Uint8Array;
   readonly keyProtection: KeyProtection;
   readonly secureEnclave: boolean;
-  /** Receipt versions that the helper signs. */
   readonly receiptVersions: readonly number[];
   /** Versions of end-to-end receipts that the helper signs; empty: none. */
   readonly e2eReceiptVersions: readonly number[];

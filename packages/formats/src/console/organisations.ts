@@ -47,7 +47,6 @@ export const ConsoleOrganisationSchema = Type.Object({
   max_members: count,
   /** Role of the signed-in person. */
   role,
-  /** Permissions of each role. */
   roles: Type.Array(Type.Object({ role, permissions: Type.Array(permission) })),
 });
 export type ConsoleOrganisation = Static<typeof ConsoleOrganisationSchema>;

@@ -19,7 +19,6 @@ export class JsonGrammar {
   readonly space: Term;
   /** A code point in a string, plain or escaped. */
   readonly character: Term;
-  /** Any string. */
   readonly string: Term;
   readonly #free: Term[] = [];
 

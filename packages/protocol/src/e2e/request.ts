@@ -129,7 +129,6 @@ export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): Se
   return { bytes, context, contextBytes, contextSha256: toHex(contextHash), sealedRequestSha256, candidates };
 }
 
-/** A request that the provider opened. */
 export interface OpenedE2eRequest {
   readonly context: E2eContext;
   /** Lowercase hex, for the receipt. */

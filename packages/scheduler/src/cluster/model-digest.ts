@@ -156,7 +156,6 @@ export function encodeDigest(digest: ModelDigest): string {
   return JSON.stringify([VERSION, ...counts, digest.meanServiceMs, digest.maxContextTokens, digest.imageSizes, classes]);
 }
 
-/** Decodes and validates a peer's digest. */
 export function decodeDigest(text: string): DecodedDigest {
   if (text.length > MAX_DIGEST_CHARS) return rejectDigest('too_long');
   let value: unknown;

@@ -68,7 +68,6 @@ export class PrefixAffinity {
   readonly #prefixes = new BoundedMap<number, readonly PrefixEntry[]>(MAX_PREFIXES);
   readonly #hitRates = new BoundedMap<ProviderId, number>(MAX_PROVIDERS);
 
-  /** Number of prefixes. */
   get size(): number {
     return this.#prefixes.size;
   }

@@ -196,7 +196,6 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
-  /** Records a placed job. */
   jobPlaced(providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;

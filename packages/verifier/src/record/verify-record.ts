@@ -38,11 +38,9 @@ export class FeedError extends Error {
 const APPLE: ActiveTrustAnchor = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
 const feedValidator = Compile(AttestationFeedSchema);
 
-/** Stages of a verification, in order. */
 export const VERIFICATION_STAGES = ['enclave_key', 'certificate_chain', 'device_management', 'trust_level'] as const;
 export type VerificationStage = (typeof VERIFICATION_STAGES)[number];
 
-/** Findings of one stage. */
 export interface StageVerdict {
   readonly stage: VerificationStage;
   readonly findings: readonly Finding[];

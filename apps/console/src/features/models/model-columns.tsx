@@ -55,7 +55,6 @@ export const PRICE_COLUMNS: readonly ModelColumn[] = [
   },
 ];
 
-/** Columns for latency, throughput, uptime and number of machines. */
 export const MEASUREMENT_COLUMNS: readonly ModelColumn[] = [
   {
     key: 'first-token',

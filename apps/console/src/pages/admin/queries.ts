@@ -116,7 +116,6 @@ export function useAccount(id: string) {
   });
 }
 
-/** Rows per page of the admin lists. */
 const PAGE_ROWS = 50;
 
 function useAdminList<Row>(path: string, key: string, query: Readonly<Record<string, QueryValue>>) {

@@ -21,7 +21,6 @@ const REFUSAL_TEXTS: Readonly<Record<ConsoleCommandRefusal, string>> = {
   other: 'The Mac refused the command for a reason that this console does not know.',
 };
 
-/** Error of a command that the machine refused. */
 export class RefusedCommand extends DisplayableError {
   readonly supportId = null;
   readonly displayText: string;

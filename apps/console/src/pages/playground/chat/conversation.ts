@@ -33,7 +33,6 @@ export interface Question {
   readonly omittedImages?: number;
 }
 
-/** Text and images of a question that is composed or edited. */
 export type QuestionContent = Required<Pick<Question, 'text' | 'images'>>;
 
 export interface Answer {
@@ -145,7 +144,6 @@ export function shownAnswer(column: AnswerColumn): Answer | undefined {
   return column.versions[column.shown];
 }
 
-/** All images of a conversation, in order. */
 export function imagesOf(turns: readonly Turn[]): readonly QuestionImage[] {
   return turns.flatMap((turn) => (turn.role === 'user' ? (turn.images ?? []) : []));
 }
