@@ -94,7 +94,7 @@ function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
     <details className="stage" open={outcome.isFailed}>
       <summary>
         <span className="stage-title">{title}</span> <Badge tone={outcome.tone}>{outcome.label}</Badge>{' '}
-        <span className="stage-count">{outcome.count}</span>
+        <span className="stage-count">{outcome.countLabel}</span>
       </summary>
       <p className="stage-about">{about}</p>
       {chain === null ? null : <ChainSteps chain={chain} isCertified={isCertified} />}
