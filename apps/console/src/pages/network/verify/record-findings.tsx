@@ -75,7 +75,7 @@ const OUTCOMES = {
   claimed: {
     tone: 'warn',
     title: 'Every claim that can be checked agrees with its evidence, but the hardware is not proved',
-    advice: 'The machine claims a Secure Enclave: no Apple certificate confirms it.',
+    advice: 'The machine claims a Secure Enclave, but no Apple certificate confirms it.',
   },
   hardware: { tone: 'good', title: 'Passed: every claim that can be checked agrees with its evidence', advice: '' },
 } as const;
