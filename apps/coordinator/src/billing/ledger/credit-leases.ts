@@ -152,9 +152,9 @@ export class CreditLeases {
     if (job !== undefined) job.lease.isClosing = true;
   }
 
-  /** Jobs that were reserved from leases before `olderThan`, in milliseconds since 1970. */
-  jobsBefore(olderThan: number): JobId[] {
-    return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < olderThan ? [reservation.jobId] : []));
+  /** Jobs whose reservation from a lease is older than `reservedBefore`, a time in milliseconds since 1970. */
+  jobsBefore(reservedBefore: number): JobId[] {
+    return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < reservedBefore ? [reservation.jobId] : []));
   }
 
   /** Amount of a lease that running jobs have reserved; undefined if this coordinator does not have the lease. */

@@ -65,7 +65,7 @@ interface ReservationSweeperOptions {
 
 const EVERY_MS = 60_000;
 /** Minimum age of an own reservation that is released, in milliseconds. Only a guard for clock changes: live jobs are skipped anyway. */
-const YOUNG_MS = 60_000;
+const MIN_RESERVATION_AGE_MS = 60_000;
 
 /**
  * Releases abandoned reservations at start and every minute, except those of live jobs. Returns a function that stops the sweeper.
@@ -75,7 +75,7 @@ const YOUNG_MS = 60_000;
 export async function startReservationSweeper(options: ReservationSweeperOptions): Promise<() => Promise<void>> {
   const { ledger, liveJobs, now, onSwept, onError } = options;
   const sweep = async (): Promise<void> => {
-    const released = await ledger.sweep(liveJobs(), now() - YOUNG_MS);
+    const released = await ledger.sweep(liveJobs(), now() - MIN_RESERVATION_AGE_MS);
     if (released > 0) onSwept(released);
   };
   await sweep();

@@ -141,11 +141,12 @@ export interface Ledger {
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**
-   * Releases reservations of dead coordinators, and this coordinator's reservations older than `olderThan` for jobs not in `liveJobs`.
+   * Releases the reservations of dead coordinators. Of this coordinator's, releases those from before `reservedBefore` whose jobs are not
+   * in `liveJobs`.
    *
    * Resolves to the number of released reservations.
    */
-  sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number>;
+  sweep(liveJobs: ReadonlySet<JobId>, reservedBefore: number): Promise<number>;
   /** Completes queued steps and stops the ledger's timers. The database stays open. */
   close(): Promise<void>;
 }

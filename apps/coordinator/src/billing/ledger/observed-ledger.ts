@@ -29,7 +29,7 @@ export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
     balance: (accountId) => ledger.balance(accountId),
     pendingEarnings: (accountId) => ledger.pendingEarnings(accountId),
     linkProvider: (providerId, accountId, at) => ledger.linkProvider(providerId, accountId, at),
-    sweep: (liveJobs, olderThan) => ledger.sweep(liveJobs, olderThan),
+    sweep: (liveJobs, reservedBefore) => ledger.sweep(liveJobs, reservedBefore),
     close: () => ledger.close(),
   };
 }

@@ -258,9 +258,9 @@ class SqlLedger implements Ledger {
     await this.#transact((transaction) => linkProvider(transaction, { providerId, accountId, at, from: 'anybody' }));
   }
 
-  async sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number> {
-    const stored = await ownReservedJobs(this.#database, this.#terms.coordinatorId, olderThan);
-    const own = [...stored, ...(this.#leases?.jobsBefore(olderThan) ?? [])];
+  async sweep(liveJobs: ReadonlySet<JobId>, reservedBefore: number): Promise<number> {
+    const stored = await ownReservedJobs(this.#database, this.#terms.coordinatorId, reservedBefore);
+    const own = [...stored, ...(this.#leases?.jobsBefore(reservedBefore) ?? [])];
     await this.#endExpiredLeases();
     return (await this.#release(own.filter((id) => !liveJobs.has(id as JobId)))) + (await this.#releaseAbandoned());
   }
