@@ -8,6 +8,7 @@ export const MAX_PER_STEP = 10_000_000_000_000;
 /** Brands a number as money. Throws RangeError unless the number is a safe integer. */
 export function microUsd(value: number): MicroUsd {
   if (!Number.isSafeInteger(value)) throw new RangeError('an amount of money must be a whole number of micro-USD');
+  // -0 becomes 0.
   return (value === 0 ? 0 : value) as MicroUsd;
 }
 

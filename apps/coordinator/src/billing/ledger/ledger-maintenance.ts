@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import type { Ledger } from './ledger.js';
 
 interface UsageRetentionJobOptions {
-  /** Maximum age of jobs and postings in days; null: unlimited. Roll-ups with a fixed retention are then still pruned. */
+  /** Maximum age of jobs and postings in days. With null, only roll-ups with a fixed retention are pruned. */
   readonly days: number | null;
   readonly now: () => number;
   /** Deletes history before a time in milliseconds, and resolves to the number of deleted entries. Rejects soon after an abort. */
@@ -64,7 +64,7 @@ interface ReservationSweeperOptions {
 }
 
 const EVERY_MS = 60_000;
-/** Minimum age of an own reservation that is released, in milliseconds. Only a guard for clock changes: live jobs are skipped anyway. */
+/** Minimum age of an own reservation that is released, in milliseconds. Only a guard: live jobs are skipped anyway. */
 const MIN_RESERVATION_AGE_MS = 60_000;
 
 /**

@@ -22,7 +22,7 @@ import { LedgerError } from './ledger-error.js';
 interface StepParameters {
   readonly reserve: { readonly reservation: Reservation };
   readonly take_nonce: { readonly nonce: SealedNonce };
-  /** `leased`: the reservation came from a credit lease, so the job has no row yet. */
+  /** A reservation from a credit lease (`leased`) is only in memory, so its job has no row before the settlement. */
   readonly settle: { readonly settlement: Settlement; readonly leased?: LeasedJob };
   readonly release: { readonly jobId: JobId; readonly at: number };
   readonly deposit: { readonly deposit: Deposit };
@@ -32,10 +32,10 @@ interface StepParameters {
 
 export interface StepOutcomes {
   readonly reserve: ReserveOutcome;
-  /** False: the nonce was already taken. */
+  /** False: another job has taken the nonce. */
   readonly take_nonce: boolean;
   readonly settle: SettleOutcome;
-  /** False: the job had no reservation. */
+  /** False: nothing was reserved. */
   readonly release: boolean;
   readonly deposit: DepositOutcome;
   readonly request_withdrawal: WithdrawalOutcome;

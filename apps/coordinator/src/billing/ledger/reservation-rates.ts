@@ -35,7 +35,7 @@ export class ReservationRates {
     this.#byAccount.set(account, { begunAt: now, count: 1, cost, last });
   }
 
-  /** The higher rate of the current and the previous second. */
+  /** Maxima of count and cost over the second of the last reservation and the second before. */
   of(account: string): ReservationRate {
     const { count, cost, last } = this.#byAccount.get(account) ?? { count: 0, cost: 0, last: null };
     return { count: Math.max(count, last?.count ?? 0), cost: Math.max(cost, last?.cost ?? 0) };

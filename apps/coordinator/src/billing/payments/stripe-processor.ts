@@ -13,7 +13,7 @@ import {
 export interface StripeSettings {
   readonly secretKey: string;
   readonly webhookSecret: string;
-  /** Base URL of the API for tests; null: Stripe. */
+  /** Base URL of a test server in place of Stripe's API. */
   readonly apiUrl: string | null;
 }
 

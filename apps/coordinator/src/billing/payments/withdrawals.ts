@@ -20,7 +20,7 @@ export type EndOutcome =
   | { readonly kind: 'unknown' }
   /** An earlier call claimed another way of ending. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
-  /** The account cannot receive transfers. The operator may end the withdrawal in another way. */
+  /** The account has no payout account, or the amount is not whole cents. The operator may end the withdrawal in another way. */
   | { readonly kind: 'no_payout_account' }
   /** The processor refused the transfer. The claim is removed, so that a later call is a new attempt. */
   | { readonly kind: 'transfer_refused' };

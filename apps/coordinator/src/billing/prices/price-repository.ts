@@ -70,7 +70,7 @@ export class PriceRepository {
     return this.#validPrice(model, now) ?? this.#validPrice(ANY_MODEL, now) ?? this.#default;
   }
 
-  /** Sets a price. Throws {@link LedgerError} `invalid` for rates that are not whole numbers in range, or for a time in the past. */
+  /** Sets a price. Throws {@link LedgerError} `invalid` for rates out of range, a bad model id or a time in the past. */
   async set(price: NewPrice): Promise<Price> {
     const rates = checked(price);
     const now = this.#now();

@@ -54,7 +54,7 @@ const MAX_TOKENS_PER_SECOND = 20_000;
  * - Prompt tokens, including cached ones: at most the bound for the size of the body.
  * - Completion tokens, including hidden ones: at most `max_tokens`.
  * - Visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}.
- * - Hidden tokens: at most {@link MAX_TOKENS_PER_SECOND} over the duration, because they leave no bytes.
+ * - Hidden tokens, which leave no bytes: at most {@link MAX_TOKENS_PER_SECOND} over the duration, plus {@link SILENT_TOKENS}.
  * - Images: at most the requested number.
  */
 export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): BoundedUsage {
