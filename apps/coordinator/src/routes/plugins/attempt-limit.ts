@@ -27,7 +27,7 @@ export class AttemptLimit implements AttemptCounter {
     this.#options = options;
   }
 
-  /** Counts an attempt. Null: admitted. Otherwise the attempt must be refused; the result is the number of seconds to wait. */
+  /** Counts an attempt. Returns null, or the number of seconds to wait if the attempt must be refused. */
   count(name: string): number | null {
     const now = this.#options.now();
     let attempts = this.#attempts.get(name);

@@ -18,7 +18,7 @@ interface BodyReaderOptions {
   readonly encoding: Encoding;
   /** Maximum bytes of the inflated body. */
   readonly maxBytes: number;
-  /** Claim on the memory budget; grows with the body. The reader releases the claim if the body is refused. */
+  /** Claim on the memory budget, which grows with the body. The reader releases the claim if the body is refused. */
   readonly claim: Claim;
   /** Time within which {@link MIN_BYTES_PER_WINDOW} must arrive. */
   readonly windowMs: number;

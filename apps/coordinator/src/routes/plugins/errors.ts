@@ -14,7 +14,7 @@ export interface ErrorHandlingOptions {
   readonly isDraining: () => boolean;
   /** Whether new requests are refused, except health checks. */
   readonly isRefusing: () => boolean;
-  /** Sends the console's 404 page to browsers; false for other requests. */
+  /** Sends the console's 404 page to browsers. Returns false for other requests. */
   readonly sendNotFoundPage?: ((request: FastifyRequest, reply: FastifyReply) => boolean) | undefined;
 }
 
@@ -49,7 +49,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
 
     server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
       if (error instanceof RequestError) {
-        // After an error of a body parser, Fastify sets `connection: close`. Here, the rest of the body is discarded instead.
+        // After an error of a body parser, Fastify sets `connection: close`. Here, `discardRest` reads the rest of the body instead.
         reply.removeHeader('connection');
         // RFC 9110 section 15.5.9: the server closes the connection after 408.
         if (error.code === 'body_too_slow') reply.header('connection', 'close');

@@ -84,8 +84,9 @@ function usesAny({ onRequest }: RouteOptions, guards: readonly Guard[]): boolean
 }
 
 /**
- * Resolves the account that the request names: the person's own, or an organisation in which the person's role permits the route. Null:
- * the request was refused, and the error is sent. Memberships are read on every request, so that a removal takes effect at once.
+ * Resolves the account that the request names: the person's own, or an organisation in which the person's role permits the route.
+ *
+ * Returns null after sending an error. Memberships are read on every request, so that a removal takes effect at once.
  */
 async function actForAccount(
   { organisations }: ConsoleAccess,
@@ -117,7 +118,7 @@ async function actForAccount(
   return { ...person, caller: { ...person.caller, account }, organisation: { id: accountId, role } };
 }
 
-/** Id of the account to act for; null: none named. The query parameter serves links, which cannot send a header. */
+/** Id of the account that the request names, if any. The query parameter serves links, which cannot send a header. */
 function namedAccount(request: FastifyRequest): string | null {
   const header = request.headers[ACCOUNT_HEADER];
   if (typeof header === 'string') return header;

@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
 export function closePipelined(server: Server): void {
   const responsesBySocket = new WeakMap<Socket, Set<ServerResponse>>();
   server.on('request', ({ socket }, response) => {
+    // A response without a socket waits for its turn.
     if (response.socket !== null) return;
     const responses = responsesBySocket.get(socket) ?? responsesClosedWith(socket);
     responsesBySocket.set(socket, responses);
