@@ -2,11 +2,11 @@
 import type { Mailer, NoticeKind } from './mailer.js';
 
 export interface AccountNotices {
-  /** Sends in the background. `origin`: scheme and host of the console, for the link to the account page. */
+  /** Sends in the background, with a link to the account page. `origin` is the scheme and host of the console. */
   send(kind: NoticeKind, email: string, origin: string): void;
 }
 
-/** `mailer`: null if the coordinator sends no mail. Notices are then omitted. */
+/** Notices are omitted if the coordinator has no mailer. */
 export function accountNotices(mailer: Mailer | null, onError: (error: unknown) => void): AccountNotices {
   return {
     send(kind, email, origin) {

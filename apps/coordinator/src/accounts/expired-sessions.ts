@@ -9,7 +9,7 @@ const MODELS = ['session', 'verification'] as const;
 /**
  * Deletes expired rows now and every hour. Returns a function that stops the job.
  *
- * `database`: shared by a cluster, whose coordinators together run the job once an hour. Null: a coordinator that runs alone.
+ * With a `database`, the coordinators of the cluster that shares it run the job once an hour together.
  */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
   let running: Promise<unknown> = Promise.resolve();

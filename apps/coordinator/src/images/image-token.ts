@@ -44,7 +44,7 @@ export function newImageFileName(macKey: Uint8Array, fileType: ImageFileType, ex
   return `${Buffer.concat([payload, macOf(macKey, payload)]).toString('base64url')}.${EXTENSIONS[fileType]}`;
 }
 
-/** Decodes the last path segment of an image URL. Null: not issued with this MAC key. */
+/** Decodes the last path segment of an image URL. Returns null if it was not issued with this MAC key. */
 export function readImageFileName(macKey: Uint8Array, fileName: string): ImageToken | null {
   const [, text = '', extension] = FILE_NAME.exec(fileName) ?? [];
   const bytes = Buffer.from(text, 'base64url');
@@ -56,6 +56,7 @@ export function readImageFileName(macKey: Uint8Array, fileName: string): ImageTo
   const secret = payload.subarray(0, SECRET_BYTES);
   return {
     imageId: createHash('sha256').update('inference/image-name/v1\0').update(secret).digest('hex'),
+    // A random secret needs no salt (RFC 5869 section 3.1).
     key: new Uint8Array(hkdfSync('sha256', secret, new Uint8Array(), 'inference/image-key/v1', 32)),
     fileType,
     expiresAt: 1000 * payload.readUIntBE(SECRET_BYTES, EXPIRY_BYTES),
@@ -86,7 +87,7 @@ export function encryptImage(image: Uint8Array, { key, imageId }: ImageKey): Uin
   return Buffer.concat([nonce, cipher.update(image), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Decrypts an image. Null: the bytes were changed, or belong to another image. */
+/** Decrypts an image. Returns null if the bytes were changed, or belong to another image. */
 export function decryptImage(encrypted: Uint8Array, { key, imageId }: ImageKey): Uint8Array | null {
   if (encrypted.length < ENCRYPTION_OVERHEAD_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, NONCE_BYTES));

@@ -16,7 +16,8 @@ const MAX_WAITING = 128;
 const MAX_WAITING_PER_CLIENT = 32;
 
 /**
- * `client`: too many requests of this client wait, or a client with fewer displaced this request. `all`: the whole queue is full.
+ * Scope `client`: too many requests of this client wait, or one of a client with fewer displaced this request. Scope `all`: the whole
+ * queue is full.
  */
 export class SignInQueueFull extends Error {
   constructor(readonly scope: 'client' | 'all') {
@@ -98,7 +99,7 @@ export class SignInQueue {
     });
   }
 
-  /** Rejects the newest request of the client with the most waiting requests. False if the new request's client has as many. */
+  /** Rejects the newest request of the client with the most. Returns false if the new request's client would then have as many. */
   #displaceFor(ownLength: number): boolean {
     let longest: Waiting[] = [];
     for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;

@@ -16,7 +16,7 @@ export interface SecondStepOptions {
   readonly secondSteps?: SecondStepCounter | undefined;
 }
 
-/** Methods of `AttemptCounter` that are used here. `count` returns the seconds until a retry; null: within the limit. */
+/** Methods of `AttemptCounter` that are used here. `count` returns the seconds until a retry, or null within the limit. */
 interface SecondStepCounter {
   count(userId: string): number | null | Promise<number | null>;
   refund(userId: string): void | Promise<void>;
