@@ -37,7 +37,7 @@ export type ResolvedSerial = ProviderId | 'ambiguous' | null;
 /**
  * The provider that proves the serial number with a certificate chain, else the only claimant, else null.
  *
- * `ambiguous`: several providers claim the serial number and none proves it.
+ * `ambiguous` if several providers claim the serial number and none proves it.
  */
 export function resolvedProvider(claimants: readonly SerialClaimant[]): ResolvedSerial {
   const resolved = resolveClaimants(claimants.map((facts) => ({ facts })));

@@ -39,10 +39,10 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Share of the refusals of sealed requests that a second candidate must confirm. */
+/** Share of the refusals of sealed (end-to-end encrypted) requests that a second candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
-/** `done`: final outcome. `retry`: outcome of the job if no other provider can be tried. */
+/** `done` is the final outcome. `retry` is the outcome of the job if no other provider can be tried. */
 type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
 
 export class AttemptRunner {
@@ -160,7 +160,7 @@ export class AttemptRunner {
     }
   }
 
-  /** Plan of a hedged attempt on an idle provider; null if none may start now. */
+  /** Plan of a hedged attempt on an idle provider, if one may start now. */
   async #planHedge(requestElsewhere: SlotRequest, running: ModelRun): Promise<AttemptPlan | null> {
     if (namesProvider(requestElsewhere) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
     const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
@@ -190,7 +190,7 @@ export class AttemptRunner {
     recordAttempt(running, plan, outcome, elapsedMs);
   }
 
-  /** Null: the attempt cannot start. The slot is then released. */
+  /** Returns null, and releases the slot, if the attempt cannot start. */
   #plan({ slot, estimate }: Placed, running: ModelRun, role: AttemptPlan['role']): AttemptPlan | null {
     const { encapsulationPool } = this.#options;
     const { latencyTracker } = this.#recorders;
@@ -259,7 +259,7 @@ export class AttemptRunner {
   /**
    * For some refusals of sealed requests, reserves a slot at another candidate that confirms the refusal or answers.
    *
-   * The coordinator cannot read the reason of such a refusal. Null: the refusal is final.
+   * The coordinator cannot read the reason of such a refusal. Returns null if the refusal is final.
    */
   async #reserveConfirmation(running: ModelRun): Promise<Placed | null> {
     const { refusingProvider, slotRequest, attemptRecords } = running;
@@ -307,6 +307,7 @@ export class AttemptRunner {
       slotRequest.exclude.add(providerIdOf(provider));
       return { retry: end };
     }
+    // Only overtaken attempts need their duration, and none of them decides the job.
     recordResult(plan, outcome, 0, running, this.#recorders);
     if (clientSignal.aborted) return { done: clientDisconnected(summary) };
     const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(running) : outcome);
@@ -321,7 +322,7 @@ function takeReservedSlot(running: ModelRun): Placed | null {
   return reservedSlot;
 }
 
-/** Id of the sealing key: the provider's newest, or the client's choice for a sealed request. Null: the provider does not accept it. */
+/** Id of the sealing key: the provider's newest, or the client's choice for a sealed request, if the provider accepts it. */
 function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): KeyId | null {
   if (sealed === null) return provider.key?.keyId ?? null;
   const candidate = sealed.candidates.get(providerIdOf(provider));

@@ -1,7 +1,7 @@
 /**
  * `HedgedRequest` runs an attempt of a job, and a second one beside it if the first is late. The first attempt with content wins.
  *
- * `AttemptRunner` makes a new one for each retry. It reads decisions from `next` and reacts with `start` or `abandon`.
+ * `AttemptRunner` makes a new one for each retry, reads decisions from `next` and reacts with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -15,7 +15,7 @@ export interface EndedAttempt {
 }
 
 type HedgingDecision =
-  /** No content in time; reported repeatedly. `silent`: the only attempt, if it shows no activity. `isLate`: a second attempt may start. */
+  /** No content in time; reported repeatedly. `silent` is the only attempt, if inactive. If `isLate`, a second attempt may start. */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
@@ -177,6 +177,7 @@ export class HedgedRequest implements AttemptGroup {
     const [only] = this.#running;
     if (only !== undefined && !this.#isHedged) waits.push(only.plan.lateAfterMs - only.elapsedMs);
     if (waits.length === 0) return;
+    // Thresholds that have passed are reported again every `lateMs`.
     const nextMs = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#timings.lateMs)));
     this.#nextCheck.set(Math.min(Math.ceil(nextMs), MAX_TIMER_MS));
   }

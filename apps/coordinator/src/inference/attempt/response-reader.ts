@@ -2,14 +2,14 @@
 import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 
-/** `unverifiable`: the stream contains lines that clients do not hash. */
+/** An `unverifiable` stream contains bytes that {@link StreamLineCheck} rejects. */
 export type ResponseViolation = 'tampered_frame' | 'credit_exceeded' | 'unverifiable';
 
 export interface ReadResponse {
   /** Whether the final frame was read. */
   readonly finished: boolean;
   readonly responseSha256: string;
-  /** Content bytes for the delivery: plaintext in plain mode; of a sealed answer, the ciphertext before its final frame. */
+  /** Content bytes for the delivery: plaintext in plain mode, in end-to-end mode the ciphertext before its final frame. */
   readonly bytes: number;
   /** Upper bound of the plaintext bytes. Exact in plain mode. */
   readonly plaintextBytes: number;
@@ -55,7 +55,7 @@ export class AnswerCredit {
     return this.#leftBytes <= 0;
   }
 
-  /** Charges received bytes. False: the provider exceeded its credit. */
+  /** Charges received bytes. Returns false if the provider exceeded its credit. */
   spend(bytes: number): boolean {
     this.#leftBytes -= bytes;
     return this.#leftBytes >= 0;

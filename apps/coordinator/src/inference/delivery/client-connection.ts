@@ -1,7 +1,7 @@
 /**
  * `ClientConnection` writes a response to a client, detects its disconnect, and disconnects clients that read too slowly.
  *
- * On Linux, it pauses while more than one window of bytes is not acknowledged by the client's TCP stack.
+ * On Linux, writing pauses while the client's TCP stack has not acknowledged more than one window of bytes.
  */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -37,7 +37,7 @@ export class ClientConnection {
   #isReading = false;
   #onReady: (() => void) | null = null;
 
-  /** `drainMs`: see `JobTimings.clientDrainMs`. `headers`: sent with every response, such as the request id. */
+  /** See `JobTimings.clientDrainMs` for `drainMs`. Every response has the `headers`, such as the request id. */
   constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null, headers: Headers = {}) {
     this.response = response;
     this.#drainMs = drainMs;
@@ -80,7 +80,7 @@ export class ClientConnection {
     this.response.writeHead(status, list);
   }
 
-  /** Writes a chunk. False: the client is slow, and `onReady` is called after it has caught up. */
+  /** Writes a chunk. Returns false if the client is slow, and calls `onReady` once the client has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
     this.#written += bytes;
@@ -144,7 +144,7 @@ export class ClientConnection {
       // The system does not list closed connections, so the previous reading stays valid.
       if (this.isDisconnected || this.response.writableEnded) break;
       if (unacknowledged === null) this.#queues = null;
-      // Fewer unacknowledged bytes than before: the client is reading, so its timeout restarts.
+      // The client is reading, so its timeout restarts.
       if ((unacknowledged ?? 0) < this.#unacknowledged) this.#draining.renew();
       this.#unacknowledged = unacknowledged ?? 0;
       this.#unchecked -= written;

@@ -28,15 +28,15 @@ export interface Delivery {
   readonly isStalled: boolean;
   /** Content bytes that the client's connection has taken. */
   readonly delivered: number;
-  /** Called when a provider starts on the job. `grant` returns credit for bytes taken. `route`: provider and model of the job. */
+  /** Called when a provider starts on the job. `grant` returns credit for bytes taken. The headers describe `route`. */
   begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void;
-  /** Sends a stream's headers before its first content, so that the client need not wait for it. No effect on other responses. */
+  /** Sends a stream's headers before its first content. No effect on other responses. */
   commit(): void;
-  /** Takes the next bytes of the response. `receivedAt` by `performance.now`. False: the response exceeds its maximum size. */
+  /** Takes the next bytes of the response, received at `receivedAt` (`performance.now`). False: too large, or too slow. */
   push(bytes: Uint8Array, receivedAt: number): boolean;
   /** Undoes `begin` and `push`, because the provider failed before any byte was sent to the client. */
   withdraw(): void;
-  /** Ends a verified response. `cost` in micro-USD; null if not known yet. */
+  /** Ends a verified response. `cost` is null if not known yet. */
   deliver(signed: SignedParts, cost: MicroUsd | null): void;
   fail(error: ApiError): void;
 }

@@ -29,9 +29,9 @@ interface ImageDeliveryOptions {
   readonly plain: Delivery;
   readonly responseMetadata: ResponseMetadata;
   readonly work: ImageJob;
-  /** Where the images are stored for download; null: the body contains them. */
+  /** Where the images are stored for download. Null if the body contains them. */
   readonly allocation: ImageAllocation | null;
-  /** Called when the image store is full. The caller cancels the job, without blame for the provider. */
+  /** Called when the image store has no room. The caller cancels the job, without blame for the provider. */
   readonly onNoRoom: () => void;
   /** Maximum time from the first byte of an attempt to its last, in milliseconds. */
   readonly maxMs: number;
