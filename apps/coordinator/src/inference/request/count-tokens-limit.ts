@@ -3,7 +3,7 @@
  *
  * A token bucket limits bytes per minute. Concurrent requests and their bytes are limited too. Pixels of images are charged as bytes.
  *
- * Applies to one coordinator; a cluster adds a limit of the whole network.
+ * These limits apply to one coordinator. A cluster adds a limit of the whole network.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { InputImages } from './job-request.js';
@@ -109,7 +109,7 @@ export class CountTokensLimit {
     return { kind: 'admitted', add, release, cancel };
   }
 
-  /** Seconds until a request may be charged `bytes` in total, of which `chargedBytes` are already charged; null: now. */
+  /** Seconds until a request may be charged `bytes` in total, of which `chargedBytes` are already charged. Null means now. */
   #secondsUntil(
     usage: Usage,
     { bytes, chargedBytes, otherRequests }: { readonly bytes: number; readonly chargedBytes: number; readonly otherRequests: number },

@@ -1,5 +1,6 @@
 /**
- * `FreeRefusals` limits the free refusals of sealed requests per API key and hour, by number and bytes, at this coordinator.
+ * `FreeRefusals` limits how many sealed (end-to-end encrypted) requests of an API key providers refuse for free per hour, by number and
+ * bytes, at this coordinator.
  *
  * Checked before a request runs, so concurrent requests may exceed the limit.
  */
@@ -24,12 +25,12 @@ export class FreeRefusals {
   readonly #now: () => number;
   readonly #keys = new BoundedMap<string, Usage>(MAX_KEYS);
 
-  /** `now`: milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Seconds until the key may send sealed requests again; null: now. */
+  /** Seconds until the key may send sealed requests again. Null means now. */
   retryAfterSeconds(apiKeyId: string): number | null {
     const { since, count, bytes } = this.#usageOf(apiKeyId);
     if (count < MAX_FREE_REFUSALS && bytes < MAX_FREE_BYTES) return null;

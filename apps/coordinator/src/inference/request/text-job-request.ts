@@ -27,7 +27,7 @@ export interface UnfetchedRequest {
   readonly imageUrls: readonly ImageUrl[];
 }
 
-/** Parses a request. `mayFetch`: images at URLs are accepted. Throws RequestError. */
+/** Parses a request. Accepts images at URLs only with `mayFetch`. Throws RequestError. */
 export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFetch: boolean }): UnfetchedRequest {
   const { body, unknownMembers, maxTextBytes } = input;
   // Checked before parsing, because parsing a large body would block the event loop.
@@ -69,7 +69,7 @@ export function withFetchedImages(
   return withPrefixes(withImages, complete, input);
 }
 
-/** Embeddings have no prefix hashes: providers cache nothing for them. */
+/** Embeddings get no prefix hashes, because providers cache nothing for them. */
 function withPrefixes(
   job: ReadJobRequest,
   request: TextRequest | EmbeddingRequest,
@@ -102,7 +102,7 @@ function sumOf<Value>(values: readonly Value[], numberOf: (value: Value) => numb
   return values.reduce((sum, value) => sum + numberOf(value), 0);
 }
 
-/** Images in a body are base64, and every format that carries them contains this word. */
+/** Every format with images in the body also contains the word `base64`. */
 function mayContainImages(body: Uint8Array): boolean {
   return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
 }

@@ -32,7 +32,7 @@ export class EngineFailures {
   readonly #now: () => number;
   readonly #counts = new BoundedMap<string, JobCount>(MAX_ACCOUNTS);
 
-  /** `now`: milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -43,7 +43,7 @@ export class EngineFailures {
     engineFailures.set(providerIdOf(provider), { provider, isRecorded });
   }
 
-  /** Records the end of the run. `wasCompleted`: a provider completed the job, or the client disconnected. */
+  /** Records the end of the run. `wasCompleted` is also true if the client disconnected. */
   settle({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
     if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
     else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);

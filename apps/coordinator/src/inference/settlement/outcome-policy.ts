@@ -1,4 +1,4 @@
-/** Maps each unsuccessful result of an attempt to a retry decision, the consequence for the provider and the client's error. No charge. */
+/** Maps each unsuccessful result of an attempt to a retry decision, the consequence for the provider and the client's error. */
 import { type ApiError, apiError, jobFailureError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
 import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
@@ -121,7 +121,7 @@ function reportedFailurePolicy(failure: JobFailure): OutcomePolicy {
     case 'capacity':
       return policy(true, failure.code === 'draining' ? 'draining' : 'busy', apiError('no_provider'), reason);
     case 'provider':
-    // `cancelled` although no client disconnected: the provider ended the job on its own.
+    // `recordResult` handles a disconnected client. Otherwise, the provider cancelled the job on its own.
     case 'nobody':
       return policy(true, 'failed', apiError('provider_failed'), reason);
   }

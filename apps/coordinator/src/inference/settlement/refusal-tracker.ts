@@ -3,7 +3,8 @@
  *
  * If possible, another provider must confirm a refusal. False and unusually frequent refusals are recorded as faults of the provider.
  *
- * Signed refusals of sealed requests have no readable reason. The tracker records only those that another answer contradicts.
+ * Signed refusals of sealed (end-to-end encrypted) requests have no readable reason. Only those that another answer contradicts are
+ * recorded.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -22,7 +23,7 @@ import { RefusalRates } from './refusal-rates.js';
 export interface ProviderRefusal {
   readonly provider: ProviderConnection;
   readonly failure: JobFailure;
-  /** The provider's offer of the model at the time; undefined if it no longer offered the model. */
+  /** The provider's offer of the model at the time, if any. */
   readonly offer: ModelOffer | undefined;
   /** See `ProviderConnection.isProven`. */
   readonly isProven: boolean;
@@ -121,7 +122,7 @@ export class RefusalTracker {
       provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
   }
 
-  /** Counts a fault caused by this account. False: the account has reached its maximum. */
+  /** Counts a fault caused by this account. Returns false if the account has reached its maximum. */
   #countWithinLimit(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;
     const now = this.#options.now();
