@@ -151,7 +151,7 @@ function requireDone(outcome: MemberOutcome): void {
   }
 }
 
-/** Reads a boolean query parameter; absent: false. Throws RequestError for other texts. */
+/** Reads a boolean query parameter, by default false. Throws RequestError for other texts. */
 function flagOf(query: ConsoleCall<unknown>['query'], name: string): boolean {
   const text = query[name];
   if (text === undefined || text === 'false') return false;

@@ -175,7 +175,7 @@ async function beginAttempt(
   return route.limitEmail && client !== null ? signIns.begin(client) : null;
 }
 
-/** Removes the new passkey if concurrent registrations have exceeded the maximum. Returns whether it was removed. */
+/** Whether the new passkey was removed, because concurrent registrations have exceeded the maximum. */
 async function isExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
   const { id } = (await answer.clone().json()) as { readonly id?: string };
   if (id === undefined) return false;
@@ -183,7 +183,7 @@ async function isExcess(auth: Auth, answer: Response, userId: string): Promise<b
   return removeIfExcess(adapter, userId, id);
 }
 
-/** Sends the e-mail that informs the user of a change. `user`: state before the change. */
+/** Sends the e-mail that informs the user of a change. `user` is the state before the change. */
 async function notify(
   routes: AuthRoutes,
   { notice }: AuthRoute,
@@ -201,14 +201,14 @@ async function emailOf(answer: Response): Promise<string | null> {
   return user?.email ?? null;
 }
 
-/** Client of the attempt, for the limits; null without an e-mail address. */
+/** Client of the attempt, for the limits. Null without an e-mail address. */
 function clientOf({ devices }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
   const email = normalizeEmail(address ?? '');
   if (email === '') return null;
   return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
 }
 
-/** Cookie header; undefined if a bearer token authenticates the request instead. */
+/** Cookie header. Ignored if a bearer token authenticates the request instead. */
 function cookiesOf(request: FastifyRequest): string | undefined {
   return hasBearer(request) ? undefined : request.headers.cookie;
 }
@@ -242,7 +242,7 @@ function isPlainPath(address: string | null, origin: string): boolean {
   return PATH.test(path) || !path.startsWith('/');
 }
 
-/** String member of a JSON body; null: absent or not a string. better-auth reports other errors of the body. */
+/** String member of a JSON body, if present. better-auth reports other errors of the body. */
 function textMember(request: FastifyRequest, name: string): string | null {
   const body = bytesOf(request);
   if (!isJson(request) || body.length === 0) return null;

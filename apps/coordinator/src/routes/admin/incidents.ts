@@ -70,7 +70,6 @@ function addIncidentList(server: FastifyInstance, { incidents, now }: IncidentRo
   });
 }
 
-/** Creates, edits and removes incidents. */
 function addIncidentChanges(server: FastifyInstance, routes: IncidentRoutes): void {
   const { incidents } = routes;
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
@@ -109,7 +108,6 @@ function addIncidentChanges(server: FastifyInstance, routes: IncidentRoutes): vo
   });
 }
 
-/** Adds updates to incidents, and edits their messages. */
 function addIncidentUpdates(server: FastifyInstance, routes: IncidentRoutes): void {
   const { incidents } = routes;
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };

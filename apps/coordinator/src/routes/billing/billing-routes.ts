@@ -33,7 +33,6 @@ interface BillingRoutesDeps {
   readonly operator: BillingDetails;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null without a payment processor. */
   readonly processor: PaymentProcessor | null;
   /** Called with the outcome of each event of the payment processor. */
   readonly onPaymentEvent: (outcome: string) => void;

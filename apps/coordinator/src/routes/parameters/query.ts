@@ -39,7 +39,7 @@ function readParameter(parameter: Parameter, values: readonly string[]): unknown
   return value;
 }
 
-/** Null unless decimal digits: no sign, fraction, exponent or leading zeros, so that each number has a single spelling. */
+/** Accepts only decimal digits without leading zeros, so that each number has a single spelling. Returns null for other texts. */
 export function parseQueryInteger(text: unknown): number | null {
   return typeof text === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null;
 }

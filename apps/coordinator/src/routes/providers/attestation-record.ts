@@ -5,7 +5,7 @@ import type { TrustAnchor } from '../../providers/verification/chain/trust-ancho
 import { isPartOk, type TrustVerdict } from '../../providers/verification/trust-policy.js';
 import { isAcmeVerified } from '../../providers/verification/verify-device-evidence.js';
 
-/** `models`: ids of the provider's models that the public model list contains. */
+/** `models` are the ids of the provider's models in the public model list. */
 export function attestationRecord(provider: ProviderSnapshot, models: string[], anchor: TrustAnchor): AttestationRecord {
   const { identity, hardware } = provider.registration;
   const { attestation } = identity;

@@ -45,7 +45,7 @@ interface ProviderRoutesDeps {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
   readonly now: () => number;
-  /** Reports a failed ledger read; the response then lacks the earnings. */
+  /** Reports failures that do not fail the response: of reading earnings, or of storing the outcome of an owner command. */
   readonly onFailure: (error: unknown) => void;
 }
 

@@ -13,7 +13,7 @@ import { addStatistics } from './statistics.js';
 interface SystemRoutesDeps {
   readonly statistics: PublicStatistics;
   readonly statusBoard: NetworkStatusService;
-  /** Origin of the console; null: the origin of the request. */
+  /** Origin of the console. Null stands for the origin of the request. */
   readonly publicOrigin: string | null;
   readonly isDraining: () => boolean;
   /** Never rejects. */

@@ -41,7 +41,6 @@ const UNAVAILABLE: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'hel
   no_free_slot: 'Unavailable: no free slot.',
 };
 
-/** Sentence for one logged placement decision. */
 export function decisionText({ verdict, lastAt, challengedAt }: LoggedDecision): string {
   switch (verdict.outcome) {
     case 'chosen':

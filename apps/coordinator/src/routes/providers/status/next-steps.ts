@@ -104,6 +104,7 @@ function lostRequestSteps(facts: StatusFacts): NextStep[] {
   if (recent.some(({ reason }) => reason === 'below_trust_floor')) {
     const gap = trust_parts.find(({ state }) => state !== 'ok');
     const remedy = gap?.remedy === undefined ? '' : ` ${gap.remedy}`;
+    // 512 is the maximum length in `ProviderStatusSchema`.
     steps.push({ code: 'below_trust_floor', text: `Some requests require trust level hardware.${remedy}`.slice(0, 512) });
   }
   const strain = strainText(host);

@@ -16,7 +16,7 @@ interface StatusInput {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly now: number;
-  /** Null: the earnings could not be read. */
+  /** Null if the earnings could not be read. */
   readonly earnings: ProviderEarnings | null;
 }
 
