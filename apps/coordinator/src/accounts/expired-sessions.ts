@@ -37,7 +37,6 @@ export async function revokeResetLinks(auth: Auth, userId: string): Promise<void
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });
 }
 
-/** Revokes one session of a user. */
 export async function revokeSession(auth: Auth, userId: string, sessionId: string): Promise<void> {
   const { adapter } = await auth.$context;
   const where = [

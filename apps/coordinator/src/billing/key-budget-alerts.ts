@@ -15,7 +15,6 @@ export interface KeyBudgetAlertsOptions {
   readonly keysPage: string;
 }
 
-/** Sends all due e-mails. Throws if the mail service refused one. */
 export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudgetAlertsOptions): Promise<void> {
   const send = (alert: DueBudgetAlert): Promise<void> =>
     mailer.send({

@@ -22,7 +22,6 @@ export interface ImageToken {
   readonly expiresAt: number;
 }
 
-/** File extensions in URLs. */
 const EXTENSIONS = { png: 'png', jpeg: 'jpg', webp: 'webp' } as const satisfies Record<ImageFileType, string>;
 /** Tokens contain the index of the type. Append only: another order would change issued tokens. */
 const FILE_TYPES: readonly ImageFileType[] = ['png', 'jpeg', 'webp'];

@@ -24,7 +24,6 @@ export interface JobObserver {
 export type TraceAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface TraceSpan {
-  /** Starts a child span. */
   child(name: string, attributes?: TraceAttributes): TraceSpan;
   /** `error` is a code of this project, null or undefined for success. */
   end(attributes?: TraceAttributes, error?: string | null): void;

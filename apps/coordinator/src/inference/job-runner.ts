@@ -75,7 +75,7 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
-  /** Whether a provider serves the model, or will probably serve it again. Other names are arbitrary client text, never stored or logged. */
+  /** Whether a provider serves the model, or will probably do so again. Other names are client text, never stored or logged. */
   knowsModel(model: string): boolean {
     const { models, expected } = this.#options;
     return models.serves(model) || expected.has(model);

@@ -20,7 +20,6 @@ import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 export interface ModelRun {
   /** The request, with the model of this run. */
   readonly job: JobRequest;
-  /** Null without routing preferences. */
   readonly routing: JobRouting | null;
   /** Log code of why the requested model did not answer. Null if this run is for the requested model. */
   readonly fallbackReason: string | null;
@@ -34,7 +33,6 @@ export interface ModelRun {
   /** Time after which no attempt begins, by the runner's `now`, in milliseconds. All runs of the job share the deadline. */
   readonly deadline: number;
   readonly span: TraceSpan;
-  /** Spans of running attempts. */
   readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
   /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: AttemptRecord[];

@@ -18,7 +18,6 @@ export type NetworkModels = Pick<
   refresh?(model: string): Promise<void>;
 };
 
-/** Chooses providers and reserves their slots. */
 export interface Placements {
   /** Reserves a slot on the best provider, waiting up to `waitMs`. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement>;

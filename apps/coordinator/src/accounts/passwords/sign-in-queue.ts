@@ -5,7 +5,6 @@
  */
 
 interface SignInQueueOptions {
-  /** Maximum number of running requests. */
   readonly maxRunning: number;
   readonly maxWaiting?: number;
   readonly maxWaitingPerClient?: number;
@@ -26,7 +25,6 @@ export class SignInQueueFull extends Error {
   }
 }
 
-/** Message to the client, by the scope of the full queue. */
 export const QUEUE_FULL_MESSAGES: Readonly<Record<SignInQueueFull['scope'], string>> = {
   client: 'Too many sign-ins from this address at once. Try again in a few seconds.',
   all: 'Too many people are signing in right now. Try again in a few seconds.',

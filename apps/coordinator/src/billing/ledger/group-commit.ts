@@ -7,7 +7,6 @@
  */
 import { LedgerError } from './ledger-error.js';
 
-/** Result of one step in a batch. */
 export type StepResult<Outcome> = { readonly ok: Outcome } | { readonly error: unknown };
 
 interface GroupCommitOptions<Step, Outcome> {

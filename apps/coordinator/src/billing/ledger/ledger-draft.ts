@@ -214,7 +214,6 @@ export class LedgerDraft {
 
 type Mutable<Entry> = { -readonly [Name in keyof Entry]: Entry[Name] };
 
-/** Entry of a map, created on first use. */
 function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, create: () => Entry): Entry {
   let entry = map.get(key);
   if (entry === undefined) {

@@ -114,7 +114,6 @@ function checkRates({ promptPerMillion, cachedPerMillion, completionPerMillion, 
   checkCount('perImage', perImage);
 }
 
-/** Keys of the rows that the steps read. */
 export function rowKeysOf(steps: readonly Step[]): RowKeys {
   const keys: RowKeys = {
     nonces: new Map(),

@@ -13,10 +13,8 @@ import type { Ledger, WithdrawalOutcome } from '../ledger/ledger.js';
 import { microUsd } from '../micro-usd.js';
 import { centsOf, type PaymentProcessor, TransferRefused } from './payment-processor.js';
 
-/** Result of ending a withdrawal. */
 export type EndOutcome =
   | { readonly kind: 'ended'; readonly withdrawal: Withdrawal }
-  /** The id is unknown. */
   | { readonly kind: 'unknown' }
   /** An earlier call claimed another way of ending. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }

@@ -33,7 +33,6 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   readonly hedgePercent: number;
   readonly cacheScopes: CacheScopes;
   readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;
-  /** Numbers in [0, 1). */
   readonly random: () => number;
   /** Called when verified images could not be stored for download. */
   readonly onImageStoreError: (error: unknown) => void;
@@ -75,7 +74,6 @@ export class AttemptRunner {
     return outcome;
   }
 
-  /** Whether a further attempt may begin now. */
   canRetry({ attemptCount, delivery, deadline, clientSignal, routing }: ModelRun): boolean {
     const isInTime = this.#options.now() < deadline;
     const maxAttempts = routing?.preferences.allowsFallbacks === false ? 1 : MAX_ATTEMPTS;
@@ -333,7 +331,6 @@ function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): Key
   return isUsable ? candidate.keyId : null;
 }
 
-/** The slot request, without the providers of running attempts. */
 function excluding(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
   return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerIdOf(slot.provider))]) };
 }

@@ -86,7 +86,6 @@ export class HedgedRequest implements AttemptGroup {
     this.#running.find((attempt) => attempt.plan === plan)?.abandonSilent();
   }
 
-  /** Stops all attempts. */
   stop(): void {
     for (const attempt of [...this.#running]) attempt.stop();
   }

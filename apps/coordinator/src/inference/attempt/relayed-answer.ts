@@ -21,7 +21,6 @@ export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): RequestF
   });
 }
 
-/** Reads the sealed answer of one attempt. */
 export class RelayedAnswerReader implements AnswerReader {
   readonly #jobId: JobId;
   readonly #credit: AnswerCredit;

@@ -16,7 +16,6 @@ export interface ReadResponse {
   readonly reportedUsage: UsageReport;
 }
 
-/** Reads the frames of one attempt's response. */
 export interface AnswerReader {
   /** Whether the provider must wait until the client has taken more bytes. */
   readonly isOutOfCredit: boolean;

@@ -67,7 +67,6 @@ export class ClientConnection {
     return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
   }
 
-  /** Writes the status line and all headers. */
   writeHead(status: number, headers: Headers): void {
     // A flat list of names and values, because merging large objects is slow (decision 0066).
     const list: OutgoingHttpHeader[] = [];
@@ -99,7 +98,6 @@ export class ClientConnection {
     return false;
   }
 
-  /** Ends the response. */
   end(chunk?: Uint8Array | string): void {
     if (this.isDisconnected) return;
     this.#draining.clear();

@@ -25,7 +25,6 @@ import type { Route } from '../request/job-routing.js';
 import type { Attachments, Delivery } from './delivery.js';
 
 interface ImageDeliveryOptions {
-  /** Sends the response body to the client. */
   readonly plain: Delivery;
   readonly responseMetadata: ResponseMetadata;
   readonly work: ImageJob;

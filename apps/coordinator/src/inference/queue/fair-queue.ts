@@ -40,7 +40,6 @@ export class FairQueue<T extends Queued> {
     return ahead;
   }
 
-  /** Number of queued items for which the predicate holds. */
   count(holds: (item: T) => boolean): number {
     let count = 0;
     for (const { waiting } of this.flows.values()) for (const item of waiting) if (holds(item)) count++;

@@ -42,7 +42,6 @@ export class ImageSupply {
     this.#expected = expected;
   }
 
-  /** Number of requests that wait for an image provider. */
   get waiting(): number {
     return this.#waiting;
   }

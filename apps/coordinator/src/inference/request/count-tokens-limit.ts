@@ -16,7 +16,6 @@ interface CountTokensLimitOptions {
   readonly maxAccounts?: number;
 }
 
-/** Usage of one account. */
 interface Usage {
   /** Content of the token bucket. */
   availableBytes: number;

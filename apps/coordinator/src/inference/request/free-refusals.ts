@@ -7,7 +7,6 @@
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 const WINDOW_MS = 3_600_000;
-/** Maximum free refusals per key and hour. */
 export const MAX_FREE_REFUSALS = 60;
 /** Maximum bytes of refused sealed requests per key and hour. */
 const MAX_FREE_BYTES = 64 * 1024 * 1024;
@@ -37,7 +36,6 @@ export class FreeRefusals {
     return Math.max(1, Math.ceil((since + WINDOW_MS - this.#now()) / 1000));
   }
 
-  /** Counts a refused request of this many bytes. */
   count(apiKeyId: string, bytes: number): void {
     const usage = this.#usageOf(apiKeyId);
     this.#keys.set(apiKeyId, { since: usage.since, count: usage.count + 1, bytes: usage.bytes + bytes });

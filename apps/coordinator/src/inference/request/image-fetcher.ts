@@ -16,7 +16,6 @@ import { BoundedMap } from '@inference/scheduler/bounded-map';
 import ipaddr from 'ipaddr.js';
 import { Semaphore } from '../../semaphore.js';
 
-/** An image at a URL of a request. */
 export interface ImageUrl {
   readonly url: string;
   /** Path of the image's part in the client's request. */

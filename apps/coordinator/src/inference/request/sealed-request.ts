@@ -16,7 +16,6 @@ import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 /** Maximum validity of a sealed request, in milliseconds. Bounds how long coordinators and providers must remember its nonce. */
 export const MAX_SEALED_LIFETIME_MS = 3_600_000;
 
-/** A provider that can open the request with the sealing key that the client chose. */
 export interface SealedCandidate {
   /** Position in the context's `recipients`. */
   readonly index: number;

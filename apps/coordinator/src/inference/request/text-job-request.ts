@@ -15,7 +15,6 @@ import { type InputImages, jobOf, type ReadJobRequest, type RequestInput, requir
 /** Maximum names in the `X-Inference-Ignored` header. */
 const MAX_IGNORED = 100;
 
-/** Input of a request for text or embeddings. */
 export type TextInput = RequestInput & { readonly endpoint: Exclude<Endpoint, '/v1/images/generations'> };
 
 /** A parsed request whose image URLs are not fetched yet. */
@@ -42,7 +41,6 @@ export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFet
   return { job: imageUrls.length === 0 ? withPrefixes(job, request, input) : job, request, imageUrls };
 }
 
-/** The job with the images of all its URLs. */
 export function withFetchedImages(
   { job, request }: UnfetchedRequest,
   fetched: ReadonlyMap<string, FetchedInputImage>,

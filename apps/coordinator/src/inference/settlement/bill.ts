@@ -65,7 +65,6 @@ interface ReserveRefusal {
 /** Usage with which a job is settled. The ledger also limits the counts to the reservation. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
-/** Terms for the reservation of a job. */
 export interface BillTerms {
   /** Reservations for the models that may answer, one per model. Empty if the job is free. */
   readonly reservations: readonly Reservation[];

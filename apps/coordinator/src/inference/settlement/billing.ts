@@ -66,7 +66,6 @@ export class Billing {
 
   #terms(job: JobRequest, models: readonly BilledModel[]): BillTerms {
     const nonce = job.sealed === null ? null : sealedNonce(job.sealed, job);
-    // Counting tokens is free.
     if (job.endpoint === COUNT_TOKENS) return { reservations: [], freeNonce: nonce };
     const reservations = models.map((model) => this.#reservation(job, model));
     return { reservations: nonce === null ? reservations : reservations.map((of) => ({ ...of, nonce })), freeNonce: null };

@@ -29,7 +29,6 @@ export type FailedJob = AttemptSummary & {
   readonly problem?: CompletionProblem;
 };
 
-/** A verified response with its billed usage and charge. */
 export interface Billed {
   readonly receipt: VerifiedCounts;
   readonly signed: SignedParts;
@@ -39,7 +38,6 @@ export interface Billed {
   readonly pace: AnswerPace | null;
 }
 
-/** Timing of an answer. */
 export interface AnswerPace {
   /** By `performance.now()`. */
   readonly completedAt: number;
@@ -92,7 +90,6 @@ interface UnservedModel {
 /** Maximum `Retry-After`, because providers choose the time of return that they announce. */
 const MAX_RETURN_MS = 24 * 3_600_000;
 
-/** Outcome of a job for a model that no provider serves. */
 export function notServed(model: string, { isExpected, returnsInMs, listed }: UnservedModel): FailedJob {
   if (!isExpected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
@@ -116,7 +113,6 @@ interface NotPlacedContext {
   readonly last: JobOutcome | null;
 }
 
-/** Outcome of a job that got no slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
   { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, lacksVision, summary, last }: NotPlacedContext,

@@ -19,7 +19,6 @@ import type { JobOutcome } from './job-outcome.js';
 import { type AttemptResult, FALSE_REFUSAL } from './outcome-policy.js';
 import { RefusalRates } from './refusal-rates.js';
 
-/** A refusal of a job by one provider. */
 export interface ProviderRefusal {
   readonly provider: ProviderConnection;
   readonly failure: JobFailure;

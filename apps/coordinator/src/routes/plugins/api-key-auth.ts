@@ -82,7 +82,6 @@ export function keyOf(request: FastifyRequest): ApiKey {
   return request.apiKey;
 }
 
-/** Whether the key may use the model. */
 export function mayUseModel(key: ApiKey, model: string): boolean {
   return key.models === null || key.models.includes(model);
 }

@@ -116,7 +116,6 @@ export class ConsoleApi {
 
 /** Organisation that the signed-in person acts for, and the person's role there. */
 export interface ActingMember {
-  /** Id of the organisation. */
   readonly id: string;
   readonly role: OrganisationRole;
 }

@@ -30,7 +30,6 @@ declare module 'fastify' {
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 interface Guards {
-  /** Admits an API key. */
   readonly apiKey: Guard;
   /** Admits an API key or a session. For routes that only read data of the account. A request with both is authenticated by key. */
   readonly account: Guard;

@@ -35,7 +35,6 @@ export const KEY_ERRORS = [
   'rate_limit_exceeded',
 ] as const satisfies readonly ErrorCode[];
 
-/** Path parameters of type string. */
 export function pathParams(...names: readonly string[]) {
   return Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
 }

@@ -18,7 +18,6 @@ export function closePipelined(server: Server): void {
   });
 }
 
-/** Creates the set of responses to close with the connection. */
 function responsesClosedWith(socket: Socket): Set<ServerResponse> {
   const responses = new Set<ServerResponse>();
   socket.once('close', () => {
