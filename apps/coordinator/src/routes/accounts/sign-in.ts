@@ -113,7 +113,8 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       if (!(await isPasswordOf(routes.auth, session.user.id, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
     }
     const handled = await routes.auth.handler(webRequest(request, origin, route.forwardAs));
-    const isOverLimit = handled.ok && route.addsPasskey && session !== null && (await isExcess(routes.auth, handled, session.user.id));
+    const isOverLimit =
+      handled.ok && route.addsPasskey && session !== null && (await wasRemovedAsExcess(routes.auth, handled, session.user.id));
     return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
   };
   let answer: Response;
@@ -176,7 +177,7 @@ async function beginAttempt(
 }
 
 /** Whether the new passkey was removed, because concurrent registrations have exceeded the maximum. */
-async function isExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
+async function wasRemovedAsExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
   const { id } = (await answer.clone().json()) as { readonly id?: string };
   if (id === undefined) return false;
   const { adapter } = await auth.$context;
