@@ -1,4 +1,4 @@
-/** `AccountNotices`: mails a user about changes of the sign-in, such as a new passkey, so that the user notices an attacker. */
+/** `AccountNotices` mails users about changes of their sign-in, such as a new passkey, so that they notice an attacker. */
 import type { Mailer, NoticeKind } from './mailer.js';
 
 export interface AccountNotices {

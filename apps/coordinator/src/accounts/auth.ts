@@ -1,5 +1,5 @@
 /**
- * `createAuth`: configures better-auth, the sign-in library, on the coordinator's database. Also creates the cookie secret.
+ * `createAuth` configures better-auth, the sign-in library, on the coordinator's database. Also creates the cookie secret.
  *
  * Rate limits of better-auth are disabled, because they trust a proxy header. The routes have their own.
  */
@@ -23,7 +23,7 @@ interface AuthSettings extends SecondFactorOptions {
   readonly secret: string;
   /** Address used by browsers, such as `https://gateway.example`. Null: each request's own address, which the routes check. */
   readonly publicUrl: string | null;
-  /** Absent: better-auth hashes passwords on Node's shared thread pool. */
+  /** By default, better-auth hashes passwords on Node's shared thread pool. */
   readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
   /** Without a mailer, functions that need mail are refused. */
   readonly mailer: Mailer | null;

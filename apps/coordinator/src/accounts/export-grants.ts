@@ -1,4 +1,4 @@
-/** `ExportGrants`: creates and verifies short-lived, signed tokens that permit the download of an account's data. Nothing is stored. */
+/** `ExportGrants` creates and verifies short-lived, signed tokens that permit the download of an account's data, without storing them. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const LIFETIME_MS = 10 * 60_000;

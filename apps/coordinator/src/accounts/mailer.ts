@@ -1,5 +1,5 @@
 /**
- * `Mailer`: sends mails to users by SMTP (smtp-mailer.ts), through an HTTP service, or in development to the log.
+ * `Mailer` sends mails to users by SMTP (smtp-mailer.ts), through an HTTP service, or in development to the log.
  *
  * Without a mailer, routes refuse functions that need mail.
  */

@@ -1,4 +1,4 @@
-/** `SmtpMailer`: sends mail through the operator's SMTP server, set by SMTP_URL. */
+/** `SmtpMailer` sends mail through the operator's SMTP server, set by SMTP_URL. */
 import { createTransport } from 'nodemailer';
 import type { SmtpSettings } from '../config/mail.js';
 import { Semaphore } from '../semaphore.js';

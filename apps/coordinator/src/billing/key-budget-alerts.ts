@@ -1,4 +1,4 @@
-/** `sendKeyBudgetAlerts`: e-mails the owners of an API key when 80 percent, and when 100 percent, of its budget are spent. */
+/** `sendKeyBudgetAlerts` e-mails the account of an API key when 80 percent, and when 100 percent, of its budget are spent. */
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { DueBudgetAlert, KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';

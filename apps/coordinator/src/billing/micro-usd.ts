@@ -1,4 +1,4 @@
-/** `MicroUsd`: money in whole micro-USD (10⁻⁶ US dollar). A branded type, so that no plain number is accepted as money. */
+/** `MicroUsd` is money in whole micro-USD (10⁻⁶ US dollar). The type is branded, so that no plain number is accepted as money. */
 
 export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
 

@@ -1,4 +1,4 @@
-/** `ImageStore`: encrypted images on disk until they expire, in bounded space. The decryption key is only in the image's URL. */
+/** `ImageStore` keeps encrypted images on disk until they expire, in bounded space. The decryption key is only in the image's URL. */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Semaphore } from '../semaphore.js';
@@ -59,7 +59,7 @@ export interface ImageAllocation {
 interface Stored {
   readonly bytes: number;
   readonly expiresAt: number;
-  /** Null: stored by an earlier process. */
+  /** Null if stored by an earlier process. */
   readonly accountId: string | null;
 }
 

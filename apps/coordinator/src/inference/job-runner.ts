@@ -162,7 +162,7 @@ export class JobRunner {
   }
 
   /**
-   * Tries the models in order. With several models, the first round does not queue; busy models get a second round that does.
+   * Tries the models in order. With several models, the first round does not queue. Busy models get a second round that does.
    *
    * `reason` tells why the requested model is not usable, if so.
    */

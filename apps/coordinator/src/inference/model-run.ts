@@ -1,5 +1,5 @@
 /**
- * `ModelRun`: state of a job while `AttemptRunner` tries one model. Each model and each round of `JobRunner` gets a new one.
+ * `ModelRun` is the state of a job while `AttemptRunner` tries one model. Each model and each round of `JobRunner` gets a new one.
  *
  * `recordAttempt` records an ended attempt.
  */

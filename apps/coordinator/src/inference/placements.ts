@@ -27,7 +27,7 @@ export interface Placements {
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null>;
   /** Records how long a completed job occupied its slot, in milliseconds. */
   served(model: string, ms: number): void;
-  /** Resolves a serial number to a provider; see {@link resolvedProvider}. */
+  /** See {@link resolvedProvider}. */
   resolveSerial(serialNumber: string): ResolvedSerial | Promise<ResolvedSerial>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `passkeys`: better-auth plugin for passkeys, which sign in without a password.
+ * `passkeys` is a better-auth plugin for passkeys, which sign in without a password.
  *
  * Registration and sign-in require user verification (PIN, fingerprint or face), so a passkey replaces both factors.
  */

@@ -1,4 +1,4 @@
-/** `secondFactors`: better-auth plugins for authenticator apps (TOTP), backup codes and passkeys. */
+/** `secondFactors` returns better-auth plugins for authenticator apps (TOTP), backup codes and passkeys. */
 import { type TwoFactorOptions, twoFactor } from 'better-auth/plugins/two-factor';
 import { passkeys } from './passkeys.js';
 import { type SecondStepOptions, secondStepRules } from './second-step-rules.js';

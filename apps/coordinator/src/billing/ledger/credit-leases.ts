@@ -158,7 +158,7 @@ export class CreditLeases {
     return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < reservedBefore ? [reservation.jobId] : []));
   }
 
-  /** Amount of a lease that running jobs have reserved; undefined if this coordinator does not have the lease. */
+  /** Amount of a lease that running jobs have reserved, if this coordinator has the lease. */
   used(leaseId: string): number | undefined {
     return this.#leases.get(leaseId)?.used;
   }

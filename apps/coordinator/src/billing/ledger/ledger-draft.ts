@@ -1,5 +1,5 @@
 /**
- * `LedgerDraft`: in-memory copy of the locked rows of a batch, to which `applyStep` applies its steps.
+ * `LedgerDraft` is the in-memory copy of the locked rows of a batch, to which `applyStep` applies its steps.
  *
  * A step detects all failures before its first change, so that a failed step leaves the draft unchanged. `LedgerRepository` loads the
  * rows and stores the changes.

@@ -1,4 +1,4 @@
-/** `LedgerError`: a ledger step or a new price was rejected. No money has moved, except possibly with `unavailable`. */
+/** `LedgerError` rejects a ledger step or a new price. No money has moved, except possibly with `unavailable`. */
 
 type LedgerFault =
   /** Malformed value, such as a fraction, a negative amount or an empty id. */

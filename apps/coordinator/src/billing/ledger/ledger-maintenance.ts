@@ -36,7 +36,7 @@ export class UsageRetentionJob {
     return this.#running;
   }
 
-  /** Aborts a running deletion; completed parts stay deleted. The database may be closed afterwards. */
+  /** Aborts a running deletion, whose completed parts stay deleted. The database may be closed afterwards. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#ending.abort();

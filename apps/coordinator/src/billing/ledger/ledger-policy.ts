@@ -28,7 +28,7 @@ export interface LedgerTerms {
   readonly providerSharePercent: number;
   /** Whether an account's jobs on its own providers are free, and earn nothing. */
   readonly ownMachinesFree: boolean;
-  /** Days until earnings can be withdrawn; 0: at once. */
+  /** Days until earnings can be withdrawn. */
   readonly maturityDays: number;
   readonly coordinatorId: string;
 }

@@ -32,10 +32,10 @@ interface StepParameters {
 
 export interface StepOutcomes {
   readonly reserve: ReserveOutcome;
-  /** False: another job has taken the nonce. */
+  /** False if another job has taken the nonce. */
   readonly take_nonce: boolean;
   readonly settle: SettleOutcome;
-  /** False: nothing was reserved. */
+  /** False if nothing was reserved. */
   readonly release: boolean;
   readonly deposit: DepositOutcome;
   readonly request_withdrawal: WithdrawalOutcome;

@@ -1,5 +1,5 @@
 /**
- * `Ledger`: interface of the accounting system for balances, reservations, charges and withdrawals.
+ * `Ledger` is the interface of the accounting system for balances, reservations, charges and withdrawals.
  *
  * Each step is atomic. A step that is repeated with the same ids takes effect only once.
  *
@@ -16,9 +16,9 @@ export interface Reservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Maximum total cost of the key's jobs over its lifetime; null: unlimited. */
+  /** Maximum total cost of the key's jobs over its lifetime, if limited. */
   readonly keySpendLimit: MicroUsd | null;
-  /** Maximum cost of the key's jobs per calendar period; null or absent: none. */
+  /** Maximum cost of the key's jobs per calendar period, if limited. */
   readonly keyBudget?: KeyBudget | null;
   readonly model: string;
   readonly endpoint: Endpoint;
@@ -118,11 +118,11 @@ export interface Ledger {
    * Idempotent by job id while the job runs. Rejects for a job that has ended.
    */
   reserve(reservation: Reservation): Promise<ReserveOutcome>;
-  /** Takes the nonce of a sealed request that costs nothing and has no reservation. False: another job has taken the nonce. */
+  /** Takes the nonce of a sealed request that is free of charge. Resolves to false if another job has taken the nonce. */
   takeNonce(nonce: SealedNonce): Promise<boolean>;
   /** Charges a reserved job and releases the rest of its reservation. */
   settle(settlement: Settlement): Promise<SettleOutcome>;
-  /** Releases a reservation without a charge. False: the job has none, because it is unknown, settled or already released. */
+  /** Releases a reservation without a charge. Resolves to false if the job is unknown, settled or already released. */
   release(jobId: JobId, at: number): Promise<boolean>;
   /** Credits an account. Idempotent by event id. */
   deposit(deposit: Deposit): Promise<DepositOutcome>;

@@ -22,7 +22,7 @@ const SECOND_MS = 1000;
 export class ReservationRates {
   readonly #byAccount = new Map<string, Seconds>();
 
-  /** `now`: monotonic time in milliseconds. */
+  /** `now` is a monotonic time in milliseconds. */
   add(account: string, cost: number, now: number): void {
     const seconds = this.#byAccount.get(account);
     if (seconds !== undefined && now - seconds.begunAt <= SECOND_MS) {

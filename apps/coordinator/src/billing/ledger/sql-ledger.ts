@@ -1,5 +1,5 @@
 /**
- * `openLedger`: the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL database.
+ * `openLedger` opens the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL database.
  *
  * Except for credit leases, no state is cached between transactions. Heartbeats show which coordinators are alive.
  */

@@ -1,5 +1,5 @@
 /**
- * `PaymentProcessor`: interface of a payment service such as Stripe, with checkout, signed events and transfers. Amounts are whole cents.
+ * `PaymentProcessor` is the interface of a payment service such as Stripe: checkout, signed events and transfers. Amounts are whole cents.
  */
 
 export interface PaymentProcessor {
@@ -75,7 +75,7 @@ export class TransferRefused extends Error {
 
 const MICRO_USD_PER_CENT = 10_000;
 
-/** An amount in cents; null if it is not a whole number of cents. */
+/** An amount in cents, or null if that is not a whole number. */
 export function centsOf(microUsd: number): number | null {
   return microUsd % MICRO_USD_PER_CENT === 0 ? microUsd / MICRO_USD_PER_CENT : null;
 }

@@ -1,4 +1,4 @@
-/** `StripeProcessor`: payment processor on Stripe, with Checkout for deposits, signed webhooks, and Connect for withdrawals. */
+/** `StripeProcessor` uses Stripe, with Checkout for deposits, signed webhooks, and Connect for withdrawals. */
 import Stripe from 'stripe';
 import {
   type CheckoutRequest,

@@ -1,5 +1,5 @@
 /**
- * `PriceRepository`: prices per model, cached and reloaded every ten seconds.
+ * `PriceRepository` stores prices per model. Prices are cached, and reloaded every ten seconds.
  *
  * To change a price on all coordinators at the same moment, set a later `validFrom`.
  */
@@ -31,7 +31,7 @@ interface PriceRepositoryOptions {
 
 export interface NewPrice extends Rates {
   readonly model: string;
-  /** Milliseconds since 1970, not in the past. Absent: now. */
+  /** Milliseconds since 1970, not in the past. Default: now. */
   readonly validFrom?: number;
 }
 
@@ -78,7 +78,7 @@ export class PriceRepository {
     if (price.model === '' || price.model.length > 256) throw new LedgerError('invalid', 'a price needs a model');
     if (!Number.isSafeInteger(validFrom) || validFrom < now) throw new LedgerError('invalid', 'a price cannot begin in the past');
     const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
-    // Concurrent calls need different versions. SQLite serializes the transactions; on PostgreSQL, a unique key rejects the second, which
+    // Concurrent calls need different versions. SQLite serializes the transactions. On PostgreSQL, a unique key rejects the second, which
     // is retried.
     const add = (): Promise<void> =>
       this.#database.transaction().execute(async (transaction) => {

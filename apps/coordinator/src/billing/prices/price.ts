@@ -1,9 +1,9 @@
-/** Prices of models and the cost of jobs. Pure functions on integers; each part of a cost is rounded up to a whole micro-USD. */
+/** Prices of models and the cost of jobs. Pure functions on integers, which round each part of a cost up to a whole micro-USD. */
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 
 /** Price of a model. Immutable: a change adds a new price, and a job is charged at the price of its reservation. */
 export interface Price {
-  /** Id of this version of the price; `default` for the configured rates. */
+  /** Id of this version of the price, or `default` for the configured rates. */
   readonly id: string;
   readonly model: string;
   /** Micro-USD per million tokens. */

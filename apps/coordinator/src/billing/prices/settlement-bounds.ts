@@ -28,7 +28,7 @@ interface DeliveryFacts {
   readonly maxImages?: number;
   /** Plaintext bytes of the response, or of the part that reached the client, SSE framing included. Zero: nothing is billed. */
   readonly deliveredBytes: number;
-  /** Duration of the attempt in milliseconds, from sending the job to its end. Absent: no time bound. */
+  /** Duration of the attempt in milliseconds, from sending the job to its end. Without it, time is no bound. */
   readonly elapsedMs?: number;
 }
 

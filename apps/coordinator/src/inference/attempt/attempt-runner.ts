@@ -29,7 +29,7 @@ import { expectedTokenMs } from './stall-budget.js';
 export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   /** Providers connected to this process. */
   readonly registry: { readonly placement: Pick<PlacementService, 'unfitForImages' | 'providersOfOwner'> };
-  /** Maximum share of hedged attempts, in percent of the other attempts; 0 disables hedging. */
+  /** Maximum share of hedged attempts, in percent of the other attempts. 0 disables hedging. */
   readonly hedgePercent: number;
   readonly cacheScopes: CacheScopes;
   readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;

@@ -72,7 +72,7 @@ export interface AttemptPlan {
   readonly context: JobContext;
   /** Returns an HPKE encapsulation to the provider's sealing key, in plain mode. Throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
-  /** The client sealed the body to this provider. Absent: the coordinator seals it. */
+  /** Set if the client sealed the body to this provider. Otherwise, the coordinator seals it. */
   readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
   readonly estimate: LatencyEstimate;
   /** Expected time per output token, in milliseconds. */
@@ -94,7 +94,7 @@ export interface AttemptPlan {
 
 /** Callbacks of an attempt, implemented by `HedgedRequest`. */
 export interface AttemptGroup {
-  /** The delivery, if its headers name this attempt's provider; otherwise null. */
+  /** The delivery, if its headers name this attempt's provider. */
   deliveryOf(attempt: Attempt): Delivery | null;
   /** Called before the request is sent. */
   started(attempt: Attempt): void;
@@ -116,7 +116,7 @@ export class Attempt implements JobSink {
   #firstContentAt: number | null = null;
   #phase: Phase = 'acceptance';
   readonly #deadline = new Deadline(() => this.#timeOut());
-  /** Time of the newest frame, or of the acceptance; `performance.now`, as all times here. */
+  /** Time of the newest frame, or of the acceptance, by `performance.now`. */
   #lastFrameAt = 0;
   #lastActivityAt = this.#startedAt;
   /** Start of the wait that is not yet charged to the stall budget. Null while the provider has no credit or has sent no frame. */

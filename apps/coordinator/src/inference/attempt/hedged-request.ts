@@ -15,14 +15,14 @@ export interface EndedAttempt {
 }
 
 type HedgingDecision =
-  /** No content in time; reported repeatedly. `silent` is the only attempt, if inactive. If `isLate`, a second attempt may start. */
+  /** No content arrived in time. `silent` is the only attempt, if inactive. If `isLate`, a second attempt may start. */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
   /** The winner's outcome, or the last outcome if no attempt won. No decision follows. */
   | ({ readonly kind: 'decided' } & EndedAttempt);
 
-/** Maximum delay of a Node.js timer, in milliseconds; a longer delay fires immediately. */
+/** Maximum delay of a Node.js timer, in milliseconds. A longer delay fires immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class HedgedRequest implements AttemptGroup {

@@ -81,9 +81,9 @@ export class ResponseReader implements AnswerReader {
   readonly #opener: ResponseOpener;
   readonly #credit: AnswerCredit;
   readonly #hash: ResponseHash = responseHash();
-  /** Null: not a stream. */
+  /** Null if the response is not a stream. */
   readonly #lines: StreamLineCheck | null;
-  /** Null: an image response, whose usage is read after all its parts have arrived. */
+  /** Null for an image response, whose usage `ImageDelivery` compares. */
   readonly #usage: UsageReader | null;
   #bytes = 0;
 

@@ -25,7 +25,7 @@ export class ClientConnection {
   readonly #headers: Headers;
   /** Destroys `req.socket`: a pipelined response has no socket of its own yet. */
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
-  /** Null: the operating system does not report unacknowledged bytes. */
+  /** Null if the operating system does not report unacknowledged bytes. */
   #queues: SendQueues | null;
   #written = 0;
   /** Bytes of chunks that Node.js buffers: `response.write` returned false, and `drain` has not followed. */

@@ -32,7 +32,7 @@ export interface Delivery {
   begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void;
   /** Sends a stream's headers before its first content. No effect on other responses. */
   commit(): void;
-  /** Takes the next bytes of the response, received at `receivedAt` (`performance.now`). False: too large, or too slow. */
+  /** Takes the next bytes of the response, received at `receivedAt` (`performance.now`). Returns false if too many or too slow. */
   push(bytes: Uint8Array, receivedAt: number): boolean;
   /** Undoes `begin` and `push`, because the provider failed before any byte was sent to the client. */
   withdraw(): void;

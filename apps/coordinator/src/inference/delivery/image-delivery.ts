@@ -152,7 +152,7 @@ export class ImageDelivery implements Delivery {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
-  /** The images, if the body describes exactly these images; otherwise null. */
+  /** The images, if the body describes exactly these. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
     const { work, responseMetadata } = this.#options;
     const answer = readBody(body);

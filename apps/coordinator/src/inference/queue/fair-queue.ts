@@ -1,4 +1,4 @@
-/** `FairQueue`: the queued requests of one model, served fairly between accounts (start-time fair queuing, Goyal et al. 1996). */
+/** `FairQueue` serves the queued requests of one model fairly between accounts (start-time fair queuing, Goyal et al. 1996). */
 
 export interface Queued {
   readonly accountId: string;

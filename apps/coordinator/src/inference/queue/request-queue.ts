@@ -98,7 +98,7 @@ export class RequestQueue implements Placements {
     });
   }
 
-  /** Reserves a slot on the best provider, waiting up to `waitMs`; 0: no wait. The caller must start or release the slot. */
+  /** Reserves a slot on the best provider, waiting up to `waitMs`. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);

@@ -1,4 +1,4 @@
-/** `ServiceTimes`: mean time that a completed job occupies a slot, per model. The request queue estimates waits from the mean. */
+/** `ServiceTimes` measures the mean time that a completed job occupies a slot, per model, from which the request queue estimates waits. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** Weight of the newest job in the moving average, after the first ten. */

@@ -27,7 +27,7 @@ interface Usage {
 
 export interface AdmittedCount {
   readonly kind: 'admitted';
-  /** Charges further bytes to the request. Returns null, or the seconds until a retry may succeed; the request is then cancelled. */
+  /** Charges further bytes to the request. If refused, cancels it and returns the seconds until a retry may succeed. */
   add(bytes: number): number | null;
   /** Ends the request after its response. */
   release(): void;

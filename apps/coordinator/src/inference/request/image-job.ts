@@ -1,4 +1,4 @@
-/** `ImageJob`: parameters of a plain-mode image request with the resolved size. Also computes its scheduler work and maximum bytes. */
+/** `ImageJob` has the parameters of a plain-mode image request with the resolved size. Functions compute its work and maximum bytes. */
 import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 

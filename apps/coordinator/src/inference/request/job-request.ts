@@ -1,4 +1,4 @@
-/** `JobRequest`: everything that routing, billing and attempts need from a client's request. Later code does not parse the body again. */
+/** `JobRequest` has all that routing, billing and attempts need from a client's request. Later code does not parse the body again. */
 import {
   type AnswerFormat,
   apiError,
@@ -84,7 +84,7 @@ export interface InputImages {
   readonly base64Bytes: number;
   /** Paths of the images' parts in the body, in order. Empty for a sealed request. */
   readonly fields: readonly string[];
-  /** Maximum pixels of all images together. Only set for token counts, whose limit needs it; otherwise 0. */
+  /** Maximum pixels of all images together. 0 except for token counts, whose limit needs the number. */
   readonly maxPixels: number;
 }
 
@@ -182,7 +182,7 @@ const RESPONSE_ID_PREFIXES: Readonly<Record<Endpoint, string>> = {
   '/v1/images/generations': '',
 };
 
-/** Number of images that the job generates; 0 for text and vectors. */
+/** Number of images that the job generates, 0 for text and vectors. */
 export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 'sealed'>): number {
   return images?.count ?? sealed?.context.images ?? 0;
 }

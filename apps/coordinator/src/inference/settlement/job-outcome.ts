@@ -1,4 +1,4 @@
-/** `JobOutcome`: how a job ended and on which providers. Read by routes, log, usage records and statistics. */
+/** `JobOutcome` tells how a job ended and on which providers, for routes, log, usage records and statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

@@ -18,7 +18,7 @@ export type AttemptResult =
   /** The provider blames the client for the failure; see `RefusalTracker`. */
   | { readonly kind: 'refused'; readonly failure: JobFailure; readonly credibility: RefusalCredibility };
 
-/** `false`: the request or the provider's own offer contradicts the refusal. `confirmed`: enough providers refused. */
+/** A refusal is `false` if the request or the provider's own offer contradicts it, and `confirmed` if enough providers refused. */
 type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**

@@ -34,7 +34,7 @@ export interface ProviderRefusal {
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`); otherwise two. */
+/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`). Otherwise, two suffice. */
 const UNPROVEN_QUORUM = 3;
 /** Minimum plausible context limit, as a share of the offered context. An engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;

@@ -152,7 +152,7 @@ function sendUnknown(reply: FastifyReply): FastifyReply {
   return reply;
 }
 
-/** Scheduled times of maintenance, ISO 8601; null for incidents. */
+/** Scheduled times of maintenance (ISO 8601). Null for incidents. */
 interface Schedule {
   readonly starts_at: string | null;
   readonly ends_at: string | null;

@@ -1,4 +1,4 @@
-/** `billingRoutes`: registers balance, usage, prices, earnings, deposits and withdrawals, for API keys, the console and operators. */
+/** `billingRoutes` registers balance, usage, prices, earnings, deposits and withdrawals, for API keys, the console and operators. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import type { Deposits } from '../../billing/payments/deposits.js';

@@ -26,7 +26,7 @@ export interface PublishedKeyset {
 
 interface NetworkEntries {
   readonly entries: readonly E2eKeysetProvider[];
-  /** Time of the newest registration among the entries, in milliseconds; minus infinity without entries. */
+  /** Time of the newest registration among the entries, in milliseconds. Minus infinity without entries. */
   readonly newestRegistrationAt: number;
 }
 
@@ -92,7 +92,7 @@ export class KeysetPublisher {
     const { repository } = this.#options;
     const content = { epoch: keyset.epoch, body: fromUtf8(keysetLeafBytes(keyset)), issuedAt: keyset.issued_at };
     const claim = await repository.claim(content);
-    // Null: another coordinator has published a keyset meanwhile.
+    // Without a claim, another coordinator has published a keyset meanwhile.
     const completed = claim === null ? await repository.newest() : await this.#complete(claim);
     if (completed !== null) return completed;
     if (current !== null) return current;
@@ -108,7 +108,7 @@ export class KeysetPublisher {
     const proof = log === null ? null : await log.publish(keysetLeafBytes(keyset));
     if (log !== null && proof === null) return null;
     const next = { ...claim, body: canonicalJson(proof === null ? keyset : { ...keyset, log: proof }) };
-    // False: another coordinator completed the claim first.
+    // If not stored, another coordinator completed the claim first.
     return (await repository.publish(next)) ? next : await repository.newest();
   }
 }

@@ -1,4 +1,4 @@
-/** `LocalKeyset`: keyset entries of this coordinator's providers, and the attestation records that the entries reference by hash. */
+/** `LocalKeyset` has the keyset entries of this coordinator's providers, and the attestation records that these reference by hash. */
 import {
   canonicalJsonBytes,
   type E2eKeysetProvider,

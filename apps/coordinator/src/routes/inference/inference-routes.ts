@@ -1,4 +1,4 @@
-/** `inferenceRoutes`: registers the inference endpoints, images, sealed requests, model lists, receipts and the model catalogue. */
+/** `inferenceRoutes` registers the inference endpoints, images, sealed requests, model lists, receipts and the model catalogue. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';

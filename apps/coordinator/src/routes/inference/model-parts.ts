@@ -34,7 +34,7 @@ export const ModelPartSchema = Type.Object({
   weights: Type.Array(Type.Object({ sha256: Type.String({ maxLength: 64 }), provider_count: count }), { maxItems: MAX_WEIGHTS_PER_PART }),
   sizes: Type.Array(Type.String({ maxLength: 32 }), { maxItems: MAX_SIZES }),
   max_images: count,
-  /** Image input limits over all providers with vision. Absent: no such provider, or a coordinator of an earlier version. */
+  /** Image input limits over all providers with vision. Absent without such a provider, and from coordinators of earlier versions. */
   vision: Type.Optional(VisionOfferSchema),
 });
 export type ModelPart = Static<typeof ModelPartSchema>;

@@ -1,5 +1,5 @@
 /**
- * `readRequest`: parses an inference request, and fetches the images that the request references by URL, if the operator permits that.
+ * `readRequest` parses an inference request, and fetches the images that the request references by URL, if the operator permits that.
  * Fetches nothing for a request that `JobRunner.earlyRefusal` refuses.
  */
 import { RequestError } from '@inference/formats';

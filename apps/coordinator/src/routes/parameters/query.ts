@@ -1,4 +1,4 @@
-/** `queryReader` parses query strings by a schema. Unknown parameters are ignored; repeated or invalid parameters are errors. */
+/** `queryReader` parses query strings by a schema. Unknown parameters are ignored, and repeated or invalid parameters are errors. */
 import { RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { Static, TObject, TSchema } from 'typebox';

@@ -8,7 +8,7 @@ interface AttemptLimitOptions {
   readonly maxAttempts: number;
   readonly windowMs: number;
   readonly now: () => number;
-  /** Maximum names counted at a time; the oldest are evicted. */
+  /** Maximum names counted at a time. The oldest are evicted. */
   readonly maxNames?: number;
 }
 

@@ -1,4 +1,4 @@
-/** `BodyReader`: reads one request body into memory and inflates it. Refuses a body that exceeds a limit. */
+/** `BodyReader` reads one request body into memory and inflates it. Bodies that exceed a limit are refused. */
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { apiError, type ErrorCode, RequestError } from '@inference/formats';

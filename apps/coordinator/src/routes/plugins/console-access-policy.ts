@@ -1,5 +1,5 @@
 /**
- * `ACCESS_POLICIES`: for each route that accepts a session, the permission that the role of an organisation's member must include.
+ * `ACCESS_POLICIES` names the permission that a member of an organisation needs for each route that accepts a session.
  *
  * The plugin `guards` refuses to register such a route without an entry, so the coordinator does not start.
  */

@@ -1,4 +1,4 @@
-/** `errorHandling`: Fastify plugin that answers failed requests, unknown paths, and requests during a shutdown. */
+/** `errorHandling` is a Fastify plugin that answers failed requests, unknown paths, and requests during a shutdown. */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';

@@ -14,7 +14,7 @@ export class FundedAccounts {
   readonly #known = new BoundedMap<string, { readonly isFunded: boolean; readonly until: number }>(MAX_REMEMBERED);
   readonly #pending = new Map<string, Promise<boolean>>();
 
-  /** `now`: a monotonic clock, in milliseconds. */
+  /** `now` is a monotonic clock, in milliseconds. */
   constructor(ledger: Pick<Ledger, 'balance'>, now: () => number = () => performance.now()) {
     this.#ledger = ledger;
     this.#now = now;

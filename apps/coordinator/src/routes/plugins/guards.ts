@@ -17,7 +17,7 @@ declare module 'fastify' {
     recordAct(act: OrganisationAct): Promise<void>;
   }
   interface FastifyRequest {
-    /** Account that a session acts for; set by the account and session guards. */
+    /** Account that a session acts for, set by the account and session guards. */
     sessionAccountId: string | null;
     /** Set by the account and session guards, for requests with a session. */
     consoleCaller: ConsoleCaller | null;
@@ -35,7 +35,7 @@ interface Guards {
   readonly account: Guard;
   /** Admits operators: an admin key, or a session of an account with the admin flag. */
   readonly admin: Guard;
-  /** Admits a session whose person may use the route in the account that the request names; see `ACCESS_POLICIES`. */
+  /** Admits a session whose person may use the route in the account that the request names, by `ACCESS_POLICIES`. */
   readonly session: Guard;
 }
 

@@ -15,7 +15,7 @@ import { MINUTE_MS } from '../../time-units.js';
 import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
-/** Maximum requests per window; 0: no limit. */
+/** Maximum requests per window. 0 disables a limit. */
 interface RateLimitSettings {
   /** Requests per API key and minute. */
   readonly keyPerMinute: number;

@@ -1,5 +1,5 @@
 /**
- * `requestBodies`: Fastify plugin that reads request bodies as bytes, and bounds their memory.
+ * `requestBodies` is a Fastify plugin that reads request bodies as bytes, and bounds their memory.
  *
  * Bodies stay in memory until the response is complete, because retries on other providers send them again. Three separate memory budgets
  * exist: accounts with a balance, accounts without one, and requests without an account. Unpaid requests thus cannot displace paid ones.
@@ -198,7 +198,7 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
 
 const NO_BODY = new Uint8Array(0);
 
-/** Bytes of the body; empty when the request has no body. */
+/** Bytes of the body. Empty when the request has no body. */
 export function bytesOf(request: FastifyRequest): Uint8Array {
   return request.body instanceof Uint8Array ? request.body : NO_BODY;
 }

@@ -1,5 +1,5 @@
 /**
- * Helpers for route schemas. Fastify uses the schemas only for the OpenAPI document; handlers validate requests themselves. Routes without
+ * Helpers for route schemas. Fastify uses the schemas only for the OpenAPI document. Handlers validate requests themselves. Routes without
  * `tags` are not in the document.
  */
 import type {} from '@fastify/swagger';

@@ -1,5 +1,5 @@
 /**
- * `createHttpServer`: creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
+ * `createHttpServer` creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
  * format of the request path.
  */
 import type { Socket } from 'node:net';

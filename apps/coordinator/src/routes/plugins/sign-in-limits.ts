@@ -12,9 +12,9 @@ interface SignInLimitOptions {
   /** Attempts per client and e-mail address in fifteen minutes. 0 disables all limits. */
   readonly maxPerQuarterHour: number;
   readonly now: () => number;
-  /** Counters of all coordinators. Absent: counts are local to the process. */
+  /** Counters of all coordinators. By default, counts are local to the process. */
   readonly attempts?: AttemptCounters | undefined;
-  /** Waits `ms` milliseconds; rejects when the client disconnects. */
+  /** Waits `ms` milliseconds. Rejects when the client disconnects. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export interface SignInClient {
   readonly email: string;
   /** Network of the client's address, from `networkOf`. */
   readonly network: string;
-  /** Id of a browser with an earlier sign-in for this e-mail address; null for an unknown browser. */
+  /** Id of a browser with an earlier sign-in for this e-mail address. Null for an unknown browser. */
   readonly device: string | null;
 }
 
@@ -134,7 +134,7 @@ export class SignInLimits {
     await this.#known.add(nameOf(client));
   }
 
-  /** Counts an e-mail. False: the limit is reached, and the e-mail must not be sent. */
+  /** Counts an e-mail. If the limit is reached, returns false, and the e-mail must not be sent. */
   async admitMail(client: SignInClient): Promise<boolean> {
     if (this.#options.maxPerQuarterHour === 0) return true;
     const ofClient = [this.#mailsOfClients, nameOf(client)] as const;

@@ -1,5 +1,5 @@
 /**
- * `askingMachines`: identifies the machine that requests agent releases, so that a rollout can decide per machine.
+ * `askingMachines` identifies the machine that requests agent releases, so that a rollout can decide per machine.
  *
  * A session token identifies the machine. Without a token, the network address does, if only one machine is connected from there.
  */

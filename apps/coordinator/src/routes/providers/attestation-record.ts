@@ -1,4 +1,4 @@
-/** `attestationRecord`: builds the public attestation record of a provider, with every claim of the specification and its evidence. */
+/** `attestationRecord` builds the public attestation record of a provider, with every claim of the specification and its evidence. */
 import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';

@@ -1,4 +1,4 @@
-/** `providerRoutes`: registers attestation records, own status, agent releases, owner commands, and providers for owners and operators. */
+/** `providerRoutes` registers attestation records, own status, agent releases, owner commands, and providers for owners and operators. */
 import { apiError, openAiError } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { ProviderLinks } from '../../accounts/provider-links.js';

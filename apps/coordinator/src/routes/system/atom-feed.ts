@@ -1,4 +1,4 @@
-/** `atomFeed`: renders incidents and maintenance of the public status as an Atom feed (RFC 4287), for `/status.atom`. */
+/** `atomFeed` renders incidents and maintenance of the public status as an Atom feed (RFC 4287), for `/status.atom`. */
 import type { Incident, NetworkStatus } from '@inference/formats';
 
 const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {

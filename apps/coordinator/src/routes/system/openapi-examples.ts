@@ -1,5 +1,5 @@
 /**
- * `addExamples`: adds request bodies, values of path parameters and curl commands to the OpenAPI document.
+ * `addExamples` adds request bodies, values of path parameters and curl commands to the OpenAPI document.
  *
  * The commands read base URL and credential from environment variables. Documentation tools display the extension `x-codeSamples`.
  */

@@ -1,4 +1,4 @@
-/** `decisionText`: explains a placement decision to the owner of the provider in one sentence. */
+/** `decisionText` explains a placement decision to the owner of the provider in one sentence. */
 
 import type { UnavailableReason } from '@inference/scheduler';
 import type { LoggedDecision } from '../../../providers/placement/placement-log.js';

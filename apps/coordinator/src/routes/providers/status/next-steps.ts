@@ -1,4 +1,4 @@
-/** `nextSteps`: recommends actions to a provider's owner. First causes that block all jobs, then some jobs, then improvements. */
+/** `nextSteps` recommends actions to a provider's owner. First causes that block all jobs, then some jobs, then improvements. */
 import { actionableParts, type NextStep, type ProviderStatusAnswer } from '@inference/protocol';
 import type { UnavailableReason } from '@inference/scheduler';
 import { formatDuration } from './decision-text.js';
