@@ -21,7 +21,7 @@ import { type SecondFactorOptions, secondFactors } from './second-factors/second
 interface AuthSettings extends SecondFactorOptions {
   readonly database: Database;
   readonly secret: string;
-  /** Address used by browsers, such as `https://gateway.example`. Null: each request's own address, which the routes check. */
+  /** Address used by browsers, such as `https://gateway.example`. Null stands for each request's own address, which the routes check. */
   readonly publicUrl: string | null;
   /** By default, better-auth hashes passwords on Node's shared thread pool. */
   readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
@@ -152,7 +152,7 @@ const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 /**
  * Reads or creates the secret that signs session cookies, in a file with mode 0600. Throws {@link StartupError}.
  *
- * For a coordinator that runs alone. Coordinators of a cluster use {@link sharedAuthSecret}.
+ * Coordinators of a cluster use {@link sharedAuthSecret} instead.
  */
 export function ensureAuthSecret(file: string): string {
   try {

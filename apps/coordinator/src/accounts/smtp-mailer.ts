@@ -5,7 +5,7 @@ import { Semaphore } from '../semaphore.js';
 import { contentOf, type Mail, type Mailer } from './mailer.js';
 
 interface SmtpOptions {
-  /** PEM of the only trusted certificate authority. Absent: the authorities that Node.js trusts. */
+  /** PEM of the only trusted certificate authority. Default: the authorities that Node.js trusts. */
   readonly authority?: string;
   /** Maximum time from the connection to the accepted mail, in milliseconds. */
   readonly sendMs?: number;

@@ -2,7 +2,7 @@
 
 export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
 
-/** Maximum micro-USD of a ledger step: ten million dollars. Keeps sums of balances exact integers. */
+/** Maximum micro-USD of a ledger step: ten million dollars, far below the largest exact integer. */
 export const MAX_PER_STEP = 10_000_000_000_000;
 
 /** Brands a number as money. Throws RangeError unless the number is a safe integer. */

@@ -34,7 +34,7 @@ const PAYLOAD_BYTES = FILE_TYPE_OFFSET + 1;
 const MAC_BYTES = 16;
 const FILE_NAME = /^([A-Za-z0-9_-]{72})\.(png|jpg|webp)$/;
 
-/** Last path segment of a new image URL. `expiresAt` in milliseconds since 1970, rounded up to a second. */
+/** Last path segment of a new image URL. `expiresAt`, in milliseconds since 1970, is rounded up to a second. */
 export function newImageFileName(macKey: Uint8Array, fileType: ImageFileType, expiresAt: number): string {
   const payload = Buffer.alloc(PAYLOAD_BYTES);
   randomBytes(SECRET_BYTES).copy(payload);

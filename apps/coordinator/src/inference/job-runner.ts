@@ -62,7 +62,7 @@ export class JobRunner {
   }
 
   /**
-   * Outcome of a job that would fail without an attempt, because no model is usable, or the account has no balance for them.
+   * Outcome of a job that would fail without an attempt, because no model is usable, or none is free and the account has no balance.
    *
    * Null for other jobs. Makes no reservation.
    */
@@ -75,7 +75,7 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
-  /** Whether a provider serves the model, or will probably do so again. Other names are client text, never stored or logged. */
+  /** Whether a provider serves the model, or will probably do so again. Other names are client text that must not be stored. */
   knowsModel(model: string): boolean {
     const { models, expected } = this.#options;
     return models.serves(model) || expected.has(model);

@@ -142,8 +142,7 @@ export interface Ledger {
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**
-   * Releases the reservations of dead coordinators. Of this coordinator's, releases those from before `reservedBefore` whose jobs are not
-   * in `liveJobs`.
+   * Releases the reservations of dead coordinators, and own ones from before `reservedBefore` whose jobs are not in `liveJobs`.
    *
    * Resolves to the number of released reservations.
    */

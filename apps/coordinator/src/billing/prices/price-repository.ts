@@ -13,7 +13,7 @@ import type { Price, Rates } from './price.js';
 
 /** Model id of the price that applies to all models without their own price. */
 export const ANY_MODEL = '*';
-/** Maximum rate in micro-USD: a million dollars per million tokens. Keeps products exact. */
+/** Maximum rate in micro-USD: a million dollars per million tokens. */
 export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Maximum micro-USD per image of 1024×1024 pixels: a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;

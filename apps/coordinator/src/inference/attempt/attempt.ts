@@ -187,7 +187,7 @@ export class Attempt implements JobSink {
     if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
-  /** Handles a disconnect of the client. If it got content, the provider signs its output so far within `closingMs`. Otherwise ends. */
+  /** Handles a client's disconnect. If the client got content, the provider has `closingMs` to sign its output so far. */
   recall(): void {
     if (this.#isOver || this.#phase === 'closing') return;
     if ((this.#group.deliveryOf(this)?.delivered ?? 0) === 0) this.stop();

@@ -1,7 +1,7 @@
 /**
  * `Delivery` writes a job's response to its client: streams as they arrive, other responses after verification.
  *
- * Order of calls: any number of times `begin`, `commit`, `push`…, `withdraw`; then `deliver` or `fail`, once.
+ * Each attempt calls `begin`, `commit` and `push`…, then `withdraw` if another attempt follows. `deliver` or `fail` comes last, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';

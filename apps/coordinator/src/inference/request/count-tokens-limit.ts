@@ -42,7 +42,7 @@ const MAX_REQUESTS_AT_ONCE = 32;
 const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
 const MAX_ACCOUNTS = 20_000;
 const MINUTE_MS = 60_000;
-/** The largest image has 40 megapixels and costs 5 MB, the maximum size of an image file. */
+/** The largest image has 40 megapixels and costs 5 MB, about the maximum size of an image file. */
 const PIXELS_PER_BYTE = 8;
 /** Tolerance for rounding, so that a retry after `retryAfterSeconds` succeeds. */
 const TOLERANCE_BYTES = 0.001;

@@ -100,7 +100,7 @@ function sumOf<Value>(values: readonly Value[], numberOf: (value: Value) => numb
   return values.reduce((sum, value) => sum + numberOf(value), 0);
 }
 
-/** Every format with images in the body also contains the word `base64`. */
+/** A body with images, in any format, contains the word `base64`. */
 function mayContainImages(body: Uint8Array): boolean {
   return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
 }

@@ -16,7 +16,7 @@ export interface EngineFailure {
   readonly isRecorded: boolean;
 }
 
-/** Suspected jobs per account and window. After these, a failed engine is recorded as a fault only when its job has ended. */
+/** Suspected jobs per account and window after which a failed engine is recorded at the end of its job, if at all. */
 const MAX_COUNTED_JOBS = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_ACCOUNTS = 10_000;

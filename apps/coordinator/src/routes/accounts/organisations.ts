@@ -1,4 +1,4 @@
-/** `/console/v1/organisations` creates an organisation; `/console/v1/organisation` manages the selected one and its members. */
+/** `/console/v1/organisations` creates an organisation. `/console/v1/organisation` manages the selected one and its members. */
 import {
   ConsoleMemberListSchema,
   ConsoleMembershipSchema,

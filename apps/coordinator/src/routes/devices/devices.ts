@@ -1,7 +1,8 @@
 /**
  * Routes for webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators.
  *
- * Ignored and rejected webhooks get 200, so that the sender does not retry. Refused ones, such as replays, get an error.
+ * Webhooks with the outcome `ignored` or `rejected` get 200, so that the sender does not retry. `refused` ones, such as replays, get an
+ * error.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';

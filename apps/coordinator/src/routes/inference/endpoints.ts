@@ -324,7 +324,7 @@ function failureFields({ reason, problem }: FailedJob): Record<string, unknown> 
   return { reason, ...(problem === undefined ? {} : { problem }) };
 }
 
-/** Charged counts. After a disconnect of the client, they are lower than the signed counts. */
+/** Charged counts, which are lower than the signed counts after a disconnect of the client. */
 function billedFields(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
   const { charge, usage } = billed;

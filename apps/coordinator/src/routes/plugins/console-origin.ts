@@ -24,7 +24,7 @@ export function isJson(request: FastifyRequest): boolean {
   return /^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '');
 }
 
-/** Whether the request has a bearer token, as the agent's requests do. Browsers never attach one by themselves, unlike cookies. */
+/** Whether the request has a bearer token. Browsers never attach one by themselves, unlike cookies. */
 export function hasBearer(request: FastifyRequest): boolean {
   return /^Bearer +\S/i.test(request.headers.authorization ?? '');
 }

@@ -20,7 +20,7 @@ export interface ErrorHandlingOptions {
 
 export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
   async (server, { log, isDraining, isRefusing, sendNotFoundPage }) => {
-    /** 404, or 405 with `Allow` if the path exists with other methods. */
+    /** Answers 404, or 405 with `Allow` if the path exists with other methods. */
     const answerUnknown = (request: FastifyRequest, reply: FastifyReply): void => {
       const path = pathOf(request);
       const allowed = server.methodsOf(path);

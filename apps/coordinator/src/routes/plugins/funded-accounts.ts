@@ -20,7 +20,7 @@ export class FundedAccounts {
     this.#now = now;
   }
 
-  /** Whether the account has a balance. Synchronous if cached. While the ledger cannot be read, the last state applies (first: false). */
+  /** Whether the account has a balance. Synchronous if cached. While the ledger cannot be read, the last state applies, initially false. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;

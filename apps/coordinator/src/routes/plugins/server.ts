@@ -44,7 +44,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
       connectionsCheckingInterval: Math.ceil(requestMs / 8),
       requireHostHeader: false,
     },
-    // `errorHandling` and `ResponseDrain` shut down instead.
+    // Instead, `errorHandling` refuses requests during the shutdown, and `ResponseDrain` ends connections.
     return503OnClosing: false,
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
