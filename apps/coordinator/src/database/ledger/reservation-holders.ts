@@ -74,14 +74,14 @@ function timeoutFor(self: string): number {
   return isUninterrupted ? HOLDER_TIMEOUT_MS : PAUSED_TIMEOUT_MS;
 }
 
-/** Ids of this coordinator's jobs that were reserved before `olderThan` and have not ended. */
-export async function ownReservedJobs(database: Database, self: string, olderThan: number): Promise<string[]> {
+/** Ids of jobs of this coordinator that were reserved before `reservedBefore` and are still reserved. */
+export async function ownReservedJobs(database: Database, self: string, reservedBefore: number): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')
     .select('job_id')
     .where('state', '=', 'reserved')
     .where('holder', '=', self)
-    .where('reserved_at', '<', olderThan)
+    .where('reserved_at', '<', reservedBefore)
     .execute();
   return rows.map((row) => row.job_id);
 }
