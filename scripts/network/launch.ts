@@ -47,8 +47,8 @@ export async function launch<Network extends { stop(): Promise<void> }>(options:
 }
 
 async function run<Network extends { stop(): Promise<void> }>({ start, onReady }: LaunchOptions<Network>): Promise<number> {
-  const interrupted = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort());
   console.log('Building and starting; this takes a few seconds.');
   build();
 
@@ -56,20 +56,20 @@ async function run<Network extends { stop(): Promise<void> }>({ start, onReady }
   let network: Network;
   try {
     network = await start({
-      signal: interrupted.signal,
+      signal: stopping.signal,
       onNotice: (text) => console.error(text),
       onFailure: (reason) => {
         console.error(`The network stopped: ${reason}`);
         failed = true;
-        interrupted.abort();
+        stopping.abort();
       },
     });
   } catch (error) {
-    if (interrupted.signal.aborted && !failed) return 0;
+    if (stopping.signal.aborted && !failed) return 0;
     throw error;
   }
   onReady(network);
-  if (!interrupted.signal.aborted) await new Promise((resolve) => interrupted.signal.addEventListener('abort', resolve));
+  if (!stopping.signal.aborted) await new Promise((resolve) => stopping.signal.addEventListener('abort', resolve));
   await network.stop();
   return failed ? 1 : 0;
 }
