@@ -77,7 +77,7 @@ export async function requestCoordinator(
   }
 }
 
-/** The sentence of an error response in any of the coordinator's formats. */
+/** Message of an error response: `error.message`, or OAuth's `error_description`. */
 export function errorSentence({ status, value }: JsonAnswer): string {
   const { error, error_description } = (value ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error_description;

@@ -13,7 +13,7 @@ export type ReloadOutcome =
   /** Not applied, with the reason; the daemon continues unchanged. */
   | { readonly kind: 'not_applied'; readonly why: string };
 
-/** `path`: model that the owner just changed. */
+/** @param path Model that the owner just changed. */
 export async function reloadModels(dataDir: string, path: string): Promise<ReloadOutcome> {
   try {
     const { refused } = await requestDaemon(dataDir, { path: MODELS_PATH, body: {} }, isModelsChange, ANSWER_MS);

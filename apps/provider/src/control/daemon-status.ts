@@ -15,7 +15,7 @@ export const AvailabilityStatusSchema = Type.Object({
   pause: nullable(
     Type.Object({
       until: nullable(Type.Integer()),
-      /** Present: set from the console. `account`: name; null if unknown. */
+      /** Present if the pause was set from the console. `account` is a name, or null if unknown. */
       console: Type.Optional(Type.Object({ at: Type.Integer(), account: nullable(Type.String()) })),
     }),
   ),
@@ -26,7 +26,7 @@ export type AvailabilityStatus = Static<typeof AvailabilityStatusSchema>;
 
 const RemoteControlStatusSchema = Type.Object({
   allowed: Type.Boolean(),
-  /** Last command from the console since the daemon started. `refusal`: null if done. `account`: name; null if unknown. */
+  /** Last command from the console since the daemon started. `refusal` is null if it was executed, `account` if unknown. */
   last: nullable(
     Type.Object({ at: Type.Integer(), kind: Type.String(), refusal: nullable(Type.String()), account: nullable(Type.String()) }),
   ),
@@ -63,7 +63,7 @@ const DaemonStatusSchema = Type.Object({
   /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),
-  /** `vision`: whether the model reads images. Earlier versions report none. */
+  /** `vision`: whether the model reads images. Earlier versions omit it. */
   models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer(), vision: Type.Optional(Type.Boolean()) })),
   /** Configured model files, served or not. */
   model_files: Type.Array(Type.String()),
@@ -93,7 +93,7 @@ const DaemonStatusSchema = Type.Object({
     }),
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
-  /** Settings file. `read_at`: when the settings in effect were read. `problem`: why the file was rejected since; null if not. */
+  /** Settings file. `read_at`: when the current settings were read. `problem`: why a later version was rejected, or null. */
   settings: Type.Object({
     path: Type.String(),
     read_at: Type.Integer(),
@@ -106,11 +106,11 @@ const DaemonStatusSchema = Type.Object({
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
-  /** Newer version at the last check, and the next step; null: none. Absent: an earlier agent, or starting. */
+  /** Newer version at the last check, with the next step, or null. Absent while starting, and from earlier versions. */
   update: Type.Optional(nullable(Type.Object({ version: Type.String(), text: Type.String() }))),
   /** Commands from the console; absent while starting. */
   remote_control: Type.Optional(RemoteControlStatusSchema),
-  /** The coordinator's status of this provider. Null: no answer; `coordinator_problem` contains the reason. */
+  /** The coordinator's status of this provider. If null, `coordinator_problem` has the reason. */
   coordinator_view: nullable(ProviderStatusSchema),
   coordinator_problem: nullable(Type.String()),
 });

@@ -108,7 +108,7 @@ export function logSession(log: Logger, event: SessionEvent): void {
   );
 }
 
-/** `simulated`: whether the agent's enclave is simulated. No trust level then says anything about hardware. */
+/** Logs the trust level. If the agent's enclave is `simulated`, no trust level says anything about hardware. */
 export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };

@@ -218,7 +218,7 @@ export class Daemon {
     return change;
   }
 
-  /** Null: not linked, or no answer. */
+  /** Earnings of the linked account. Null if not linked, or without an answer. */
   async #totalEarnings(): Promise<TotalEarnings | null> {
     const { state, account_name: account } = this.#connection.status.account;
     if (state !== 'linked') return null;
@@ -253,7 +253,11 @@ export class Daemon {
   }
 }
 
-/** `connection`: null before the first connection. If a part fails, closes the parts that have started. */
+/**
+ * Starts the parts. If one fails, closes those that have started.
+ *
+ * @param connection Returns null before the first connection.
+ */
 async function startParts(
   options: DaemonOptions,
   helper: readonly string[],

@@ -22,14 +22,14 @@ import type { Window } from '../host/availability/policy.js';
 export interface RemoteControlOptions {
   /** Whether the owner permits commands from the console. */
   readonly isAllowed: () => boolean;
-  /** Account that the machine is linked to; null: none. `name`: null if unknown. */
+  /** Account that the machine is linked to, or null. Its `name` is null if unknown. */
   readonly account: () => { readonly name: string | null } | null;
   readonly pause: () => Pause | null;
   /** Sets or ends the pause. Throws if the change cannot be stored; the change then applies until a restart. */
   readonly setPause: (pause: Pause | null) => void;
   /** Stores and applies the schedule. Throws ConfigError, or file system errors. */
   readonly setSchedule: (windows: readonly Window[]) => void;
-  /** Selects or deselects a model on the disk. Null: done. Throws file system errors. */
+  /** Selects or deselects a model on the disk. Returns null if done. Throws file system errors. */
   readonly setModel: (id: string, isServed: boolean) => OwnerCommandRefusal | null;
   /** Current settings, which the answer to each command contains. */
   readonly settings: () => MachineSettings;
@@ -96,7 +96,7 @@ export class RemoteControl {
     return refusal;
   }
 
-  /** Reason to refuse any command; null: none. */
+  /** Reason to refuse any command, or null. Counts the command for the rate limit. */
   #refusal(expiresAt: number): OwnerCommandRefusal | null {
     const { account, clockSkewMs, isAllowed, now } = this.#options;
     const at = now();

@@ -13,7 +13,7 @@ export interface Reached {
   readonly skewMs: number | null;
 }
 
-/** `url` null: the coordinator is unknown. Never rejects. */
+/** Never rejects. `url` is null if the coordinator is unknown. */
 export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEnv = process.env): Promise<Reached> {
   if (url === null) {
     return { findings: [skipped('no coordinator is set; set it in config.toml, or use --coordinator')], skewMs: null };

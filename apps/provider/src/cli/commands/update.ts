@@ -152,7 +152,7 @@ async function findRelease(updateRun: UpdateRun): Promise<{ readonly release: Re
   }
 }
 
-/** `later`: newer version that the rollout withholds from this machine for now; null: none. */
+/** @param later Newer version that the rollout does not offer to this machine yet; null if there is none. */
 function reportNoRelease({ options: { values }, found, to, report }: UpdateRun, later: RolloutNotice | null): UpdateReport {
   if (later !== null) {
     const { version, mayUpdateNow } = later;

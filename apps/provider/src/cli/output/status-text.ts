@@ -13,7 +13,12 @@ const HEAD = 13;
 const MAX_DECISIONS = 6;
 const MAX_COLUMNS = 80;
 
-/** Output lines without line feeds: state, reason and next step, then the facts. `now` in milliseconds; `earnings` null if unknown. */
+/**
+ * Output lines without line feeds: state, reason and next step, then the facts.
+ *
+ * @param now Milliseconds since 1970.
+ * @param earnings Null if unknown.
+ */
 export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
   const { version, pid, started_at, coordinator_view: view } = status;
   const { headline, reason, next } = jobOutlook(status);
@@ -110,7 +115,7 @@ function trustText({ trust, simulated_enclave, connection }: DaemonStatus): stri
   return `${trust.trust_level}${simulated}, ${trust.routable ? 'ready for requests' : trust.status.replaceAll('_', ' ')}`;
 }
 
-/** Who paused from the console, and whether commands from there are forbidden. Empty: neither. */
+/** Lines about a pause from the console, and about forbidden commands. */
 function consoleLines({ availability, remote_control: remote }: DaemonStatus, now: number): string[] {
   const from = availability?.pause?.console;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -28,7 +28,7 @@ export type Machine = Pick<HostFacts, 'chip' | 'memoryBytes' | 'bandwidthGbs'> &
 export interface Recommendation {
   /** Id of a stored model, or a source for `models pull`. */
   readonly source: string;
-  /** `stored`, `catalogue`: listed by the operator, `demand`: served in the network, `popular`: most downloaded. */
+  /** `catalogue`: listed by the operator. `demand`: served in the network. `popular`: most downloaded. */
   readonly origin: 'stored' | 'catalogue' | 'demand' | 'popular';
   readonly bytes: number;
   readonly tokensPerSecond: number | null;

@@ -41,7 +41,7 @@ export interface NativeContext {
   /** Adds tokens of a sequence at a position. Returns the batch positions of the tokens listed in `withLogits`, for sampling. */
   addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
-  /** -1: nothing could be sampled. */
+  /** Resolves to -1 if nothing could be sampled. */
   sampleToken(batchIndex: number, sampler: NativeSampler): Promise<number>;
   sampleToken(
     batchIndex: number,
@@ -53,7 +53,7 @@ export interface NativeContext {
   ): Promise<Sampled>;
   /** Clears a sequence. */
   disposeSequence(sequence: number): void;
-  /** Removes positions from `start` to before `end` (-1: the last). False: unsupported; the sequence is then unusable. */
+  /** Removes positions from `start` to before `end`, or to the last if -1. Returns false if unsupported; the sequence is then unusable. */
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
   /** Lowest cached position; models with a sliding window drop the oldest. */
   getSequenceKvCacheMinPosition(sequence: number): number;

@@ -9,7 +9,7 @@ import { isOpen, nextChange } from './windows.js';
 export interface Pause {
   /** End in milliseconds since 1970; null: until the owner resumes. */
   readonly until: number | null;
-  /** Present: the owner paused from the console. Absent: on this machine; only there can the pause then be ended. */
+  /** Present if the owner paused from the console. A pause set on this machine can only be ended there. */
   readonly console?: {
     /** Milliseconds since 1970. */
     readonly at: number;
@@ -112,7 +112,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   return found;
 }
 
-/** Time at which no reason remains, if nothing but time changes; null: unknown. */
+/** Time at which no reason remains if nothing but time changes. Null if unknown. */
 function findReopening(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly FoundReason[]): number | null {
   let at = now;
   let found = reasons;

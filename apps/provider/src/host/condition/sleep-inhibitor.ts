@@ -16,7 +16,7 @@ const MAX_RETRY_MS = 3_600_000;
 /** Lifetime after which the retry delay is reset. */
 const STABLE_MS = 60_000;
 
-/** Null if the system has no inhibitor command. `root`: `/`, or the folder of a simulated machine with its own commands. */
+/** Null if the system has no inhibitor command. A simulated machine has its own commands under `root`. */
 export function inhibitCommand(root: string, pid: number): InhibitCommand | null {
   const caffeinate = join(root, 'usr/bin/caffeinate');
   // -i: no idle sleep; -w: until this process ends (caffeinate(8)).
@@ -34,7 +34,7 @@ export class SleepInhibitor {
   #retryTimer: NodeJS.Timeout | null = null;
   #retryMs = FIRST_RETRY_MS;
 
-  /** `onProblem`: called when the inhibitor fails; a retry follows. */
+  /** Calls `onProblem` when the inhibitor fails. A retry follows. */
   constructor(command: InhibitCommand | null, onProblem: (reason: string) => void) {
     this.#command = command;
     this.#onProblem = onProblem;

@@ -357,7 +357,7 @@ export class Decoder {
     }
   }
 
-  /** Decodes the batch, while earlier text is written, and samples a token per stream. Null: the batch failed, and all streams ended. */
+  /** Decodes the batch while earlier text is written, and samples a token per stream. After a failed batch, ends all streams with null. */
   async #decodeAndSample(batch: readonly Running[], batchIndices: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
     const { context } = this.options;
     const decoded = context.decodeBatch();

@@ -66,7 +66,7 @@ export class SequencePool {
     return this.#free.length > 0;
   }
 
-  /** Takes the free sequence with the longest common prefix, cut to that prefix. Null: none is free. */
+  /** Takes the free sequence with the longest common prefix, cut to that prefix. Returns null if none is free. */
   take(request: SequenceRequest): CachedSequence | null {
     let best: CachedSequence | undefined;
     let length = -1;
