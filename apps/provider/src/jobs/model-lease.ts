@@ -11,7 +11,7 @@ import type { ModelOperations, ServedModel } from './serving/served-model.js';
 
 export interface ModelLease extends ModelOperations {
   readonly thinkTags: ThinkTags | null;
-  /** `thinks` of the model's offer; null: unknown. */
+  /** `thinks` of the model's offer; null if unknown. */
   readonly thinks: boolean | null;
   /** Identity of the model for receipts. */
   readonly identity: ModelIdentity;

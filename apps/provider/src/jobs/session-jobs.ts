@@ -34,9 +34,9 @@ interface SessionJobsOptions extends Omit<JobDependencies, 'replays'> {
   /** Maximum concurrent jobs, of all models together. */
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
-  /** Failure code while this machine accepts no jobs; null: jobs are accepted. Default: null. */
+  /** Returns a failure code while this machine accepts no jobs, otherwise null. Default: always null. */
   readonly away?: () => 'away' | 'busy' | null;
-  /** Reported with the load; absent: not reported. */
+  /** Reported with the load, if given. */
   readonly machine?: () => MachineState;
 }
 

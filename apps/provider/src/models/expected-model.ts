@@ -4,7 +4,7 @@ import { estimatedTokensPerSecond, memoryCeiling, minMemoryNeed } from './capaci
 export interface ExpectedModel {
   readonly memoryBytes: number;
   readonly fits: boolean;
-  /** Decode speed of one stream. Null: unknown memory bandwidth. */
+  /** Decode speed of one stream. Null if the memory bandwidth is unknown. */
   readonly tokensPerSecond: number | null;
 }
 

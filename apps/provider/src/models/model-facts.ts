@@ -21,15 +21,15 @@ export interface ModelFacts {
   /** Tokens the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
-  /** Whether the chat template has think tags. Null: no template. */
+  /** Whether the chat template has think tags. Null without a template. */
   readonly thinks: boolean | null;
-  /** SHA-256 of the chat template; null: no template. */
+  /** SHA-256 of the chat template, or null. */
   readonly templateSha256: string | null;
-  /** Null: not an embedding model. */
+  /** Null for other models than embedding models. */
   readonly embedding: EmbeddingFacts | null;
-  /** Null: not an image model. A model without `embedding` and `image` writes text. */
+  /** Null for other models than image models. A model without `embedding` and `image` writes text. */
   readonly image: ImageFacts | null;
-  /** Null: the model reads no images. */
+  /** Null if the model reads no images. */
   readonly vision: VisionFacts | null;
   /** Bytes of all files together. */
   readonly fileBytes: number;

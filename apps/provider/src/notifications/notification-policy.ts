@@ -66,7 +66,7 @@ export class NotificationPolicy {
   #level: TrustLevel | null = null;
   /** Level below which the owner is notified: the highest so far, or the level in the last `trust_lost` notification. */
   #expectedLevel: TrustLevel = 'none';
-  /** Start of the time with a level below the expected level; null: none. */
+  /** Start of the time with a level below the expected level, or null. */
   #lowSince: number | null = null;
   /** Latest reading. */
   #earnings: TotalEarnings | null = null;
@@ -75,7 +75,7 @@ export class NotificationPolicy {
   #lastEventAt: number;
   #shownAt: ShownTimes;
 
-  /** Starts as disconnected at `now`, in milliseconds since 1970. `shownAt`: stored by an earlier process. */
+  /** Starts as disconnected at `now`, in milliseconds since 1970. `shownAt` may come from an earlier process. */
   constructor(now: number, shownAt: ShownTimes = {}) {
     this.#shownAt = shownAt;
     this.#offlineSince = now;
@@ -86,7 +86,7 @@ export class NotificationPolicy {
     return this.#shownAt;
   }
 
-  /** Handles an event and returns the notifications to show. `isOn`: whether the owner wants notifications. */
+  /** Handles an event and returns the notifications to show, none unless the owner wants notifications (`isOn`). */
   on(event: NotificationEvent, now: number, isOn: boolean): Notification[] {
     this.#forgetSleep(now);
     const shown: Notification[] = [];

@@ -33,9 +33,9 @@ interface RegistrationInfo {
   /** Offers for a protocol version. */
   readonly models: (version: number) => readonly ModelOffer[];
   readonly slots: number;
-  /** Availability at registration; absent: available. */
+  /** Availability at registration. Default: available. */
   readonly availability?: () => ReportedAvailability;
-  /** Whether the owner permits commands from the console; absent: commands are not supported. */
+  /** Whether the owner permits commands from the console. Absent if the agent supports no commands. */
   readonly isRemoteControlAllowed?: () => boolean;
 }
 
@@ -66,7 +66,7 @@ export interface SessionOptions {
   readonly onRegistered: (session: Session, trustLevel: string, token: string | null) => void;
   /** The coordinator's trust evaluation of this provider. */
   readonly onTrust?: (trust: TrustMessage) => void;
-  /** Models that the coordinator refuses, with reasons; an empty list ends earlier refusals. */
+  /** Called with the models that the coordinator refuses. An empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
   /** This machine's clock minus the coordinator's clock, and whether the difference endangers jobs. */
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;

@@ -11,7 +11,7 @@ export const DRAFT_PREFIX = '.unpacking-';
 
 const VERSION = /^\d+\.\d+\.\d+$/;
 
-/** Version that the next start runs. Null: the link is missing or invalid. */
+/** Version that the next start runs. Null if the link is missing or invalid. */
 export function currentVersion(prefix: string): string | null {
   try {
     const name = basename(readlinkSync(join(prefix, 'current')));
@@ -21,7 +21,7 @@ export function currentVersion(prefix: string): string | null {
   }
 }
 
-/** Points a link to an installed version. `current`: version of the next start. `guard`: version whose guard supervises a trial. */
+/** Points a link to an installed version: `current` to that of the next start, `guard` to that whose guard supervises a trial. */
 export function point(prefix: string, link: 'current' | 'guard', version: string): void {
   const draft = join(prefix, `.${link}-${process.pid}`);
   rmSync(draft, { force: true });

@@ -93,7 +93,7 @@ export class E2eResponse implements JobResponse {
     this.#frames.grant(bytes);
   }
 
-  /** Adds text. Waits while the reader is slow; rejects with the signal's reason when the job ends meanwhile. */
+  /** Adds text. Waits while the reader is slow. Rejects with the signal's reason if the job ends meanwhile. */
   async write(text: string): Promise<void> {
     if (text === '') return;
     await this.#flushed;

@@ -50,7 +50,9 @@ export class ConstraintCompiler {
   }
 
   /**
-   * Null without a constraint. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the signal's reason.
+   * Resolves to null without a constraint.
+   *
+   * @throws {JobError} `unsupported` or `invalid_request`, with the field. Or throws the signal's reason.
    */
   async compile(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
     const constraint = constraintRequest(parsed);

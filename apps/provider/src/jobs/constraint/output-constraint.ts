@@ -45,7 +45,7 @@ const STEPS_AHEAD = 10_000;
 /** Maximum tool calls of an answer if at least one is required. */
 const MAX_CALLS = 16;
 
-/** Null without a constraint. */
+/** Constraint of a parsed request, or null. */
 export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | null {
   const { request } = parsed;
   if (request.task === 'count') return null;
@@ -54,7 +54,7 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   return answerFormat(constraint) !== null || callable(constraint).length > 0 ? constraint : null;
 }
 
-/** Request field that contains a client's schema, pattern or choices; null: none. */
+/** Request field that contains a client's schema, pattern or choices; null without any. */
 export function schemaField(constraint: ConstraintRequest): string | null {
   const format = answerFormat(constraint);
   if (format !== null && format.type !== 'json_object') return format.field ?? constraint.fields.responseSchema;

@@ -12,7 +12,7 @@ export const DEFAULT_KEEP_ALIVE: KeepAlive = { kind: 'idle', minutes: 30 };
 /** Idle limit of `on_demand`, in milliseconds, so that the next job of a conversation finds the model loaded. */
 const ON_DEMAND_MS = 10_000;
 
-/** Maximum idle time in milliseconds; null: unlimited. */
+/** Maximum idle time in milliseconds; null if unlimited. */
 export function idleLimitMs(keep: KeepAlive): number | null {
   switch (keep.kind) {
     case 'always':

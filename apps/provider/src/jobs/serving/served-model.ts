@@ -80,7 +80,7 @@ export const SERVING_TIMINGS: ServingTimings = {
   priorityAfterMs: 5000,
 };
 
-/** `disabled`: failing, not offered. */
+/** A `disabled` model has failed and is not offered for a time. */
 type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 
 /** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
@@ -202,7 +202,7 @@ export class ServedModel implements ModelOperations {
     };
   }
 
-  /** Throws while the model is not loaded, or for an image model; the same applies to the other operations. */
+  /** Throws while the model is not loaded, and if it is an image model. */
   generate(request: GenerationRequest): Generation {
     return this.#textEngine().generate(request);
   }
@@ -217,7 +217,7 @@ export class ServedModel implements ModelOperations {
     return engine.generateImages(request);
   }
 
-  /** Loads a `cold` model. Resolves when the model is ready, or with the error when disabled. */
+  /** Loads a `cold` model. Resolves to the error of a failed load. Otherwise resolves to null, also if unloaded meanwhile. */
   load(): Promise<Error | null> {
     const loading = this.#load();
     this.#loading = loading;

@@ -3,7 +3,7 @@
 export interface RangeSource {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** `manual`: a redirect is an error (`refused`). */
+  /** With `manual`, a redirect is an error (`refused`). */
   readonly redirect?: 'follow' | 'manual';
 }
 
@@ -19,10 +19,10 @@ export class TransferError extends Error {
 }
 
 export interface Probe {
-  /** Null: the server reports no length. */
+  /** Null if the server reports no length. */
   readonly bytes: number | null;
   readonly supportsRanges: boolean;
-  /** A strong entity tag, or the time of the last change; null: the server reports neither. */
+  /** A strong entity tag, or the time of the last change. Null if the server reports neither. */
   readonly validator: string | null;
 }
 

@@ -357,7 +357,7 @@ export class Decoder {
     }
   }
 
-  /** Decodes the batch while earlier text is written, and samples a token per stream. After a failed batch, ends all streams with null. */
+  /** Decodes the batch while earlier text is written, and samples a token per stream. If the batch fails, ends all and returns null. */
   async #decodeAndSample(batch: readonly Running[], batchIndices: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
     const { context } = this.options;
     const decoded = context.decodeBatch();

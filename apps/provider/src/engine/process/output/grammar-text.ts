@@ -48,7 +48,7 @@ export class GrammarText implements StreamText {
     return this.#state.includes(null) && !this.#decoder.isInCharacter;
   }
 
-  /** Accepts a token and returns true if the text can still be completed. Throws for a token outside the grammar. */
+  /** Accepts a token if the text can still be completed, else returns false. Throws for a token outside the grammar. */
   take(token: Token, remainingTokens: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
     let next: MatcherState | null = this.#state;
