@@ -144,7 +144,7 @@ function makeVolume(name: string, { volumeOwner }: ImageEngine): string {
   return path;
 }
 
-/** Repeats an attempt until success. Throws after `START_DEADLINE_MS`, or when a container exits. `goal`: the printed result. */
+/** Repeats an attempt until success, and prints `goal`. Throws after `START_DEADLINE_MS`, or when a container exits. */
 async function retryUntilSuccess(goal: string, containers: readonly RunningContainer[], attempt: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {

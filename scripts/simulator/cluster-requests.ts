@@ -174,7 +174,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Asks coordinators in turn for a slot, at most `MAX_ASKS`. `asked`: coordinators asked so far; extended here. */
+  /** Asks coordinators in turn for a slot, at most `MAX_ASKS`, and adds them to `asked`. */
   #placeNow(
     request: Request,
     asked: Set<OwnerId>,

@@ -233,7 +233,7 @@ export class SimulatedMac {
     }));
   }
 
-  /** Evicts idle models, least recently used first, until the model fits. False: too many models are in use. */
+  /** Evicts idle models, least recently used first, until the model fits. Returns false if too many models are in use. */
   #freeMemoryFor(model: InstalledModel): boolean {
     if (model.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
@@ -269,7 +269,7 @@ export class SimulatedMac {
     this.#changed(this);
   }
 
-  /** Free slot with the longest common prefix, else a new slot, else the least recently used. Null: no prompt cache. */
+  /** Free slot with the longest common prefix, else a new slot, else the least recently used. Null without a prompt cache. */
   #slotFor(resident: InstalledModel, job: Job): PromptSlot | null {
     if (!this.#cachesPrompts) return null;
     const { sequences } = resident;

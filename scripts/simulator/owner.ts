@@ -29,7 +29,7 @@ interface Session {
   since: number;
 }
 
-/** Job to place, with the estimated work. `exclude`: machines where the job failed. */
+/** Job to place, with the estimated work, and the machines where it failed (`exclude`). */
 export interface Placeable {
   readonly job: Job;
   readonly work: Work;
@@ -127,7 +127,7 @@ export class SimulatedOwner {
     for (const { id } of mac.models) this.#deps.onCapacity(id);
   }
 
-  /** Pool of a model, refreshed; null: no machine offers the model. */
+  /** Current pool of a model. Null if no machine offers the model. */
   poolAt(model: string): ProviderPool<SimulatedMac> | null {
     return this.#models.poolAt(model, this.#deps.events.now) ?? null;
   }

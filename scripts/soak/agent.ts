@@ -24,7 +24,7 @@ const FINAL_RESPONSES = 10;
 
 interface Recovery {
   readonly fault: string;
-  /** Time from the end of the fault to a verified response; null: no recovery in time. */
+  /** Time from the end of the fault to a verified response. Null if it took too long. */
   readonly ms: number | null;
 }
 

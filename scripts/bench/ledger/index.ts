@@ -24,7 +24,7 @@ const JOBS = sized(4000, 200);
 interface Targets {
   /** Minimum jobs per second. */
   readonly perSecond: number;
-  /** Maximum CPU time per job in microseconds; null: no target. */
+  /** Maximum CPU time per job in microseconds, or null. */
   readonly cpuPerJob: number | null;
 }
 

@@ -45,7 +45,7 @@ export function requestBody(stream: boolean, pace: Pace | null = null, model = '
   return JSON.stringify({ model, messages: [{ role: 'user', content }], stream, max_tokens: 1024 });
 }
 
-/** Pace in a body; null: unpaced. */
+/** Pace in a body, or null. */
 export function paceOf(body: Buffer): Pace | null {
   if (!body.includes('Pace: ')) return null;
   const [, tokens, everyMs] = /Pace: (\d+) tokens, one every (\d+) ms/.exec(body.toString('utf8')) ?? [];

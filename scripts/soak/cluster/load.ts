@@ -11,7 +11,7 @@ export interface Outcome {
   /** Start, by `performance.now()`. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Coordinator that the client is connected to; null: any, through the balancer. */
+  /** Coordinator that the client is connected to. Null for any, through the balancer. */
   readonly coordinator: number | null;
   readonly model: string;
   readonly stream: boolean;
@@ -66,7 +66,7 @@ export class Load {
   /** Verified images. */
   images = 0;
 
-  /** `canary`: text in every prompt. `interrupted` ends running requests. */
+  /** Every prompt contains `canary`. The signal `interrupted` ends running requests. */
   constructor(soak: SoakCluster, canary: string, random: () => number, interrupted: AbortSignal) {
     const { accounts, coordinators, network, realModel } = soak;
     this.#interrupted = interrupted;
@@ -121,7 +121,7 @@ export class Load {
     }
   }
 
-  /** Null after a clear error. */
+  /** Requests an image. Resolves to its receipt, or to null after a clear error. */
   async #image(
     access: Customer,
     model: string,
@@ -137,7 +137,7 @@ export class Load {
     return null;
   }
 
-  /** Null after a clear error. */
+  /** Sends a text request. Resolves to its receipt, or to null after a clear error. */
   async #request(
     account: Customer,
     model: string,
