@@ -4,7 +4,7 @@
 export class CoordinatorError extends Error {
   override name = 'CoordinatorError';
   constructor(
-    /** `unreachable`: no response. `invalid_answer`: a response of another protocol. `refused`: an error of the coordinator. */
+    /** `unreachable`: no usable answer for now. `invalid_answer`: an answer of another program. `refused`: an error of the coordinator. */
     readonly kind: 'unreachable' | 'invalid_answer' | 'refused',
     message: string,
     readonly status: number | null = null,
@@ -38,7 +38,7 @@ export function coordinatorAddress(text: string): string | null {
   return url === null || scheme === undefined || url.host === '' ? null : `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** GET, or POST of a form. Resolves for every status. Throws {@link CoordinatorError}, or the signal's reason. */
+/** GET, or POST of a form. Resolves to any JSON answer, also of an error. Throws {@link CoordinatorError}, or the signal's reason. */
 export async function requestCoordinator(
   address: string,
   path: string,

@@ -101,6 +101,7 @@ function dayNamer(timeZone: string): (ms: number) => string {
   return (ms) => format.format(ms);
 }
 
+/** Days from `from` to `to`, both included. The coordinator's answer may be wrong, so the list is bounded. */
 function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   for (let at = Date.parse(`${from}T00:00:00Z`); at <= Date.parse(`${to}T00:00:00Z`) && days.length < 400; at += DAY_MS) {

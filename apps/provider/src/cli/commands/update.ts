@@ -79,9 +79,9 @@ type Report = (outcome: UpdateOutcome, version: string | null, ...text: string[]
 interface UpdateRun {
   readonly options: OwnerOptions;
   readonly found: Installation;
-  /** Folder of the installed versions; null: another installer owns the installation. */
+  /** Folder of the installed versions. Null if another installer owns the installation. */
   readonly prefix: string | null;
-  /** Version of `--to`; null: the newest on offer. */
+  /** Version of `--to`. Null for the newest on offer. */
   readonly to: string | null;
   readonly signal: AbortSignal;
   readonly report: Report;
@@ -234,7 +234,7 @@ function trialTimeoutOf(text: string | boolean | undefined): number {
   return seconds * 1000;
 }
 
-/** Restarts the service after its running jobs. Returns false if a daemon was started by hand. Throws ServiceError. */
+/** Restarts the service after its running jobs. Returns false if the service does not run. Throws ServiceError. */
 async function restartService(dataDir: string): Promise<boolean> {
   const manager = await serviceManager(dataDir, undefined);
   if ((await manager.state(labelOf(dataDir))).kind === 'not_running') return false;
@@ -247,13 +247,13 @@ type UpdateOutcome =
   | 'current'
   /** A newer version is being rolled out, but not offered to this machine yet. */
   | 'later'
-  /** The requested version is neither offered nor on disk, or is not newer. */
+  /** The requested version is not on disk, and is not offered to this machine or not newer. */
   | 'not_offered'
   /** A newer version is offered; only the check was requested. */
   | 'available'
   /** Prepared, without switching. */
   | 'ready'
-  /** Active from the next start; no daemon runs now, or one started by hand. */
+  /** Current, but not confirmed: the service does not run, or its trial continues. */
   | 'switched'
   /** Running and confirmed. */
   | 'updated'

@@ -44,7 +44,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
   ];
 }
 
-/** Named lines of earnings: by day if the machine is linked, else the coordinator's sums. */
+/** Named lines of earnings: of today and the last week if known, else the coordinator's sums. */
 export function earningsFacts({ coordinator_view: view }: DaemonStatus, earnings: EarningsView | null): (readonly [string, string])[] {
   if (earnings !== null)
     return [

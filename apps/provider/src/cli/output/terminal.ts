@@ -11,7 +11,7 @@ export function print(lines: readonly string[]): Promise<void> {
   });
 }
 
-/** A line without control characters. */
+/** One line without control characters, shortened to `MAX_LENGTH`. Returns `?` if nothing is left. */
 export function clean(text: string): string {
   const line = text.replace(UNSAFE, ' ').replace(/\s+/g, ' ').trim();
   // The cut may have halved a character.

@@ -10,9 +10,9 @@ export interface JobOutlook {
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   /** Without a full stop. */
   readonly headline: string;
-  /** A sentence; null: the headline is sufficient. */
+  /** A sentence. Null if the headline is sufficient. */
   readonly reason: string | null;
-  /** The most useful action of the owner; null: none is needed. */
+  /** The most useful action of the owner. Null if none is needed. */
   readonly next: string | null;
 }
 
