@@ -67,7 +67,6 @@ const MAX_PREFIXES = 10;
 export class ClusterRequests {
   readonly #parts: ClusterRequestsParts;
   readonly #requests = new Map<ClusterOwner, Set<Request>>();
-  /** Queued requests by coordinator and model. */
   readonly #queued = new Map<ClusterOwner, Map<string, Set<Request>>>();
   readonly counts = { asks: 0, busyReplies: 0, local: 0, remote: 0, queued: 0, declined: 0 };
 

@@ -28,7 +28,6 @@ interface Request extends Queued {
   readonly promptPrefixes: readonly PromptPrefix[];
   readonly exclude: Set<ProviderId>;
   attempts: number;
-  /** Whether the request is in the queue. */
   isQueued: boolean;
 }
 

@@ -69,7 +69,6 @@ export interface OwnerDependencies {
 }
 
 const TYPICAL_COMPLETION_TOKENS = 400;
-/** Share of jobs with a streamed response. */
 const STREAMED_SHARE = 0.8;
 const BACKOFF_MS = 1000;
 /** Failure rate above which the policy `perfect` avoids a machine. */

@@ -28,7 +28,6 @@ export interface Report {
   readonly costMs: number;
   /** Share of prompt tokens served from prefix caches. */
   readonly cachedShare: number;
-  /** Number of model loads. */
   readonly loads: number;
   /** Failed jobs per thousand requests. */
   readonly faults: number;

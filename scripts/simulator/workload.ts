@@ -26,7 +26,6 @@ export interface WorkloadOptions {
   readonly rate: number;
   /** Length of the daily cycle, in virtual milliseconds. */
   readonly dayMs: number;
-  /** Share of requests in bursts. */
   readonly burstShare: number;
 }
 

@@ -122,7 +122,7 @@ export class BenchCluster {
     return url;
   }
 
-  /** Starts the coordinators in order; the first migrates the database. */
+  /** Must be called in order, because the first coordinator migrates the database. */
   async #startCoordinator(index: number, databaseUrl: string): Promise<void> {
     const name = `coordinator-${index}`;
     // The rate limiter runs, as in production, with a limit that is never reached.

@@ -48,7 +48,6 @@ interface Sides {
   readonly agent: Side;
 }
 
-/** Answers of one side in one round. */
 interface Load extends Measured {
   readonly tokensPerAnswer: number;
 }
@@ -235,7 +234,6 @@ async function endBias(peer: Peer): Promise<Record<string, number>> {
   return bias;
 }
 
-/** A text of this many tokens. */
 async function textOf(peer: Peer, count: number): Promise<string> {
   const text = TEXT.repeat(count);
   const tokens = await tokenize(peer, text);

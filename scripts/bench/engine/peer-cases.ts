@@ -135,7 +135,6 @@ export const SETUPS: readonly Setup[] = [
   { slots: 1, contextSize: 1024, peerArgs: PROMPT_LOOKUP, cases: [copy] },
 ];
 
-/** Figures of one side in one round. */
 export interface Measured {
   readonly tokensPerSecond: number;
   /** Processor time of all processes of the side, in microseconds. */

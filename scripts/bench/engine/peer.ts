@@ -11,7 +11,6 @@ const END_MS = 500;
 
 export interface PeerSettings {
   readonly model: string;
-  /** Parallel slots. */
   readonly slots: number;
   /** Tokens per slot. */
   readonly contextSize: number;

@@ -20,7 +20,6 @@ export interface Side {
 const PATH = '/v1/chat/completions';
 const GATEWAY = '@portkey-ai/gateway@1.15.2';
 
-/** Processes of one bench run. */
 export class Processes {
   readonly #directory: string;
   readonly #children: Child[] = [];

@@ -16,8 +16,8 @@ export interface Outcome {
   readonly model: string;
   readonly stream: boolean;
   /**
-   * `refused`: error response. `broken`: error event inside a stream. `cut`: incomplete response. `late`: time limit exceeded. `bad`:
-   * any other unverified answer.
+   * An error response is `refused`, a stream with an error event `broken`, an incomplete response `cut`. A `late` request exceeded its
+   * time limit. Any other unverified answer is `bad`.
    */
   readonly kind: 'verified' | 'refused' | 'broken' | 'cut' | 'late' | 'bad';
   /** Status and code of an error, or a description. */

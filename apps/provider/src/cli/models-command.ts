@@ -31,7 +31,6 @@ export function readArguments<Read extends { readonly positionals: readonly stri
   return read;
 }
 
-/** Model store of a command line. */
 export function openStore(dataDir: string | undefined): OpenStore {
   return modelStoreOf(dataDirOf({ 'data-dir': dataDir }));
 }

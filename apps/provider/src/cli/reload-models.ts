@@ -8,7 +8,6 @@ const ANSWER_MS = 20_000;
 export type ReloadOutcome =
   /** Applied. `problem`: why the model at the path cannot be served. */
   | { readonly kind: 'applied'; readonly problem: string | null }
-  /** No daemon runs. */
   | { readonly kind: 'not_running' }
   /** Not applied, with the reason; the daemon continues unchanged. */
   | { readonly kind: 'not_applied'; readonly why: string };

@@ -9,7 +9,7 @@ export const AvailabilityStatusSchema = Type.Object({
   state: Type.Enum([...AVAILABILITY_STATES]),
   /** Reasons why no jobs are accepted: codes for programs, sentences for the owner. Empty while serving. */
   reasons: Type.Array(Type.Object({ code: Type.String(), text: Type.String(), until: nullable(Type.Integer()) })),
-  /** Time of the next change that is known in advance, such as the end of a pause. Null: unknown. */
+  /** Time of the next change that is known in advance, such as the end of a pause. Null if unknown. */
   next_change_at: nullable(Type.Integer()),
   /** The owner's pause; null if none. */
   pause: nullable(
@@ -53,7 +53,7 @@ const DaemonStatusSchema = Type.Object({
   /** This machine's clock minus the coordinator's, at the last connection. */
   clock_skew_ms: nullable(Type.Integer()),
   trust: nullable(TrustSchema),
-  /** Enrolment in device management; absent: not requested, or no answer yet. */
+  /** Enrolment in device management; absent before a request and its answer. */
   enrolment: Type.Optional(
     Type.Union([
       Type.Object({ state: Type.Literal('offered'), url: Type.String(), expires_at: Type.Integer() }),

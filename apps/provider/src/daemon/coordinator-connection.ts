@@ -122,7 +122,6 @@ export class CoordinatorConnection {
     return this.#state.token;
   }
 
-  /** Part of the daemon status. */
   get status() {
     return {
       provider_id: this.providerId,

@@ -51,7 +51,6 @@ export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: C
   else log.info(facts, `this machine ${state === 'leaving' ? 'finishes running requests' : 'accepts no requests'}: ${first.text}`);
 }
 
-/** Commands from the console. */
 export function logRemoteCommand(log: Logger, { action, refusal }: RemoteCommandEvent): void {
   const facts = { event: 'owner_command', ...(action === null ? {} : { action: actionText(action) }), refusal };
   if (refusal === null) log.info(facts, 'the owner changed a setting from the console');

@@ -41,9 +41,9 @@ export interface RemoteControlOptions {
 
 /** Facts for the log, without the account's name, which is personal. */
 export interface RemoteCommandEvent {
-  /** Null: the agent does not support the action. */
+  /** Null if the agent does not support the action. */
   readonly action: OwnerAction | null;
-  /** Null: the command was executed. */
+  /** Null if the command was executed. */
   readonly refusal: OwnerCommandRefusal | null;
 }
 
@@ -67,7 +67,6 @@ export class RemoteControl {
     this.#options = options;
   }
 
-  /** Part of the daemon status. */
   get status(): RemoteControlStatus {
     return { allowed: this.#options.isAllowed(), last: this.#last };
   }

@@ -9,7 +9,7 @@ const MAX_BYTES = 64 << 10;
 
 export interface Reached {
   readonly findings: readonly Finding[];
-  /** This machine's clock minus the coordinator's `Date` header, in milliseconds; null: no header. */
+  /** This machine's clock minus the coordinator's `Date` header, in milliseconds; null without the header. */
   readonly skewMs: number | null;
 }
 

@@ -20,7 +20,7 @@ export interface JobEvent {
 /** Condition of the host, in the wire format. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
 
-/** Rates of the newest measured stream, in tokens per second; null: not measured yet. */
+/** Rates of the newest measured stream, in tokens per second; null until measured. */
 export interface MeasuredRates {
   readonly decodeTps: number | null;
   readonly prefillTps: number | null;

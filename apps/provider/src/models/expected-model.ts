@@ -11,7 +11,7 @@ export interface ExpectedModel {
 interface Machine {
   readonly memoryBytes: number;
   readonly bandwidthGbs: number;
-  /** Bytes reserved for the owner; null: the default share. */
+  /** Bytes reserved for the owner. If null, the default share applies. */
   readonly reserve: number | null;
 }
 

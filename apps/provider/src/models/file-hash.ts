@@ -22,7 +22,7 @@ export class FileHashes {
   readonly #file: string;
   #entries: Map<string, Entry> | null = null;
 
-  /** `file`: path of the cache. */
+  /** @param file Path of the cache. */
   constructor(file: string) {
     this.#file = file;
   }

@@ -34,7 +34,6 @@ export class Enrolment {
     this.#options = options;
   }
 
-  /** Processes the coordinator's trust message. */
   onTrust(trust: TrustMessage): void {
     this.#isMissing = trust.parts.some(({ reason }) => reason === 'not_enrolled');
     if (this.#isMissing && this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);

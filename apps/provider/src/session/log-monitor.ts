@@ -32,7 +32,7 @@ interface LogMonitorOptions {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** Milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
-  /** Called when the log contradicts itself, at most once per refresh. */
+  /** Called when the log contradicts itself or is malformed, at most once per refresh. */
   readonly onContradiction: (reason: string) => void;
   /** Called when a client names another tree of the same size, at most once per refresh. Any client can cause this call. */
   readonly onOtherHead: () => void;

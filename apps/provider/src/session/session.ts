@@ -39,7 +39,6 @@ interface RegistrationInfo {
   readonly isRemoteControlAllowed?: () => boolean;
 }
 
-/** Handles the jobs of one session. */
 interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
   frame(frame: Frame): void;

@@ -38,7 +38,7 @@ export function presentVersions(prefix: string): string[] {
   }
 }
 
-/** Removes all versions except `keep`, unfinished updates, and archives. */
+/** Removes unfinished updates, archives, and all versions except `keep`. */
 export function prune(prefix: string, keep: readonly string[]): void {
   for (const name of readdirSync(versionsFolder(prefix))) {
     if (keep.includes(name)) continue;

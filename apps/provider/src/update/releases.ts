@@ -11,7 +11,7 @@ import {
 } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 
-/** The update failed. The message is a sentence for the owner. If `unreachable`, the coordinator did not answer and may later. */
+/** The update failed. The message is a sentence for the owner. If `unreachable`, no usable answer came, and one may come later. */
 export class UpdateError extends Error {
   constructor(
     message: string,
@@ -49,7 +49,6 @@ export interface AskingMachine {
   readonly isCheck: boolean;
 }
 
-/** Answer of the coordinator. */
 export interface OfferedRelease {
   readonly release: Release | null;
   /** Newer version that the rollout does not offer to this machine yet. Unverified, and only shown to the owner. */

@@ -16,7 +16,6 @@ const TrialSchema = Type.Object({
   previous: ReleaseVersionSchema,
   /** Milliseconds since 1970. */
   since: Type.Integer({ minimum: 0 }),
-  /** Number of starts so far. */
   starts: Type.Integer({ minimum: 0 }),
   /** Time for one start to be confirmed, in milliseconds. */
   patience_ms: Type.Integer({ minimum: 1 }),

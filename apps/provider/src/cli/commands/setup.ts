@@ -78,7 +78,6 @@ async function steps(setup: Setup): Promise<number> {
   return EXIT.fine;
 }
 
-/** Final state of the setup. */
 async function closingLines(dataDir: string, isRunning: boolean, model: string, isLinked: boolean): Promise<string[]> {
   const whose = isLinked
     ? 'Earnings go to your account.'

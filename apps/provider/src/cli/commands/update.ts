@@ -75,7 +75,6 @@ const NEEDS_OWNER: readonly UpdateOutcome[] = ['not_offered', 'rolled_back', 'br
 
 type Report = (outcome: UpdateOutcome, version: string | null, ...text: string[]) => UpdateReport;
 
-/** One run of the command. */
 interface UpdateRun {
   readonly options: OwnerOptions;
   readonly found: Installation;

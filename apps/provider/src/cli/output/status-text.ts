@@ -9,7 +9,6 @@ import { clean, count, dollars, percent, spanOf, wrapped } from './terminal.js';
 import { closedText, jobOutlook, outlookText } from './why-no-jobs.js';
 
 const HEAD = 13;
-/** Maximum number of listed decisions. */
 const MAX_DECISIONS = 6;
 const MAX_COLUMNS = 80;
 

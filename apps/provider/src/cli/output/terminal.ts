@@ -35,7 +35,6 @@ export function wrapped(head: string, text: string): string[] {
   return [...lines, line];
 }
 
-/** Formats a duration for display. */
 export function spanOf(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;

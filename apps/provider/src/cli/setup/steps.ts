@@ -172,7 +172,6 @@ async function pickModel(menu: ModelMenu, prompt: Prompt): Promise<string> {
   return pickModel(menu, prompt);
 }
 
-/** Chooses the serving schedule. */
 export async function chooseSchedule({ dataDir, answers, settled, prompt, run, knowsSchedules }: Setup): Promise<void> {
   if (!knowsSchedules || (answers.schedule === null && settled.schedule)) return;
   let answer = answers.schedule ?? (prompt === null ? 'always' : null);

@@ -59,7 +59,6 @@ export interface NativeContext {
   getSequenceKvCacheMinPosition(sequence: number): number;
 }
 
-/** Samplers of a model. */
 export interface NativeSamplers {
   newSampler(config: SamplerConfig): NativeSampler;
   /** Value for `grammarEvaluationState` of one stream. Throws `GrammarError`. */
@@ -92,7 +91,6 @@ export function nativeGrammar(state: LlamaGrammarEvaluationState): unknown {
   return (state as unknown as { readonly _state: unknown })._state;
 }
 
-/** Tokens in the addon's format. */
 export function nativeTokens(tokens: readonly Token[]): Uint32Array {
   return Uint32Array.from(tokens);
 }

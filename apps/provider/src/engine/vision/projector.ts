@@ -25,7 +25,7 @@ export interface ProjectorSettings {
   readonly vocabulary: VisionVocabulary;
   readonly useGpu: boolean;
   readonly threads: number;
-  /** Maximum tokens of one image, for projectors whose token count grows with the image. Null: the projector's own limit. */
+  /** Maximum tokens of one image, for projectors whose token count grows with the image. If null, the projector's own limit applies. */
   readonly maxImageTokens: number | null;
 }
 

@@ -6,7 +6,7 @@ export interface CurrentAvailability {
   readonly state: AvailabilityState;
   /** Empty while serving. */
   readonly reasons: readonly Reason[];
-  /** Time of the next change that is known in advance, in milliseconds since 1970. Null: unknown. */
+  /** Time of the next change that is known in advance, in milliseconds since 1970. Null if unknown. */
   readonly nextChangeAt: number | null;
 }
 

@@ -7,7 +7,7 @@ import { reasonText } from './reason-text.js';
 import { isOpen, nextChange } from './windows.js';
 
 export interface Pause {
-  /** End in milliseconds since 1970; null: until the owner resumes. */
+  /** End in milliseconds since 1970; null if the owner must resume. */
   readonly until: number | null;
   /** Present if the owner paused from the console. A pause set on this machine can only be ended there. */
   readonly console?: {
@@ -21,7 +21,7 @@ export interface Pause {
 export interface AvailabilityFacts {
   /** The machine's own time zone. */
   readonly timeZone: string;
-  /** Time without owner input in milliseconds; null: unknown. Measured only for policies that need the value. */
+  /** Time without owner input in milliseconds; null if unknown. Measured only for policies that need the value. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
   /** Remaining cooldown of each stress that ended, in milliseconds. */
@@ -41,7 +41,7 @@ export interface Availability {
   readonly state: 'serve' | 'leave' | 'refuse';
   /** Empty while serving. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
-  /** Time of the next change that is known in advance, in milliseconds since 1970. Null: unknown. */
+  /** Time of the next change that is known in advance, in milliseconds since 1970. Null if unknown. */
   readonly nextChangeAt: number | null;
 }
 
@@ -75,7 +75,7 @@ interface FoundReason {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
   readonly isCurrent: boolean;
-  /** End that is known in advance. Null: unknown. */
+  /** End that is known in advance. Null if unknown. */
   readonly endsAt: number | null;
 }
 

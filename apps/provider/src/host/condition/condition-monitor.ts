@@ -31,7 +31,6 @@ export class ConditionMonitor {
     return this.#filter.current;
   }
 
-  /** Stops the readings. */
   async close(): Promise<void> {
     this.#abort.abort();
     await this.#done;

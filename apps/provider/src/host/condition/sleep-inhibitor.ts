@@ -40,7 +40,6 @@ export class SleepInhibitor {
     this.#onProblem = onProblem;
   }
 
-  /** Whether an inhibitor prevents sleep now. */
   get isActive(): boolean {
     return this.#child !== null;
   }

@@ -13,7 +13,7 @@ export interface JobTerms {
   /** Bytes of the body, which bound the signed prompt tokens. */
   readonly requestBytes: number;
   readonly overrides: Overrides;
-  /** Requests of one scope share cached prompt prefixes. Null: no sharing. */
+  /** Requests of one scope share cached prompt prefixes. Null without sharing. */
   readonly cacheScope: string | null;
 }
 

@@ -22,8 +22,8 @@ export class ReplaySet {
   }
 
   /**
-   * Adds all values or none. `replayed`: a value is known. `expired`: a value may have been removed, because the clock was ahead.
-   * `full`: no room, so the request must be refused.
+   * Adds all values or none. Returns `replayed` if a value is known, and `expired` if one may have been removed, because the clock was
+   * ahead. When `full`, the request must be refused.
    */
   add(
     values: readonly string[],

@@ -30,7 +30,6 @@ export interface OutputConstraint extends CompiledConstraint {
   fits(output: FinishedOutput): Promise<boolean>;
 }
 
-/** Answer of the thread. */
 export type CompilationResult = { readonly constraint: CompiledConstraint } | { readonly failure: JobFailure };
 
 export class ConstraintCompiler {

@@ -22,7 +22,6 @@ import type { JobFailure } from '@inference/protocol';
 import { type FieldNames, fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 
-/** A finished output. */
 export interface FinishedOutput {
   readonly text: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];

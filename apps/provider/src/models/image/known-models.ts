@@ -3,7 +3,6 @@ import type { Description } from './stable-diffusion-folder.js';
 
 interface Companion {
   readonly repository: string;
-  /** Path in the repository. */
   readonly path: string;
 }
 

@@ -69,7 +69,6 @@ export async function* readRange(
   }
 }
 
-/** Reads the whole file. */
 export async function* readWhole(source: RangeSource, signal: AbortSignal, stallMs: number): AsyncGenerator<Uint8Array> {
   const answer = await request(source, {}, signal, stallMs);
   try {

@@ -124,7 +124,7 @@ export function repositoryFiles(source: Repository, entries: Entries, modelRepos
  * The projector for {@link repositoryFiles}, or null. The name in the store contains repository and folder, because projectors of
  * most repositories have the same file name.
  *
- * @param requested File name or precision, from the owner; null: the usual precision.
+ * @param requested File name or precision, from the owner. If null, the usual precision.
  * @throws {DownloadError} As {@link repositoryProjector}.
  */
 export function repositoryProjectorFile(
@@ -163,7 +163,7 @@ export function repositoryFile({ repository }: Repository, entries: Entries, pat
 /** Parts of an image model in ONNX (onnx-folder.ts). */
 const IMAGE_PARTS = /^(?:model_index\.json|(?:tokenizer|scheduler|text_encoder|unet|vae_decoder)\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$/;
 
-/** Folder name and files of an image model's repository; null for other repositories. */
+/** Folder name and files of an image model's repository. Null for others, and if a quantization is requested. */
 export function imageFolderOf(
   { repository, quantization }: Repository,
   entries: Entries,

@@ -18,7 +18,7 @@ const EntrySchema = Type.Object({
   bytes: Type.Integer({ minimum: 0 }),
   source: Type.String(),
   pulled_at: Type.Integer({ minimum: 0 }),
-  /** Keep-alive setting (`always`, `on_demand` or minutes); null: not served. */
+  /** Keep-alive setting (`always`, `on_demand` or minutes); null if not served. */
   use: Type.Union([Type.String(), Type.Null()]),
 });
 const ListSchema = Type.Object({ version: Type.Literal(1), models: Type.Array(EntrySchema) });
@@ -99,7 +99,6 @@ export class ModelStore {
     return this.#pathOf(file);
   }
 
-  /** Path of the projector, or null. */
   projectorPath({ projector }: StoredModel): string | null {
     return projector === undefined ? null : this.#pathOf(projector);
   }

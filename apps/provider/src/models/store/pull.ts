@@ -25,7 +25,7 @@ import {
 import type { ModelStore, StoredModel } from './model-store.js';
 import { DownloadError, type Progress, requireSpace, type Tuning } from './transfer.js';
 
-/** `usual`: the source's projector, if any. `named`: a path, a URL, or a file name or precision in the repository. */
+/** The `usual` projector is the source's, if any. A `name` is a path, a URL, or a file name or precision in the repository. */
 export type ProjectorChoice = { readonly kind: 'usual' } | { readonly kind: 'none' } | { readonly kind: 'named'; readonly name: string };
 
 export interface PullOptions {
@@ -58,7 +58,7 @@ interface Pulled {
   readonly leftOut: LeftOut | null;
 }
 
-/** `audio`: the projector reads only audio. `hash`: the expected hash is that of the model without the projector. */
+/** The projector reads only `audio`, or the expected `hash` is that of the model without the projector. */
 type LeftOut = 'audio' | 'hash';
 
 /** Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the owner. */

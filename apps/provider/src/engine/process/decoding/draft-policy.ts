@@ -42,7 +42,7 @@ export class DraftCost {
   #roundMs = Number.POSITIVE_INFINITY;
   #rounds = 0;
   #timedRounds = 0;
-  /** Cost per drafted token in rounds, by the index in `LENGTHS`. Null: not measured. */
+  /** Cost per drafted token in rounds, by the index in `LENGTHS`. Null until measured. */
   readonly #perToken: (number | null)[] = LENGTHS.map(() => null);
 
   /** Whether to time the next round without a draft. Called once per such round. */

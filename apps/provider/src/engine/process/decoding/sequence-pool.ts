@@ -14,7 +14,7 @@ export interface CachedSequence {
   tokens: Token[];
   /** Images among the tokens, in order. */
   media: MediaSpan[];
-  /** Null: nothing may be reused. */
+  /** Null if nothing may be reused. */
   scope: string | null;
   /** Number of leading tokens computed bit-exactly. */
   bitExactTokens: number;
@@ -27,7 +27,6 @@ interface SequenceRequest {
   readonly scope: string | null;
   /** Reuse only bit-exact tokens. */
   readonly repeatable: boolean;
-  /** Images in the prompt. */
   readonly media: readonly MediaSpan[];
 }
 
@@ -37,7 +36,7 @@ interface SequencePoolOptions {
   readonly grain: number;
   /** Tokens at the end of a prompt that a repeatable request always computes. */
   readonly minRest: number;
-  /** Size of the attention's sliding window, which must be cached before the first computed position. Null: full attention. */
+  /** Size of the attention's sliding window, which must be cached before the first computed position. Null with full attention. */
   readonly window: number | null;
   readonly now?: () => number;
 }

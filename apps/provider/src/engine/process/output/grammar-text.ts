@@ -10,11 +10,9 @@ const MAX_DEPTH = 600;
 /** Characters that `mayExceedPositions` tries. A look-ahead, because llama.cpp adds the positions of all characters of a token at once. */
 const STEPS_AHEAD = 80;
 
-/** Parts of the model used here. */
 interface GrammarTextModel {
   /** Bytes of a token as the grammar reads them. */
   pieceBytes(token: Token): Uint8Array;
-  /** Tokens of a text. */
   tokenize(text: string): Token[];
 }
 
@@ -43,7 +41,6 @@ export class GrammarText implements StreamText {
     return this.#state.length === 1 && this.#state[0] === null;
   }
 
-  /** Whether the text may end here. */
   get mayEnd(): boolean {
     return this.#state.includes(null) && !this.#decoder.isInCharacter;
   }
