@@ -55,7 +55,7 @@ interface ClientOptions {
 
 export class Load {
   readonly #stop = new AbortController();
-  readonly #interrupted: AbortSignal;
+  readonly #cancelled: AbortSignal;
   readonly #random: () => number;
   readonly #canary: string;
   #running: Promise<unknown> = Promise.resolve();
@@ -66,10 +66,10 @@ export class Load {
   /** Verified images. */
   images = 0;
 
-  /** Every prompt contains `canary`. The signal `interrupted` ends running requests. */
-  constructor(soak: SoakCluster, canary: string, random: () => number, interrupted: AbortSignal) {
+  /** Every prompt contains `canary`. The signal `cancelled` ends running requests. */
+  constructor(soak: SoakCluster, canary: string, random: () => number, cancelled: AbortSignal) {
     const { accounts, coordinators, network, realModel } = soak;
-    this.#interrupted = interrupted;
+    this.#cancelled = cancelled;
     this.#random = random;
     this.#canary = canary;
     const account = (index: number): Customer => accounts[index % accounts.length] as Customer;
@@ -97,7 +97,7 @@ export class Load {
 
   async #client({ account, coordinator, model, pauseMs, fetchFrom }: ClientOptions): Promise<void> {
     const { signal } = this.#stop;
-    while (!signal.aborted && !this.#interrupted.aborted) {
+    while (!signal.aborted && !this.#cancelled.aborted) {
       this.sent++;
       const stream = fetchFrom === undefined && this.#random() < 0.6;
       const startedAt = performance.now();
@@ -112,7 +112,7 @@ export class Load {
         if (fetchFrom !== undefined && isVerified) this.images++;
         if (receipt !== null) this.paid.push({ receipt, account, startedAt, endedAt: performance.now() });
       } catch (error) {
-        if (this.#interrupted.aborted) return;
+        if (this.#cancelled.aborted) return;
         if (error instanceof BadAnswer) end('bad', error.message);
         else if (error instanceof Error && error.name === 'TimeoutError') end('late', error.message);
         else end('cut', String((error as Error).cause ?? error));
@@ -128,7 +128,7 @@ export class Load {
     fetchFrom: string,
     end: (kind: Outcome['kind'], detail: string) => void,
   ): Promise<Receipt | null> {
-    const signal = AbortSignal.any([AbortSignal.timeout(MAX_IMAGE_MS), this.#interrupted]);
+    const signal = AbortSignal.any([AbortSignal.timeout(MAX_IMAGE_MS), this.#cancelled]);
     const seed = Math.floor(this.#random() * 1_000_000);
     const prompt = `a red circle on a blue background ${this.#canary}`;
     const outcome = await requestImage({ access, fetchFrom, model, prompt, seed, signal });
@@ -144,7 +144,7 @@ export class Load {
     stream: boolean,
     end: (kind: Outcome['kind'], detail: string) => void,
   ): Promise<Receipt | null> {
-    const signal = AbortSignal.any([AbortSignal.timeout(MAX_ANSWER_MS), this.#interrupted]);
+    const signal = AbortSignal.any([AbortSignal.timeout(MAX_ANSWER_MS), this.#cancelled]);
     const script = model === LIGHT_MODEL ? this.#script() : null;
     const answer = await ask(account, {
       model,
