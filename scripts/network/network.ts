@@ -114,11 +114,11 @@ type WaitFor = <Value>(ready: Promise<Value>, children: readonly Child[], failur
 
 /** Returns a function that waits for a step of the start. Rejects if a child exits, the deadline passes or the start is cancelled. */
 function waiter({ startDeadlineMs = START_DEADLINE_MS, signal }: NetworkOptions): WaitFor {
-  const interrupted = rejectOnAbort(signal);
+  const cancelled = rejectOnAbort(signal);
   // The signal may abort before the first wait.
-  interrupted.catch(() => {});
+  cancelled.catch(() => {});
   return (ready, children, failure) =>
-    Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), interrupted]);
+    Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), cancelled]);
 }
 
 export interface CoordinatorAlone {
