@@ -4,7 +4,7 @@
 export class CoordinatorError extends Error {
   override name = 'CoordinatorError';
   constructor(
-    /** `unreachable`: no usable answer for now. `invalid_answer`: an answer of another program. `refused`: an error of the coordinator. */
+    /** When `unreachable`, a later try may succeed. An `invalid_answer` is another program's. The coordinator itself `refused`. */
     readonly kind: 'unreachable' | 'invalid_answer' | 'refused',
     message: string,
     readonly status: number | null = null,

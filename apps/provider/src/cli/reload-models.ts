@@ -6,10 +6,10 @@ import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 const ANSWER_MS = 20_000;
 
 export type ReloadOutcome =
-  /** Applied. `problem`: why the model at the path cannot be served. */
+  /** Because of `problem`, the model at the path may still not be served. */
   | { readonly kind: 'applied'; readonly problem: string | null }
   | { readonly kind: 'not_running' }
-  /** Not applied, with the reason; the daemon continues unchanged. */
+  /** The daemon continues unchanged. */
   | { readonly kind: 'not_applied'; readonly why: string };
 
 /** @param path Model that the owner just changed. */

@@ -82,7 +82,7 @@ export const ConfigSchema = Type.Object(
     update: Type.Object(
       {
         automatic: yesOrNo(true),
-        /** `canary`: among the first machines that get a new version. */
+        /** Machines on `canary` get a new version first. */
         channel: oneOf(['stable', 'canary'], 'stable'),
       },
       SECTION,

@@ -10,7 +10,7 @@ interface LiveSettingsOptions {
   /** Applies the settings that need no restart. */
   readonly apply: (config: Config) => void;
   readonly onEvent: (event: SettingsEvent) => void;
-  /** Polling interval in milliseconds; 0: no polling. */
+  /** Polling interval in milliseconds, or 0 without polling. */
   readonly everyMs?: number;
 }
 

@@ -6,7 +6,7 @@
  */
 
 export interface Place {
-  /** `header`: table with its own header, or array of such tables. `value`: value of a key or array element. */
+  /** A `header` begins a table or an array of tables. A `value` belongs to a key or an array. */
   readonly kind: 'header' | 'value';
   /** Offset of the statement: of the header, the whole dotted key or the array element. */
   readonly start: number;

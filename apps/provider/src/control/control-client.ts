@@ -61,7 +61,7 @@ export async function requestDaemon<Answer>(
   socket?: string,
 ): Promise<Answer> {
   const { status, value } = await ask(dataDir, call, ms, socket);
-  // 500: the daemon could not execute the request.
+  // With 500, the daemon could not execute the request.
   if ((status === 409 || status === 500) && isRefusal(value)) throw new ControlError('refused', value.error.message, value.error.code);
   if (status !== 200 || !isAnswer(value)) throw notUnderstood();
   return value;

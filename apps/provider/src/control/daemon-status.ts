@@ -37,7 +37,7 @@ const DaemonStatusSchema = Type.Object({
   version: Type.String(),
   pid: Type.Integer(),
   started_at: Type.Integer(),
-  /** `starting`: before models and enclave are ready. */
+  /** The daemon is `starting` until models and enclave are ready. */
   state: Type.Enum(['starting', 'running', 'stopping']),
   data_dir: Type.String(),
   coordinator: Type.String(),
@@ -63,7 +63,7 @@ const DaemonStatusSchema = Type.Object({
   /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),
-  /** `vision`: whether the model reads images. Earlier versions omit it. */
+  /** A model with `vision` reads images. Earlier versions omit the member. */
   models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer(), vision: Type.Optional(Type.Boolean()) })),
   /** Configured model files, served or not. */
   model_files: Type.Array(Type.String()),
@@ -72,7 +72,7 @@ const DaemonStatusSchema = Type.Object({
   availability: nullable(AvailabilityStatusSchema),
   running_jobs: Type.Integer(),
   jobs: Type.Object({ completed: Type.Integer(), failed: Type.Integer(), cancelled: Type.Integer() }),
-  /** Absent while starting. `*_tps`: latest measured rates of one stream, in tokens per second; null if unknown. */
+  /** Absent while starting. The latest measured rates of one stream, `*_tps`, are in tokens per second, or null. */
   hardware: Type.Optional(
     Type.Object({
       chip: Type.String(),
@@ -93,7 +93,7 @@ const DaemonStatusSchema = Type.Object({
     }),
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
-  /** Settings file. `read_at`: when the current settings were read. `problem`: why a later version was rejected, or null. */
+  /** Settings file. The current settings were read at `read_at`. A later version may have been rejected because of `problem`. */
   settings: Type.Object({
     path: Type.String(),
     read_at: Type.Integer(),

@@ -28,7 +28,7 @@ interface HostAvailabilityOptions {
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
   readonly onInhibitFailure: (reason: string) => void;
-  /** `drain`, `unload` and `resume`: see {@link AvailabilityController}. */
+  /** For {@link AvailabilityController}, like `unload` and `resume`. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   readonly unload: () => Promise<void>;
   readonly resume: () => void;

@@ -7,7 +7,7 @@ import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/me
 export interface PromptToolCall {
   readonly id: string;
   readonly type: 'function';
-  /** `arguments`: the parsed object, or the client's text if the text is not a JSON object. */
+  /** The `arguments` are the parsed object, or the client's text if that is no JSON object. */
   readonly function: { readonly name: string; readonly arguments: unknown };
 }
 
@@ -56,7 +56,7 @@ export interface ChatInput {
 
 export type PromptInput =
   | ChatInput
-  /** Plain text without a template. `suffix`: text after the answer, for models with fill-in-the-middle tokens. */
+  /** Plain text without a template. Models with fill-in-the-middle tokens answer between `text` and `suffix`. */
   | { readonly type: 'text'; readonly text: string; readonly suffix?: string };
 
 export interface Sampling {
@@ -157,7 +157,7 @@ export type Ended =
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
   /** The model does not support this field of the request. */
   | { readonly job: number; readonly kind: 'unsupported'; readonly field: 'suffix' }
-  /** An image cannot be decoded. `path`: its place in the client's request. */
+  /** An image cannot be decoded. Its place in the client's request is `path`. */
   | { readonly job: number; readonly kind: 'invalid_image'; readonly path: string }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };
 

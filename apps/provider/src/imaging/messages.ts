@@ -13,7 +13,7 @@ export interface ImageRequest {
   readonly seed: number | null;
   /** Denoising steps of each image. */
   readonly steps: number;
-  /** Guidance scale; 1 or less: no guidance. */
+  /** A scale. 1 or less means no guidance. */
   readonly guidance: number;
   readonly encoding: ImageEncoding;
   /** Percent, for JPEG and WebP. If null, the encoder's default applies. */
@@ -51,9 +51,9 @@ export type ImageJobEnd =
 
 /** Events in addition to those of every model process. */
 export type ImageProcessEvent =
-  /** The prompt was read; token count without padding. */
+  /** The prompt was read. Padding is not counted. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }
-  /** A step has ended. `image`: number of finished images. `step`: number of finished steps of the next. */
+  /** After a step, `image` images are finished, and `step` steps of the next. */
   | { readonly type: 'step'; readonly job: number; readonly image: number; readonly step: number; readonly steps: number }
   | { readonly type: 'image'; readonly job: number; readonly bytes: Uint8Array }
   | { readonly type: 'ended'; readonly job: number; readonly end: ImageJobEnd };

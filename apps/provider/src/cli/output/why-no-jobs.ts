@@ -4,8 +4,8 @@ import { ownerStep } from '../../host/availability/owner-step.js';
 
 export interface JobOutlook {
   /**
-   * `serving`: ready for requests. `idle`: ready, but no demand. `held`: no requests for now; the owner need not act. `needs_owner`:
-   * no requests until the owner acts.
+   * An `idle` machine is ready, but there is no demand. A `held` machine gets no requests for now, and `needs_owner` until the owner
+   * acts.
    */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   /** Without a full stop. */

@@ -28,7 +28,7 @@ export type Machine = Pick<HostFacts, 'chip' | 'memoryBytes' | 'bandwidthGbs'> &
 export interface Recommendation {
   /** Id of a stored model, or a source for `models pull`. */
   readonly source: string;
-  /** `catalogue`: listed by the operator. `demand`: served in the network. `popular`: most downloaded. */
+  /** The operator lists the `catalogue`. A model in `demand` is served in the network; a `popular` one is downloaded most. */
   readonly origin: 'stored' | 'catalogue' | 'demand' | 'popular';
   readonly bytes: number;
   readonly tokensPerSecond: number | null;

@@ -8,7 +8,7 @@ import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } fro
 
 /** Flat pairs of token and value. */
 export type Pairs = readonly number[];
-/** `weight`: sum of exp(logit − greatest logit) over all tokens. */
+/** The `weight` is the sum of exp(logit − greatest logit) over all tokens. */
 type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
 
 /** Sampler of one stream. Stores the drawn tokens, which penalties and grammars need. */

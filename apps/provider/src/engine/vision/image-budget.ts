@@ -28,7 +28,7 @@ type Control = Pick<StreamControl, 'cancelled' | 'onChange'>;
 export class ImageBudget {
   readonly #scopes = new Map<string | null, ScopeBudget>();
 
-  /** `maxTokens`: maximum tokens of one scope, and of one reservation. */
+  /** @param maxTokens Limit of one scope, and of one reservation. */
   constructor(private readonly maxTokens: number) {}
 
   /** Waits for room. Resolves to null if the request is cancelled first. All requests with the `scope` null share one budget. */

@@ -17,7 +17,7 @@ export class ImageReader implements VisionReader {
 
   readonly #budget: ImageBudget;
 
-  /** `contextSize`: tokens of one sequence, and of the prepared images of one scope. */
+  /** @param contextSize Tokens of one sequence. Also limits the prepared images of one scope. */
   constructor(
     private readonly projector: Pick<Projector, 'prepare'>,
     readonly maxImageTokens: number,

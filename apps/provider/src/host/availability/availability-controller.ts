@@ -13,7 +13,7 @@ export interface CurrentAvailability {
 interface AvailabilityControllerOptions {
   /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
-  /** Resolves when no job runs. `force`: hand jobs back where possible. `cancel`: end the drain; running jobs continue. */
+  /** Resolves when no job runs. At `force`, jobs are handed back where possible. At `cancel`, the drain ends and jobs continue. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   /** Frees the models' memory. */
   readonly unload: () => Promise<void>;

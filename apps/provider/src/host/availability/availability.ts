@@ -37,7 +37,7 @@ export interface Reason {
 }
 
 export interface Availability {
-  /** `leave`: accept no jobs, finish running jobs. `refuse`: accept no jobs, return running jobs to the coordinator. */
+  /** Jobs are accepted only in `serve`. Running jobs are finished in `leave`, and returned to the coordinator in `refuse`. */
   readonly state: 'serve' | 'leave' | 'refuse';
   /** Empty while serving. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];

@@ -22,7 +22,7 @@ export interface AvailabilityPolicy {
   /** Minutes without owner input before serving; null to serve regardless of use. */
   readonly onlyWhenIdleMinutes: number | null;
   readonly onBattery: 'stop' | 'serve';
-  /** `stop`: at serious heat. `serve`: until critical heat. */
+  /** With `stop`, serious heat ends serving; with `serve`, only critical heat. */
   readonly whenHot: 'stop' | 'serve';
   /** Treatment of running jobs when serving ends. */
   readonly whenLeaving: 'finish' | 'hand_back';

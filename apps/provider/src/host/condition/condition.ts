@@ -3,7 +3,7 @@
 export interface HostCondition {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
   readonly memoryPressure: 'normal' | 'warning' | 'critical';
-  /** `low_battery`: on battery with little charge. */
+  /** With `low_battery`, the machine runs on a battery with little charge. */
   readonly power: 'mains' | 'battery' | 'low_battery';
 }
 

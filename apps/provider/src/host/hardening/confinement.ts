@@ -7,7 +7,7 @@ import { execFile } from 'node:child_process';
 
 export interface Confinement {
   readonly kind: 'network_namespace' | 'sandbox' | 'none';
-  /** Reason why no confinement is active, for the owner; null if confinement is active. */
+  /** Why there is none, for the owner, or null. */
   readonly why: string | null;
   /** Command-line prefix of the confined program. */
   readonly wrap: readonly string[];

@@ -49,7 +49,7 @@ interface E2eResponseOptions {
   readonly stream: boolean;
   readonly head: E2eAnswerHead;
   readonly sealer: E2eAnswerSealer;
-  /** Commitment of the receipt to an image. `sha256`: lowercase hex. */
+  /** Commitment of the receipt to an image, whose hash is lowercase hex. */
   readonly commitImage: (index: number, sha256: string) => string;
   readonly sign: (content: SealedContent, end: ReceiptEnd) => Promise<SignedE2eResponse>;
   readonly sink: FrameSink;

@@ -37,7 +37,7 @@ export class ConstraintCompiler {
   readonly #pool: Pool;
   readonly #maxMs: number;
 
-  /** `maxMs`: time limit per task. Default: 10 s. */
+  /** A task may take `maxMs`, by default 10 s. */
   constructor({ maxMs = MAX_MS }: { readonly maxMs?: number } = {}) {
     this.#maxMs = maxMs;
     this.#pool = pool(ENTRY, {

@@ -7,7 +7,7 @@ export interface RangeSource {
   readonly redirect?: 'follow' | 'manual';
 }
 
-/** `transient`: a retry may succeed; `changed`: the file was replaced; `refused`: a retry is useless. */
+/** A retry may succeed after a `transient` error, and is useless when `refused`. If `changed`, the file was replaced. */
 export class TransferError extends Error {
   constructor(
     readonly kind: 'transient' | 'changed' | 'refused',

@@ -24,7 +24,7 @@ export class GrammarText implements StreamText {
   lastText = '';
   readonly exceedsByState = new Map<string, boolean>();
 
-  /** `limit`: maximum tokens. If even the shortest text is longer, the output is cut off. Throws {@link GrammarTooLarge}. */
+  /** If even the shortest text has more than `limit` tokens, the output is cut off. Throws {@link GrammarTooLarge}. */
   constructor(
     private readonly model: GrammarTextModel,
     grammar: Grammar,

@@ -4,7 +4,7 @@ import type { PromptImage, PromptInput } from '../../messages.js';
 import type { MediaChunk } from '../decoding/media-span.js';
 
 export class ImageError extends Error {
-  /** `field`: path of the image in the client's request. */
+  /** @param field Path of the image in the client's request. */
   constructor(readonly field: string) {
     super('an image cannot be decoded');
     this.name = 'ImageError';
