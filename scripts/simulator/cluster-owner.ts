@@ -31,7 +31,6 @@ export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCap
 export class ClusterOwner {
   readonly id: OwnerId;
   readonly owner: SimulatedOwner;
-  /** Digests received from other coordinators. */
   readonly digests = new OwnerDigests();
   /** Cached prefixes reported by other coordinators. */
   readonly prefixes = new OwnerPrefixes();

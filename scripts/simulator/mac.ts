@@ -345,7 +345,6 @@ export class SimulatedMac {
   }
 }
 
-/** Length of the common prefix of a job's prompt and a slot's cached prompt, in tokens. */
 function commonPrefixTokens(sequence: PromptSlot, job: Job): number {
   if (sequence.tokens === 0) return 0;
   if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);

@@ -31,7 +31,7 @@ interface Recovery {
 type Network = Awaited<ReturnType<typeof startFaultNetwork>>;
 type Customer = Awaited<ReturnType<Network['customers']['customer']>>;
 
-/** Runs the soak test. Resolves to whether there were no problems. */
+/** Resolves to whether there were no problems. */
 export async function agent(minutes: number, seed: number): Promise<boolean> {
   const network = await startFaultNetwork({ env: { LOG_LEVEL: 'warn' } });
   const run = new AgentSoak(network, await network.customers.customer(), minutes, seed);

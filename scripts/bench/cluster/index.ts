@@ -25,7 +25,7 @@ const MEMBERS = members?.split(',').map(Number) ?? sized([0, 1, 2, 3], [0, 2]);
 /** Connections with 1024 slots each, for 5,000 streams. */
 const MANY_SESSIONS = 6;
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchCluster(): Promise<boolean> {
   const programs = installed();
   if (programs === null) return false;

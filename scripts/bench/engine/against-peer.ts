@@ -52,7 +52,7 @@ interface Load extends Measured {
   readonly tokensPerAnswer: number;
 }
 
-/** Runs the comparison. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchAgainstPeer(): Promise<boolean> {
   const program = findOrBuildPeer();
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));

@@ -28,7 +28,7 @@ interface Targets {
   readonly cpuPerJob: number | null;
 }
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchLedger(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
   try {

@@ -53,7 +53,6 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.has(host);
 }
 
-/** Text of a `nats-server` configuration file. */
 export function natsServerConfig({ number, servers, users, files }: ServerConfig): string {
   const own = servers[number - 1];
   if (own === undefined) throw new RangeError(`there is no server ${number}`);

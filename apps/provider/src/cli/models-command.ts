@@ -12,7 +12,6 @@ export interface OpenStore {
   readonly hashes: FileHashes;
 }
 
-/** Folder of the model store in a data directory. */
 export function modelStoreOf(dataDir: string): OpenStore {
   return { store: new ModelStore(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
 }

@@ -58,7 +58,6 @@ export class RemoteControl {
   readonly #options: RemoteControlOptions;
   /** Answers by command id: a refusal, or null for an executed command. */
   readonly #answered = new Map<string, OwnerCommandRefusal | null>();
-  /** Count of commands in the current minute. */
   #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
   /** Last command, for the daemon's status. */
   #last: RemoteControlStatus['last'] = null;

@@ -13,7 +13,6 @@ export interface ModelLease extends ModelOperations {
   readonly thinkTags: ThinkTags | null;
   /** `thinks` of the model's offer; null if unknown. */
   readonly thinks: boolean | null;
-  /** Identity of the model for receipts. */
   readonly identity: ModelIdentity;
   /** Upper bound of the prompt tokens of one image. Null if the model takes no images. */
   readonly maxImageTokens: number | null;

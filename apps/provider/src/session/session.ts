@@ -30,7 +30,6 @@ import type { WakeDetector } from './wake-detector.js';
 interface RegistrationInfo {
   readonly agentVersion: string;
   readonly hardware: Hardware;
-  /** Offers for a protocol version. */
   readonly models: (version: number) => readonly ModelOffer[];
   readonly slots: number;
   /** Availability at registration. Default: available. */
@@ -69,11 +68,9 @@ export interface SessionOptions {
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
   /** This machine's clock minus the coordinator's clock, and whether the difference endangers jobs. */
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
-  /** The coordinator's answer to an `enrolment_request`. */
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
   /** The coordinator's answer to the request to link this machine to an account. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
-  /** A command of the owner from the console. */
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
   readonly liveness?: Liveness;
   /** Maximum time from connecting to `welcome`. Default: 10 s to connect, then the time to register. */

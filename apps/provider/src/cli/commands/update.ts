@@ -52,7 +52,7 @@ const OPTIONS = {
 
 /** Short, because the daemon has the token in memory. */
 const TOKEN_MS = 3_000;
-/** Longer than the daemon's wait of 2.5 seconds for the coordinator, and than a daemon's start. */
+/** Longer than the daemon waits for the coordinator (`VIEW_MS`), and than a daemon's start. */
 const ANSWER_MS = 15_000;
 /** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
 const SWITCH_OVERHEAD_MS = 120_000;

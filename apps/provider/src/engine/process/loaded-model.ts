@@ -61,7 +61,6 @@ interface LoadPromptOptions {
   /** Null if the file contains none. */
   readonly template: string | null;
   readonly tokenize: Tokenize;
-  /** Whether the vocabulary is byte-pair encoded. */
   readonly isBytePair: boolean;
   readonly tokens: PromptModel['tokens'];
 }

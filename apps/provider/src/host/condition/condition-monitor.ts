@@ -26,7 +26,6 @@ export class ConditionMonitor {
     this.#done = this.#watch(source, everyMs, onChange);
   }
 
-  /** Current filtered condition. */
   get condition(): HostCondition {
     return this.#filter.current;
   }

@@ -44,7 +44,6 @@ const STEPS_AHEAD = 10_000;
 /** Maximum tool calls of an answer if at least one is required. */
 const MAX_CALLS = 16;
 
-/** Constraint of a parsed request, or null. */
 export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | null {
   const { request } = parsed;
   if (request.task === 'count') return null;
@@ -272,7 +271,6 @@ function mayFit(schema: unknown, value: unknown): boolean {
   return isValidDocument(schema, value) !== false;
 }
 
-/** Whether a complete output satisfies the constraint. */
 export function satisfiesConstraint(constraint: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
   const { responseFormat, tools, toolChoice } = constraint;
   const known = new Map(tools.map((tool) => [tool.name, tool]));

@@ -73,7 +73,6 @@ export async function withRetries<T>(
   }
 }
 
-/** Writes all bytes at a position of a file. */
 export async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;

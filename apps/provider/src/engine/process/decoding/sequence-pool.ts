@@ -87,7 +87,6 @@ export class SequencePool {
     this.#free.push(sequence);
   }
 
-  /** Releases a sequence with unknown contents. */
   releaseUnknown(sequence: CachedSequence): void {
     sequence.scope = null;
     this.release(sequence);

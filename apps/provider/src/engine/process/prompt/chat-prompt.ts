@@ -223,7 +223,6 @@ class PromptBuilder {
   }
 }
 
-/** Messages with placeholders for images. */
 function withPlaceholders(messages: readonly PromptMessage[], hidden: ControlTextMask): TemplateMessage[] {
   let index = 0;
   return messages.map(({ content, ...message }) => {
@@ -233,7 +232,6 @@ function withPlaceholders(messages: readonly PromptMessage[], hidden: ControlTex
   });
 }
 
-/** Messages with content in the template's form. */
 function withContent(messages: readonly TemplateMessage[], asParts: boolean): readonly unknown[] {
   return asParts ? messages.map((message) => ({ ...message, content: [{ type: 'text', text: message.content }] })) : messages;
 }
