@@ -162,7 +162,7 @@ export class Daemon {
     return this.#connection.token;
   }
 
-  /** Status for the owner's commands. Includes the coordinator's view, which takes up to 2.5 s. */
+  /** Status for the owner's commands. Includes the coordinator's view, which takes up to `VIEW_MS`. */
   async status(): Promise<DaemonStatus> {
     const { view, problem } = await fetchCoordinatorView(this.#options.socketUrl, this.#connection.token);
     const { availability, environment, models } = this.#parts;

@@ -44,7 +44,7 @@ const MINUTE_MS = 60_000;
 export const OFFLINE_MS = 10 * MINUTE_MS;
 /** Minimum time between two notifications of a kind. */
 export const MIN_INTERVAL_MS = 60 * MINUTE_MS;
-/** Time without events after which the machine must have slept: a `tick` comes every 30 seconds. */
+/** Time without events after which the machine must have slept. `Notifier` sends a `tick` every `TICK_MS`. */
 export const SLEEP_GAP_MS = 5 * MINUTE_MS;
 /** Failed jobs in a row before the owner is notified. */
 export const FAILURES_BEFORE_NOTIFICATION = 5;

@@ -15,7 +15,7 @@ import { Systemd } from './systemd.js';
 
 const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
 
-/** Stop timeout: drain (15 s by default), the end of children, and a margin. */
+/** Stop timeout: drain (`DRAIN_SECONDS` by default), the end of children, and a margin. */
 const STOP_SECONDS = 25;
 
 /** @param requested The owner's choice, which overrides the default of the platform. */

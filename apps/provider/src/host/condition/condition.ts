@@ -1,4 +1,4 @@
-/** `HostCondition`: heat, memory pressure and power. Missing readings are treated as normal. Placement prefers normal machines. */
+/** `HostCondition`: heat, memory pressure and power, normal without readings. The scheduler (`isStrained`) prefers normal machines. */
 
 export interface HostCondition {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';

@@ -1,7 +1,7 @@
 /**
  * `findConfinement` finds a way to deny network access to model processes: a network namespace on Linux, a sandbox on macOS.
  *
- * The daemon status reports if there is none.
+ * The daemon status reports the way as `engine_network`.
  */
 import { execFile } from 'node:child_process';
 
