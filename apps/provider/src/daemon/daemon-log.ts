@@ -1,4 +1,4 @@
-/** Log lines of the daemon: one function per event source. Lines contain ids and codes, never content of jobs. */
+/** Log lines of the daemon: one function per event source, none of which gets content of jobs. Output of child processes is logged, too. */
 import type { EnclaveEvent } from '@inference/enclave';
 import { cleanLabel, type ModelsRefused, type OwnerAction, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';

@@ -1,4 +1,4 @@
-/** `SleepInhibitor` prevents idle sleep of the system with a child process, which always ends with this process. */
+/** `SleepInhibitor` prevents idle sleep of the system with a child process, which ends with this process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
