@@ -321,7 +321,6 @@ async function listModels(baseUrl: string, apiKey: string): Promise<ListedModel[
   }));
 }
 
-/** Rejects when a process exits, with its exit reason. */
 export async function rejectOnExit(child: Child): Promise<never> {
   await child.exited;
   throw new StartError(`the ${child.name} did not start: ${child.exitReason()}`);

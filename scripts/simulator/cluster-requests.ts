@@ -229,7 +229,6 @@ export class ClusterRequests {
     });
   }
 
-  /** Queues a request at its coordinator and at peers. */
   #queue(request: Request, peers: readonly OwnerId[]): void {
     const { events, owners } = this.#parts;
     const { client, epoch } = request;

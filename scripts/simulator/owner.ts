@@ -64,7 +64,6 @@ export interface OwnerDependencies {
   readonly onCapacity: (model: string) => void;
   /** Called for each model of a machine after an update of the model index. */
   readonly onIndexed?: (model: string) => void;
-  /** Called with the prefixes of an answered prompt. */
   readonly onPrefixesCached?: (promptPrefixes: readonly PromptPrefix[]) => void;
 }
 
@@ -126,7 +125,7 @@ export class SimulatedOwner {
     for (const { id } of mac.models) this.#deps.onCapacity(id);
   }
 
-  /** Current pool of a model. Null if no machine offers the model. */
+  /** Null if no machine offers the model. */
   poolAt(model: string): ProviderPool<SimulatedMac> | null {
     return this.#models.poolAt(model, this.#deps.events.now) ?? null;
   }

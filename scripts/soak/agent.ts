@@ -63,7 +63,6 @@ class AgentSoak {
   /** Times by `performance.now()`. */
   readonly #endsAt: number;
   readonly #halfAt: number;
-  /** Memory at the start of the second half. */
   #memoryAtHalf: MemorySizes | null = null;
 
   constructor(network: Network, customer: Customer, minutes: number, seed: number) {
@@ -175,7 +174,6 @@ function checkMemory(before: MemorySizes, after: MemorySizes, problems: string[]
   else if (after.agent - before.agent > MAX_GROWTH_BYTES) problems.push(`the agent grew by ${mib(after.agent - before.agent)}`);
 }
 
-/** Prints count, median and maximum recovery time per fault. */
 function printRecoveries(recoveries: readonly Recovery[]): void {
   const names = [...new Set(recoveries.map(({ fault }) => fault))].sort();
   console.log(`\n${'fault'.padEnd(42)}${'times'.padStart(6)}${'median'.padStart(10)}${'longest'.padStart(10)}`);

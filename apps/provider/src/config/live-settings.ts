@@ -25,7 +25,6 @@ export interface SettingsState {
   readonly read_at: number;
   /** Reason why the present file is refused; null if accepted. */
   readonly problem: string | null;
-  /** Changed settings that need a restart. */
   readonly needs_restart: string[];
 }
 

@@ -149,7 +149,6 @@ class TomlScanner {
     this.#places.set(name, known === undefined ? place : { ...known, valueEnd: Math.max(known.valueEnd, place.valueEnd) });
   }
 
-  /** Extends a table to the current offset. */
   #extendTable(table: readonly (string | number)[]): void {
     if (table.length > 0) {
       const at = this.#at;

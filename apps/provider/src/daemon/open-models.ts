@@ -36,7 +36,6 @@ interface OpenModelsOptions {
   readonly hashes: FileHashes;
   /** Folder of the engine for quantized image models, if installed. */
   readonly addOnPath: string;
-  /** Network confinement of the model processes. */
   readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;

@@ -69,7 +69,6 @@ export interface SessionOptions {
   /** This machine's clock minus the coordinator's clock, and whether the difference endangers jobs. */
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
-  /** The coordinator's answer to the request to link this machine to an account. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
   readonly liveness?: Liveness;

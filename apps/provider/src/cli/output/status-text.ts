@@ -125,7 +125,6 @@ function consoleLines({ availability, remote_control: remote }: DaemonStatus, no
   ];
 }
 
-/** Lines about problems only. */
 function settingsLines({ settings, hardening }: DaemonStatus): string[] {
   const { problem, needs_restart, path } = settings;
   const open = [

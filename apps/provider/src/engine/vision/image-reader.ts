@@ -45,7 +45,6 @@ export class ImageReader implements VisionReader {
     }
   }
 
-  /** Appends the decoded images to `decoded`. */
   async #decodeAll(all: readonly PromptImage[], decoded: OwnedImage[], isCancelled: () => boolean): Promise<void> {
     for (const image of all) {
       if (isCancelled()) return;
