@@ -86,7 +86,7 @@ type Ending = 'random' | 'endless' | 'brief';
 /** Output weight of the end-of-turn token in a `brief` model. The token's logit is then the highest in one of twelve steps. */
 const BRIEF_WEIGHT = 4;
 
-/** Parses the arguments. Undefined: help was requested. */
+/** Parses the arguments. Returns undefined for a request for help. */
 function readModelOptions(args: string[]): ModelOptions | undefined {
   const values = readOptions(args);
   if (values.help) return undefined;

@@ -9,7 +9,7 @@ export interface Progress {
 interface ProgressOptions {
   /** Figures so far, such as "12 faults, 3,456 answers verified". */
   readonly figures: () => string;
-  /** Expected end, by `performance.now()`. Absent: unknown. */
+  /** Expected end, by `performance.now()`, if known. */
   readonly until?: number;
   readonly print?: (line: string) => void;
 }

@@ -1,8 +1,5 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named benches, or all. Exits 1 on a missed target.
- *
- * Benches: relay, e2e, engine, drafts, conversations, ledger, leases, statistics, attestation, rendering, scheduler, images, vision,
- * cluster.
+ * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named `BENCHES`, or all. Exits 1 on a missed target.
  *
  * - `--peer` compares the bench `engine` with llama.cpp's own server instead of node-llama-cpp.
  * - `--smoke` uses small sizes and ignores targets, so that CI checks in seconds that each bench completes.

@@ -11,7 +11,6 @@ export class ProxyProgram {
 
   private constructor(private readonly child: ChildProcess) {}
 
-  /** Address for clients. */
   baseUrl = '';
 
   /** Starts the proxy on a free port. Rejects with the proxy's output if the proxy ends first. */

@@ -70,7 +70,7 @@ function askAgent(agent: Agent, packages: string, access: Access, directory: str
   });
 }
 
-/** `proxy`: null in plain mode. */
+/** Tests an agent through `proxy`, or in plain mode without one. */
 async function tryAgent(agent: Agent, access: Access, proxy: ProxyProgram | null, directory: string): Promise<boolean> {
   const mode = proxy === null ? 'plain' : 'end-to-end';
   const packages = join(directory, 'packages', agent.spec.replaceAll('/', '-'));

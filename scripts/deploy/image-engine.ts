@@ -177,7 +177,6 @@ export class Buildah implements ImageEngine {
     return [...files, ...isolation, '--die-with-parent', '--clearenv', ...settings, '--chdir', WorkingDir, '--', ...command];
   }
 
-  /** Mounts an image, once. */
   async #mount(image: string): Promise<MountedImage> {
     const known = this.#mounted.get(image);
     if (known !== undefined) return known;

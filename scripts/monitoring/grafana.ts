@@ -11,7 +11,7 @@ export interface Panel {
   readonly title: string;
   /** Help beside the title. */
   readonly about?: string;
-  /** `time`: lines over time. `number`: the latest value. */
+  /** Lines over `time`, or the latest `number`. */
   readonly kind: 'time' | 'number';
   /** Grafana's name of the unit: `short`, `s`, `bytes`, `percentunit`, `reqps` … */
   readonly unit: string;

@@ -6,31 +6,37 @@ import { lockDirectory } from './lock.js';
 import { ROOT } from './network.js';
 import { StartError } from './start-error.js';
 
+/** Viso, the small vision model that ships with the agent. */
 const VISION_MODEL = join(ROOT, 'apps/provider/demo-models/viso/viso.gguf');
 
-/** Agent arguments for the demo models. The text model is loaded at start, the image and vision models on demand. */
+/** Agent arguments for the demo models. An agent loads the first model at start and the others on demand (`modelChoices`). */
 export const DEMO_MODEL_ARGS = ['demo-text', 'demo-image', ...(existsSync(VISION_MODEL) ? ['demo-vision'] : [])].flatMap((model) => [
   '--model',
   model,
 ]);
 
-/** Callbacks of a network to the start script, and the signal that cancels a start. */
+/** Argument of {@link LaunchOptions.start}. */
 export interface StartControl {
+  /** Cancels the start. */
   readonly signal: AbortSignal;
   /** Called with a line for the user, such as a restart of a process. */
   readonly onNotice: (text: string) => void;
-  /** Called after the network failed and was stopped. */
+  /** To be called after a failure, when the supervised processes have stopped. `launch` then calls `stop` for the rest. */
   readonly onFailure: (reason: string) => void;
 }
 
 interface LaunchOptions<Network> {
   readonly dataDir: string;
   readonly start: (control: StartControl) => Promise<Network>;
-  /** Called when all models are served. */
+  /** Called with the network that `start` resolved to. */
   readonly onReady: (network: Network) => void;
 }
 
-/** Locks the data directory, builds, and runs a network. Resolves to the exit code: 0 after a signal, 1 after a failure. */
+/**
+ * Locks the data directory, builds, and runs a network. Resolves to the exit code: 0 after a signal, 1 if the running network failed.
+ *
+ * Rejects if the lock, the build, the start or the stop fails.
+ */
 export async function launch<Network extends { stop(): Promise<void> }>(options: LaunchOptions<Network>): Promise<number> {
   const unlock = lockDirectory(options.dataDir);
   try {
@@ -41,8 +47,8 @@ export async function launch<Network extends { stop(): Promise<void> }>(options:
 }
 
 async function run<Network extends { stop(): Promise<void> }>({ start, onReady }: LaunchOptions<Network>): Promise<number> {
-  const interrupted = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopping.abort());
   console.log('Building and starting; this takes a few seconds.');
   build();
 
@@ -50,20 +56,20 @@ async function run<Network extends { stop(): Promise<void> }>({ start, onReady }
   let network: Network;
   try {
     network = await start({
-      signal: interrupted.signal,
+      signal: stopping.signal,
       onNotice: (text) => console.error(text),
       onFailure: (reason) => {
         console.error(`The network stopped: ${reason}`);
         failed = true;
-        interrupted.abort();
+        stopping.abort();
       },
     });
   } catch (error) {
-    if (interrupted.signal.aborted && !failed) return 0;
+    if (stopping.signal.aborted && !failed) return 0;
     throw error;
   }
   onReady(network);
-  if (!interrupted.signal.aborted) await new Promise((resolve) => interrupted.signal.addEventListener('abort', resolve));
+  if (!stopping.signal.aborted) await new Promise((resolve) => stopping.signal.addEventListener('abort', resolve));
   await network.stop();
   return failed ? 1 : 0;
 }
@@ -78,12 +84,12 @@ export function exitWith(code: Promise<number>): void {
     .then((value) => process.exit(value));
 }
 
-/** File that only a full build of the coordinator writes. */
+/** File that only a full build of the coordinator writes. If the file exists, {@link build} runs full builds, not only bundles. */
 const FULL_BUILD = join(ROOT, 'apps/coordinator/dist/.tsbuildinfo');
 
 /**
- * Turbo tasks that a network and the README's commands need in a new checkout. Programs are bundled from sources without the
- * compiler, whose type checks take most of the time of a full build.
+ * Turbo tasks of a new checkout: they bundle each program that a network or a command of the README runs. Bundling skips type checks,
+ * which take most of the time of a full build.
  */
 const FIRST_START_TASKS = [
   '@inference/coordinator',

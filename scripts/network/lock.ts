@@ -20,7 +20,7 @@ export function lockDirectory(directory: string): () => void {
   return () => rmSync(path, { force: true });
 }
 
-/** Process id of the lock's live holder; null: the directory is free. */
+/** Id of the process that holds the lock. Null if the directory is free. */
 function holderOf(path: string): number | null {
   let pid: number;
   try {

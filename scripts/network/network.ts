@@ -11,7 +11,7 @@ export interface NetworkOptions {
   /** Port of the coordinator; 0 lets the system choose. */
   readonly port: number;
   readonly dataDir: string;
-  /** Number of agents to start. 0: agents started elsewhere will connect. */
+  /** Number of agents to start. With 0, only agents started elsewhere connect. */
   readonly providers: number;
   /** GGUF file to serve instead of the demo model. */
   readonly modelPath?: string;
@@ -29,7 +29,7 @@ export interface NetworkOptions {
   readonly signal?: AbortSignal;
   /** Called with a line for the user after a process was restarted. */
   readonly onNotice?: (text: string) => void;
-  /** Called with the reason, after the network failed and was stopped. */
+  /** Called with the reason after a failure, when coordinator and agents have stopped. */
   readonly onFailure?: (reason: string) => void;
 }
 
@@ -114,11 +114,11 @@ type WaitFor = <Value>(ready: Promise<Value>, children: readonly Child[], failur
 
 /** Returns a function that waits for a step of the start. Rejects if a child exits, the deadline passes or the start is cancelled. */
 function waiter({ startDeadlineMs = START_DEADLINE_MS, signal }: NetworkOptions): WaitFor {
-  const interrupted = rejectOnAbort(signal);
+  const cancelled = rejectOnAbort(signal);
   // The signal may abort before the first wait.
-  interrupted.catch(() => {});
+  cancelled.catch(() => {});
   return (ready, children, failure) =>
-    Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), interrupted]);
+    Promise.race([ready, ...children.map(rejectOnExit), rejectAfter(startDeadlineMs, failure), cancelled]);
 }
 
 export interface CoordinatorAlone {
@@ -129,8 +129,9 @@ export interface CoordinatorAlone {
 }
 
 /**
- * Starts a coordinator without agents, for tests and benches with scripted providers. `argv`: Node.js arguments and
- * script, in place of the built coordinator. Throws {@link StartError}.
+ * Starts a coordinator without agents, for tests and benches with scripted providers. Throws {@link StartError}.
+ *
+ * @param argv Node.js arguments and script, in place of the built coordinator.
  */
 export async function startCoordinatorAlone(
   dataDir: string,
@@ -229,7 +230,7 @@ export interface Simulation {
   readonly ready: Promise<SimulationReady>;
 }
 
-/** First IPC message of the device simulation. `coordinator_env`: settings that make a coordinator trust the simulation. */
+/** First IPC message of the device simulation. The settings `coordinator_env` make a coordinator trust the simulation. */
 interface SimulationReady {
   readonly coordinator_env: Readonly<Record<string, string>>;
   readonly management_url: string;
@@ -245,7 +246,7 @@ export async function startSimulation(dataDir: string, logDir: string): Promise<
   return { child, ready: child.message as Promise<unknown> as Promise<SimulationReady> };
 }
 
-/** Starts an agent with a simulated enclave. `number`: from 1. */
+/** Starts an agent with a simulated enclave. Agents are numbered from 1. */
 export async function startProvider(
   options: Pick<NetworkOptions, 'dataDir' | 'modelPath' | 'providerArgs'>,
   number: number,
@@ -320,7 +321,6 @@ async function listModels(baseUrl: string, apiKey: string): Promise<ListedModel[
   }));
 }
 
-/** Rejects when a process exits, with its exit reason. */
 export async function rejectOnExit(child: Child): Promise<never> {
   await child.exited;
   throw new StartError(`the ${child.name} did not start: ${child.exitReason()}`);
@@ -335,7 +335,7 @@ export function rejectOnAbort(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-/** Rejects after a time. `failure`: a clause such as "the coordinator did not listen". */
+/** Rejects after a time. `failure` is a clause such as "the coordinator did not listen". */
 export function rejectAfter(ms: number, failure: string): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(() => reject(new StartError(`${failure} within ${Math.round(ms / 1000)} s`)), ms).unref();

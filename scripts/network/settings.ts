@@ -8,11 +8,11 @@ export interface Settings {
   readonly dataDir: string;
   /** Number of agents. */
   readonly providers: number;
-  /** GGUF file; null: the demo models. */
+  /** GGUF file. Null for the demo models. */
   readonly modelPath: string | null;
 }
 
-/** `defaultProviders`: number of agents if PROVIDERS is unset. Throws {@link StartError} that names the wrong variable. */
+/** `defaultProviders` applies if PROVIDERS is unset. Throws a {@link StartError} that names the wrong variable. */
 export function readSettings(env: NodeJS.ProcessEnv, defaultProviders: number): Settings {
   const modelPath = env.MODEL_PATH ? resolve(env.MODEL_PATH) : null;
   if (modelPath !== null && !existsSync(modelPath)) throw new StartError(`MODEL_PATH: there is no file ${modelPath}`);

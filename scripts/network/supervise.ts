@@ -2,7 +2,6 @@
 import type { Child } from './child.js';
 
 export interface Supervised {
-  /** The running process. */
   readonly current: Child;
   stop(): Promise<void>;
 }
@@ -11,7 +10,6 @@ export interface SuperviseOptions {
   readonly start: () => Promise<Child>;
   /** Called after an unexpected exit, before the restart. */
   readonly onRestart: (ended: Child) => void;
-  /** Called with the new process. */
   readonly onRestarted?: (child: Child) => void;
   /** Stops the process. Default: `Child.stop`. */
   readonly stop?: (child: Child) => Promise<void>;

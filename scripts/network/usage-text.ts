@@ -2,7 +2,11 @@
 import { resolve } from 'node:path';
 import { demoOf, type RunningNetwork } from './demo-file.js';
 
-/** `dataDir`: absolute path. `headline`: first line, a summary of the running processes. `more`: further lines with addresses. */
+/**
+ * @param dataDir Absolute path.
+ * @param headline First line, a summary of the running processes.
+ * @param more Further lines with addresses.
+ */
 export function usageText(network: RunningNetwork, dataDir: string, headline: string, more = ''): string {
   const { text_model: textModel, image_model: imageModel, vision_model: visionModel } = demoOf(network);
   const body = { model: textModel, temperature: 0, messages: [{ role: 'user', content: 'What is the capital of France?' }] };

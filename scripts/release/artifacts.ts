@@ -24,14 +24,14 @@ export interface ArtifactOptions {
 }
 
 const SUMS = 'SHA256SUMS';
-/** Published programs. `file`: prefix of the file names. */
+/** Published programs. Names of their files begin with `file`. */
 const PROGRAMS = [
   { workspace: 'apps/provider', name: 'inference-provider', file: 'inference-provider' },
   { workspace: 'apps/coordinator', name: COORDINATOR_PACKAGE, file: COORDINATOR_PACKAGE },
   { workspace: 'packages/client', name: '@inference/client', file: 'inference-client' },
 ] as const;
 
-/** Files are `inference-NAME-VERSION…`. The folder must contain nothing else. */
+/** Writes files `inference-NAME-VERSION…` and `SHA256SUMS` into the folder `out`, which must be empty or missing. */
 export async function makeArtifacts(options: ArtifactOptions): Promise<void> {
   const { out, version, repository, onFile = () => {} } = options;
   mkdirSync(out, { recursive: true });

@@ -5,7 +5,7 @@ import { ROOT } from './manifest.js';
 
 const UNSET = "RELEASE_KEYS=''";
 
-/** `keys`: base64 of Ed25519 public keys. Throws when the script has no placeholder. */
+/** `keys` are base64 of Ed25519 public keys. Throws when the script has no placeholder. */
 export function installerWith(...keys: readonly string[]): string {
   const text = readFileSync(join(ROOT, 'scripts/install.sh'), 'utf8');
   if (!text.includes(`\n${UNSET}\n`)) throw new Error('scripts/install.sh has no place for the release key');

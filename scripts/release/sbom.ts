@@ -18,7 +18,6 @@ interface Bom {
 export interface SbomOptions {
   /** Folder of the program, such as `apps/provider`. */
   readonly workspace: string;
-  /** Name and version of the published package. */
   readonly name: string;
   readonly version: string;
   /** Time in the document. Reproducible builds use the time of the commit. */

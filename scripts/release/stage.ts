@@ -13,7 +13,7 @@ export interface StageOptions {
   /** Target folder; must not exist. */
   readonly folder: string;
   readonly version: string;
-  /** Base64 of the Ed25519 keys whose releases this build accepts. Empty: updates are disabled. */
+  /** Base64 of the Ed25519 keys whose releases this build accepts. An empty list disables updates. */
   readonly releaseKeys: readonly string[];
   readonly demoModels: boolean;
   /** Web address of the repository. npm's provenance requires the address of the building repository. */

@@ -18,7 +18,8 @@ const PLACES: readonly Place[] = [
 
 /**
  * Builds the current commit twice, without build cache. Returns the names of files that differ, also from the folder `against`.
- * `flags`: flags of `npm run release -- artifacts`.
+ *
+ * @param flags Flags of `npm run release -- artifacts`.
  */
 export function differingFiles(flags: readonly string[], against: string | null): string[] {
   const work = mkdtempSync(join(tmpdir(), 'reproducible-'));

@@ -31,7 +31,6 @@ export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCap
 export class ClusterOwner {
   readonly id: OwnerId;
   readonly owner: SimulatedOwner;
-  /** Digests received from other coordinators. */
   readonly digests = new OwnerDigests();
   /** Cached prefixes reported by other coordinators. */
   readonly prefixes = new OwnerPrefixes();
@@ -84,7 +83,7 @@ export class ClusterOwner {
     return typeof picked === 'string' ? picked : this.owner.reserve(request, picked);
   }
 
-  /** Queues a ticket. `hopeless`: the expected wait exceeds the maximum. */
+  /** Queues a ticket. Returns `hopeless` if the expected wait exceeds the maximum. */
   enqueue(ticket: Ticket): 'queued' | 'hopeless' | 'queue_full' {
     const { model } = ticket.request.job;
     const queue = this.#queues.get(model) ?? new FairQueue<Ticket>(MAX_WAITING_PER_MODEL);

@@ -67,7 +67,6 @@ const MAX_PREFIXES = 10;
 export class ClusterRequests {
   readonly #parts: ClusterRequestsParts;
   readonly #requests = new Map<ClusterOwner, Set<Request>>();
-  /** Queued requests by coordinator and model. */
   readonly #queued = new Map<ClusterOwner, Map<string, Set<Request>>>();
   readonly counts = { asks: 0, busyReplies: 0, local: 0, remote: 0, queued: 0, declined: 0 };
 
@@ -174,7 +173,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Asks coordinators in turn for a slot, at most `MAX_ASKS`. `asked`: coordinators asked so far; extended here. */
+  /** Asks coordinators in turn for a slot, at most `MAX_ASKS`, and adds them to `asked`. */
   #placeNow(
     request: Request,
     asked: Set<OwnerId>,
@@ -230,7 +229,6 @@ export class ClusterRequests {
     });
   }
 
-  /** Queues a request at its coordinator and at peers. */
   #queue(request: Request, peers: readonly OwnerId[]): void {
     const { events, owners } = this.#parts;
     const { client, epoch } = request;

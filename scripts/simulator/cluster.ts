@@ -47,7 +47,7 @@ export interface ClusterParts {
   readonly statistics: Statistics;
   readonly answered: (job: Job) => void;
   readonly options: ClusterOptions;
-  /** Virtual time of a coordinator's death, in milliseconds; null: none dies. */
+  /** Virtual time of a coordinator's death, in milliseconds. Null if none dies. */
   readonly deathAtMs: number | null;
 }
 

@@ -10,7 +10,6 @@ export interface DigestTrafficOptions {
   readonly owners: readonly ClusterOwner[];
   /** Delay from publication to arrival, in milliseconds. */
   readonly delayMs: number;
-  /** Share of lost messages. */
   readonly lossShare: number;
   /** Called when a coordinator receives digests from a peer. */
   readonly onReceived: (receiver: ClusterOwner, models: Iterable<string>) => void;

@@ -1,6 +1,6 @@
 /** Number formats of the simulator's tables. */
 
-/** `share`: 0 to 1. Without the percent sign. */
+/** Percentage of a share from 0 to 1, without the percent sign. */
 export function percent(share: number): string {
   return (100 * share).toFixed(share < 0.1 ? 2 : 1);
 }

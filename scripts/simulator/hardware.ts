@@ -24,7 +24,6 @@ export const MODELS: readonly Model[] = [
 
 export interface Chip {
   readonly name: string;
-  /** Memory bandwidth in GB/s. */
   readonly bandwidthGbs: number;
   /** Prompt tokens per second with an 8B model. */
   readonly prefill8b: number;

@@ -5,7 +5,6 @@ import { CHIPS, type Chip, MODELS } from './hardware.js';
 import { type Random, WeightedIndex } from './random.js';
 import type { Job } from './workload.js';
 
-/** Callbacks for the events of a job. */
 export interface JobEvents {
   firstToken(): void;
   done(cachedTokens: number): void;
@@ -55,7 +54,6 @@ interface InstalledModel {
 
 const CHIP_WEIGHTS = new WeightedIndex(CHIPS.map(({ weight }) => weight));
 const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
-/** Share of a machine's memory for models. */
 const MODEL_MEMORY_SHARE = 0.7;
 /** Heat, from 0 to 1, above which a machine becomes hot and below which a hot machine becomes cool. */
 const HOT_ABOVE = 0.85;
@@ -76,7 +74,6 @@ export class SimulatedMac {
   readonly slots: number;
   /** Whether the machine is slower than its chip. Some of these machines also report a higher bandwidth. */
   readonly isMisreporting: boolean;
-  /** Probability that a job fails. */
   readonly failureRate: number;
   readonly residents = new Map<string, InstalledModel>();
   models: readonly ModelOffer[] = [];
@@ -233,7 +230,7 @@ export class SimulatedMac {
     }));
   }
 
-  /** Evicts idle models, least recently used first, until the model fits. False: too many models are in use. */
+  /** Evicts idle models, least recently used first, until the model fits. Returns false if too many models are in use. */
   #freeMemoryFor(model: InstalledModel): boolean {
     if (model.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
@@ -269,7 +266,7 @@ export class SimulatedMac {
     this.#changed(this);
   }
 
-  /** Free slot with the longest common prefix, else a new slot, else the least recently used. Null: no prompt cache. */
+  /** Free slot with the longest common prefix, else a new or the least recently used slot. Null without a free slot or a prompt cache. */
   #slotFor(resident: InstalledModel, job: Job): PromptSlot | null {
     if (!this.#cachesPrompts) return null;
     const { sequences } = resident;
@@ -348,7 +345,6 @@ export class SimulatedMac {
   }
 }
 
-/** Length of the common prefix of a job's prompt and a slot's cached prompt, in tokens. */
 function commonPrefixTokens(sequence: PromptSlot, job: Job): number {
   if (sequence.tokens === 0) return 0;
   if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);

@@ -28,7 +28,6 @@ interface Request extends Queued {
   readonly promptPrefixes: readonly PromptPrefix[];
   readonly exclude: Set<ProviderId>;
   attempts: number;
-  /** Whether the request is in the queue. */
   isQueued: boolean;
 }
 
@@ -133,7 +132,7 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     if (queue.size === 0) this.#queues.delete(model);
   }
 
-  /** Places or refuses a request, after `onEnd`. False: no free slot, the request must wait. */
+  /** Places or refuses a request, after `onEnd`. Returns false if no slot is free, so that the request must wait. */
   #tryNow(request: Request, expectedWaitMs: number | null, onEnd: () => void = () => {}): boolean {
     const picked = this.#owner.choose(request, expectedWaitMs);
     if (picked === 'busy') return false;

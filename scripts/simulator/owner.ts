@@ -29,7 +29,7 @@ interface Session {
   since: number;
 }
 
-/** Job to place, with the estimated work. `exclude`: machines where the job failed. */
+/** Job to place, with the estimated work, and the machines where it failed (`exclude`). */
 export interface Placeable {
   readonly job: Job;
   readonly work: Work;
@@ -64,12 +64,10 @@ export interface OwnerDependencies {
   readonly onCapacity: (model: string) => void;
   /** Called for each model of a machine after an update of the model index. */
   readonly onIndexed?: (model: string) => void;
-  /** Called with the prefixes of an answered prompt. */
   readonly onPrefixesCached?: (promptPrefixes: readonly PromptPrefix[]) => void;
 }
 
 const TYPICAL_COMPLETION_TOKENS = 400;
-/** Share of jobs with a streamed response. */
 const STREAMED_SHARE = 0.8;
 const BACKOFF_MS = 1000;
 /** Failure rate above which the policy `perfect` avoids a machine. */
@@ -127,7 +125,7 @@ export class SimulatedOwner {
     for (const { id } of mac.models) this.#deps.onCapacity(id);
   }
 
-  /** Pool of a model, refreshed; null: no machine offers the model. */
+  /** Null if no machine offers the model. */
   poolAt(model: string): ProviderPool<SimulatedMac> | null {
     return this.#models.poolAt(model, this.#deps.events.now) ?? null;
   }

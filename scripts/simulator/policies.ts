@@ -18,7 +18,7 @@ import type { SimulatedMac } from './mac.js';
 
 export interface Policy {
   readonly name: string;
-  /** `perfect`: the scheduler with the machines' true rates. */
+  /** `perfect` is the scheduler with the machines' true rates. */
   readonly kind: 'scheduler' | 'perfect' | 'random' | 'least_loaded';
   readonly constants: SchedulerConstants;
   /** Requests whose expected wait exceeds this multiple of the queue's maximum are refused. */
@@ -41,7 +41,7 @@ export interface Picked {
   readonly why: Choice<SimulatedMac>['why'] | 'baseline';
 }
 
-/** Chooses a machine. `busy`: all slots are taken; `none`: no machine can serve. `now`: milliseconds. */
+/** Chooses a machine. Returns `busy` if all slots are taken, and `none` if no machine can serve. */
 export function pick(
   kind: Policy['kind'],
   pool: ProviderPool<SimulatedMac>,
@@ -64,7 +64,7 @@ export function pick(
   return { mac: drawn.member.subject, costMs: costOf(drawn.group.costModel, request.work), why: 'baseline' };
 }
 
-/** Random machine of the groups, except excluded machines; null: all are excluded. */
+/** Random machine of the groups, or null if all are excluded. */
 function drawMac(
   groups: readonly OpenGroup<SimulatedMac>[],
   exclude: ReadonlySet<ProviderId>,

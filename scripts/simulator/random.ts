@@ -10,7 +10,7 @@ export class Random extends SeededRandom {
     return -mean * Math.log(1 - this.next());
   }
 
-  /** `sigma`: standard deviation of the values' natural logarithm. Box-Muller method. */
+  /** Box-Muller method. `sigma` is the standard deviation of the values' natural logarithm. */
   logNormal(median: number, sigma: number): number {
     const normal = Math.sqrt(-2 * Math.log(1 - this.next())) * Math.cos(2 * Math.PI * this.next());
     return median * Math.exp(sigma * normal);

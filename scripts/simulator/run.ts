@@ -1,8 +1,8 @@
 /**
  * `npm run simulate -- [WORLD | sweep | CONSTANT]...`: compares the scheduler with baselines. Prints Markdown tables.
  *
- * WORLD is a scenario of scenarios.ts. `sweep` varies every constant of the scheduler, CONSTANT only the named one. Without
- * arguments: every world, and the sweep. docs/scheduler-simulation.md explains the columns.
+ * WORLD is a scenario of scenarios.ts. `sweep` varies every constant of the scheduler, CONSTANT only one. The default is every world
+ * and the sweep. docs/scheduler-simulation.md explains the columns.
  *
  * - `--seed N`, `--providers N` and `--hours N` replace these values of each world.
  * - `--owners N` compares one coordinator with a cluster of N.

@@ -16,7 +16,6 @@ export interface Scenario {
   readonly requestsPerProvider: number;
   /** Virtual duration; also the length of one daily cycle of demand. */
   readonly hours: number;
-  /** Share of requests that arrive in bursts. */
   readonly burstShare: number;
   /** Probability that an installed model is loaded at the start. */
   readonly loadedShare: number;

@@ -16,7 +16,7 @@ export interface Report {
   readonly wait: Spread;
   readonly firstToken: Spread;
   readonly completion: Spread;
-  /** Jain's index of the accounts' mean quality (fastest possible time / actual time). 1: all equal. */
+  /** Jain's index of the accounts' mean quality (fastest possible time / actual time). 1 if all are equal. */
   readonly fairness: number;
   /**
    * Share of machines with an idle hour, among machines online for at least an hour. NaN in shorter runs.
@@ -28,7 +28,6 @@ export interface Report {
   readonly costMs: number;
   /** Share of prompt tokens served from prefix caches. */
   readonly cachedShare: number;
-  /** Number of model loads. */
   readonly loads: number;
   /** Failed jobs per thousand requests. */
   readonly faults: number;

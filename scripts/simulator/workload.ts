@@ -26,7 +26,6 @@ export interface WorkloadOptions {
   readonly rate: number;
   /** Length of the daily cycle, in virtual milliseconds. */
   readonly dayMs: number;
-  /** Share of requests in bursts. */
   readonly burstShare: number;
 }
 
@@ -109,7 +108,7 @@ export class Workload {
     });
   }
 
-  /** Starts a conversation. `requestedModel` null: a random model of the account. */
+  /** Starts a conversation with the requested model, or else a random one of the account. */
   #begin(account: number, requestedModel: string | null): void {
     const { models, systemTokens } = this.#accounts[account] as Account;
     this.#submit(

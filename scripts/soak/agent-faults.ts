@@ -92,7 +92,7 @@ export class FaultSchedule {
     this.#random = random;
   }
 
-  /** Next fault, or null if the drawn fault is not allowed now; draw again. `now`: milliseconds. */
+  /** Draws a fault. Returns null if it is not allowed at `now` (milliseconds). The caller then draws again. */
   draw(now: number, allowsDeadly: boolean): Fault | null {
     if (this.#pending.length === 0) {
       this.#pending = shuffle([...this.#survivable, ...(allowsDeadly ? this.#deadly : [])], this.#random);

@@ -17,7 +17,7 @@ export class AgentProcesses {
   readonly dataDir = mkdtempSync(join(tmpdir(), 'soak-agent-'));
   readonly #supervisor = new OwnSupervisor(this.dataDir, STOP_SECONDS);
 
-  /** Writes the settings; `runCommand('start')` starts the agent. `coordinatorUrl`: address of the coordinator. */
+  /** Writes the settings. `runCommand('start')` starts the agent. */
   constructor(coordinatorUrl: string) {
     const config = `coordinator = "${coordinatorUrl}"\nsimulated_enclave = true\n[models]\nslots = 2\n`;
     writeFileSync(join(this.dataDir, 'config.toml'), config, { mode: 0o600 });
@@ -28,20 +28,20 @@ export class AgentProcesses {
     await promisify(execFile)(process.execPath, [MAIN, command, '--data-dir', this.dataDir, '--manager', 'supervisor']);
   }
 
-  /** Process id of the supervisor; 0: not running. */
+  /** Process id of the supervisor; 0 if not running. */
   async supervisorPid(): Promise<number> {
     return (await this.#supervisor.supervisorState())?.pid ?? 0;
   }
 
-  /** Process id of the daemon; 0: not running. */
+  /** Process id of the daemon; 0 if not running. */
   async agentPid(): Promise<number> {
     return (await this.#supervisor.supervisorState())?.child?.pid ?? 0;
   }
 
-  /** Process id of a child of the daemon. `part`: part of the child's command line. 0: not running. */
+  /** Process id of the daemon's child whose command line contains `part`; 0 if not running. */
   async childPid(part: string): Promise<number> {
     const pid = await this.agentPid();
-    // 0: no agent. `descendantsOf(0)` would return every process.
+    // `descendantsOf(0)` would return every process.
     return pid === 0 ? 0 : (descendantsOf(pid).find(({ command }) => command.includes(part))?.pid ?? 0);
   }
 
@@ -57,7 +57,7 @@ export class AgentProcesses {
   }
 }
 
-/** Kills a process; 0: none. */
+/** Kills a process. Ignores process id 0. */
 export function killProcess(pid: number): void {
   if (pid > 0) process.kill(pid, 'SIGKILL');
 }

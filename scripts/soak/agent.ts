@@ -24,14 +24,14 @@ const FINAL_RESPONSES = 10;
 
 interface Recovery {
   readonly fault: string;
-  /** Time from the end of the fault to a verified response; null: no recovery in time. */
+  /** Time from the end of the fault to a verified response. Null if it took too long. */
   readonly ms: number | null;
 }
 
 type Network = Awaited<ReturnType<typeof startFaultNetwork>>;
 type Customer = Awaited<ReturnType<Network['customers']['customer']>>;
 
-/** Runs the soak test. Resolves to whether there were no problems. */
+/** Resolves to whether there were no problems. */
 export async function agent(minutes: number, seed: number): Promise<boolean> {
   const network = await startFaultNetwork({ env: { LOG_LEVEL: 'warn' } });
   const run = new AgentSoak(network, await network.customers.customer(), minutes, seed);
@@ -63,7 +63,6 @@ class AgentSoak {
   /** Times by `performance.now()`. */
   readonly #endsAt: number;
   readonly #halfAt: number;
-  /** Memory at the start of the second half. */
   #memoryAtHalf: MemorySizes | null = null;
 
   constructor(network: Network, customer: Customer, minutes: number, seed: number) {
@@ -175,7 +174,6 @@ function checkMemory(before: MemorySizes, after: MemorySizes, problems: string[]
   else if (after.agent - before.agent > MAX_GROWTH_BYTES) problems.push(`the agent grew by ${mib(after.agent - before.agent)}`);
 }
 
-/** Prints count, median and maximum recovery time per fault. */
 function printRecoveries(recoveries: readonly Recovery[]): void {
   const names = [...new Set(recoveries.map(({ fault }) => fault))].sort();
   console.log(`\n${'fault'.padEnd(42)}${'times'.padStart(6)}${'median'.padStart(10)}${'longest'.padStart(10)}`);

@@ -13,7 +13,6 @@ import { waitUntilGone } from '../../test/support/processes.js';
 import { startProgress } from '../progress.js';
 
 const MODEL_COUNT = 50;
-/** Maximum time for all agents to reconnect. */
 const RECONNECT_TIMEOUT_MS = 120_000;
 
 export async function crowd(size: number, trafficSeconds: number): Promise<boolean> {

@@ -1,7 +1,7 @@
 /**
- * Writes a Brotli and a gzip copy beside every document and every text file with a hashed name, so that serving needs no compression.
+ * Writes a Brotli and a gzip copy beside documents and text files with a hashed name, so that serving needs no compression.
  *
- * Other files with a fixed name get none: a stale copy from another build would be served instead of the new file.
+ * Other files with a fixed name get no copies. A server would serve a stale copy of an earlier build instead of the new file.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export function compressed(brotliQuality: number): Plugin {
   return {
     name: 'compressed',
     apply: 'build',
-    // Runs over the written files: during `generateBundle` other plugins still change them.
+    // Not `generateBundle`, during which other plugins still change the files.
     async writeBundle({ dir }) {
       if (dir === undefined) throw new Error('the build has no folder');
       const entries = await readdir(dir, { recursive: true, withFileTypes: true });

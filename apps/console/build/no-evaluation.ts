@@ -1,6 +1,6 @@
 /**
- * Replaces the check of the schema library for permission to compile code. The content security policy forbids compilation, and
- * even the check is reported as a violation in every browser.
+ * Replaces the module with which the schema library tests whether it may compile code. The content security policy forbids
+ * compilation, and browsers report even the test as a violation.
  */
 import type { Plugin } from 'vite';
 

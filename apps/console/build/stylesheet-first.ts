@@ -1,4 +1,4 @@
-/** Moves the style sheet before the scripts of `index.html`: browsers load in order, and nothing is painted without it. */
+/** Moves the style sheet before the scripts of `index.html`, because browsers paint nothing before the style sheet has arrived. */
 import type { Plugin } from 'vite';
 
 const STYLE_SHEET = /\s*<link rel="stylesheet"[^>]*>/g;

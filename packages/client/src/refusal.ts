@@ -37,7 +37,7 @@ export class E2ERefused extends Error {
   constructor(
     readonly code: E2ERefusalCode,
     message: string,
-    /** HTTP status of a refusal whose code is `coordinator_said`; null otherwise. */
+    /** HTTP status of the coordinator's error, for `coordinator_said`; null: none. */
     readonly status: number | null = null,
     options?: ErrorOptions,
   ) {

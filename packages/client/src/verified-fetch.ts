@@ -63,7 +63,7 @@ export interface VerifiedFetch {
  * Creates a `fetch` that seals inference requests. GET and HEAD are relayed unverified; other requests reject with
  * {@link E2ERefused}.
  *
- * A local refusal of an inference request becomes a 403, which SDKs do not retry (`verdictOf`).
+ * A local refusal of an inference request becomes a 403, which SDKs do not retry. `verdictOf` tells the reason.
  *
  * @throws {PolicyError} The policy is invalid.
  * @throws {TypeError} Another option is invalid.

@@ -1,7 +1,7 @@
 /** Reads an HTTP body up to a limit. */
 import type { IncomingMessage } from 'node:http';
 
-/** Throws RangeError beyond `maxBytes`. */
+/** Rejects with RangeError beyond `maxBytes`. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

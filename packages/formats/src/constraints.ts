@@ -9,7 +9,7 @@ import { flag, JSON_SCHEMA, nullable } from './fields.js';
 import { isJsonObject, parsedJson } from './json/json-value.js';
 import type { ResponseFormat } from './request.js';
 
-/** Maximum texts of a choice constraint, such as `guided_choice`. */
+/** Maximum texts of `guided_choice` and `choice`. */
 const MAX_CHOICE_TEXTS = 1000;
 const MAX_TEXT_LENGTH = 1024;
 

@@ -47,7 +47,6 @@ export function takesImages(endpoint: Endpoint): boolean {
   }
 }
 
-/** Model type required by an endpoint. */
 export function modelTypeOf(endpoint: Endpoint): ModelType {
   switch (endpoint) {
     case '/v1/embeddings':

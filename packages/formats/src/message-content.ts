@@ -21,14 +21,12 @@ export function contentText(content: MessageContent): string {
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
-/** All images of the messages, in order. */
 export function imagesOf(messages: readonly ChatMessage[]): readonly InputImage[] {
   return messages.flatMap(({ content }) =>
     typeof content === 'string' ? [] : content.flatMap((part) => (part.type === 'image' ? [part.image] : [])),
   );
 }
 
-/** All images of a request's prompt, in order. */
 export function imagesOfRequest({ prompt }: Pick<TextRequest, 'prompt'>): readonly InputImage[] {
   return prompt.type === 'chat' ? imagesOf(prompt.messages) : [];
 }

@@ -33,7 +33,6 @@ export type OutputEvent =
   /** The last event. */
   | FinishEvent;
 
-/** Finish reasons of a complete response. */
 export type CompletedFinishReason = Exclude<FinishReason, 'cancelled'>;
 
 export interface FinishEvent {

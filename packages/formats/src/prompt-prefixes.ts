@@ -57,7 +57,7 @@ function messageText(message: ChatMessage, hash: (text: string) => string): stri
   }
 }
 
-/** Repetitions of an image's hash in the text. A hash has 64 characters, so an image counts like 256 tokens. */
+/** Repetitions of an image's hash in the text. 16 hashes of 64 characters count like some 256 tokens. */
 const IMAGE_HASH_REPETITIONS = 16;
 
 /**

@@ -1,7 +1,6 @@
 /** Internal requests, to which the parsers convert all public formats. Contain only what the engine needs, nothing about rendering. */
 import type { InputImageType } from '@inference/protocol';
 
-/** A tool call by the model. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -68,7 +67,6 @@ export type Prompt =
       readonly suffix?: string;
     };
 
-/** A JSON Schema object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface Tool {

@@ -44,10 +44,9 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
   );
 }
 
-/** Maximum fields that an error lists. */
 const MAX_LISTED_FIELDS = 12;
 
-/** Whether the error is an unknown member. Not within a union: the object may belong to another branch, so the description helps more. */
+/** Whether the error is an unknown member outside a union. Within one, the object may belong to another branch. */
 function isUnknownMember({ keyword, schemaPath }: SchemaError): boolean {
   return keyword === 'boolean' && schemaPath.endsWith('/additionalProperties') && !/\/(?:any|one)Of\//.test(schemaPath);
 }
@@ -125,7 +124,6 @@ function descriptionAt(schema: TSchema, schemaPath: string): Description | null 
   return description;
 }
 
-/** The first `depth` steps of a path. */
 function pathUpTo(instancePath: string, depth: number): string {
   return instancePath
     .split('/')

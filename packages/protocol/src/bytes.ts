@@ -1,6 +1,7 @@
 /** UTF-8, hexadecimal, base64 and base64url codecs for Node and browsers. Decoders reject non-canonical input (RFC 4648 section 3.5). */
 
 const encoder = new TextEncoder();
+// `ignoreBOM` keeps a leading byte order mark as text, so that encoding the text gives the same bytes.
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Node's Buffer, whose conversions are some twenty times faster than portable code; null in a browser. */

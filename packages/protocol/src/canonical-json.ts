@@ -1,6 +1,4 @@
-/**
- * JSON Canonicalization Scheme (RFC 8785), so that signer and verifier serialize a value to the same bytes.
- */
+/** JSON Canonicalization Scheme (RFC 8785), so that signer and verifier serialize a value to the same bytes. */
 import { utf8 } from './bytes.js';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined };
@@ -13,7 +11,7 @@ export type JsonValue = null | boolean | number | string | readonly JsonValue[] 
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'object' && isInOrder(value)) {
     const text = JSON.stringify(value);
-    // JSON.stringify escapes lone surrogates, which the slow path rejects. A text that contains this escape literally also takes the slow path.
+    // JSON.stringify escapes lone surrogates, which `sortedJson` rejects.
     if (!text.includes('\\ud')) return text;
   }
   return sortedJson(value);

@@ -1,8 +1,7 @@
 /**
  * Response of `GET /v1/providers/me`: a provider's own status, for its owner.
  *
- * Trust, models, recent placement decisions with reasons, reputation, and next steps. Newer coordinators may add codes. The response
- * reveals nothing about other providers or about requests.
+ * Newer coordinators may add codes. The response reveals nothing about other providers or about single requests.
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';

@@ -1,7 +1,7 @@
 /**
  * Upper bounds of token usage, computed from the byte lengths of request and response.
  *
- * Agents never report more, so signed usage above a bound is a violation.
+ * Agents cut their usage to these bounds before signing, so signed usage above a bound is a violation.
  */
 import { MAX_INPUT_IMAGES } from './wire/limits.js';
 
@@ -27,7 +27,7 @@ const IMAGE_NAMES = /"(?:input_)?(?:image(?:_url)?|file)"/g;
 /** An escape in a JSON string. An escaped backslash is matched too, because a `u` after it begins no escape. */
 const JSON_ESCAPES = /\\(?:u00([0-9a-fA-F]{2})|.)/gs;
 
-/** Upper bound of the number of images in a JSON request, by counting part names. */
+/** Upper bound of the images in a JSON request: the number of part names, at most `MAX_INPUT_IMAGES`. */
 export function maxImagesIn(body: Uint8Array): number {
   const raw = new TextDecoder('latin1').decode(body);
   const text = raw.includes('\\u00') ? raw.replace(JSON_ESCAPES, unescapedNameCharacter) : raw;

@@ -1,4 +1,4 @@
-/** Map of at most `max` entries. `set` moves the entry to the end; beyond `max`, the first entry is dropped. */
+/** Map of at most `max` entries. `set` moves the entry to the end, and drops the first entry if there are too many. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number;
 

@@ -60,7 +60,7 @@ export type UnavailableReason =
   | 'on_probation'
   | 'no_free_slot';
 
-/** Reason why a provider may not serve this request. */
+/** Reason why a provider may not serve this request. `other_serial`: the request names another id or serial number, or other candidates. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
 /** Conditions on providers and their offers, from the client's routing preferences and from what the request contains. */
@@ -199,7 +199,6 @@ export function isTransient(reason: UnavailableReason): boolean {
   }
 }
 
-/** Whether a level is at least the floor. */
 export function meetsTrustFloor(level: TrustLevel | null, floor: TrustLevel | null): boolean {
   if (level === null) return false;
   return floor !== 'hardware' || level === 'hardware';

@@ -102,6 +102,7 @@ export async function auditLog(
     if (problems.length < MAX_PROBLEMS) problems.push(problem);
   };
   const contents = new EntryContents(report, previous);
+  // The caller verified that this tree and the audited one are consistent, so there is nothing new.
   if (size <= previous.size) return { ...contents.result(previous.size), newEntryCount: 0, problems };
   const levels: NewHashes[] = [];
   let next: NewHashes | null = await leafHashes(crypto, { size, readTile, report, previousSize: previous.size, contents });

@@ -1,6 +1,6 @@
 /**
- * Verifies the claims that an enclave key signed about its machine. Only Apple's chain, not checked here, shows that the machine is
- * genuine.
+ * Verifies the claims that an enclave key signed about its machine. Only Apple's certificate chain shows that the machine is genuine,
+ * and is not checked here.
  */
 import {
   type Attestation,

@@ -22,7 +22,7 @@ const TARGET_SHARE_OF_CORE = 0.05;
 
 const posture: Posture = { secure_enclave: false, sip_enabled: true, secure_boot_enabled: true, authenticated_root_enabled: true };
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchAttestation(): Promise<boolean> {
   const registration = measureRegistrations();
   const challenge = measureChallenges();

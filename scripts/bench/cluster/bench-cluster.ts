@@ -26,7 +26,7 @@ import { cpuSeconds, familyCpuSeconds } from '../statistics.js';
 
 export interface BenchClusterOptions {
   readonly programs: InstalledPrograms;
-  /** 0: one coordinator without NATS. */
+  /** Number of coordinators. 0 starts one coordinator without NATS. */
   readonly members: number;
   /** Connections of each coordinator's provider, with 1024 slots each. */
   readonly sessions?: number;
@@ -85,7 +85,7 @@ export class BenchCluster {
   async stop(): Promise<void> {
     await this.#processes.stop();
     await Promise.all(this.#coordinators.map((child) => child.stop()));
-    // SIGINT: PostgreSQL's fast shutdown, which closes open connections.
+    // SIGINT requests PostgreSQL's fast shutdown, which closes open connections.
     await Promise.all([this.#nats?.stop(), this.#postgres?.stop(10_000, 'SIGINT')]);
     await this.#guard.close();
     for (const path of [this.#directory, this.#postgresDirectory]) if (path !== '') rmSync(path, { recursive: true, force: true });
@@ -122,7 +122,7 @@ export class BenchCluster {
     return url;
   }
 
-  /** Starts the coordinators in order; the first migrates the database. */
+  /** Must be called in order, because the first coordinator migrates the database. */
   async #startCoordinator(index: number, databaseUrl: string): Promise<void> {
     const name = `coordinator-${index}`;
     // The rate limiter runs, as in production, with a limit that is never reached.

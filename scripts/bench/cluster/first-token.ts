@@ -11,7 +11,7 @@ const PAIRS = sized(400, 10);
 const WARM_PAIRS = sized(200, 2);
 const MAX_ADDED_MS = 1.5;
 
-/** `cluster`: at least two coordinators. Resolves to whether the target was met. */
+/** Needs at least two coordinators. Resolves to whether the target was met. */
 export async function benchFirstToken(ask: Ask, cluster: BenchCluster): Promise<boolean> {
   const [target] = cluster.targets;
   if (target === undefined) throw new Error('the cluster has no coordinator');

@@ -20,12 +20,12 @@ import { type Ask, benchProcessorTime } from './processor-time.js';
 
 const SECTIONS = ['plain', 'streams', 'first', 'many'];
 const { MEMBERS: members, CLUSTER_BENCH: chosen } = process.env;
-/** Sizes of the clusters; 0: a coordinator without NATS. */
+/** Sizes of the clusters. 0 stands for a coordinator without NATS. */
 const MEMBERS = members?.split(',').map(Number) ?? sized([0, 1, 2, 3], [0, 2]);
 /** Connections with 1024 slots each, for 5,000 streams. */
 const MANY_SESSIONS = 6;
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchCluster(): Promise<boolean> {
   const programs = installed();
   if (programs === null) return false;

@@ -29,7 +29,7 @@ interface Round {
   readonly p99: number;
 }
 
-/** `cluster`: one coordinator, with slots for all streams. Resolves to whether the target was met. */
+/** Needs a cluster of one coordinator, with slots for all streams. Resolves to whether the target was met. */
 export async function benchManyPeers(ask: Ask, cluster: BenchCluster): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const script = fileURLToPath(new URL('replayed-peers.mjs', import.meta.url));

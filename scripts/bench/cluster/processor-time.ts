@@ -27,12 +27,12 @@ interface Variant {
   readonly name: string;
   readonly cluster: BenchCluster;
   readonly remotePercent: 0 | 50 | 100;
-  /** Largest ratio to the coordinator without NATS; null: no target. */
+  /** Maximum ratio to the coordinator without NATS, or null. */
   readonly max: number | null;
   readonly rounds: ClusterCpu[];
 }
 
-/** `clusters`: one coordinator without NATS, then any clusters. Resolves to whether the targets were met. */
+/** Needs one coordinator without NATS, then any clusters. Resolves to whether the targets were met. */
 export async function benchProcessorTime(ask: Ask, clusters: readonly BenchCluster[], kind: 'plain' | 'streams'): Promise<boolean> {
   const variants = clusters.flatMap((cluster): Variant[] => {
     if (cluster.natsUrl === '') return [{ name: 'one coordinator without NATS', cluster, remotePercent: 0, max: null, rounds: [] }];

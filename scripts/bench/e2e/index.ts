@@ -40,7 +40,7 @@ const MAX_CLIENT_OVERHEAD_MS = 1.5;
 const MAX_FIRST_TOKEN_OVERHEAD_MS = 1.5;
 const MAX_BYTES_RATIO = 1.15;
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchE2e(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const processes = new Processes(directory);

@@ -55,12 +55,11 @@ interface Sides {
   readonly agent: Side;
 }
 
-/** Answers of one side in one round. */
 interface Load extends Measured {
   readonly tokensPerAnswer: number;
 }
 
-/** Runs the comparison. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchAgainstPeer(): Promise<boolean> {
   const program = findOrBuildPeer();
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
@@ -254,7 +253,6 @@ async function endBias(peer: Peer): Promise<Record<string, number>> {
   return bias;
 }
 
-/** A text of this many tokens. */
 async function textOf(peer: Peer, count: number): Promise<string> {
   const text = TEXT.repeat(count);
   const tokens = await tokenize(peer, text);

@@ -22,7 +22,7 @@ const SECOND_TURN_TARGET = 0.1;
 const SHAPE = '--arch qwen3 --layers 4 --dim 256 --heads 4 --kv-heads 2 --ff 640 --type Q8_0 --endless --context 16k';
 const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchConversations(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const modelPath = join(directory, 'bench.gguf');

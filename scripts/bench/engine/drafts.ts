@@ -1,8 +1,8 @@
 /**
  * Drafts bench: tokens per second of one stream with and without prompt lookup (speculative decoding), in alternating rounds.
  *
- * The models are too small to follow copying instructions, so a repetitive text represents edits and extractions. Ratios are also
- * printed in processor time, which other load on the machine affects less. Prompts are cached, so only decoding is measured.
+ * The models are too small to follow copying instructions, so a repetitive text represents edits and extractions. Other load on the
+ * machine affects the ratios of processor time less. Prompts are cached, so only decoding is measured.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -39,7 +39,7 @@ const OTHERS: readonly Case[] = [
   { name: 'a sampled text', target: OTHER_TARGET, prompt: 'Tell me a story about Mia.', sampling: { temperature: 1, seed: 1 } },
 ];
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchDrafts(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   try {

@@ -25,7 +25,7 @@ const ROUND_SECONDS = sized(4, 0.5);
 const TARGET = 0.9;
 const SHAPE = '--arch qwen3 --layers 4 --dim 256 --heads 4 --kv-heads 2 --ff 640 --type Q8_0 --endless --context 16k';
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchEngine(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const model = join(directory, 'bench.gguf');

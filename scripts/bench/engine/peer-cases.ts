@@ -1,4 +1,4 @@
-/** Cases and judgement of the comparison with llama.cpp's server. */
+/** Cases of the comparison with llama.cpp's server, and the evaluation of its figures. */
 import { median } from '../statistics.js';
 
 export type ModelName = '60M' | 'demo';
@@ -22,7 +22,7 @@ export interface PeerCase {
   readonly isCached: boolean;
   /** Whether answers may end before the limit. */
   readonly mayEnd: boolean;
-  /** Body without limit and stream options. `longText`: 1,900 tokens. */
+  /** Body without limit and stream options. `longText` has 1,900 tokens. */
   readonly body: (index: number, longText: string) => Readonly<Record<string, unknown>>;
 }
 
@@ -135,7 +135,6 @@ export const SETUPS: readonly Setup[] = [
   { slots: 1, contextSize: 1024, peerArgs: PROMPT_LOOKUP, cases: [copy] },
 ];
 
-/** Figures of one side in one round. */
 export interface Measured {
   readonly tokensPerSecond: number;
   /** Processor time of all processes of the side, in microseconds. */

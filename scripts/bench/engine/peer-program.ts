@@ -21,7 +21,7 @@ const BUILD_MS = 60 * 60_000;
 
 export interface PeerProgram {
   readonly path: string;
-  /** Folder of the libraries that the program needs; null: it has its own. */
+  /** Folder of the libraries that the program needs. Null if it has its own. */
   readonly libraries: string | null;
 }
 

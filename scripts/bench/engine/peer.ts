@@ -11,7 +11,6 @@ const END_MS = 500;
 
 export interface PeerSettings {
   readonly model: string;
-  /** Parallel slots. */
   readonly slots: number;
   /** Tokens per slot. */
   readonly contextSize: number;
@@ -24,7 +23,7 @@ export interface PeerSettings {
 export interface Peer {
   readonly url: string;
   readonly pid: number;
-  /** Awaits a promise; rejects with the reason and the last output if the process ends before. */
+  /** Awaits a promise. If the process ends before, rejects with the reason and the last output. */
   whileItRuns<T>(awaited: Promise<T>): Promise<T>;
   stop(): Promise<void>;
 }

@@ -23,7 +23,7 @@ interface Gateway {
   readonly pid: number;
 }
 
-/** Runs the bench. Resolves to whether the target was met. */
+/** Resolves to whether the target was met. */
 export async function benchImages(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   try {

@@ -24,11 +24,11 @@ const JOBS = sized(4000, 200);
 interface Targets {
   /** Minimum jobs per second. */
   readonly perSecond: number;
-  /** Maximum CPU time per job in microseconds; null: no target. */
+  /** Maximum CPU time per job in microseconds, or null. */
   readonly cpuPerJob: number | null;
 }
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchLedger(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
   try {

@@ -77,7 +77,6 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
   };
 }
 
-/** Deposits the amount into each account. */
 export async function fund(ledger: Ledger, accounts: readonly string[], amount: MicroUsd): Promise<void> {
   await Promise.all(
     accounts.map((accountId) => ledger.deposit({ eventId: randomUUID(), accountId, amount, source: 'development', at: Date.now() })),

@@ -2,12 +2,10 @@
 
 /** Tokens of one unpaced stream. */
 export const STREAM_TOKENS = 256;
-/** End of every stream. */
 export const STREAM_END = 'data: [DONE]\n\n';
 
 const chunkMembers = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'bench' };
 
-/** Body of a plain answer. */
 export const PLAIN_ANSWER = JSON.stringify({
   ...chunkMembers,
   object: 'chat.completion',
@@ -22,7 +20,6 @@ export const PLAIN_ANSWER = JSON.stringify({
   usage: { prompt_tokens: 12, completion_tokens: 8, total_tokens: 20 },
 });
 
-/** Event of one token. */
 function tokenEvent(content: string): string {
   const choices = [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }];
   return `data: ${JSON.stringify({ ...chunkMembers, object: 'chat.completion.chunk', choices })}\n\n`;
@@ -45,7 +42,6 @@ export function requestBody(stream: boolean, pace: Pace | null = null, model = '
   return JSON.stringify({ model, messages: [{ role: 'user', content }], stream, max_tokens: 1024 });
 }
 
-/** Pace in a body; null: unpaced. */
 export function paceOf(body: Buffer): Pace | null {
   if (!body.includes('Pace: ')) return null;
   const [, tokens, everyMs] = /Pace: (\d+) tokens, one every (\d+) ms/.exec(body.toString('utf8')) ?? [];

@@ -7,7 +7,6 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Bytes of a whole POST request. */
 export function postRequest({ port, path, headers }: Target, body: string): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const length = Buffer.byteLength(body);

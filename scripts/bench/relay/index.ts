@@ -53,7 +53,7 @@ const SECTIONS: Readonly<Record<string, (processes: Processes, load: Load) => Pr
   many: manyStreams,
 };
 
-/** Runs the bench. Resolves to whether every target was met. */
+/** Resolves to whether every target was met. */
 export async function benchRelay(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   let met = true;

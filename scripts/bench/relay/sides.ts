@@ -20,7 +20,6 @@ export interface Side {
 const PATH = '/v1/chat/completions';
 const GATEWAY = '@portkey-ai/gateway@1.15.2';
 
-/** Processes of one bench run. */
 export class Processes {
   readonly #directory: string;
   readonly #children: Child[] = [];
@@ -51,7 +50,7 @@ export class Processes {
     return { name: 'gateway', target: { port, path: PATH, headers }, pid: child.pid, providerPid: upstream.pid };
   }
 
-  /** The coordinator, with providers of 1024 slots each. `argv`: Node arguments that replace this build's program. */
+  /** The coordinator, with providers of 1024 slots each. `argv` replaces this build's program. */
   async coordinator(name: string, framing: 'agent' | 'frame-per-token', providers = 1, argv?: readonly string[]): Promise<Side> {
     // The rate limiter runs, as in production, with a limit that is never reached.
     const env = { LOG_LEVEL: 'info', RATE_LIMIT_KEY: '1000000000' };

@@ -33,7 +33,7 @@ const bodies: Readonly<Record<string, (text: string) => Record<string, unknown>>
   '/v1/messages': (text) => ({ messages: [{ role: 'user', content: text }], max_tokens: MAX_TOKENS }),
 };
 
-/** Runs the bench. Resolves to whether the target was met in every format. */
+/** Resolves to whether the target was met in every format. */
 export async function benchRendering(): Promise<boolean> {
   const engine = await startDemoEngine(STREAMS, {}, 1024);
   try {

@@ -40,7 +40,7 @@ interface BenchProvider {
   readonly speeds: readonly ThroughputEstimate[];
 }
 
-/** Runs the bench. Resolves to whether a pick takes less than the target. */
+/** Resolves to whether a pick takes less than the target. */
 export async function benchScheduler(): Promise<boolean> {
   // A fixed seed: the same providers and requests in every run.
   const random = seededRandom(1);

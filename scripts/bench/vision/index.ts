@@ -32,7 +32,7 @@ interface Figures {
   readonly cpuSeconds: number;
 }
 
-/** Runs the bench. Resolves to whether the targets were met. */
+/** Resolves to whether the targets were met. */
 export async function benchVision(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const model = join(directory, 'bench.gguf');

@@ -14,7 +14,7 @@ export function sourceFiles(root: string): string[] {
     .sort();
 }
 
-/** An imported module. `typesOnly`: all its imports are type-only, so none exists at run time. */
+/** An imported module. If `typesOnly`, none of its imports exists at run time. */
 export interface Import {
   readonly specifier: string;
   readonly typesOnly: boolean;

@@ -326,7 +326,7 @@ const LAYERS: readonly Layer[] = [...PACKAGE_LAYERS, ...COORDINATOR_LAYERS, ...P
 /** Package name of an app, or of a module in an app. */
 const APP_PACKAGE = /^(@inference\/(coordinator|console)|inference-provider)(\/|$)/;
 
-/** The layer of a source file, by the longest matching path; null: no row covers the file. */
+/** The layer of a source file, by the longest matching path. Null if no row covers the file. */
 export function layerOf(path: string): Layer | null {
   let best: Layer | null = null;
   for (const layer of LAYERS) {
@@ -357,7 +357,7 @@ export function checkImport(layer: Layer, path: string, { specifier, typesOnly }
   return layer.uses.includes(target.name) ? null : `${layer.name} may use only ${layer.uses.join(', ') || 'itself'}`;
 }
 
-/** Layer of one of our packages; undefined for third-party packages; null for our packages without a layer. */
+/** Layer of one of our packages, or null if it has none. Undefined for third-party packages. */
 function packageLayer(specifier: string): Layer | null | undefined {
   const [, scope, name = ''] = /^(@inference\/|inference-)(.*)$/.exec(specifier) ?? [];
   if (scope === undefined) return undefined;

@@ -51,7 +51,6 @@ const TEMPLATE_SIDE = 24;
 /** Minimum thickness of a figure, relative to the picture's shorter side. Thinner areas are edges with mixed colours. */
 const MIN_THICKNESS = 1 / 32;
 
-/** Recognizes background and figures of a picture. */
 export function recognize(picture: Picture): RecognizedImage {
   const labels = labelPixels(picture);
   const background = backgroundOf(labels, picture);

@@ -83,7 +83,7 @@ function decoderShape(shape: DecoderCheckpoint): DecoderShape {
   };
 }
 
-/** Writes a decoder to GGUF, with the checkpoint's tokenizer and a chat template. `prefix`: start of the weights' names. */
+/** Writes a decoder to GGUF, with the checkpoint's tokenizer and a chat template. The names of its weights begin with `prefix`. */
 export function exportDecoder(
   checkpoint: Checkpoint<unknown>,
   decoder: DecoderCheckpoint,

@@ -4,8 +4,8 @@
  *   npx tsx scripts/demo-models/vision/evaluate.ts FOLDER QUESTIONS-FOLDER [--failures 2]
  *   npx tsx scripts/demo-models/vision/evaluate.ts FOLDER --drawn-from PROMPTS.jsonl [--failures 2]
  *
- * The first form asks about the images of questions.py. In the second form, the demo image model draws prompts of ../image/questions.py,
- * the vision model describes each image, and the description is compared with the prompt.
+ * The first form asks about the images of questions.py. In the second, the demo image model draws prompts of ../image/questions.py,
+ * which the vision model's descriptions must match.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

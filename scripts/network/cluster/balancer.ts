@@ -15,13 +15,13 @@ export interface Backend {
   agents: number;
 }
 
-/** Orders the ready coordinators for a new connection; the first that accepts gets the connection. */
+/** Orders the ready coordinators for a new connection. The first that accepts gets the connection. */
 type Policy = (ready: readonly Backend[]) => readonly Backend[];
 
 /** Listening port of the balancer. */
 export interface Listener {
   readonly port: number;
-  /** Coordinator of the agent's oldest open WebSocket; null without WebSocket, and always for clients. */
+  /** Coordinator of the agent's oldest open WebSocket. Null without a WebSocket, and on the clients' port. */
   readonly backend: Backend | null;
 }
 
@@ -33,7 +33,7 @@ export class Balancer {
   readonly #closing = new AbortController();
   #turn = 0;
 
-  /** `onChange`: called when an agent connects to a coordinator or disconnects. */
+  /** Calls `onChange` when an agent connects to a coordinator or disconnects. */
   constructor(backends: readonly { readonly name: string; readonly port: number }[], onChange: () => void) {
     this.#backends = backends.map((backend) => ({ ...backend, isReady: false, agents: 0 }));
     this.#onChange = onChange;
@@ -44,7 +44,7 @@ export class Balancer {
     return this.#backends;
   }
 
-  /** Listens for clients, who get the ready coordinators in turn. `port` 0: chosen by the system. Rejects if the port is taken. */
+  /** Listens for clients, who get the ready coordinators in turn. The system chooses the port for 0. Rejects if the port is taken. */
   async listenForClients(port: number): Promise<Listener> {
     return this.#listen(port, false, (ready) => {
       const from = this.#turn++ % Math.max(1, ready.length);
@@ -139,7 +139,7 @@ async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
   }
 }
 
-/** Connects to a coordinator. Null: the connection was refused or timed out. */
+/** Connects to a coordinator. Resolves to null if the connection is refused or times out. */
 function open(port: number): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });

@@ -1,8 +1,8 @@
 /**
  * `writeClusterFiles`: writes configuration and keys of a cluster's NATS servers, and an environment file per coordinator.
  *
- * Called by `npm run cluster`, by `npm run cluster -- keys` and by tests. A second run in the same directory retains the certificate
- * authority and existing nkeys, adds missing nkeys, and renews the server certificates.
+ * A second run in the same directory retains the certificate authority and existing nkeys, adds missing nkeys, and renews the server
+ * certificates.
  */
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -55,7 +55,7 @@ export interface CoordinatorAddresses {
 /** Processes of a cluster, as written to `demo.json`. */
 export interface Topology {
   readonly coordinators: readonly { readonly base_url: string; readonly pid: number }[];
-  /** `coordinator`: `base_url` of the connected coordinator; null: not connected now. */
+  /** `coordinator` is the `base_url` of the connected coordinator, or null. */
   readonly agents: readonly { readonly pid: number; readonly coordinator: string | null }[];
   readonly nats: readonly { readonly pid: number }[];
 }
@@ -192,7 +192,7 @@ class ClusterProcesses {
   }
 
   async #startPostgres(postgres: PostgresServer, port: number): Promise<void> {
-    // SIGINT: fast shutdown, which closes open connections.
+    // SIGINT requests a fast shutdown, which closes open connections.
     await this.#add('postgres', postgres.start, (child) => child.stop(POSTGRES_GRACE_MS, 'SIGINT'));
     await this.#waitFor(postgresReady(port, this.#failed.signal), 'PostgreSQL did not accept connections');
   }

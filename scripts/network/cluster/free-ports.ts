@@ -5,7 +5,6 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 /** Below the ephemeral ports of Linux and macOS, which an outgoing connection could take before the program listens. */
 const PORTS = { min: 20_000, max: 32_767 } as const;
 
-/** Returns distinct free ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
   const ports = servers.map(portOf);

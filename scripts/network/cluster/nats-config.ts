@@ -1,4 +1,4 @@
-/** Configuration files of a cluster's NATS servers. Each nkey may publish only as its coordinator, so subjects prove the sender. */
+/** Configuration files of a cluster's NATS servers. Each nkey (NATS key) may only publish as its coordinator, so subjects prove senders. */
 import { StartError } from '../start-error.js';
 
 export interface NatsAddress {
@@ -6,7 +6,7 @@ export interface NatsAddress {
   readonly port: number;
   /** Port for connections between the servers. */
   readonly clusterPort: number;
-  /** Port of the monitoring endpoint, on loopback only; null: no monitoring. */
+  /** Port of the monitoring endpoint, on loopback only. Null without monitoring. */
   readonly monitorPort: number | null;
 }
 
@@ -53,7 +53,6 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.has(host);
 }
 
-/** Text of a `nats-server` configuration file. */
 export function natsServerConfig({ number, servers, users, files }: ServerConfig): string {
   const own = servers[number - 1];
   if (own === undefined) throw new RangeError(`there is no server ${number}`);

@@ -125,7 +125,7 @@ function unprivilegedUser(): User {
 function reachableDirectory(dataDir: string, user: User): string {
   const own = join(dataDir, 'postgres');
   if (canReach(dirname(resolve(dataDir)), user)) {
-    // 0711: other users may pass through the data directory, not list it.
+    // With 0711, other users may pass through the data directory, but not list it.
     chmodSync(dataDir, 0o711);
     return own;
   }

@@ -11,7 +11,7 @@ export interface Fault {
   readonly victim: Coordinator | null;
   /** Whether the victim's process is suspended for a time, so that its agents are disconnected. */
   readonly freezes: boolean;
-  /** Maximum absence of an idle provider, in milliseconds; 0: no provider may leave. */
+  /** Maximum absence of an idle provider, in milliseconds. With 0, no provider may leave. */
   readonly maxAwayMs: number;
   /** Whether settlements wait during the fault, because PostgreSQL does not answer. */
   readonly delaysSettlements?: true;

@@ -11,13 +11,13 @@ export interface Outcome {
   /** Start, by `performance.now()`. */
   readonly startedAt: number;
   readonly endedAt: number;
-  /** Coordinator that the client is connected to; null: any, through the balancer. */
+  /** Coordinator that the client is connected to. Null for any, through the balancer. */
   readonly coordinator: number | null;
   readonly model: string;
   readonly stream: boolean;
   /**
-   * `refused`: error response. `broken`: error event inside a stream. `cut`: incomplete response. `late`: time limit exceeded. `bad`:
-   * any other unverified answer.
+   * An error response is `refused`, a stream with an error event `broken`, an incomplete response `cut`. A `late` request exceeded its
+   * time limit. Any other unverified answer is `bad`.
    */
   readonly kind: 'verified' | 'refused' | 'broken' | 'cut' | 'late' | 'bad';
   /** Status and code of an error, or a description. */
@@ -55,7 +55,7 @@ interface ClientOptions {
 
 export class Load {
   readonly #stop = new AbortController();
-  readonly #interrupted: AbortSignal;
+  readonly #cancelled: AbortSignal;
   readonly #random: () => number;
   readonly #canary: string;
   #running: Promise<unknown> = Promise.resolve();
@@ -66,10 +66,10 @@ export class Load {
   /** Verified images. */
   images = 0;
 
-  /** `canary`: text in every prompt. `interrupted` ends running requests. */
-  constructor(soak: SoakCluster, canary: string, random: () => number, interrupted: AbortSignal) {
+  /** Every prompt contains `canary`. The signal `cancelled` ends running requests. */
+  constructor(soak: SoakCluster, canary: string, random: () => number, cancelled: AbortSignal) {
     const { accounts, coordinators, network, realModel } = soak;
-    this.#interrupted = interrupted;
+    this.#cancelled = cancelled;
     this.#random = random;
     this.#canary = canary;
     const account = (index: number): Customer => accounts[index % accounts.length] as Customer;
@@ -97,7 +97,7 @@ export class Load {
 
   async #client({ account, coordinator, model, pauseMs, fetchFrom }: ClientOptions): Promise<void> {
     const { signal } = this.#stop;
-    while (!signal.aborted && !this.#interrupted.aborted) {
+    while (!signal.aborted && !this.#cancelled.aborted) {
       this.sent++;
       const stream = fetchFrom === undefined && this.#random() < 0.6;
       const startedAt = performance.now();
@@ -112,7 +112,7 @@ export class Load {
         if (fetchFrom !== undefined && isVerified) this.images++;
         if (receipt !== null) this.paid.push({ receipt, account, startedAt, endedAt: performance.now() });
       } catch (error) {
-        if (this.#interrupted.aborted) return;
+        if (this.#cancelled.aborted) return;
         if (error instanceof BadAnswer) end('bad', error.message);
         else if (error instanceof Error && error.name === 'TimeoutError') end('late', error.message);
         else end('cut', String((error as Error).cause ?? error));
@@ -121,14 +121,14 @@ export class Load {
     }
   }
 
-  /** Null after a clear error. */
+  /** Requests an image. Resolves to its receipt, or to null after a clear error. */
   async #image(
     access: Customer,
     model: string,
     fetchFrom: string,
     end: (kind: Outcome['kind'], detail: string) => void,
   ): Promise<Receipt | null> {
-    const signal = AbortSignal.any([AbortSignal.timeout(MAX_IMAGE_MS), this.#interrupted]);
+    const signal = AbortSignal.any([AbortSignal.timeout(MAX_IMAGE_MS), this.#cancelled]);
     const seed = Math.floor(this.#random() * 1_000_000);
     const prompt = `a red circle on a blue background ${this.#canary}`;
     const outcome = await requestImage({ access, fetchFrom, model, prompt, seed, signal });
@@ -137,14 +137,14 @@ export class Load {
     return null;
   }
 
-  /** Null after a clear error. */
+  /** Sends a text request. Resolves to its receipt, or to null after a clear error. */
   async #request(
     account: Customer,
     model: string,
     stream: boolean,
     end: (kind: Outcome['kind'], detail: string) => void,
   ): Promise<Receipt | null> {
-    const signal = AbortSignal.any([AbortSignal.timeout(MAX_ANSWER_MS), this.#interrupted]);
+    const signal = AbortSignal.any([AbortSignal.timeout(MAX_ANSWER_MS), this.#cancelled]);
     const script = model === LIGHT_MODEL ? this.#script() : null;
     const answer = await ask(account, {
       model,

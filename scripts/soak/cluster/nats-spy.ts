@@ -32,7 +32,7 @@ export async function spyOnNats({ dataDir, coordinators }: SoakCluster, canary: 
   return found.linkMessages < MIN_LINK_MESSAGES ? [`only ${found.linkMessages} NATS messages on links were read`] : [];
 }
 
-/** Subscribes to all subjects of a coordinator. `overlap`: last bytes of a chunk, passed again with the next chunk. */
+/** Subscribes to all subjects of a coordinator. The last `overlap` bytes of a chunk are passed again with the next chunk. */
 async function listen(directory: string, name: string, overlap: number, read: (bytes: Buffer) => void): Promise<TLSSocket> {
   const env = readFileSync(join(directory, `${name}.env`), 'utf8');
   const server = new URL(/^NATS_URL=([^,\n]+)/m.exec(env)?.[1] ?? '');

@@ -4,7 +4,6 @@ import { ask } from '../../../test/support/verified-client.js';
 import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
 
 const POLL_MS = 100;
-/** Time limit of one check. */
 const CHECK_MS = 10_000;
 
 /** Resolves to null after the recovery, or to the last problem at the deadline. */

@@ -22,11 +22,11 @@ const MAX_REST_MS = 3_000;
 const MAX_PRINTED = 25;
 
 export async function cluster(minutes: number, seed: number): Promise<boolean> {
-  const interrupted = new AbortController();
-  const interrupt = (): void => interrupted.abort(new Error('interrupted'));
+  const cancelled = new AbortController();
+  const interrupt = (): void => cancelled.abort(new Error('interrupted'));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
   const problems: string[] = [];
-  const { signal } = interrupted;
+  const { signal } = cancelled;
   const earlier = new Set(descendantsOf(process.pid).map(({ pid }) => pid));
   const soak = await startSoakCluster({
     signal,

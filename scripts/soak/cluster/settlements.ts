@@ -5,7 +5,7 @@ import type { Load } from './load.js';
 import { type Strike, seconds } from './report.js';
 import type { SoakCluster } from './soak-cluster.js';
 
-/** Maximum time until reservations are released. Leases of killed coordinators end after 20 s, and others check every 5 s. */
+/** Maximum time until reservations are released. For a killed coordinator, others wait `HOLDER_TIMEOUT_MS` and a heartbeat. */
 const RESERVATION_MS = 30_000;
 
 /** Returns problems. */

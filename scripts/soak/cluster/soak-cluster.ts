@@ -47,7 +47,6 @@ export interface SoakCluster {
   setDestination(agent: LightAgent, coordinator: Coordinator): void;
   readonly realModel: string;
   readonly imageModel: string;
-  /** Number of providers by model. */
   readonly providers: Readonly<Record<string, number>>;
   readonly database: Database;
   readonly customers: Customers;

@@ -1,6 +1,6 @@
 /**
- * Writes an HTML file per document, from `index.html`: its text is visible before the console's script has arrived, and without
- * JavaScript. `/docs/clients` is `docs/clients.html`.
+ * Writes an HTML file per document, based on `index.html`. Readers see the text before the console's script has arrived, and without
+ * JavaScript. The file of `/docs/clients` is `docs/clients.html`.
  */
 import type { Element, Root } from 'hast';
 import { toHtml } from 'hast-util-to-html';
@@ -101,7 +101,7 @@ function withFileUrls(tree: Root, files: DocumentFiles): Root {
   return copy;
 }
 
-/** The first paragraph, cut between words. */
+/** First paragraph, cut between words to `MAX_DESCRIPTION`. */
 function descriptionOf(tree: Root): string {
   const paragraph = tree.children.find((node) => node.type === 'element' && node.tagName === 'p');
   const text = paragraph?.type === 'element' ? textOf(paragraph).replaceAll(/\s+/g, ' ').trim() : '';

@@ -1,6 +1,6 @@
 /**
- * Renders a Markdown document to a sanitised HTML tree (hast), whose links point to pages of the console, and to sections for search.
- * Raw HTML in a document is dropped.
+ * Renders a Markdown document to a sanitised HTML tree (hast), and to sections for search. Links point to pages of the console. Raw
+ * HTML is dropped.
  */
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';

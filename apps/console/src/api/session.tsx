@@ -112,7 +112,7 @@ export function useSwitchAccount(): (id: string | null) => void {
   };
 }
 
-/** Leaves the active organisation if it is suspended, the person is no longer a member, or nobody is signed in (`me` null). */
+/** Leaves the active organisation after it was suspended, the membership ended, or the user signed out (`me` null). */
 function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): void {
   const id = activeAccountId();
   if (id === null || me?.organisations.some((membership) => membership.id === id && !membership.suspended)) return;
@@ -120,7 +120,7 @@ function leaveLostOrganisation(queryClient: QueryClient, me: ConsoleMe | null): 
   setActiveAccount(null, { hasLostAccess: me !== null });
 }
 
-/** Settings of the coordinator. Null while loading. */
+/** Settings of the coordinator. Null while loading, and after a failure. */
 export function useSettings(): ConsoleSettings | null {
   const session = useSession();
   return session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;

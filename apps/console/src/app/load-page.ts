@@ -21,7 +21,6 @@ export class PageLoadError extends DisplayableError {
 /** Browser functions, which tests replace. */
 interface Browser {
   readonly isOnline: () => boolean;
-  /** Reloads the document. */
   readonly reload: () => void;
   /** Storage of this tab, which survives a reload. */
   readonly storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
@@ -30,7 +29,10 @@ interface Browser {
 /** Storage key of the route for which the document was reloaded. */
 const RELOADED_KEY = 'reloaded-for-page';
 
-/** `path`: route pattern of the page. Throws {@link PageLoadError} if the browser is offline, or the document was already reloaded for this page. */
+/**
+ * @param path Route pattern of the page.
+ * @throws PageLoadError if the browser is offline, or the document was already reloaded for this page.
+ */
 export async function loadPage<Module>(path: string, load: () => Promise<Module>, browser: Browser = thisBrowser): Promise<Module> {
   try {
     const module = await load();

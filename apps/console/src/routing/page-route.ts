@@ -18,6 +18,6 @@ export interface PageRoute {
   readonly permission?: Permission;
   /** Fetches the module when the page is first opened or its link is hovered. */
   readonly load: () => Promise<{ readonly Page: ComponentType }>;
-  /** Entry in the navigation; absent: none. */
+  /** Entry in the navigation, if any. */
   readonly nav?: { readonly section: Section; readonly label: string; readonly icon: LucideIcon };
 }

@@ -57,13 +57,13 @@ describe('a verification step', () => {
     expect(stageOutcome('enclave_key', [finding('reproduced'), finding('contradicted')], true)).toEqual({
       label: 'Failed',
       tone: 'bad',
-      count: '2 checks, 1 failed',
+      countLabel: '2 checks, 1 failed',
       isFailed: true,
     });
   });
   it('passes in green for certified hardware only', () => {
     const passed = [finding('reproduced'), finding('reproduced')];
-    expect(stageOutcome('enclave_key', passed, true)).toMatchObject({ label: 'Passed', tone: 'good', count: '2 checks, all passed' });
+    expect(stageOutcome('enclave_key', passed, true)).toMatchObject({ label: 'Passed', tone: 'good', countLabel: '2 checks, all passed' });
     expect(stageOutcome('enclave_key', passed, false)).toMatchObject({ label: 'Passed', tone: 'accent', isFailed: false });
     expect(stageOutcome('certificate_chain', [finding('simulated')], false)).toMatchObject({ label: 'Simulated', tone: 'warn' });
   });
@@ -76,14 +76,14 @@ describe('a verification step', () => {
   it('names claims that rest on the coordinator alone, and the trust level', () => {
     expect(stageOutcome('device_management', [finding('word')], true)).toMatchObject({
       label: "Coordinator's word",
-      count: '1 check, without evidence',
+      countLabel: '1 check, without evidence',
     });
     expect(
       stageOutcome('trust_level', [finding('word', 'hardware', 'trust_level'), finding('reproduced', 'certified')], true),
     ).toMatchObject({
       label: 'Hardware',
       tone: 'good',
-      count: '2 checks, 1 without evidence',
+      countLabel: '2 checks, 1 without evidence',
     });
     expect(stageOutcome('trust_level', [finding('reproduced', 'self_signed', 'trust_level')], true)).toMatchObject({
       label: 'Self-signed',

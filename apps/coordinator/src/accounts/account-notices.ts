@@ -1,12 +1,12 @@
-/** `AccountNotices`: mails a user about changes of the sign-in, such as a new passkey, so that the user notices an attacker. */
+/** `AccountNotices` mails users about changes of their sign-in, such as a new passkey, so that they notice an attacker. */
 import type { Mailer, NoticeKind } from './mailer.js';
 
 export interface AccountNotices {
-  /** Sends in the background. `origin`: scheme and host of the console, for the link to the account page. */
+  /** Sends in the background, with a link to the account page. `origin` is the scheme and host of the console. */
   send(kind: NoticeKind, email: string, origin: string): void;
 }
 
-/** `mailer`: null if the coordinator sends no mail. Notices are then omitted. */
+/** Notices are omitted if the coordinator has no mailer. */
 export function accountNotices(mailer: Mailer | null, onError: (error: unknown) => void): AccountNotices {
   return {
     send(kind, email, origin) {

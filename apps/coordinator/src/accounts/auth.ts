@@ -1,5 +1,5 @@
 /**
- * `createAuth`: configures better-auth, the sign-in library, on the coordinator's database. Also creates the cookie secret.
+ * `createAuth` configures better-auth, the sign-in library, on the coordinator's database. Also creates the cookie secret.
  *
  * Rate limits of better-auth are disabled, because they trust a proxy header. The routes have their own.
  */
@@ -21,14 +21,14 @@ import { type SecondFactorOptions, secondFactors } from './second-factors/second
 interface AuthSettings extends SecondFactorOptions {
   readonly database: Database;
   readonly secret: string;
-  /** Address used by browsers, such as `https://gateway.example`. Null: the address of each request, which the routes check. */
+  /** Address used by browsers, such as `https://gateway.example`. Null stands for each request's own address, which the routes check. */
   readonly publicUrl: string | null;
-  /** Absent: better-auth hashes passwords on Node's shared thread pool. */
+  /** By default, better-auth hashes passwords on Node's shared thread pool. */
   readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
-  /** Null: functions that need mail are refused. */
+  /** Without a mailer, functions that need mail are refused. */
   readonly mailer: Mailer | null;
   readonly requireEmailVerification: boolean;
-  /** Creates the account of a stored user, in another transaction. If the call is lost, the account is created at the first sign-in. */
+  /** Creates the account of a stored user, in another transaction. If the call is lost, `SessionReader` creates the account. */
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
   /** Called after a password change or reset, to end access with the old password. */
   readonly onPasswordChange: (userId: string) => Promise<void>;
@@ -67,6 +67,7 @@ export function authOptions(settings: AuthSettings) {
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
+    // The routes answer errors.
     onAPIError: { throw: true },
     emailAndPassword: {
       enabled: true,
@@ -151,7 +152,7 @@ const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 /**
  * Reads or creates the secret that signs session cookies, in a file with mode 0600. Throws {@link StartupError}.
  *
- * For a coordinator that runs alone. Coordinators of a cluster use {@link sharedAuthSecret}.
+ * Coordinators of a cluster use {@link sharedAuthSecret} instead.
  */
 export function ensureAuthSecret(file: string): string {
   try {

@@ -9,7 +9,7 @@ const MODELS = ['session', 'verification'] as const;
 /**
  * Deletes expired rows now and every hour. Returns a function that stops the job.
  *
- * `database`: shared by a cluster, whose coordinators together run the job once an hour. Null: a coordinator that runs alone.
+ * With a `database`, the coordinators of the cluster that shares it run the job once an hour together.
  */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
   let running: Promise<unknown> = Promise.resolve();
@@ -37,7 +37,6 @@ export async function revokeResetLinks(auth: Auth, userId: string): Promise<void
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });
 }
 
-/** Revokes one session of a user. */
 export async function revokeSession(auth: Auth, userId: string, sessionId: string): Promise<void> {
   const { adapter } = await auth.$context;
   const where = [

@@ -1,4 +1,4 @@
-/** `ExportGrants`: creates and verifies short-lived, signed tokens that permit the download of an account's data. Nothing is stored. */
+/** `ExportGrants` creates and verifies short-lived, signed tokens that permit the download of an account's data, without storing them. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const LIFETIME_MS = 10 * 60_000;
@@ -15,13 +15,13 @@ export class ExportGrants {
   readonly #secret: string;
   readonly #now: () => number;
 
-  /** `secret`: AUTH_SECRET, which all coordinators of a cluster share. */
+  /** `secret` is the secret of session cookies, which all coordinators of a cluster share. */
   constructor(options: { readonly secret: string; readonly now: () => number }) {
     this.#secret = options.secret;
     this.#now = options.now;
   }
 
-  /** `expiresAt`: milliseconds since 1970. */
+  /** `expiresAt` is in milliseconds since 1970. */
   create(scope: ExportScope): { readonly grant: string; readonly expiresAt: number } {
     const expiresAt = this.#now() + LIFETIME_MS;
     return { grant: `${expiresAt}.${this.#sign(scope, expiresAt)}`, expiresAt };

@@ -1,5 +1,5 @@
 /**
- * `hashedSessionTokens`: better-auth plugin that stores only the SHA-256 of session tokens. A reader of the database cannot sign in.
+ * `hashedSessionTokens` is a better-auth plugin that stores only the SHA-256 of session tokens. A reader of the database cannot sign in.
  *
  * better-auth itself hashes only the tokens of mail links, so this plugin patches its database adapter at start.
  */

@@ -23,7 +23,7 @@ export class KnownBrowsers {
     this.#isHttps = options.isHttps;
   }
 
-  /** Id of the browser. Null: this e-mail address is not among the last {@link MAX_EMAILS} that signed in there. */
+  /** Id of the browser, or null if `email` is not among the last {@link MAX_EMAILS} that signed in there. */
   idOf(cookies: string | undefined, email: string): string | null {
     const [id, ...hashes] = this.#read(cookies);
     if (id === undefined) return null;

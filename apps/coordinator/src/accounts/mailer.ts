@@ -1,5 +1,5 @@
 /**
- * `Mailer`: sends mails to users by SMTP (smtp-mailer.ts), through an HTTP service, or in development to the log.
+ * `Mailer` sends mails to users by SMTP (smtp-mailer.ts), through an HTTP service, or in development to the log.
  *
  * Without a mailer, routes refuse functions that need mail.
  */
@@ -97,7 +97,6 @@ export function developmentMailer(logMail: (mail: Mail) => void): Mailer {
   return { send: async (mail) => logMail(mail) };
 }
 
-/** Subject and plain text of a mail. */
 export function contentOf(mail: Mail): { readonly subject: string; readonly text: string } {
   return { subject: SUBJECTS[mail.kind], text: textOf(mail) };
 }

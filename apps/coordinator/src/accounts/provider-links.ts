@@ -2,7 +2,7 @@
  * `ProviderLinks` links providers to the accounts that get their earnings.
  *
  * A provider presents the owner's token on the connection on which it proved its key. The owner, the agent, or closing the account
- * ends the link; past earnings stay with the account.
+ * ends the link. Past earnings stay with the account.
  */
 import type { ProviderId } from '@inference/protocol';
 import { nameOfAccount } from '../database/accounts/account-repository.js';

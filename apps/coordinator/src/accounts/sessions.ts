@@ -3,6 +3,7 @@ import type { Account, AccountRepository } from '../database/accounts/account-re
 import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 
 export interface SignedIn {
+  /** The person's own account. Guards replace it if the request acts for an organisation (`actForAccount`). */
   readonly account: Account;
   /** Current display name of the user. */
   readonly name: string;
@@ -21,9 +22,9 @@ export class SessionReader {
   }
 
   /**
-   * `signedIn`: null without a valid session. `setCookies`: headers for the response, which extend the session.
+   * `signedIn` is null without a valid session. The response needs the `setCookies`, which extend the session.
    *
-   * Cookies are ignored if the request has an `authorization` header. Modifies `headers`: removes those that better-auth must not see.
+   * Cookies are ignored if the request has an `authorization` header. Removes those `headers` that better-auth must not see.
    */
   async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
     if (headers.has('authorization')) headers.delete('cookie');

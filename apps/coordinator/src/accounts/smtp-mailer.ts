@@ -1,11 +1,11 @@
-/** `SmtpMailer`: sends mail through the operator's SMTP server, set by SMTP_URL. */
+/** `SmtpMailer` sends mail through the operator's SMTP server, set by SMTP_URL. */
 import { createTransport } from 'nodemailer';
 import type { SmtpSettings } from '../config/mail.js';
 import { Semaphore } from '../semaphore.js';
 import { contentOf, type Mail, type Mailer } from './mailer.js';
 
 interface SmtpOptions {
-  /** PEM of the only trusted certificate authority. Absent: the authorities that Node.js trusts. */
+  /** PEM of the only trusted certificate authority. Default: the authorities that Node.js trusts. */
   readonly authority?: string;
   /** Maximum time from the connection to the accepted mail, in milliseconds. */
   readonly sendMs?: number;

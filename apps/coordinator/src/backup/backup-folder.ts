@@ -6,7 +6,7 @@ import { MANIFEST_FILE } from './manifest.js';
 
 const NAME = /^coordinator-\d{8}T\d{6}Z$/;
 const PARTIAL_PREFIX = '.partial-';
-/** Age at which the folder of an interrupted backup is removed, in milliseconds. */
+/** Age at which the folder of an interrupted backup is removed. */
 const ABANDONED_MS = 86_400_000;
 
 /** Folder name of a backup, such as `coordinator-20260131T043000Z`. */

@@ -1,4 +1,4 @@
-/** `createBackup` copies the database, keys and optionally images while the coordinator runs. The database is copied in one snapshot. */
+/** `createBackup` copies the database in one snapshot, and optionally keys and images, while the coordinator runs. */
 import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
@@ -83,7 +83,6 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<Cop
     : dumpPostgres(databaseUrl, join(folder, DATABASE_FILES.postgres), options);
 }
 
-/** Path of the database file of a data directory. */
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'coordinator', 'coordinator.db');
 }
@@ -119,6 +118,7 @@ async function copyImages({ config, signal }: BackupOptions, folder: string): Pr
   if (!(await exists(source))) return;
   for (const name of await readdir(source)) {
     signal.throwIfAborted();
+    // `ImageStore` is still writing this file.
     if (name.endsWith('.part')) continue;
     try {
       await copyFile(join(source, name), join(folder, name));

@@ -7,7 +7,7 @@ import { errorReason, StartupError } from '../config/startup-error.js';
 
 /** Written last, so a folder without a manifest is not a backup. */
 export const MANIFEST_FILE = 'manifest.json';
-/** Incremented when the format changes so that an older program would misread it. */
+/** Incremented when an older program would misread the new format. */
 export const MANIFEST_FORMAT = 1;
 /** Paths in a backup. */
 export const DATABASE_FILES = { sqlite: 'database.sqlite', postgres: 'database.dump' } as const;
@@ -30,7 +30,7 @@ const ManifestSchema = Type.Object({
   format: Type.Literal(MANIFEST_FORMAT),
   /** Version of the program that made the backup. */
   program: Type.String({ maxLength: 100 }),
-  /** Time of the database's snapshot, RFC 3339. */
+  /** Start of the backup, RFC 3339. */
   created_at: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
   database: Type.Union([
     Type.Object({ kind: Type.Literal('sqlite') }),

@@ -16,7 +16,7 @@ interface AlertMails<Alert> {
   mailed(alert: Alert): Promise<void>;
 }
 
-/** Sends all e-mails, then throws the first error, if any. An alert without an accepted e-mail is due again in the next run. */
+/** Sends e-mails until the service is down, then throws the first error, if any. Alerts without an accepted e-mail remain due. */
 export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMails<Alert>): Promise<void> {
   const errors: unknown[] = [];
   const accepted = new Set<string>();
@@ -40,7 +40,7 @@ export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMa
   if (errors.length > 0) throw errors[0];
 }
 
-/** URL of a console page for an organisation. Null: the personal account, which the console selects by default. */
+/** URL of a console page for an organisation, or for the personal account, which the console selects by default. */
 export function accountPage(page: string, organisationId: string | null): string {
   return organisationId === null ? page : `${page}?account_id=${encodeURIComponent(organisationId)}`;
 }

@@ -1,4 +1,4 @@
-/** `sendKeyBudgetAlerts`: e-mails the owners of an API key when 80 percent, and when 100 percent, of its budget are spent. */
+/** `sendKeyBudgetAlerts` e-mails the account of an API key when 80 percent, and when 100 percent, of its budget are spent. */
 
 import type { Mailer } from '../accounts/mailer.js';
 import type { DueBudgetAlert, KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
@@ -15,7 +15,6 @@ export interface KeyBudgetAlertsOptions {
   readonly keysPage: string;
 }
 
-/** Sends all due e-mails. Throws if the mail service refused one. */
 export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudgetAlertsOptions): Promise<void> {
   const send = (alert: DueBudgetAlert): Promise<void> =>
     mailer.send({

@@ -15,8 +15,8 @@ export interface LowBalanceAlertsOptions {
   readonly balancePage: string;
 }
 
-/** Sends all due e-mails. Throws if the mail service refused one. */
 export async function sendLowBalanceAlerts({ alerts, mailer, balancePage }: LowBalanceAlertsOptions): Promise<void> {
+  // An account gets another alert only after its balance has reached the threshold again.
   await alerts.rearm();
   await sendAlertMails({
     due: await alerts.due(MAX_MAILS),

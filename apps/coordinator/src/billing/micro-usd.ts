@@ -1,13 +1,14 @@
-/** `MicroUsd`: money in whole micro-USD (10⁻⁶ US dollar). A branded type, so that no plain number is accepted as money. */
+/** `MicroUsd` is money in whole micro-USD (10⁻⁶ US dollar). The type is branded, so that no plain number is accepted as money. */
 
 export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
 
-/** Maximum micro-USD of a ledger step: ten million dollars. Keeps sums of balances exact integers. */
+/** Maximum micro-USD of a ledger step: ten million dollars, far below the largest exact integer. */
 export const MAX_PER_STEP = 10_000_000_000_000;
 
 /** Brands a number as money. Throws RangeError unless the number is a safe integer. */
 export function microUsd(value: number): MicroUsd {
   if (!Number.isSafeInteger(value)) throw new RangeError('an amount of money must be a whole number of micro-USD');
+  // -0 becomes 0.
   return (value === 0 ? 0 : value) as MicroUsd;
 }
 

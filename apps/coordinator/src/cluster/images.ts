@@ -1,7 +1,7 @@
 /**
  * `fetchImage` and `serveImage`: transfer stored image files between coordinators.
  *
- * A client may fetch an image from any coordinator. The files are encrypted with a key that only the image's URL contains.
+ * A client may fetch an image from any coordinator. `ImageStore` encrypts each file with a key that only the image's URL contains.
  */
 import type { ImageStore } from '../images/image-store.js';
 import { firstFound } from './cluster-views.js';
@@ -19,6 +19,7 @@ export function fetchImage(peers: readonly Peer[], name: string): Promise<Uint8A
 
 /** Serves a stream of kind `image`, whose header is the name of the file. */
 export async function serveImage(store: Pick<ImageStore, 'readStored'>, stream: PeerStream, header: Uint8Array): Promise<void> {
+  // No file has an empty name.
   const name = header.length > MAX_NAME_CHARS ? '' : Buffer.from(header).toString('latin1');
   const file = await store.readStored(name);
   if (file === null) stream.abort('not_found');

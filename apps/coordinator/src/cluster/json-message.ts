@@ -1,4 +1,4 @@
-/** `encodeMessage` and `parseMessage`: encode JSON messages between coordinators, and check received ones against a schema. */
+/** Encodes JSON messages between coordinators, and checks received ones against a schema. */
 
 /** The used part of a compiled TypeBox schema. */
 export interface MessageValidator<T> {

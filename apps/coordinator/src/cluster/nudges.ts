@@ -1,7 +1,7 @@
 /**
  * `Nudges`: notifies peers over NATS of changed database rows, so that they read the rows at once.
  *
- * A nudge contains only the kind and id of a row. Nudges may be lost, because every coordinator also reads the rows periodically.
+ * A nudge contains only kinds and ids of rows. Nudges may be lost, because every coordinator also reads the rows periodically.
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -18,7 +18,7 @@ interface NudgesOptions {
   readonly now?: () => number;
 }
 
-/** Time during which hints are gathered for one message, in milliseconds. */
+/** Time during which hints are gathered for one message. */
 const GATHER_MS = 20;
 const MAX_PER_MESSAGE = 200;
 /** Maximum gathered hints. Further ones are dropped; the periodic reads find the changes. */
@@ -80,12 +80,12 @@ export class Nudges {
 
 /** Gathers distinct hints for {@link GATHER_MS}, then passes them to a callback together. */
 class HintBatch {
-  readonly #onFull: (hints: ChangeHint[]) => void;
+  readonly #onGathered: (hints: ChangeHint[]) => void;
   readonly #hints = new Map<string, ChangeHint>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(onFull: (hints: ChangeHint[]) => void) {
-    this.#onFull = onFull;
+  constructor(onGathered: (hints: ChangeHint[]) => void) {
+    this.#onGathered = onGathered;
   }
 
   add(hint: ChangeHint): void {
@@ -97,7 +97,7 @@ class HintBatch {
   flush(): void {
     const hints = [...this.#hints.values()];
     this.close();
-    if (hints.length > 0) this.#onFull(hints);
+    if (hints.length > 0) this.#onGathered(hints);
   }
 
   close(): void {

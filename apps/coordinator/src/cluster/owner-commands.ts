@@ -16,7 +16,7 @@ import type { Peer } from './peer.js';
 const PEER_TIMEOUT_MS = OWNER_COMMAND_TIMEOUT_MS + 2000;
 const MAX_REQUEST_BYTES = 8 * 1024;
 
-const isRequest = Compile(
+const requestValidator = Compile(
   Type.Object({
     provider_id: ProviderIdSchema,
     account_id: Type.String({ minLength: 1, maxLength: 256 }),
@@ -25,7 +25,7 @@ const isRequest = Compile(
   }),
 );
 const settings = MachineSettingsSchema;
-const isOutcome = Compile(
+const outcomeValidator = Compile(
   Type.Union([
     Type.Object({ outcome: Type.Literal('done'), settings }),
     Type.Object({ outcome: Type.Literal('refused'), refusal: Type.Enum([...OWNER_COMMAND_REFUSALS, 'other']), settings }),
@@ -45,12 +45,12 @@ export async function executeInCluster(
   if (own !== null) return own;
   const { accountId, commandId, action } = request;
   const payload = encodeMessage({ provider_id: providerId, account_id: accountId, command_id: commandId, action });
-  return firstFound(peers, async (peer) => parseMessage(await peer.request('owner_command', payload, PEER_TIMEOUT_MS), isOutcome));
+  return firstFound(peers, async (peer) => parseMessage(await peer.request('owner_command', payload, PEER_TIMEOUT_MS), outcomeValidator));
 }
 
 /** Answers a peer's request. The answer is JSON null if the request is invalid or the provider is not connected here. */
 export async function serveOwnerCommand(registry: Registry, payload: Uint8Array): Promise<Uint8Array> {
-  const request = payload.length > MAX_REQUEST_BYTES ? null : parseMessage(payload, isRequest);
+  const request = payload.length > MAX_REQUEST_BYTES ? null : parseMessage(payload, requestValidator);
   if (request === null) return encodeMessage(null);
   const { provider_id, account_id: accountId, command_id: commandId, action } = request;
   return encodeMessage(await registry.executeOwnerCommand(provider_id, { accountId, commandId, action }));

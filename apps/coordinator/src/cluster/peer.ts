@@ -66,7 +66,7 @@ export class PeerStream implements StreamHandlers {
     this.#stream?.sendControl(bytes);
   }
 
-  /** Ends the stream once all messages are delivered. */
+  /** Ends the stream once all queued messages are sent. */
   close(): void {
     this.#stream?.close();
   }

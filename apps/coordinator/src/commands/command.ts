@@ -38,7 +38,7 @@ export interface Command {
   /**
    * Runs the command and returns its exit code. `args` no longer contain `--env-file`.
    *
-   * @throws {UsageError} Invalid command line. Other failures are a SettingsError or StartupError. run.ts prints the message.
+   * @throws {UsageError} Invalid command line. Other expected failures are a SettingsError or StartupError. run.ts prints the message.
    */
   readonly run: (args: readonly string[], context: CommandContext) => Promise<number>;
 }

@@ -8,7 +8,7 @@ import { readSettingsFile } from './settings-file.js';
 
 /** Environment, output and terminal of the process. Tests pass their own. */
 interface CommandProcess extends Omit<CommandContext, 'env' | 'fileSettings' | 'settingsFile' | 'lateSettings'> {
-  /** `process.env`. Values of `--env-file` are added here, because packages such as `pg` read it themselves. */
+  /** `process.env`. Values of `--env-file` are added, because packages such as `pg` read the environment themselves. */
   readonly env: Record<string, string | undefined>;
 }
 

@@ -6,11 +6,11 @@ import { createLog, errorFacts, type Log } from '../log.js';
 import { type Command, type CommandContext, EXIT, optionsOf } from './command.js';
 import { settingsOf } from './read-settings.js';
 
-/** Maximum delay of a log line before it reaches standard output, in milliseconds. */
+/** Maximum delay of a log line before it reaches standard output. */
 const LOG_FLUSH_MS = 100;
-/** Maximum time for the last flush of the log, after everything else is closed, in milliseconds. */
+/** Maximum time for the last flush of the log, after everything else is closed. */
 const LAST_FLUSH_MS = 2000;
-/** Time after `config.drainMs` until a stuck shutdown is forced, in milliseconds. */
+/** Time after `config.drainMs` until a stuck shutdown is forced. */
 const FORCED_EXIT_MS = 5000;
 
 /** Log message at the start, by `MIN_TRUST_LEVEL`. */
@@ -33,7 +33,7 @@ async function serve(args: readonly string[], { env }: CommandContext): Promise<
   // OpenTelemetry's packages read this variable themselves, but not the `_FILE` form.
   const { OTEL_EXPORTER_OTLP_HEADERS: traceHeaders } = withSecretFiles(env);
   if (traceHeaders !== undefined) process.env.OTEL_EXPORTER_OTLP_HEADERS = traceHeaders;
-  // Lines are buffered; every exit below flushes the buffer.
+  // Lines are buffered. Every exit below flushes the buffer.
   const stdout = destination({ fd: 1, sync: false, minLength: 8 * 1024, periodicFlush: LOG_FLUSH_MS });
   const log = createLog(config.logLevel, stdout);
   // Imported once the settings are valid: most of the program, which `--help` and a wrong setting do not need.
@@ -85,6 +85,7 @@ function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): 
       );
     };
     // The same signal again skips the rest of the drain. The other signal does not: a terminal and a supervisor may each send one.
+    // After that, any signal exits at once.
     const onSignal = (signal: string): void => {
       if (skipDrain.signal.aborted) exitAfterFlush(EXIT.problem);
       if (signalled.has(signal)) {

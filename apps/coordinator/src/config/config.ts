@@ -37,7 +37,6 @@ export function readConfig(environment: Environment) {
     /** Address of a metrics server that needs no key. Null: metrics only at the coordinator's own port, with an admin key. */
     metrics: readMetrics(env),
     ...readRequestLimits(env),
-    /** Null: no device management. */
     deviceManagement: readDeviceManagement(env),
     ...readModels(env),
     ...readImages(env),
@@ -84,7 +83,7 @@ function readServer(env: Environment) {
     cors: choice(env, 'CORS', ['on', 'off'], 'on') === 'on',
     /** Folder of the built web console. Null: the build next to the program, if there is one. */
     consoleDir: text(env, 'CONSOLE_DIR'),
-    /** Maximum time for running jobs to end after a shutdown began, in milliseconds. */
+    /** Maximum time for running jobs to end after a shutdown began. */
     drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
   };
 }
@@ -110,7 +109,6 @@ function readTrust(env: Environment, development: boolean) {
   // Self-signed claims of a device are accepted by default only in networks that are explicitly for tests.
   const defaultTrustLevel = allowSimulatedEnclave || development ? 'self_signed' : 'hardware';
   return {
-    /** Admits providers with a simulated enclave. */
     allowSimulatedEnclave,
     /** PEM file of the root certificate of simulated devices. Null: only Apple's root certificate is trusted. */
     simulatedDeviceAuthority,
@@ -118,7 +116,7 @@ function readTrust(env: Environment, development: boolean) {
     minTrustLevel: choice(env, 'MIN_TRUST_LEVEL', TRUST_LEVELS, defaultTrustLevel),
     /** Models that are placed only on providers of trust level `hardware`; `*`: all models. */
     hardwareOnlyModels: list(env, 'HARDWARE_ONLY_MODELS'),
-    /** Interval at which each provider must sign a fresh nonce, in milliseconds. */
+    /** Interval at which each provider must sign a fresh nonce. */
     challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),
   };
 }
@@ -175,11 +173,11 @@ function readModels(env: Environment) {
 function readImages(env: Environment) {
   return {
     images: {
-      /** Validity of the URL of a generated image, from the request on, in milliseconds. */
+      /** Validity of the URL of a generated image, from the request on. */
       urlMs: 1000 * integer(env, 'IMAGE_URL_SECONDS', 3600, 1, MAX_IMAGE_URL_SECONDS),
       /** Maximum bytes on disk for generated images until clients fetch them. */
       storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),
-      /** Maximum time that a request waits for a free image provider, in milliseconds. */
+      /** Maximum time that a request waits for a free image provider. */
       queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
     },
     /** Whether the coordinator fetches images that a request names by `https` URL. By default such requests are refused. */
@@ -207,7 +205,6 @@ function readConsole(env: Environment) {
     /** Secret for signing session cookies; null: a generated secret in the data directory. */
     authSecret: secret(env, 'AUTH_SECRET', /^.{32,}$/, 'at least 32 characters'),
     requireEmailVerification: flag(env, 'REQUIRE_EMAIL_VERIFICATION'),
-    /** Null: no mail. */
     mail: readMail(env),
     /** Admin key chosen by the operator; null: only admin keys in the database. */
     adminKey: secret(env, 'ADMIN_KEY', /^service-[A-Za-z0-9_-]{43}$/, 'service- and 43 letters, digits, dashes and underscores'),

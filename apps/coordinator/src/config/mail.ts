@@ -8,7 +8,6 @@ export interface SmtpSettings {
   readonly port: number;
   /** `implicit`: TLS from the first byte (RFC 8314). `starttls`: upgrade is required before mail is sent (RFC 3207). */
   readonly tls: 'implicit' | 'starttls' | 'none';
-  /** Null: no login. */
   readonly login: { readonly user: string; readonly password: string } | null;
   /** Sender, as an address or `Name <address>`. */
   readonly from: string;

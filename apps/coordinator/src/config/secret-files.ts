@@ -36,6 +36,7 @@ export function withSecretFiles(env: Environment): Environment {
     if (text(env, name) !== null) throw new StartupError(`${name} and ${name}_FILE are both set: remove one of them.`);
     values[name] = readSecret(`${name}_FILE`, path);
   }
+  // All other variables are inherited from `env`.
   return Object.assign(Object.create(env) as Environment, values);
 }
 

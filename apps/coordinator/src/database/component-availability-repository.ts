@@ -1,4 +1,4 @@
-/** `ComponentAvailabilityRepository`: minutes per day in which a coordinator reported a component (API, console) as running. */
+/** `ComponentAvailabilityRepository`: minutes per day in which a coordinator reported a component, such as the API, as running. */
 
 import { DAY_MS, MINUTE_MS } from '../time-units.js';
 import type { Database } from './tables.js';

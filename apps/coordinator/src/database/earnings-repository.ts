@@ -47,6 +47,7 @@ export async function accountEarnings(
   return { providers: providers?.count ?? 0, total: total?.earned ?? 0 };
 }
 
+/** Earnings of a provider without an owner, or of the owner's account, which includes the other machines. */
 export interface ProviderEarnings {
   readonly of: 'machine' | 'account';
   /** Earnings since midnight UTC, and in total. Micro-USD. */

@@ -45,7 +45,6 @@ const WRITE_EVERY_MS = 500;
 const MAX_ROWS = 200_000;
 /** Maximum rows per account, so that one account cannot displace the rows of others. */
 const MAX_ROWS_PER_ACCOUNT = 2_000;
-/** Maximum rows in the queue. */
 const MAX_WAITING_ROWS = 20_000;
 /** Number of writes after which rows above the maximums are removed. */
 const WRITES_PER_TRIM = 50;
@@ -60,7 +59,6 @@ export class FailedRequestRepository {
     (insert) => insert.onConflict((conflict) => conflict.column('job_id').doNothing()),
   );
   readonly #rows: WriteBehindQueue<string, FailedRequest>;
-  /** Ids of accounts with new rows since the last trim. */
   readonly #accountsToTrim = new Set<string>();
   #writeCount = 0;
 
@@ -102,7 +100,7 @@ export class FailedRequestRepository {
     if (model !== null) query = query.where('model', '=', model);
     if (key !== null) query = query.where('api_key_id', 'in', keysOf(this.#database, accountId, key));
     if (after !== null) {
-      // The second condition implies the first, but only the first can use the index.
+      // Both conditions together select the later positions. The first can use the index.
       query = query
         .where('failed_at', '<=', after.at)
         .where((where) => where.or([where('failed_at', '<', after.at), where('job_id', '<', after.id)]));

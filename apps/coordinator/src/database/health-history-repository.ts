@@ -1,4 +1,4 @@
-/** `HealthHistoryRepository`: health figures of each coordinator over time, for the operator's charts. Slots of 1, 10 and 60 minutes. */
+/** `HealthHistoryRepository`: health figures of each coordinator in slots of 1, 10 and 60 minutes, for the operator's charts. */
 import type { Database } from './tables.js';
 
 /** Length of the slots, and time for which their rows are retained: that of the longest chart with this resolution. */

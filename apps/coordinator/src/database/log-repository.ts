@@ -19,7 +19,7 @@ import type { Database } from './tables.js';
 /** Name of the log's row in `log_heads`. */
 export const LOG_NAME = 'e2e';
 const HOUR_MS = 3_600_000;
-/** Maximum time for the retries of one append, in milliseconds. */
+/** Maximum time for the retries of one append. */
 const APPEND_MS = 10_000;
 
 /** Maximum new entries per hour and kind, so that a fault or an attack cannot grow the append-only log without bound. */
@@ -149,7 +149,6 @@ export class LogRepository {
     return rows.map(({ hash }) => fromHex(hash));
   }
 
-  /** Bytes of `count` entries from `first` on. */
   async entries(first: number, count: number): Promise<Uint8Array[]> {
     const rows = await this.#database
       .selectFrom('log_entries')

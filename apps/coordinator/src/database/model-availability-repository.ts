@@ -7,7 +7,7 @@
 import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
-/** Days over which an uptime is computed by default, including today. */
+/** Default days of an uptime, including today. */
 const DEFAULT_DAYS = 30;
 export const RETAINED_DAYS = 90;
 /** Model id of the rows that count all checks. No model has an empty id. */
@@ -24,7 +24,7 @@ export interface ModelUptime {
   readonly checks: number;
   /** Start of the day on which the model was first seen, in milliseconds since 1970. */
   readonly since: number;
-  /** UTC days, oldest first. `at`: start of the day. `share`: null on a day without checks since the model was first seen. */
+  /** UTC days, oldest first. `at`: start of the day. `share`: null before the model was first seen, and on days without checks. */
   readonly days: readonly { readonly at: number; readonly share: number | null }[];
 }
 

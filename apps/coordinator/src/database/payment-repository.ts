@@ -165,7 +165,7 @@ export class PaymentRepository {
     const row = await this.#database
       .insertInto('withdrawal_ends')
       .values({ withdrawal_id: withdrawalId, end, transfer_id: null, claimed_at: at })
-      // An update without effect, because only then does the statement return the earlier claim.
+      // An update without effect, because `do nothing` would not return the earlier claim.
       .onConflict((conflict) =>
         conflict.column('withdrawal_id').doUpdateSet((set) => ({ withdrawal_id: set.ref('excluded.withdrawal_id') })),
       )

@@ -1,6 +1,6 @@
 /** `PeriodicRefresh`: reads cached rows again every few seconds, and at once after a change hint. Requests use the cache meanwhile. */
 
-/** Time after which a read that does not end no longer delays the next one, in milliseconds. */
+/** Time after which a read that does not end no longer delays the next one. */
 export const MAX_READ_MS = 40_000;
 
 interface PeriodicRefreshOptions {

@@ -5,7 +5,7 @@ import { databaseTime } from './connection/database-clock.js';
 import { dialectOf } from './connection/dialect.js';
 import type { Database } from './tables.js';
 
-/** Part of the period after which the next run is due. Less than 1, because the timers of coordinators are not exact. */
+/** Fraction of the period after which the next run is due. Less than 1, because timers are not exact. */
 const DUE_AFTER = 0.9;
 
 /** Runs `work` under an advisory lock, which a crash releases with its connection. Null: another coordinator holds the lock. */
@@ -24,7 +24,11 @@ export async function runExclusively<T>(database: Database, name: string, work: 
   });
 }
 
-/** Like {@link runExclusively}, at most once per period in the whole cluster. After a failure, the next call runs the work again. */
+/**
+ * Like {@link runExclusively}, at most once per period in the whole cluster. After a failure, the next call runs the work again.
+ *
+ * On SQLite, every call runs the work.
+ */
 export async function runOncePerPeriod<T>(database: Database, name: string, periodMs: number, work: () => Promise<T>): Promise<T | null> {
   if (dialectOf(database) === 'sqlite') return work();
   return runExclusively(database, name, async () => {

@@ -72,7 +72,7 @@ export async function listUsage(
   const { after } = page;
   if (after !== null) {
     const beyond = sql.raw(order === 'desc' ? '<' : '>');
-    // The second condition implies the first one, which is added because only it can use the index.
+    // Both conditions together select the later positions. The first can use the index.
     query = query
       .where(sql<boolean>`${value} ${beyond}= ${after.value}`)
       .where(sql<boolean>`(${value} ${beyond} ${after.value} or job_id ${beyond} ${after.id})`);
@@ -87,7 +87,6 @@ export async function findUsedJob(database: Database, accountId: string, jobId: 
   return row === undefined ? null : fromRow(row);
 }
 
-/** Position of a job in a sorted list. */
 export function positionOf(job: UsedJob, sort: RequestSort): SortPosition {
   const value = {
     time: job.endedAt,
@@ -110,7 +109,7 @@ function selectJobs(database: Database, accountId: string) {
       .select(['prompt_tokens', 'cached_tokens', 'completion_tokens', 'hidden_tokens', 'images', 'cost'])
       .select(['jobs.model as model', 'api_keys.name as key_name'])
       .where('jobs.account_id', '=', accountId)
-      // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
+      // The state is a literal, because a parameter would prevent the use of the partial index on settled jobs.
       .where('state', '=', sql.lit('settled'))
   );
 }

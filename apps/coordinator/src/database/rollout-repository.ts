@@ -11,10 +11,10 @@ const MAX_ROLLOUTS = 1000;
 /** Number of newest versions whose machines stay stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
-/** Rows per statement; observations round up to whole providers. Each row has some twenty parameters, and databases limit their number. */
+/** Rows per statement, because databases limit the number of parameters. Observations round up to whole providers. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
-/** Time without a report after which a coordinator is considered stopped, in milliseconds. */
+/** Time without a report after which a coordinator is considered stopped. */
 const FLEET_MS = 180_000;
 
 /**
@@ -179,6 +179,7 @@ export class RolloutRepository {
     if (versions.length > 0) await this.#database.deleteFrom('rollout_machines').where('version', 'not in', versions).execute();
     await this.#database
       .deleteFrom('rollout_fleets')
+      // Later than `fleets` ignores them, in case clocks differ.
       .where('seen_at', '<', now - 10 * FLEET_MS)
       .execute();
   }

@@ -10,7 +10,7 @@ export interface SealedNonce {
   /** Hexadecimal SHA-256 of account and nonce. */
   readonly digest: string;
   readonly jobId: JobId;
-  /** Time from now for which a replay must be recognised, in milliseconds. */
+  /** Time from now for which a replay must be recognised. */
   readonly lifetimeMs: number;
 }
 
@@ -28,7 +28,7 @@ export class SealedNonceRepository {
       const insert = database.insertInto('sealed_nonces').values(Array.from({ length: size }, () => row));
       return (
         insert
-          // An update without effect, because only then does the statement return the stored row.
+          // An update without effect, because `do nothing` would not return the stored row.
           .onConflict((conflict) => conflict.column('digest').doUpdateSet((set) => ({ expires_at: set.ref('sealed_nonces.expires_at') })))
           .returning(['digest', 'job_id'])
           .compile().sql

@@ -16,7 +16,6 @@ export interface ActivitySums {
   readonly activeAccounts: number;
 }
 
-/** Totals of the network in a window. */
 export async function readNetworkTotals(database: Database, window: StatsWindow): Promise<ActivitySums> {
   await foldJobs(database);
   const row = await database

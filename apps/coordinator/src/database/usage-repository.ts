@@ -154,14 +154,14 @@ export async function readUsage(
     .selectFrom('jobs')
     .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
     .where('account_id', '=', accountId)
-    // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
+    // The state is a literal, because a parameter would prevent the use of the partial index on settled jobs.
     .where('state', '=', sql.lit('settled'))
     .$if(from !== undefined, (query) => query.where('ended_at', '>=', from as number))
     .$if(to !== undefined, (query) => query.where('ended_at', '<', to as number))
     .$if(model !== undefined, (query) => query.where('model', '=', model as string))
     .$if(after !== null, (query) => {
       const { completedAt, jobId } = after as UsagePosition;
-      // The second condition implies the first one, which is added because only it can use the index.
+      // Both conditions together select the later positions. The first can use the index.
       return query
         .where('ended_at', '<=', completedAt)
         .where((all) => all.or([all('ended_at', '<', completedAt), all('job_id', '<', jobId)]));

@@ -8,7 +8,7 @@ import { BoundedMap } from '@inference/scheduler/bounded-map';
 interface WriteBehindQueueOptions<Key, Value> {
   /** Writes some of the rows, in the order in which they were queued. */
   readonly write: (piece: readonly (readonly [Key, Value])[]) => Promise<unknown>;
-  /** Called after a flush has written all rows. */
+  /** Called after a flush has written all its rows. */
   readonly onWritten?: () => Promise<void>;
   readonly onWriteError: (error: unknown) => void;
   readonly everyMs: number;

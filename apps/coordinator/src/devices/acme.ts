@@ -1,7 +1,7 @@
 /**
  * Verifies a Mac's answer to an ACME `device-attest-01` challenge, as the ACME server reports it to this coordinator.
  *
- * Only a verified answer sets `acme_verified` in the attestation record.
+ * `WebhookReceiver` stores only verified answers.
  */
 import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';

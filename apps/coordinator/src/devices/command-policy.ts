@@ -1,4 +1,4 @@
-/** `decide` determines whether a device gets a device-management command now, or when it may get the next. Used by `CommandWorker`. */
+/** `decide`: whether `CommandWorker` sends a device-management command to a device now, or else until when it waits. */
 import type { CommandKind } from './commands.js';
 
 export interface ScheduleRules {
@@ -47,7 +47,6 @@ export type CommandOutcome =
   | 'device_error'
   /** The device returned a cached attestation, which contains another nonce. */
   | 'stale_attestation'
-  /** The answer contains no attestation. */
   | 'no_attestation'
   /** The answer was rejected. */
   | 'refused';
@@ -117,7 +116,7 @@ function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): D
     case 'device_information': {
       if (needs.certifiedAt === null)
         return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
-      // A device may return its cached certificate for a while after a week, so a daily query is enough.
+      // A device may return its cached certificate for a while after a week, so later queries pause for `staleRetryMs`.
       const renewal = Math.max(needs.certifiedAt + rules.attestationRenewMs, endedAt + rules.staleRetryMs);
       return { at: renewal + (addJitter(rules.staleRetryMs, last.uuid) - rules.staleRetryMs), send: 'renew', wait: 'certificate_young' };
     }

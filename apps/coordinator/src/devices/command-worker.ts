@@ -24,7 +24,7 @@ interface CommandWorkerOptions {
   readonly now: () => number;
   /** Receives failures that are not caused by a device. */
   readonly onError: (error: unknown) => void;
-  /** Interval between checks of all devices, in milliseconds. */
+  /** Interval between checks of all devices. */
   readonly tickMs: number;
   /** Whether other coordinators exist. A device that moves between coordinators is then briefly watched by two. */
   readonly hasPeers: boolean;
@@ -32,7 +32,7 @@ interface CommandWorkerOptions {
 
 /** Maximum commands that are being sent to the management server at the same time. */
 const MAX_AT_ONCE = 8;
-/** Interval after which cached evidence is reloaded and verified again, in milliseconds. */
+/** Interval after which cached evidence is reloaded and verified again. */
 const REREAD_MS = 10 * 60_000;
 
 export class CommandWorker {
@@ -74,7 +74,6 @@ export class CommandWorker {
     }
   }
 
-  /** Current decision for a device and kind of command. */
   decision(device: WatchedDevice, kind: CommandKind): Decision {
     return decide(
       {

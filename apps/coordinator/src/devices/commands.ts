@@ -5,7 +5,7 @@
  */
 import { encodePlist } from './plist/plist.js';
 
-/** Maximum size of a nonce that devices accept, in bytes. */
+/** Maximum size of a nonce that devices accept. */
 const MAX_NONCE_BYTES = 32;
 
 export const COMMAND_KINDS = ['security_info', 'device_information'] as const;
@@ -13,7 +13,8 @@ export type CommandKind = (typeof COMMAND_KINDS)[number];
 
 export type DeviceCommand =
   | { readonly kind: 'security_info'; readonly uuid: string }
-  | { readonly kind: 'device_information'; readonly uuid: string /** Raw, at most 32 bytes. */; readonly nonce: Uint8Array };
+  /** `nonce`: at most 32 bytes. */
+  | { readonly kind: 'device_information'; readonly uuid: string; readonly nonce: Uint8Array };
 
 /** `RequestType` of each kind in Apple's MDM protocol. */
 export const REQUEST_TYPES: Readonly<Record<CommandKind, string>> = {

@@ -28,7 +28,7 @@ interface Applicant {
   readonly serialNumber: string;
 }
 
-/** Time in which the owner must install the profile, in milliseconds. */
+/** Time in which the owner must install the profile. */
 const OFFER_MS = 30 * 60_000;
 
 export class DeviceEnrolmentService {

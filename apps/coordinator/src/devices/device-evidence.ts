@@ -18,7 +18,6 @@ interface EvidenceRules {
   readonly now: number;
 }
 
-/** Reason why an attestation was rejected. */
 export type AttestationRejection =
   | ChainRejection
   /** Serial number, provisioning UDID or software update device id is missing. */

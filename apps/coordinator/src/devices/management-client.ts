@@ -31,11 +31,11 @@ export interface ManagementClientOptions {
   /** Base URL of the API, such as `https://mdm.example`. */
   readonly url: string;
   readonly apiKey: string;
-  /** Timeout of one attempt, in milliseconds. Default 10 s. */
+  /** Timeout of one attempt. Default 10 s. */
   readonly timeoutMs?: number;
   /** Default 3. */
   readonly maxAttempts?: number;
-  /** Pause before the first retry, in milliseconds. Doubles with each retry, plus up to half at random. Default 500. */
+  /** Pause before the first retry. Doubles with each retry, plus up to half at random. Default 0.5 s. */
   readonly firstPauseMs?: number;
   readonly random?: () => number;
   readonly fetch?: typeof fetch;
@@ -58,7 +58,6 @@ const AnswerSchema = Type.Object({
 type Answer = Static<typeof AnswerSchema>;
 const readAnswer = jsonReader(AnswerSchema);
 
-/** Maximum size of a response body, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DEFAULTS = { timeoutMs: 10_000, maxAttempts: 3, firstPauseMs: 500 };
 

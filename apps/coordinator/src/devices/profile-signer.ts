@@ -1,8 +1,9 @@
-/** Signs enrolment profiles as CMS SignedData (RFC 5652) with an RSA or P-256 key, so that macOS shows them as verified. */
+/** Signs enrolment profiles as CMS SignedData (RFC 5652) with an RSA or ECDSA key, so that macOS shows them as verified. */
 import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { concatBytes } from '@inference/protocol';
 import { membersOf, readDer } from '../providers/verification/chain/der.js';
 
+/** OBJECT IDENTIFIERs in DER. `rsaWithSha256` includes its parameter NULL. */
 const OID = {
   data: '06092a864886f70d010701',
   signedData: '06092a864886f70d010702',
@@ -48,7 +49,9 @@ function signedData(profile: Uint8Array, { ders, key, algorithm, now }: Signing)
   // RFC 5652 section 5.4: the attributes are signed as a SET, but sent with an implicit tag.
   const signature = sign('sha256', element(0x31, attributes), key);
   const signer = sequence(
+    // INTEGER 1, the version. Also below.
     hex('020101'),
+    // Never empty: `profileSigner` checked that there is a certificate.
     issuerAndSerialNumber(ders[0] ?? new Uint8Array()),
     sha256,
     element(0xa0, attributes),

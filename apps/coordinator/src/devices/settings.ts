@@ -16,7 +16,7 @@ export interface DeviceManagementSettings {
   readonly signing: { readonly certificateFile: string; readonly keyFile: string } | null;
   /** URL of this coordinator for devices; null: its listen address. */
   readonly publicUrl: string | null;
-  /** Interval between queries of a device's protections, in milliseconds. */
+  /** Interval between queries of a device's protections. */
   readonly securityIntervalMs: number;
 }
 

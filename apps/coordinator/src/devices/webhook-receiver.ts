@@ -53,10 +53,10 @@ interface WebhookReceiverOptions {
 
 /** How long a digest is stored: twice the maximum age of an event, because the sender's clock may be ahead. */
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
-/** Lifetime of a shared digest until its event is handled. Then a sender can retry, although the database also failed to remove it. */
+/** Lifetime of a shared digest until its event is handled. Short, so that the sender can retry even if the digest was not removed. */
 const HANDLING_MS = 30_000;
 /** Maximum number of stored digests outside a cluster. */
-const MAX_REMEMBERED = 50_000;
+const MAX_STORED_DIGESTS = 50_000;
 /** Number of nonces to try. Nonces change weekly, and a certificate may be up to 30 days old. */
 const MAX_NONCES_TRIED = 6;
 
@@ -231,7 +231,7 @@ export class WebhookReceiver {
       return outcome;
     } catch (error) {
       this.#seen.delete(digest);
-      // Usually fails for the same reason as `handle`. The digest then expires after `HANDLING_MS`.
+      // May fail for the same reason as `handle`. The digest then expires after `HANDLING_MS`.
       await sharedDigests?.remove(digest).catch(() => {});
       throw error;
     }
@@ -248,7 +248,7 @@ export class WebhookReceiver {
     const now = this.#options.now();
     if (this.#seen.has(digest)) return true;
     for (const [old, until] of this.#seen) {
-      if (until > now && this.#seen.size < MAX_REMEMBERED) break;
+      if (until > now && this.#seen.size < MAX_STORED_DIGESTS) break;
       this.#seen.delete(old);
     }
     this.#seen.set(digest, now + EVENT_LIFETIME_MS);

@@ -32,7 +32,7 @@ export class DeferredReceipts {
     this.#deferred.set(receipt.jobId, { receipt, until });
   }
 
-  /** The receipt of a job, in memory or in the database. Null: unknown, or of another account. */
+  /** The receipt of a job, in memory or in the database. Null if unknown, or of another account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const held = this.#deferred.get(jobId)?.receipt;
     if (held !== undefined) return ofAccount(held, accountId);

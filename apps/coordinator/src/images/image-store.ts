@@ -1,4 +1,4 @@
-/** `ImageStore`: encrypted images on disk until they expire, in bounded space. The decryption key is only in the image's URL. */
+/** `ImageStore` keeps encrypted images on disk until they expire, in bounded space. The decryption key is only in the image's URL. */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Semaphore } from '../semaphore.js';
@@ -44,11 +44,11 @@ export interface ImageAllocation {
   /** Last path segments of the image URLs, one per image. */
   readonly fileNames: readonly string[];
   readonly expiresAt: number;
-  /** Reserves space for bytes received from a provider. False: no space is left, so the job cannot complete. */
+  /** Reserves space for bytes received from a provider. Returns false if no space is left, in total or for this provider. */
   holdBytes(bytes: number, providerId: string): boolean;
   /** Releases the reserved bytes when an attempt has ended. */
   releaseBytes(): void;
-  /** Stores the images, one per file name. Rejects without storing any if one fails. */
+  /** Stores the images, one per file name, and closes the allocation. Rejects without storing any if one fails. */
   store(images: readonly Uint8Array[]): Promise<void>;
   /** Deletes the stored images. */
   deleteStored(): Promise<void>;
@@ -59,7 +59,7 @@ export interface ImageAllocation {
 interface Stored {
   readonly bytes: number;
   readonly expiresAt: number;
-  /** Null: stored by an earlier process. */
+  /** Null if stored by an earlier process. */
   readonly accountId: string | null;
 }
 
@@ -80,7 +80,7 @@ export class ImageStore {
   readonly #heldByProvider = new Map<string, number>();
   /** Per account: stored bytes, plus the maximum that running jobs can add. */
   readonly #bytesByAccount = new Map<string, number>();
-  /** Fetches the encrypted file of an image from another coordinator; null: none has it. */
+  /** Fetches the encrypted file of an image from another coordinator, if one has it. */
   fetchFromPeers: ((name: string) => Promise<Uint8Array | null>) | null = null;
 
   private constructor(options: ImageStoreOptions) {
@@ -110,7 +110,7 @@ export class ImageStore {
     return this.#options.maxBytes;
   }
 
-  /** Null if there is no space, or the account would exceed its share. An account without stored images may always have one job. */
+  /** Returns null if there is no space, or the account would exceed its share. The share never prevents an account's only job. */
   allocate(count: number, fileType: ImageFileType, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, macKey, lifetimeMs, now } = this.#options;
     const reserved = count * (maxBytesEach + ENCRYPTION_OVERHEAD_BYTES);
@@ -185,7 +185,7 @@ export class ImageStore {
     return this.#fetches.run(async () => this.#decrypt(await fetchFromPeers(name), token, 'unknown'));
   }
 
-  /** The encrypted file of an image, for another coordinator; null: not stored here, or expired. */
+  /** The encrypted file of an image, for another coordinator. Null if not stored here, or expired. */
   async readStored(name: string): Promise<Uint8Array | null> {
     const stored = this.#stored.get(name);
     if (stored === undefined || stored.expiresAt <= this.#options.now()) return null;

@@ -22,7 +22,6 @@ export interface ImageToken {
   readonly expiresAt: number;
 }
 
-/** File extensions in URLs. */
 const EXTENSIONS = { png: 'png', jpeg: 'jpg', webp: 'webp' } as const satisfies Record<ImageFileType, string>;
 /** Tokens contain the index of the type. Append only: another order would change issued tokens. */
 const FILE_TYPES: readonly ImageFileType[] = ['png', 'jpeg', 'webp'];
@@ -35,7 +34,7 @@ const PAYLOAD_BYTES = FILE_TYPE_OFFSET + 1;
 const MAC_BYTES = 16;
 const FILE_NAME = /^([A-Za-z0-9_-]{72})\.(png|jpg|webp)$/;
 
-/** Last path segment of a new image URL. `expiresAt` in milliseconds since 1970, rounded up to a second. */
+/** Last path segment of a new image URL. `expiresAt`, in milliseconds since 1970, is rounded up to a second. */
 export function newImageFileName(macKey: Uint8Array, fileType: ImageFileType, expiresAt: number): string {
   const payload = Buffer.alloc(PAYLOAD_BYTES);
   randomBytes(SECRET_BYTES).copy(payload);
@@ -44,7 +43,7 @@ export function newImageFileName(macKey: Uint8Array, fileType: ImageFileType, ex
   return `${Buffer.concat([payload, macOf(macKey, payload)]).toString('base64url')}.${EXTENSIONS[fileType]}`;
 }
 
-/** Decodes the last path segment of an image URL. Null: not issued with this MAC key. */
+/** Decodes the last path segment of an image URL. Returns null if it was not issued with this MAC key. */
 export function readImageFileName(macKey: Uint8Array, fileName: string): ImageToken | null {
   const [, text = '', extension] = FILE_NAME.exec(fileName) ?? [];
   const bytes = Buffer.from(text, 'base64url');
@@ -56,6 +55,7 @@ export function readImageFileName(macKey: Uint8Array, fileName: string): ImageTo
   const secret = payload.subarray(0, SECRET_BYTES);
   return {
     imageId: createHash('sha256').update('inference/image-name/v1\0').update(secret).digest('hex'),
+    // A random secret needs no salt (RFC 5869 section 3.1).
     key: new Uint8Array(hkdfSync('sha256', secret, new Uint8Array(), 'inference/image-key/v1', 32)),
     fileType,
     expiresAt: 1000 * payload.readUIntBE(SECRET_BYTES, EXPIRY_BYTES),
@@ -86,7 +86,7 @@ export function encryptImage(image: Uint8Array, { key, imageId }: ImageKey): Uin
   return Buffer.concat([nonce, cipher.update(image), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Decrypts an image. Null: the bytes were changed, or belong to another image. */
+/** Decrypts an image. Returns null if the bytes were changed, or belong to another image. */
 export function decryptImage(encrypted: Uint8Array, { key, imageId }: ImageKey): Uint8Array | null {
   if (encrypted.length < ENCRYPTION_OVERHEAD_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', key, encrypted.subarray(0, NONCE_BYTES));

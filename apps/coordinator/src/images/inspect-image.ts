@@ -21,7 +21,7 @@ sharp.cache(false);
 
 const decodeSlots = new Semaphore(2);
 
-/** Null if the image is as requested. */
+/** Resolves to null if the image is as requested. */
 export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promise<ImageProblem | null> {
   const { format, width, height } = expected;
   if (formatOf(bytes) !== format) return Promise.resolve('image.format');

@@ -1,23 +1,22 @@
 /** Observers of jobs, for metrics and tracing. Events contain codes, counts and times only, never content. */
 
 export type JobEvent =
-  /** A first attempt or a retry got a slot or was refused one. `outcome`: reason of the choice or of the refusal. */
+  /** A first attempt or a retry got a slot or was refused one. `outcome` is the reason of the choice or of the refusal. */
   | { readonly type: 'placed'; readonly outcome: string; readonly waitMs: number }
   /**
-   * An attempt failed. Not reported if the failure ends the job, because no retry is permitted.
-   *
-   * `reason`: a code of the outcome policy. `retried`: whether the job may continue with another attempt.
+   * An attempt failed without itself ending the job. `reason` is a code of the outcome policy. `retried` tells whether the job may
+   * continue with another attempt.
    */
   | { readonly type: 'attempt_failed'; readonly reason: string; readonly retried: boolean }
   /** A hedged attempt was started, won, or lost. */
   | { readonly type: 'hedge'; readonly outcome: 'sent' | 'won' | 'lost' }
-  /** First content of a stream. `ms`: since the request was read and parsed. */
+  /** First content of a stream, `ms` after the request was read and parsed. */
   | { readonly type: 'first_token'; readonly ms: number };
 
 /** Implementations must be fast and must not throw. */
 export interface JobObserver {
   event(event: JobEvent): void;
-  /** Called when content is written to a client that keeps up. `ms`: since its first byte arrived from the provider. */
+  /** Called when content is written to a client that keeps up, `ms` after its first byte arrived from the provider. */
   relayed(ms: number): void;
 }
 
@@ -25,14 +24,13 @@ export interface JobObserver {
 export type TraceAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface TraceSpan {
-  /** Starts a child span. */
   child(name: string, attributes?: TraceAttributes): TraceSpan;
-  /** `error`: a code of this project; null or undefined for success. */
+  /** `error` is a code of this project, null or undefined for success. */
   end(attributes?: TraceAttributes, error?: string | null): void;
 }
 
 export interface Tracer {
-  /** Starts the span of a request. `traceparent`: the client's header of W3C Trace Context. */
+  /** Starts the span of a request. `traceparent` is the client's header of W3C Trace Context. */
   start(name: string, attributes: TraceAttributes, traceparent: string | undefined): TraceSpan;
 }
 

@@ -28,11 +28,11 @@ import { type AttemptRecord, type FailedJob, failed, type JobOutcome, NO_ATTEMPT
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
-  /** Called with the first usable model of each request, to measure demand. */
+  /** Called with the first usable model of each request. */
   readonly onRequest: (model: string) => void;
   readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
-  /** Minimum trust level of a model's providers; null: any. */
+  /** Minimum trust level of a model's providers, if any. */
   readonly trustFloor: (model: string) => TrustLevel | null;
 }
 
@@ -62,9 +62,9 @@ export class JobRunner {
   }
 
   /**
-   * Reason why the job would fail without any attempt: no usable model, or no balance for a model that costs money. Null: none.
+   * Outcome of a job that would fail without an attempt, because no model is usable, or none is free and the account has no balance.
    *
-   * Makes no reservation. `isFunded`: the account has a balance.
+   * Null for other jobs. Makes no reservation.
    */
   earlyRefusal(job: JobRequest, isFunded: boolean): FailedJob | null {
     const { jobs, refusal } = this.#usableModels(job);
@@ -75,7 +75,7 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
-  /** Whether a provider serves the model, or will probably serve it again. Other names are arbitrary client text, never stored or logged. */
+  /** Whether a provider serves the model, or will probably do so again. Other names are client text that must not be stored. */
   knowsModel(model: string): boolean {
     const { models, expected } = this.#options;
     return models.serves(model) || expected.has(model);
@@ -110,7 +110,7 @@ export class JobRunner {
     this.#attempts.stop();
   }
 
-  /** Runs a job under a reservation of its cost. The reservation ends before the client receives the end of the answer. */
+  /** Runs a job under a reservation of its maximum cost. */
   async #runReserved(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { models, placements, onRequest, billing, timings, now } = this.#options;
     const { jobs, refusal: unusable } = this.#usableModels(job);
@@ -162,9 +162,9 @@ export class JobRunner {
   }
 
   /**
-   * Tries the models in order. With several models, the first round does not queue; busy models get a second round that does.
+   * Tries the models in order. With several models, the first round does not queue. Busy models get a second round that does.
    *
-   * `reason`: why the requested model is not usable; null: it is.
+   * `reason` tells why the requested model is not usable, if so.
    */
   async #runModels(
     jobs: readonly JobRequest[],
@@ -201,7 +201,7 @@ export class JobRunner {
     return !isFinal && !delivery.isCommitted && !clientSignal.aborted && this.#options.now() < deadline;
   }
 
-  /** Copies of the job, one per usable model of the request. `refusal`: error of the first model that is not usable. */
+  /** Copies of the job, one per usable model of the request. `refusal` is for the first model that is not usable. */
   #usableModels(job: JobRequest): { readonly jobs: readonly JobRequest[]; readonly refusal: FailedJob } {
     const { routing } = job.params;
     const fallbacks = routing?.allowsFallbacks === false ? [] : (routing?.fallbackModels ?? []);
@@ -212,10 +212,11 @@ export class JobRunner {
       if (refusal === null) jobs.push(withModel(job, model));
       else refusals.push(refusal);
     }
+    // Callers read `refusal` only if a model is not usable.
     return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
   }
 
-  /** Error if the model is not served, has the wrong type, reads too few images, or costs more than `max_price`. Null: usable. */
+  /** Error if the model is not served, has the wrong type, reads too few images, or costs more than `max_price`. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
     const { models, expected, billing } = this.#options;
     // Image jobs waited for a provider earlier.
@@ -256,7 +257,7 @@ export class JobRunner {
   }
 }
 
-/** Maximum queue wait of each round, in milliseconds; null: the default. */
+/** Maximum queue wait of each round, in milliseconds. Null stands for the default. */
 const ONE_ROUND = [null];
 const TWO_ROUNDS = [0, null];
 
@@ -288,7 +289,7 @@ function ambiguousName(param: 'provider_serial' | AmbiguousName['ambiguous']): A
   return apiError('invalid_request', { param, message });
 }
 
-/** Error if no provider of the model reads this many images; null otherwise. */
+/** Error if no provider of the model reads this many images. */
 function visionProblem(vision: VisionOffer | null, { count, fields }: InputImages): ApiError | null {
   const maxImages = vision?.max_images ?? 0;
   if (count <= maxImages) return null;

@@ -58,7 +58,6 @@ export const JOB_TIMINGS: JobTimings = {
 
 /** Maximum attempts per request, with all its models together, hedged ones included. */
 export const MAX_ATTEMPTS = 3;
-/** Maximum queued requests per model. */
 export const MAX_WAITING_PER_MODEL = 256;
 /** Maximum bytes of a stream: a base, plus an amount per output token. Tokens with twenty log-probability alternatives are the largest. */
 export const MAX_STREAM_BYTES = { base: 256 * 1024, perToken: 16 * 1024 };

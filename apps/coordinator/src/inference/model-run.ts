@@ -1,5 +1,5 @@
 /**
- * `ModelRun`: state of a job while `AttemptRunner` tries one model. Each model and each round of `JobRunner` gets a new one.
+ * `ModelRun` is the state of a job while `AttemptRunner` tries one model. Each model and each round of `JobRunner` gets a new one.
  *
  * `recordAttempt` records an ended attempt.
  */
@@ -20,11 +20,10 @@ import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 export interface ModelRun {
   /** The request, with the model of this run. */
   readonly job: JobRequest;
-  /** Null: the request has no routing preferences. */
   readonly routing: JobRouting | null;
-  /** Reason code of the log why the requested model did not answer. Null: this run is for the requested model. */
+  /** Log code of why the requested model did not answer. Null if this run is for the requested model. */
   readonly fallbackReason: string | null;
-  /** Maximum wait in the queue, in milliseconds; null: the default. */
+  /** Maximum wait in the queue, in milliseconds. Null stands for the default. */
   readonly maxQueueMs: number | null;
   readonly delivery: Delivery;
   readonly bill: Bill;
@@ -34,7 +33,6 @@ export interface ModelRun {
   /** Time after which no attempt begins, by the runner's `now`, in milliseconds. All runs of the job share the deadline. */
   readonly deadline: number;
   readonly span: TraceSpan;
-  /** Spans of running attempts. */
   readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
   /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: AttemptRecord[];
@@ -44,11 +42,11 @@ export interface ModelRun {
   readonly refusals: ProviderRefusal[];
   /** Number of attempts so far with all models of the job, including attempts that could not start. */
   attemptCount: number;
-  /** Provider that refused a request sealed by the client, while a second provider is tried; null: none. */
+  /** Provider that refused a request sealed by the client, while a second provider is tried. */
   refusingProvider: ProviderConnection | null;
-  /** Slot reserved for the attempt on that second provider; null: none. */
+  /** Slot reserved for the attempt on that second provider. */
   reservedSlot: Placed | null;
-  /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. Null: no wait. */
+  /** `attemptCount` at the last wait for an image provider, so that the job waits at most once between two attempts. */
   attemptCountAtImageWait: number | null;
 }
 
@@ -56,7 +54,7 @@ export function providerIdOf(provider: ProviderConnection): ProviderId {
   return provider.registration.identity.providerId;
 }
 
-/** `provider`: provider of the deciding or last attempt; null: no attempt was made. */
+/** `provider` made the deciding or last attempt, if any. */
 export function attemptSummary(
   provider: ProviderConnection | null,
   { attemptRecords, attemptCount, job }: Pick<ModelRun, 'attemptRecords' | 'attemptCount' | 'job'>,

@@ -18,7 +18,6 @@ export type NetworkModels = Pick<
   refresh?(model: string): Promise<void>;
 };
 
-/** Chooses providers and reserves their slots. */
 export interface Placements {
   /** Reserves a slot on the best provider, waiting up to `waitMs`. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement>;
@@ -28,7 +27,7 @@ export interface Placements {
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null>;
   /** Records how long a completed job occupied its slot, in milliseconds. */
   served(model: string, ms: number): void;
-  /** Resolves a serial number to a provider; see {@link resolvedProvider}. */
+  /** See {@link resolvedProvider}. */
   resolveSerial(serialNumber: string): ResolvedSerial | Promise<ResolvedSerial>;
 }
 
@@ -37,7 +36,7 @@ export type ResolvedSerial = ProviderId | 'ambiguous' | null;
 /**
  * The provider that proves the serial number with a certificate chain, else the only claimant, else null.
  *
- * `ambiguous`: several providers claim the serial number and none proves it.
+ * `ambiguous` if several providers claim the serial number and none proves it.
  */
 export function resolvedProvider(claimants: readonly SerialClaimant[]): ResolvedSerial {
   const resolved = resolveClaimants(claimants.map((facts) => ({ facts })));

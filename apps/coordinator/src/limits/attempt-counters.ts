@@ -1,7 +1,7 @@
 /**
  * Interfaces of counters that limit guesses at passwords, codes and keys, and the number of e-mails.
  *
- * Counted in memory, or in the database if several coordinators share it.
+ * In a cluster, the counts are in the database. Otherwise they are in memory.
  */
 export interface AttemptCounter {
   /**

@@ -1,12 +1,12 @@
 /**
  * `FairBudget` shares memory for request bodies and connections fairly between holders (accounts or network addresses).
  *
- * If a claim does not fit, another claim is evicted.
+ * A claim that does not fit may evict another claim.
  */
 
 interface FairBudgetOptions {
   readonly maxBytes: number;
-  /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget. 9: nine tenths. */
+  /** Maximum bytes of a holder, as a multiple of the free bytes. With 1, a lone holder gets half of the budget. With 9, nine tenths. */
   readonly freeMultiple: number;
   /** Fixed bytes per claim, for a connection and its objects. */
   readonly bytesPerClaim?: number;
@@ -47,7 +47,7 @@ export class Claim {
     this.onEvicted = onEvicted;
   }
 
-  /** Reserves further bytes. False: the claim is closed, or they do not fit even after evictions; the claim then keeps its bytes. */
+  /** Reserves further bytes. False if the claim is closed, or if the bytes do not fit even after evictions. */
   grow(bytes: number): boolean {
     return this.#budget.grow(this, bytes);
   }
@@ -71,11 +71,10 @@ export class Claim {
 /**
  * Dynamic thresholds (Choudhury and Hahne 1998): a holder may use up to a multiple of the free bytes.
  *
- * If a claim does not fit, the oldest unfinished claim of the largest holder is evicted, if that holder is larger than the claimant.
- *
- * Otherwise, with `evictsOwn`, the oldest claim of the claimant's own holder is evicted.
- *
- * Without `evictsOwn`, the oldest claim of that holder's largest member is evicted, if that member is larger than the claimant's.
+ * A claim that does not fit evicts the oldest unfinished claim of the first of these groups that exists:
+ * 1. the largest other holder, if larger than the claimant's holder would become;
+ * 2. with `evictsOwn`, the claimant's own holder;
+ * 3. without `evictsOwn`, the largest other member of that holder, if larger than the claimant's member would become.
  */
 export class FairBudget {
   readonly #options: Required<FairBudgetOptions>;

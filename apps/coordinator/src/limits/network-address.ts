@@ -1,7 +1,7 @@
 /** `networkOf`: the part of an IP address that identifies a client for limits. */
 import { isIPv6 } from 'node:net';
 
-/** Returns an IPv4 address unchanged, and the /64 network of an IPv6 address, which is what one subscriber usually gets. */
+/** Returns an IPv4 address unchanged, and the /64 network of an IPv6 address, the usual allocation of a subscriber. */
 export function networkOf(address: string): string {
   const bare = address.replace(/%.*$/, '').toLowerCase();
   if (!isIPv6(bare)) return bare;

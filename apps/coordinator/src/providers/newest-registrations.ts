@@ -5,8 +5,8 @@ interface ProviderEntry {
 }
 
 /**
- * Merges provider lists of several coordinators. A provider that moves between coordinators is briefly in two; its newest registration
- * wins.
+ * Merges provider lists of several coordinators. A provider that moves between coordinators is briefly in two lists. Its newest
+ * registration wins.
  */
 export function newestRegistrations<Entry extends ProviderEntry>(parts: readonly (readonly Entry[])[]): readonly Entry[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];

@@ -1,6 +1,6 @@
 /**
- * `ProviderRegistry` holds the providers connected to this coordinator. It accepts connections and closes sessions, and of each enclave
- * key only the newest session stays open.
+ * `ProviderRegistry` holds the providers connected to this coordinator. It accepts connections and closes sessions. Of each enclave key,
+ * only the newest session stays open.
  *
  * Other layers read snapshots, query `models`, or place jobs through `placement`.
  */
@@ -46,7 +46,6 @@ interface ProviderRegistryOptions {
   readonly onEvent: (event: ProviderEvent) => void;
   /** Absent: reputations are lost when the process ends. */
   readonly reputations?: ReputationPersistence;
-  /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   /** Called for each verified answer and each recorded fault. A lost connection is one fault, however many jobs it ran. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
@@ -95,7 +94,7 @@ export class ProviderRegistry {
     return this.#sockets.size;
   }
 
-  /** Starts the session of a new connection. `onRegistered` is called after the provider has registered. */
+  /** Starts the session of a new connection. `network`: address of the connection, as returned by `networkOf`. Null: unknown. */
   accept(socket: WebSocket, transport: Transport, onRegistered: () => void = () => {}, network: string | null = null): ProviderSession {
     const session = new ProviderSession(socket, transport, this.#rules, {
       registered: (online) => {

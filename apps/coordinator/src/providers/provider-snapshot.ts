@@ -21,7 +21,6 @@ export interface ProviderSnapshot {
   readonly status: ProviderStatus;
   /** Why the provider can take no job at this moment; null if it can. */
   readonly unavailableReason: UnavailableReason | null;
-  /** Null unless an operator has quarantined the provider. */
   readonly quarantine: OperatorQuarantine | null;
   readonly trust: TrustVerdict;
   /** Whether the provider answered the newest challenge in time. */
@@ -42,7 +41,6 @@ export interface ProviderSnapshot {
   readonly refusedModels: ModelsRefused['models'];
   /** Model of the newest job if still served, else the first served model. Null: none. */
   readonly currentModel: string | null;
-  /** Availability as reported by the provider. */
   readonly availability: ReportedAvailability;
   /** Whether the agent supports and permits owner commands, and the settings that it reported. */
   readonly remoteControl: { readonly isSupported: boolean; readonly isAllowed: boolean; readonly settings: MachineSettings | null };
@@ -63,7 +61,6 @@ interface StatisticsSnapshot {
   readonly placements: number;
   readonly requestsServed: number;
   readonly tokensGenerated: number;
-  /** Running jobs, as reported by the provider. */
   readonly reportedJobs: number;
   /** Rates in tokens per second, reported by the provider and lowered to the plausible maximum. */
   readonly decodeTps: number | null;

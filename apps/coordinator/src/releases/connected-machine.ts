@@ -1,11 +1,11 @@
-/** `ConnectedMachine`: the facts about a connected provider that rollouts need. `FleetSums`: the capacity of all machines. */
+/** `ConnectedMachine`: the facts about a connected provider that rollouts need. `FleetSums`: the capacity at one coordinator. */
 import { createHash } from 'node:crypto';
 import { ProviderIdSchema, ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
 import type { Fleet } from './rollout.js';
 
-/** Number of owners that one coordinator reports, those with the most machines. */
+/** One coordinator reports only the owners with the most machines, up to this number. */
 const MAX_OWNERS = 8;
 
 export const ConnectedMachineSchema = Type.Object({
@@ -75,7 +75,7 @@ export const FleetSumsSchema = Type.Object({
 });
 export type FleetSums = Static<typeof FleetSumsSchema>;
 
-/** Sums over machines. Slots include only machines that can get jobs now. */
+/** Sums over machines. Slots and owners are counted only of machines that can get jobs now. */
 export function fleetSums(machines: Iterable<ConnectedMachine>): FleetSums {
   const sums = { machines: 0, available_machines: 0, slots: 0 };
   const maps = {
@@ -125,7 +125,7 @@ export function totalFleet(parts: readonly FleetSums[]): Fleet {
   };
 }
 
-/** Key of an owner. All machines without an account share one key, because such machines cost nothing. */
+/** Key of an owner. All machines without an account share one key, because anybody can connect many of them. */
 export function ownerHash(accountId: string | null): string {
   return createHash('sha256')
     .update(`inference/fleet-owner/v1\0${accountId ?? ''}`)

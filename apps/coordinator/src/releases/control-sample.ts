@@ -11,7 +11,7 @@ interface ControlCandidate {
   readonly sampledAt: number | null;
 }
 
-/** Several controls per offer, because only few machines update in the first stage. */
+/** More than one, because only few machines update in the first stage. */
 const CONTROLS_PER_OFFER = 3;
 
 /** Picks machines of the same chip family. Both sides are observed from the same moment, so time of day and load affect both. */

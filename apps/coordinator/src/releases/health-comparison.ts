@@ -1,22 +1,23 @@
 /**
  * Compares updated machines with the others: over all machines, and within each cohort (a chip family, or a model). Pure.
  *
- * Decides per measure whether the updated machines are worse, from p-values of statistical tests.
+ * Decides per measure whether the updated machines are worse, from p-values of statistical tests. A volunteer is an updated machine whose
+ * owner chose the version.
  */
 import type { RolloutComparison, RolloutMeasure } from '@inference/formats';
 import { type ComparedMachine, isConnected, isMissing, MIN_OWNERS } from './rollout.js';
 import { type Cluster, fisherExact, higherRate, limitWeights, lowerMean, type Proportion } from './statistical-tests.js';
 
-/** Haybittle-Peto boundary for repeated tests: a smaller p-value halts the rollout. Divided by the number of cohorts (Bonferroni). */
+/** Haybittle-Peto boundary for repeated tests: a smaller p-value halts the rollout. In cohorts, divided by their number (Bonferroni). */
 const STOP_P = 0.001;
-/** A smaller p-value delays the next stage. Also divided by the number of cohorts. */
+/** A smaller p-value delays the next stage. Divided in the same way. */
 const CONCERN_P = 0.05;
 /** Weaker boundary if at least half of the updated machines are bad, because waiting for more evidence would do more harm. */
 const MAJORITY_P = 0.01;
 /** Even weaker in a small fleet, whose few machines cannot give more certainty. */
 const SMALL_FLEET_MAJORITY_P = 0.1;
 const MAJORITY_SHARE = 0.5;
-/** Smaller differences are ignored, even if significant: in the shares of bad machines and of failed requests. */
+/** Minimum differences in the shares of bad machines and of failed requests. Smaller ones are ignored, even if significant. */
 const MIN_SHARE_DIFFERENCE = 0.05;
 const MIN_FAILURE_DIFFERENCE = 0.02;
 /** Updated machines are slower if their mean speed ratio is at most this fraction of that of the others. */
@@ -123,7 +124,7 @@ function evaluate(
 }
 
 /**
- * Whether the updated machines are worse without the machines of any two owners, who could make theirs look bad.
+ * Whether the updated machines remain worse when any two owners are left out, who could make their own machines look bad.
  *
  * Counts machines individually, which reveals faults of some machines when few owners have many.
  */
@@ -256,7 +257,7 @@ function proportionOf(
   return { bad: bad.size, count: good + bad.size, volunteerBadCount, badKeys: [...bad.keys()] };
 }
 
-/** Null: not counted. A machine that has not updated yet counts only if it is missing or its trial failed. */
+/** Null: the machine is not counted. Before its update, a machine counts only if it is missing or its trial failed. */
 function isBadMachine(measure: 'missing' | 'trust_lost' | 'restricted', machine: ComparedMachine, now: number): boolean | null {
   const isGone = isMissing(machine, now);
   if (measure === 'missing') {

@@ -9,7 +9,7 @@ export interface OutcomeCount {
 }
 
 export interface OutcomeCounts {
-  /** Time of the first counted outcome at the earliest, in milliseconds since 1970. */
+  /** No counted outcome is older, in milliseconds since 1970. */
   readonly since: number;
   readonly byProvider: ReadonlyMap<string, OutcomeCount>;
 }

@@ -61,7 +61,7 @@ export function rolloutPosition(key: string, version: string): number {
   return createHash('sha256').update(`inference/rollout/v1\0${version}\0${key}`).digest().readUIntBE(0, 6) / 2 ** 48;
 }
 
-/** Slots that may be unavailable because of the update: of machines that are updating, missing, or blocked since. */
+/** Slots that may be unavailable because of the update. Their machines are updating, missing, or blocked since the update. */
 export interface ReservedSlots {
   readonly slots: number;
   readonly byModel: ReadonlyMap<string, number>;

@@ -1,4 +1,4 @@
-/** `RolloutChecks` runs every minute. Each coordinator records its connected machines, then one coordinator decides about all rollouts. */
+/** `RolloutChecks` checks all rollouts. Each coordinator records its connected machines. One of them then decides about all rollouts. */
 import type { RolloutComparison } from '@inference/formats';
 import { RolloutComparisonSchema } from '@inference/formats';
 import { lazyValidator } from '@inference/protocol';
@@ -46,7 +46,6 @@ interface RolloutChecksOptions {
   readonly localMachines: () => Iterable<ConnectedMachine>;
   /** Versions in the release file. */
   readonly published: () => Promise<readonly string[]>;
-  /** Id of this coordinator. */
   readonly coordinatorId: string;
   readonly now: () => number;
   readonly onHalt: (version: string, reason: string) => void;
@@ -145,9 +144,11 @@ export class RolloutChecks {
         if (row.state !== 'active') return row.state === 'complete' ? null : checked;
         switch (step.kind) {
           case 'halt':
+            // Reported after the transaction, which may be retried.
             report = () => onHalt(version, step.reason);
             return { ...checked, state: 'halted', reason: step.reason, ended_at: time, changed_by: COORDINATOR };
           case 'advance':
+            // `row.stage` is the index of the old stage. Reports count stages from 1.
             report = () => onStage(version, row.stage + 2);
             return { ...checked, stage: row.stage + 1, stage_started_at: time, changed_by: COORDINATOR };
           case 'complete':

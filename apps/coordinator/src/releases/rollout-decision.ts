@@ -13,7 +13,7 @@ export type RolloutStep =
 export interface RolloutCheck {
   readonly step: RolloutStep;
   readonly comparisons: readonly RolloutComparison[];
-  /** Number of machines that have run the version for some minutes. */
+  /** Number of machines that run the version, as counted by `isSettled`. */
   readonly settledMachines: number;
 }
 
@@ -32,11 +32,11 @@ export interface RolloutFacts {
   readonly startedAt: number;
 }
 
-/** Share of the fleet on the version at which the last stage is complete. */
+/** Share of the fleet on the version that completes the last stage before it is overdue. */
 const COMPLETE_SHARE = 0.8;
 /** Time for agents to reconnect after a coordinator starts. Until then the fleet looks too small. */
 const START_MS = 10 * 60_000;
-/** Weak evidence, or too few updated machines, delay the next stage until this multiple of the soak time. */
+/** Weak evidence, or too few updated machines, delay the next stage until this multiple of the soak time (minimum time of a stage). */
 const MAX_SOAK_FACTOR = 2;
 
 export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: RolloutFacts): RolloutCheck {
@@ -88,11 +88,11 @@ const SUBJECTS: Readonly<Record<Exclude<RolloutMeasure, 'failed_requests' | 'slo
   restricted: 'were restricted or quarantined',
 };
 
-/** From this share of the machines on, an owner is treated as the network itself. */
+/** The machines of an owner with at least this share are counted individually. */
 const LARGE_OWNER_SHARE = 0.5;
 
 /**
- * Owners of at least half of the machines. Machines without an account, which cost nothing, only if they are the whole network.
+ * Owners of at least half of the machines. Machines without an account count only if they are the whole network.
  *
  * Includes machines lost to the version, because a bad version must not make its owner look small.
  */

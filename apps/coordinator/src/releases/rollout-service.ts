@@ -24,7 +24,6 @@ interface RolloutServiceOptions {
   readonly refreshMs?: number;
 }
 
-/** An agent's request for an update. */
 export interface UpdateRequest {
   readonly machine: ConnectedMachine;
   /** Whether the owner chose to receive versions in the first stage. */
@@ -103,7 +102,7 @@ export class RolloutService {
     await this.refresh();
   }
 
-  /** Null: the machine is offered the version. `capacity` also if the database does not answer. Never rejects. */
+  /** Null: the machine is offered the version. Returns `capacity` also if the database does not answer. Never rejects. */
   async offer(version: string, request: UpdateRequest): Promise<NotOffered | null> {
     try {
       return await this.#offer(version, request);
@@ -239,6 +238,7 @@ export class RolloutService {
   }
 }
 
+/** `changed_by` of changes without an operator. */
 export const COORDINATOR = 'coordinator';
 
 /** The state of the rollout does not permit the action. The message is a sentence for the operator. */

@@ -9,7 +9,7 @@ export interface Rollout {
   readonly startedAt: number;
   readonly stageStartedAt: number;
   readonly isUrgent: boolean;
-  /** Ignores machines that were offered the version earlier: the operator has seen their results and resumed the rollout. */
+  /** Machines that were offered the version earlier are ignored, because the operator has seen their results and resumed the rollout. */
   readonly evidenceSince: number;
   readonly endedAt: number | null;
   /** Sentence that explains why the rollout was halted or paused. */
@@ -26,7 +26,7 @@ export interface MachineTraits {
   readonly slots: number;
 }
 
-/** A machine in the comparison. `updated`: was offered the version or runs it. `control`: sampled when a similar machine was offered it. */
+/** A compared machine. An `updated` one was offered the version or runs it. A `control` was sampled at the offer to a similar machine. */
 export interface ComparedMachine extends MachineTraits {
   readonly part: 'updated' | 'control';
   /** Time of the offer or sampling. */
@@ -80,7 +80,7 @@ export const RETURN_MS = 10 * MINUTE_MS;
 export const DEPARTURE_MS = 120 * MINUTE_MS;
 /** Time to download, verify and switch to the version. Afterwards the offer no longer reserves capacity. */
 export const OFFER_MS = 60 * MINUTE_MS;
-/** Minimum time on the version before a machine counts for the stage. */
+/** Minimum time since the offer before a machine on the version counts for the stage. */
 export const SETTLE_MS = 10 * MINUTE_MS;
 /** How long a missing machine reserves capacity. */
 export const MISSING_MS = 24 * 60 * MINUTE_MS;
@@ -104,7 +104,7 @@ export function reservesCapacity(machine: ComparedMachine, now: number): boolean
   return !machine.hasFailed && now - machine.at < OFFER_MS;
 }
 
-/** Whether the machine has run the version long enough to count for the next stage. */
+/** Whether the machine runs the version and counts for the next stage, because its offer is old enough. */
 export function isSettled(machine: ComparedMachine, now: number): boolean {
   return machine.part === 'updated' && machine.isOnVersion && now - machine.at >= SETTLE_MS && !isMissing(machine, now);
 }

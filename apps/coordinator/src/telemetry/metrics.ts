@@ -1,4 +1,4 @@
-/** `Metrics`: Prometheus metrics of this process. Label values are few, and never an account, key, job or text from a client. */
+/** `Metrics`: Prometheus metrics of this process. Labels have few values, and never contain an account, key, job or text from a client. */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { StepType } from '../billing/ledger/ledger-steps.js';
@@ -10,7 +10,7 @@ import { type AnswerTimes, ModelPerformance } from './statistics/model-performan
 /** Bucket bounds of histograms, in seconds. */
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
-/** Maximum models with their own label. Others share the label `other`. */
+/** Maximum number of models with their own label value. The others share the value `other`. */
 export const MAX_MODELS = 64;
 /** Time span of recent jobs and problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
@@ -144,7 +144,6 @@ export class Metrics implements JobObserver {
     this.#peerPlacements.inc({ outcome });
   }
 
-  /** Counts a heartbeat of another coordinator that was refused. */
   heartbeatRefused(reason: string): void {
     this.#refusedHeartbeats.inc({ reason });
   }
@@ -232,6 +231,7 @@ export class Metrics implements JobObserver {
       registers: [this.registry],
       collect: () => {
         gauge.reset();
+        // Readings with the same labels are added up.
         for (const [values, value] of read()) gauge.inc(values, value);
       },
     });

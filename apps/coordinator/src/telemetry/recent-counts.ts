@@ -1,7 +1,7 @@
-/** `RecentCounts`: counts by code over the last minutes. Prometheus counters only grow, so they cannot show the present state alone. */
+/** `RecentCounts`: counts by code over the last minutes. Prometheus counters only grow, so one reading does not show the present state. */
 import { MINUTE_MS } from '../time-units.js';
 
-/** Maximum distinct codes per minute. */
+/** Maximum distinct codes per minute. Further codes count as `other`. */
 const MAX_CODES = 100;
 const OTHER = 'other';
 

@@ -11,7 +11,7 @@ interface Tracing {
 }
 
 const SERVICE = 'inference-coordinator';
-/** Header of W3C Trace Context, section 3.2: version, trace id, parent id, flags. */
+/** Value of the header `traceparent` (W3C Trace Context, section 3.2): version, trace id, parent id, flags. All zeros are invalid ids. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
 /** `settings` null: no tracing. `onError` receives export errors. */

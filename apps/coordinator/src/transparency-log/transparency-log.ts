@@ -162,7 +162,6 @@ export class TransparencyLog implements KeysetLog {
     return this.#checkpointOf(await this.#repository.published());
   }
 
-  /** Number of appended entries and of published entries. */
   async sizes(): Promise<{ readonly appended: number; readonly published: number }> {
     const { size: published } = await this.#repository.published();
     return { appended: await this.#repository.size(), published };

@@ -54,7 +54,6 @@ export interface AccountServices {
   readonly knownBrowsers: KnownBrowsers;
   readonly secondFactors: SecondFactorRepository;
   readonly notices: AccountNotices;
-  /** Whether the coordinator can send e-mail. */
   readonly hasMailer: boolean;
   readonly mailer: Mailer | null;
   readonly organisations: OrganisationRepository;
@@ -68,7 +67,7 @@ export interface AccountServices {
   readonly consoleAccess: ConsoleAccess;
 }
 
-/** Interval at which balances and key budgets are checked for alerts, in milliseconds. */
+/** Interval at which balances and key budgets are checked for alerts. */
 const ALERTS_MS = 300_000;
 /** Maximum receipts that the deletion of an account erases before its response. The retention job erases the rest. */
 const MAX_RECEIPTS_AT_ONCE = 2000;

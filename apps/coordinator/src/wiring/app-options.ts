@@ -22,30 +22,27 @@ export interface AppOptions {
   readonly log: Log;
   readonly providerTimings?: Partial<SessionTimings>;
   readonly jobTimings?: Partial<JobTimings>;
-  /** Maximum queued requests of one model. */
   readonly maxWaitingPerModel?: number;
-  /** Maximum time for a client to send its request, in milliseconds. */
+  /** Maximum time for a client to send its request. */
   readonly requestMs?: number;
-  /** Maximum time without any byte of a request body, in milliseconds. */
+  /** Maximum time without any byte of a request body. */
   readonly bodyWindowMs?: number;
   /** Wraps the ledger, to simulate failures. */
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   readonly random?: () => number;
-  /** Maximum wait for a lock on the database file held by another process, in milliseconds. */
+  /** Maximum wait for a lock on the database file held by another process. */
   readonly databaseBusyMs?: number;
-  /** Interval at which changes by other coordinators are read, and lifetime of cached keys, in milliseconds. */
+  /** Interval at which changes by other coordinators are read, and lifetime of cached keys. */
   readonly refreshMs?: number;
-  /** Interval of model availability checks, and of component reports for the status page, in milliseconds. */
+  /** Interval of model availability checks, and of component reports for the status page. */
   readonly availabilityCheckMs?: number;
-  /** Interval of samples for the health history, in milliseconds. */
   readonly healthSampleMs?: number;
-  /** Interval of rollout checks, in milliseconds. */
   readonly rolloutCheckMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;
-  /** Interval at which an agent polls for the approval of its device code, in milliseconds. */
+  /** Interval at which an agent polls for the approval of its device code. */
   readonly linkPollMs?: number;
   readonly imageFetcher?: Pick<ImageFetcher, 'fetchAll'>;
   /** Cost parameter N of scrypt for passwords. */
@@ -60,7 +57,6 @@ export interface App {
   readonly providers: ProviderRegistry;
   readonly cluster: ClusterServices;
   readonly changeHints: ChangeHints;
-  /** Checks the rollouts of agent versions now. */
   readonly checkRollouts: () => Promise<void>;
   readonly devices: DeviceManagement;
   readonly apiKeyCache: ApiKeyCache;

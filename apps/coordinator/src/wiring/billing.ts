@@ -35,7 +35,7 @@ export interface BillingServices {
 
 /** Reservations per second from which an account gets a credit lease at this coordinator, on PostgreSQL (decision 0047). */
 const MIN_LEASED_PER_SECOND = 20;
-/** Interval at which old usage entries are deleted, in milliseconds. */
+/** Interval at which old usage entries are deleted. */
 const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
@@ -139,7 +139,6 @@ export interface PaymentServices {
   readonly billingDetails: BillingDetailsRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null if no payment processor is configured. */
   readonly processor: PaymentProcessor | null;
   readonly paymentHealth: PaymentHealth;
 }

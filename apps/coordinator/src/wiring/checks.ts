@@ -17,9 +17,8 @@ import type { Repositories } from './database.js';
 import type { ImageServices } from './images.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum response time of a reachable database, in milliseconds. */
+/** Time without a response after which the database counts as unreachable. */
 const DATABASE_TIMEOUT_MS = 2000;
-/** Intervals of the checks, in milliseconds. */
 const DATABASE_INTERVAL_MS = 15_000;
 const DEFAULT_INTERVAL_MS = 60_000;
 /** Longer, because this check reads every balance. */

@@ -109,10 +109,8 @@ export async function openRepositories(context: StartContext, database: Database
   };
 }
 
-/** Interval at which old attempt counters are deleted, in milliseconds. */
 const PRUNE_ATTEMPTS_MS = 600_000;
 
-/** Interval at which expired nonces are deleted, in milliseconds. */
 const PRUNE_NONCES_MS = 600_000;
 
 function pruneNonces({ onWriteError, disposal }: StartContext, database: Database): void {

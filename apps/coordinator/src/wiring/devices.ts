@@ -1,4 +1,4 @@
-/** Connects device management to the provider registry: evidence of connected providers and enrolment requests. */
+/** Connects device management to the provider registry, for evidence of connected providers and for enrolment requests. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
@@ -77,7 +77,6 @@ export function openDevices(context: StartContext, { database, metrics, address 
   };
 }
 
-/** Interval at which old digests are deleted, in milliseconds. */
 const PRUNE_DIGESTS_MS = 600_000;
 
 function openDigests({ onWriteError, disposal }: StartContext, database: Database): WebhookDigestRepository {

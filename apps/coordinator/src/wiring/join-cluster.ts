@@ -32,13 +32,13 @@ import { WaitGroup } from '../wait-group.js';
 import type { ClusterDeps, ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for a peer to send all its models, in milliseconds. */
+/** Maximum time for a peer to send all its models. */
 const MODELS_TIMEOUT_MS = 3000;
-/** Maximum time for another coordinator to grant permits of a rate limit, in milliseconds. */
+/** Maximum time for another coordinator to grant permits of a rate limit. */
 const PERMITS_TIMEOUT_MS = 500;
-/** Time after a reconnect to NATS within which all peers send a heartbeat, in milliseconds. */
+/** Time after a reconnect to NATS within which all peers send a heartbeat. */
 const HEARTBEATS_ARRIVAL_MS = 2500;
-/** Time for the last message to reach the peers before the connection is closed, in milliseconds. */
+/** Time for the last message to reach the peers before the connection is closed. */
 const GOODBYE_MS = 250;
 
 /** Connects to NATS and starts the cluster services. At shutdown, `context.disposal` announces the departure and disconnects. */
@@ -137,7 +137,6 @@ function createMembership(
   });
 }
 
-/** Access to other coordinators. */
 interface Peers {
   /** Null: the peer is not live. */
   readonly find: (id: string) => Peer | null;
@@ -216,7 +215,7 @@ function openTransport(settings: ClusterSettings, log: Log): NatsTransport {
 interface MembershipEventDeps {
   readonly links: PeerLinks;
   readonly transport: NatsTransport;
-  /** Divides the network's limits among the live coordinators. */
+  /** Tells `NetworkPermits` which coordinators are live. */
   readonly updatePermits: () => void;
   /** Placement services, which are created after the membership. */
   readonly placement: () => PlacementServices;
@@ -235,7 +234,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
     left: (id) => {
       links.remove(id);
       placement().moved.peerLeft(id);
-      // If only this coordinator lost its connection, the peers still serve requests. Until then it admits only its share of each limit.
+      // While disconnected from NATS, this coordinator keeps to its share of each limit, because the peers may still serve requests.
       if (transport.isConnected) updatePermits();
       log.info({ peer: id }, 'coordinator left');
     },
@@ -252,7 +251,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
   };
 }
 
-/** Rules for verifying the providers of peers. The same as for local providers. */
+/** Rules for verifying the providers of peers, the same as for local providers. */
 function descriptionRules({ config, now }: StartContext, { providers: { devices } }: ClusterDeps): DescriptionRules {
   return {
     allowSimulatedEnclave: config.allowSimulatedEnclave,
@@ -272,7 +271,6 @@ interface RequestServers {
   readonly moved: MovedProviders;
 }
 
-/** Answers requests of peers, by kind. */
 function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membership, permits, server, moved }: RequestServers): void {
   links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
   links.onRequest('models', () => membership.allModels());
@@ -306,7 +304,7 @@ function serveStreams(
 
 interface ReconnectListeners {
   readonly onConnected: () => void;
-  /** Called some time after a reconnect, when all peers have sent a heartbeat. */
+  /** Called {@link HEARTBEATS_ARRIVAL_MS} after a reconnect. */
   readonly onHeartbeats: () => void;
 }
 

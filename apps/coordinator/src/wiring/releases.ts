@@ -14,7 +14,7 @@ import type { StartContext } from './start-context.js';
 export interface ReleaseServices {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
-  /** Records this coordinator's machines, and decides about rollouts. Also runs every minute, then at one coordinator only. */
+  /** Records this coordinator's machines, and decides about rollouts, even if another coordinator just did. */
   readonly checkRollouts: () => Promise<void>;
   /** Versions in the release file. */
   readonly published: () => Promise<readonly string[]>;

@@ -42,7 +42,7 @@ import type { ReleaseServices } from './releases.js';
 import type { StartContext } from './start-context.js';
 import type { Telemetry } from './telemetry.js';
 
-/** Maximum response time of a ready database, in milliseconds. */
+/** Maximum response time of a ready database. */
 const READY_TIMEOUT_MS = 2000;
 
 interface RoutesDeps {
@@ -226,7 +226,6 @@ function systemRouteDeps(
   };
 }
 
-/** Sources of the health report in the admin API. */
 function healthSources(
   { config, now, onWriteError: onFailure, isDraining }: StartContext,
   { database, http: { server }, telemetry: { metrics }, repositories, providers, inference }: RoutesDeps,

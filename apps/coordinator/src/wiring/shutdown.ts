@@ -1,4 +1,4 @@
-/** Shuts a coordinator down: first ends running jobs, then closes connections, then all resources in reverse order of their opening. */
+/** Shuts a coordinator down: waits for running jobs, then closes connections, then all resources in reverse order of their opening. */
 import type { FastifyInstance } from 'fastify';
 import type { Billing } from '../inference/settlement/billing.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
@@ -6,7 +6,7 @@ import type { ResponseDrain } from '../routes/plugins/connections/response-drain
 import type { InferenceServices } from './inference.js';
 import type { StartContext } from './start-context.js';
 
-/** Time for last responses, closing handshakes and settlements after the grace period, in milliseconds. */
+/** Time for last responses, closing handshakes and settlements after the grace period. */
 const FLUSH_MS = 750;
 
 interface ShutdownDeps {
@@ -17,7 +17,7 @@ interface ShutdownDeps {
   readonly billing: Billing;
 }
 
-/** Time for load balancers to send new requests to other coordinators, in milliseconds. */
+/** Time for load balancers to send new requests to other coordinators. */
 const HANDOVER_MS = 5000;
 
 /** Shuts down a listening coordinator. `abort` ends the grace period early. */
@@ -49,7 +49,7 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   providers.closeSessions();
   await Promise.race([Promise.allSettled([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
   const { disposal } = context;
-  // In reverse order, as all closers. A closer that rejects stops none of the later ones.
+  // Closers run in reverse order, even if some reject.
   disposal.defer(() => closed);
   disposal.defer(() => providers.close());
   disposal.defer(() => server.server.closeAllConnections());

@@ -180,7 +180,7 @@ export function ledgerWith(ledger: Ledger, steps: Partial<Ledger>): Ledger {
     balance: (accountId) => ledger.balance(accountId),
     pendingEarnings: (accountId) => ledger.pendingEarnings(accountId),
     linkProvider: (providerId, accountId, at) => ledger.linkProvider(providerId, accountId, at),
-    sweep: (liveJobs, olderThan) => ledger.sweep(liveJobs, olderThan),
+    sweep: (liveJobs, reservedBefore) => ledger.sweep(liveJobs, reservedBefore),
     close: () => ledger.close(),
     ...steps,
   };

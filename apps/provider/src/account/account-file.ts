@@ -1,4 +1,4 @@
-/** `account.json`: the machine token, and the only coordinator that may receive the token. Mode 0600, written atomically. */
+/** `account.json`: the machine token, and the only coordinator that may receive it. `writePrivateFile` gives mode 0600 and atomicity. */
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -25,7 +25,7 @@ export function accountPath(dataDir: string): string {
   return join(dataDir, 'account.json');
 }
 
-/** Null if there is no file. Throws {@link AccountFileError}. */
+/** Returns null if there is no file. Throws {@link AccountFileError}. */
 export function readAccount(dataDir: string): Account | null {
   const path = accountPath(dataDir);
   let text: string;

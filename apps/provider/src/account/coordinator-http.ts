@@ -4,7 +4,7 @@
 export class CoordinatorError extends Error {
   override name = 'CoordinatorError';
   constructor(
-    /** `unreachable`: no response. `invalid_answer`: a response of another protocol. `refused`: an error of the coordinator. */
+    /** When `unreachable`, a later try may succeed. An `invalid_answer` is another program's. The coordinator itself `refused`. */
     readonly kind: 'unreachable' | 'invalid_answer' | 'refused',
     message: string,
     readonly status: number | null = null,
@@ -38,7 +38,7 @@ export function coordinatorAddress(text: string): string | null {
   return url === null || scheme === undefined || url.host === '' ? null : `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** GET, or POST of a form. Resolves for every status. Throws {@link CoordinatorError}, or the signal's reason. */
+/** GET, or POST of a form. Resolves to any JSON answer, also of an error. Throws {@link CoordinatorError}, or the signal's reason. */
 export async function requestCoordinator(
   address: string,
   path: string,
@@ -77,7 +77,7 @@ export async function requestCoordinator(
   }
 }
 
-/** The sentence of an error response in any of the coordinator's formats. */
+/** Message of an error response: `error.message`, or OAuth's `error_description`. */
 export function errorSentence({ status, value }: JsonAnswer): string {
   const { error, error_description } = (value ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error_description;

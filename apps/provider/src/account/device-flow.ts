@@ -89,9 +89,9 @@ const CLOCK: Clock = {
 };
 
 /**
- * Polls until the decision. `onPollError` gets a sentence on failed polls, null on recovery.
+ * Polls until the owner decides or the code expires. Rejects only with the signal's reason.
  *
- * Rejects only with the signal's reason.
+ * Calls `onPollError` after each poll: with a sentence if the poll failed, otherwise with null.
  */
 export async function awaitGrant(
   coordinator: string,

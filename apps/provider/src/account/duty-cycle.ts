@@ -53,7 +53,7 @@ export class DutyCycleRecorder {
   #sampledAt: number;
   #savedAt: number;
 
-  /** `sample` null: the creator calls {@link sample} and {@link save}, as tests do. */
+  /** If `sample` is null, the creator calls {@link sample} and {@link save}, as tests do. */
   constructor(options: { readonly dataDir: string; readonly sample: (() => ActivitySample) | null; readonly now?: () => number }) {
     this.#dataDir = options.dataDir;
     this.#now = options.now ?? Date.now;

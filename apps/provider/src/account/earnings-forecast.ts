@@ -11,7 +11,7 @@ export interface EarningsForecast {
   readonly next_30_days_micro_usd: number;
 }
 
-/** Extrapolates the mean of the complete days; `days[0]` is today and incomplete. Null: nothing was earned. */
+/** Extrapolates the mean of the complete days, which exclude `days[0]`, today. Returns null if they have no earnings. */
 export function forecastOf({ days: [, ...complete] }: Pick<EarningsView, 'days'>): EarningsForecast | null {
   const earned = complete.reduce((sum, day) => sum + day.earned, 0);
   if (earned === 0) return null;

@@ -42,7 +42,7 @@ export interface Sum {
   readonly earned: number;
 }
 
-/** Sums of this machine. `duty`: share of the connected time with running jobs; null without records. */
+/** Sums of this machine. `duty` is the share of the connected time with running jobs, or null without records. */
 export interface EarningsView {
   readonly today: Sum & { readonly duty: number | null };
   readonly week: Sum & { readonly duty: number | null };
@@ -56,7 +56,7 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const WEEK = 7;
 
-/** `activity`: hours recorded by this machine. Pure. */
+/** Sums up earnings by day and model, and the hours that this machine recorded (`activity`). Pure. */
 export function viewOf({ data, from, to, time_zone }: MachineEarnings, activity: readonly ActivityHour[]): EarningsView {
   const dayOf = dayNamer(time_zone);
   const hours = activity.map((hour) => ({ ...hour, day: dayOf(hour.hour * HOUR_MS) }));
@@ -90,7 +90,6 @@ function sum(rows: MachineEarnings['data']): Sum {
   );
 }
 
-/** Share of the connected time with running jobs; null without records. */
 function duty(hours: readonly ActivityHour[]): number | null {
   const connected = hours.reduce((all, { connected_ms }) => all + connected_ms, 0);
   return connected === 0 ? null : hours.reduce((all, { busy_ms }) => all + busy_ms, 0) / connected;
@@ -102,6 +101,7 @@ function dayNamer(timeZone: string): (ms: number) => string {
   return (ms) => format.format(ms);
 }
 
+/** Days from `from` to `to`, both included. The coordinator's answer may be wrong, so the list is bounded. */
 function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   for (let at = Date.parse(`${from}T00:00:00Z`); at <= Date.parse(`${to}T00:00:00Z`) && days.length < 400; at += DAY_MS) {

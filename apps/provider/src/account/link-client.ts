@@ -86,7 +86,7 @@ export class LinkClient {
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 
-  /** The account whose token this coordinator may get; otherwise null, and the status contains the reason. */
+  /** Returns the account whose token this coordinator may get. If there is none, sets a status with the reason. */
   #read(): Account | null {
     try {
       const account = readAccount(this.#options.dataDir);

@@ -53,9 +53,8 @@ export interface ModelDemand {
 
 export interface PublishedModels {
   readonly catalogue: readonly CatalogueEntry[];
-  /** Demand by model id. */
   readonly demand: ReadonlyMap<string, ModelDemand>;
-  /** Reason why `demand` is empty; null: not empty. */
+  /** Reason why `demand` is empty; otherwise null. */
   readonly noDemand: string | null;
 }
 

@@ -55,7 +55,6 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
   }
 }
 
-/** Default machine name, from the host name. */
 export function defaultMachineName(): string {
   return cleanLabel(hostname().replace(/\.(local|lan|home|localdomain)$/i, ''), 64, 'a machine');
 }

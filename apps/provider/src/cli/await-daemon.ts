@@ -1,4 +1,4 @@
-/** Polls the control socket of a started daemon until the daemon serves, has failed, or still loads after 10 s. */
+/** Polls the control socket of a started daemon until the daemon serves or fails, still loads after 10 s, or a limit passes. */
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, requestStatus } from '../control/control-client.js';
@@ -23,7 +23,7 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** `status`: null if no daemon answered. `output`: in this case, the last output line. */
+/** Resolves to the status of the new daemon. If none answered, resolves to null and the last line of output. */
 export async function awaitDaemon(
   { dataDir, outputFile, previousPid, limitMs }: StartWait,
   outputSizeBefore: number,

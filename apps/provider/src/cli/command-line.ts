@@ -45,7 +45,6 @@ function helpFor(typed: readonly string[], commands: readonly Command[]): Comman
   return { kind: 'help', text: usageOf(found.command) };
 }
 
-/** Help of a command group: its members. */
 function groupHelp(word: string, commands: readonly Command[]): string {
   const own = commands.find(({ name }) => name === word);
   const members = [...(own === undefined ? [] : [own]), ...groupOf(word, commands)];

@@ -1,7 +1,7 @@
 /** Exit codes of the commands, for scripts. Only `serve` has another one: 75 requests a restart from the service manager. */
 export const EXIT = {
   fine: 0,
-  /** The owner must act, or the request failed; stderr has a sentence. */
+  /** The owner must act, or the request failed. The output says why. */
   needsOwner: 1,
   /** The command line cannot be understood. */
   wrongUse: 2,

@@ -12,7 +12,6 @@ export interface OpenStore {
   readonly hashes: FileHashes;
 }
 
-/** Folder of the model store in a data directory. */
 export function modelStoreOf(dataDir: string): OpenStore {
   return { store: new ModelStore(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
 }
@@ -31,7 +30,6 @@ export function readArguments<Read extends { readonly positionals: readonly stri
   return read;
 }
 
-/** Model store of a command line. */
 export function openStore(dataDir: string | undefined): OpenStore {
   return modelStoreOf(dataDirOf({ 'data-dir': dataDir }));
 }

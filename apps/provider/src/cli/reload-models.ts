@@ -6,14 +6,13 @@ import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 const ANSWER_MS = 20_000;
 
 export type ReloadOutcome =
-  /** Applied. `problem`: why the model at the path cannot be served. */
+  /** Because of `problem`, the model at the path may still not be served. */
   | { readonly kind: 'applied'; readonly problem: string | null }
-  /** No daemon runs. */
   | { readonly kind: 'not_running' }
-  /** Not applied, with the reason; the daemon continues unchanged. */
+  /** The daemon continues unchanged. */
   | { readonly kind: 'not_applied'; readonly why: string };
 
-/** `path`: model that the owner just changed. */
+/** @param path Model that the owner just changed. */
 export async function reloadModels(dataDir: string, path: string): Promise<ReloadOutcome> {
   try {
     const { refused } = await requestDaemon(dataDir, { path: MODELS_PATH, body: {} }, isModelsChange, ANSWER_MS);

@@ -42,7 +42,7 @@ export function switchCommand({ name, key, otherArguments = [], summary, help, s
   };
 }
 
-/** Null: applied, or no provider runs. Otherwise a sentence for the owner. */
+/** Makes a running provider read its settings again. Returns a sentence for the owner if that fails, otherwise null. */
 async function reloadSettings(dataDir: string): Promise<string | null> {
   const isAnything = (value: unknown): value is unknown => value !== undefined;
   try {

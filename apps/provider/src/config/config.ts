@@ -22,7 +22,7 @@ const TIME = '^([01][0-9]|2[0-3]):[0-5][0-9]$';
 
 const WindowSchema = Type.Object(
   {
-    /** Days on which the window begins; absent: every day. */
+    /** Days on which the window begins. Default: every day. */
     days: Type.Optional(
       Type.Array(oneOf(DAYS), {
         minItems: 1,
@@ -51,11 +51,11 @@ export const ConfigSchema = Type.Object(
     notifications: yesOrNo(true),
     models: Type.Object(
       {
-        /** Concurrent sequences per model; absent: as many as fit. */
+        /** Concurrent sequences per model. Default: as many as fit. */
         slots: Type.Optional(whole(1, 256)),
-        /** Tokens of one sequence; absent: as many as fit. */
+        /** Tokens of one sequence. Default: as many as fit. */
         context: Type.Optional(whole(256, 1 << 24)),
-        /** Memory reserved for the owner in gigabytes; absent: two fifths. */
+        /** Memory reserved for the owner in gigabytes. Default: two fifths. */
         reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
         /** Maximum time that an unused model stays in memory; a model's own setting may be shorter. */
         keep: oneOf(['always', 'idle', 'on_demand'], 'always'),
@@ -66,11 +66,11 @@ export const ConfigSchema = Type.Object(
     ),
     availability: Type.Object(
       {
-        /** IANA name; absent: the system's. */
+        /** IANA name. Default: the system's. */
         time_zone: Type.Optional(word('^[A-Za-z][A-Za-z0-9_+/-]{0,63}$', 'the name of a time zone such as "Europe/Berlin"')),
-        /** Empty: always. */
+        /** An empty list means always. */
         windows: Type.Array(WindowSchema, { maxItems: 64, default: [], expected: 'a list of at most 64 windows' }),
-        /** Absent: serve regardless of the owner's activity. */
+        /** Without a value, the owner's activity does not matter. */
         only_when_idle_minutes: Type.Optional(whole(1, 1440)),
         on_battery: oneOf(['stop', 'serve'], 'stop'),
         when_hot: oneOf(['stop', 'serve'], 'stop'),
@@ -82,7 +82,7 @@ export const ConfigSchema = Type.Object(
     update: Type.Object(
       {
         automatic: yesOrNo(true),
-        /** `canary`: among the first machines that get a new version. */
+        /** Machines on `canary` get a new version first. */
         channel: oneOf(['stable', 'canary'], 'stable'),
       },
       SECTION,

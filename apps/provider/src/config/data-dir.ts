@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** Precedence: the flag, INFERENCE_PROVIDER_HOME, `~/.inference-provider`. `flags`: values of the command line. */
+/** The directory of the flag, else of INFERENCE_PROVIDER_HOME, else `~/.inference-provider`. */
 export function dataDirOf(
   flags: { readonly 'data-dir'?: string | boolean | undefined },
   env: Readonly<Record<string, string | undefined>> = process.env,

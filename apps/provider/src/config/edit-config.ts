@@ -59,7 +59,6 @@ function withMembers(text: string, section: string, members: readonly string[], 
   return locate(changed).has(pointer([section])) || set.length > 0 ? changed : insertBeforeTables(changed, `${keyText(section)} = {}\n`);
 }
 
-/** Text with a new setting. */
 function insertSetting(text: string, section: string, key: string, value: TomlValue): string {
   const places = locate(text);
   const line = `${keyText(key)} = ${inline(value)}\n`;

@@ -10,7 +10,7 @@ interface LiveSettingsOptions {
   /** Applies the settings that need no restart. */
   readonly apply: (config: Config) => void;
   readonly onEvent: (event: SettingsEvent) => void;
-  /** Polling interval in milliseconds; 0: no polling. */
+  /** Polling interval in milliseconds, or 0 without polling. */
   readonly everyMs?: number;
 }
 
@@ -25,7 +25,6 @@ export interface SettingsState {
   readonly read_at: number;
   /** Reason why the present file is refused; null if accepted. */
   readonly problem: string | null;
-  /** Changed settings that need a restart. */
   readonly needs_restart: string[];
 }
 

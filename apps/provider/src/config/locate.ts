@@ -6,7 +6,7 @@
  */
 
 export interface Place {
-  /** `header`: table with its own header, or array of such tables. `value`: value of a key or array element. */
+  /** A `header` begins a table or an array of tables. A `value` belongs to a key or an array. */
   readonly kind: 'header' | 'value';
   /** Offset of the statement: of the header, the whole dotted key or the array element. */
   readonly start: number;
@@ -149,7 +149,6 @@ class TomlScanner {
     this.#places.set(name, known === undefined ? place : { ...known, valueEnd: Math.max(known.valueEnd, place.valueEnd) });
   }
 
-  /** Extends a table to the current offset. */
   #extendTable(table: readonly (string | number)[]): void {
     if (table.length > 0) {
       const at = this.#at;

@@ -2,11 +2,11 @@
 import type { Config } from './config.js';
 
 export interface ModelMemorySettings {
-  /** Concurrent sequences per model; null: as many as fit. */
+  /** Concurrent sequences per model. If null, as many as fit. */
   readonly slots: number | null;
-  /** Tokens of one sequence; null: as many as fit. */
+  /** Tokens of one sequence. If null, as many as fit. */
   readonly context: number | null;
-  /** Bytes reserved for the owner; null: two fifths of the memory. */
+  /** Bytes reserved for the owner. If null, two fifths of the memory. */
   readonly reserve: number | null;
 }
 

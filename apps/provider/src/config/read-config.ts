@@ -12,7 +12,7 @@ import { lineAndColumn, locate } from './locate.js';
 export class ConfigError extends Error {
   constructor(
     readonly path: string,
-    /** From 1. Null: the error concerns the whole file. */
+    /** From 1. Null if the error concerns the whole file. */
     readonly line: number | null,
     readonly column: number | null,
     readonly problem: string,
@@ -125,7 +125,6 @@ interface Node {
   readonly expected?: string;
 }
 
-/** Schema node of a path. */
 function schemaAt(where: string): Node | undefined {
   let node: Node | undefined = ConfigSchema as unknown as Node;
   for (const part of where.split('/').slice(1)) node = node?.items ?? node?.properties?.[part];

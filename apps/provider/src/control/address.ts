@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 
 const CONTROL_SOCKET = 'control.sock';
 
-/** Maximum bytes of a socket path with its terminating zero: 104 on macOS, 108 on Linux (unix(4), unix(7)). */
+/** Maximum bytes of a socket path. With the terminating zero, macOS permits 104 and Linux 108 (unix(4), unix(7)). */
 const MAX_PATH_BYTES = 103;
 
-/** `socket`: file name. A data directory has several sockets, such as the supervisor's. */
+/** Path of a socket by its file name. A data directory has several, such as the supervisor's. */
 export function controlPath(dataDir: string, socket = CONTROL_SOCKET): string {
   const near = join(dataDir, socket);
   if (Buffer.byteLength(near) <= MAX_PATH_BYTES) return near;

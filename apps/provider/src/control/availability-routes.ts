@@ -5,7 +5,7 @@ import Type from 'typebox';
 import { type AvailabilityStatus, AvailabilityStatusSchema } from './daemon-status.js';
 import { BadBody, type ControlRoute, post } from './route.js';
 
-/** `until`: milliseconds since 1970; null: until `resume`. */
+/** `until` is in milliseconds since 1970, or null for a pause until `resume`. */
 const PauseSchema = Type.Object({ until: Type.Union([Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 }), Type.Null()]) });
 
 interface AvailabilityAnswers {

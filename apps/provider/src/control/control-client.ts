@@ -20,7 +20,7 @@ export class ControlError extends Error {
 
 const MAX_BYTES = 4 << 20;
 
-/** `ms`: maximum time for the answer. Throws {@link ControlError}, like the other requests. */
+/** Waits for an answer for at most `ms` milliseconds. Throws {@link ControlError}. */
 export function requestStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
   return requestDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
 }
@@ -34,7 +34,7 @@ export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
   return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
 
-/** Session token of the running provider; null: not connected, not running, or a provider of an earlier version. Never rejects. */
+/** Session token of the running provider. Resolves to null if there is none, and never rejects. */
 export async function requestSessionToken(dataDir: string, ms: number): Promise<string | null> {
   const isAnswer = (value: unknown): value is { readonly token: string | null } => {
     const token = (value as { token?: unknown } | null)?.token;
@@ -48,7 +48,7 @@ export async function requestSessionToken(dataDir: string, ms: number): Promise<
 
 interface DaemonCall {
   readonly path: string;
-  /** With a body the request is a POST. */
+  /** Makes the request a POST. */
   readonly body?: unknown;
 }
 
@@ -61,7 +61,7 @@ export async function requestDaemon<Answer>(
   socket?: string,
 ): Promise<Answer> {
   const { status, value } = await ask(dataDir, call, ms, socket);
-  // 500: the daemon could not execute the request.
+  // With 500, the daemon could not execute the request.
   if ((status === 409 || status === 500) && isRefusal(value)) throw new ControlError('refused', value.error.message, value.error.code);
   if (status !== 200 || !isAnswer(value)) throw notUnderstood();
   return value;

@@ -1,4 +1,4 @@
-/** `ControlServer`: HTTP on a Unix socket with mode 0600, which is also a lock: for the daemon, the supervisor and `lockMachine`. */
+/** `ControlServer`: HTTP on a Unix socket with mode 0600. The socket is also a lock of the daemon, the supervisor and `lockMachine`. */
 import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
@@ -23,8 +23,9 @@ export class ControlServer {
   private constructor(private readonly server: Server) {}
 
   /**
-   * Locks the data directory for this process. `socket`: file name; default: the daemon's. Throws {@link AlreadyRunningError}, or an
-   * Error if the socket cannot be created.
+   * Locks the data directory for this process. Throws {@link AlreadyRunningError}, or an Error if the socket cannot be created.
+   *
+   * @param socket File name. Default: the daemon's.
    */
   static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
     const path = controlPath(dataDir, socket);

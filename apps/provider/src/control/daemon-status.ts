@@ -9,13 +9,13 @@ export const AvailabilityStatusSchema = Type.Object({
   state: Type.Enum([...AVAILABILITY_STATES]),
   /** Reasons why no jobs are accepted: codes for programs, sentences for the owner. Empty while serving. */
   reasons: Type.Array(Type.Object({ code: Type.String(), text: Type.String(), until: nullable(Type.Integer()) })),
-  /** Time of the next change that is known in advance, such as the end of a pause. Null: unknown. */
+  /** Time of the next change that is known in advance, such as the end of a pause. Null if unknown. */
   next_change_at: nullable(Type.Integer()),
   /** The owner's pause; null if none. */
   pause: nullable(
     Type.Object({
       until: nullable(Type.Integer()),
-      /** Present: set from the console. `account`: name; null if unknown. */
+      /** Present if the pause was set from the console. `account` is a name, or null if unknown. */
       console: Type.Optional(Type.Object({ at: Type.Integer(), account: nullable(Type.String()) })),
     }),
   ),
@@ -26,7 +26,7 @@ export type AvailabilityStatus = Static<typeof AvailabilityStatusSchema>;
 
 const RemoteControlStatusSchema = Type.Object({
   allowed: Type.Boolean(),
-  /** Last command from the console since the daemon started. `refusal`: null if done. `account`: name; null if unknown. */
+  /** Last command from the console since the daemon started. `refusal` is null if it was executed, `account` if unknown. */
   last: nullable(
     Type.Object({ at: Type.Integer(), kind: Type.String(), refusal: nullable(Type.String()), account: nullable(Type.String()) }),
   ),
@@ -37,7 +37,7 @@ const DaemonStatusSchema = Type.Object({
   version: Type.String(),
   pid: Type.Integer(),
   started_at: Type.Integer(),
-  /** `starting`: before models and enclave are ready. */
+  /** The daemon is `starting` until models and enclave are ready. */
   state: Type.Enum(['starting', 'running', 'stopping']),
   data_dir: Type.String(),
   coordinator: Type.String(),
@@ -53,7 +53,7 @@ const DaemonStatusSchema = Type.Object({
   /** This machine's clock minus the coordinator's, at the last connection. */
   clock_skew_ms: nullable(Type.Integer()),
   trust: nullable(TrustSchema),
-  /** Enrolment in device management; absent: not requested, or no answer yet. */
+  /** Enrolment in device management; absent before a request and its answer. */
   enrolment: Type.Optional(
     Type.Union([
       Type.Object({ state: Type.Literal('offered'), url: Type.String(), expires_at: Type.Integer() }),
@@ -63,7 +63,7 @@ const DaemonStatusSchema = Type.Object({
   /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),
-  /** `vision`: whether the model reads images. Earlier versions report none. */
+  /** A model with `vision` reads images. Earlier versions omit the member. */
   models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer(), vision: Type.Optional(Type.Boolean()) })),
   /** Configured model files, served or not. */
   model_files: Type.Array(Type.String()),
@@ -72,7 +72,7 @@ const DaemonStatusSchema = Type.Object({
   availability: nullable(AvailabilityStatusSchema),
   running_jobs: Type.Integer(),
   jobs: Type.Object({ completed: Type.Integer(), failed: Type.Integer(), cancelled: Type.Integer() }),
-  /** Absent while starting. `*_tps`: latest measured rates of one stream, in tokens per second; null if unknown. */
+  /** Absent while starting. The latest measured rates of one stream, `*_tps`, are in tokens per second, or null. */
   hardware: Type.Optional(
     Type.Object({
       chip: Type.String(),
@@ -93,7 +93,7 @@ const DaemonStatusSchema = Type.Object({
     }),
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
-  /** Settings file. `read_at`: when the settings in effect were read. `problem`: why the file was rejected since; null if not. */
+  /** Settings file. The current settings were read at `read_at`. A later version may have been rejected because of `problem`. */
   settings: Type.Object({
     path: Type.String(),
     read_at: Type.Integer(),
@@ -106,11 +106,11 @@ const DaemonStatusSchema = Type.Object({
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
-  /** Newer version at the last check, and the next step; null: none. Absent: an earlier agent, or starting. */
+  /** Newer version at the last check, with the next step, or null. Absent while starting, and from earlier versions. */
   update: Type.Optional(nullable(Type.Object({ version: Type.String(), text: Type.String() }))),
   /** Commands from the console; absent while starting. */
   remote_control: Type.Optional(RemoteControlStatusSchema),
-  /** The coordinator's status of this provider. Null: no answer; `coordinator_problem` contains the reason. */
+  /** The coordinator's status of this provider. If null, `coordinator_problem` has the reason. */
   coordinator_view: nullable(ProviderStatusSchema),
   coordinator_problem: nullable(Type.String()),
 });

@@ -5,9 +5,8 @@ const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 
 export const LinkStatusSchema = Type.Object({
   /**
-   * `none`: nobody signed in. `waiting`: the token awaits the coordinator's answer. `linked`. `refused`: see `reason`.
-   *
-   * `other_coordinator`: the sign-in was with another coordinator. `unreadable`: the account file cannot be used.
+   * With `none`, nobody signed in. While `waiting`, the coordinator has not answered yet. If `other_coordinator`, the sign-in was with
+   * another coordinator. If `unreadable`, the account file cannot be used.
    */
   state: Type.Enum(['none', 'waiting', 'linked', 'refused', 'other_coordinator', 'unreadable']),
   account_name: nullable(Type.String()),

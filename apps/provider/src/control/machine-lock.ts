@@ -11,7 +11,7 @@ export class MachineLockedError extends Error {
   }
 }
 
-/** Throws {@link MachineLockedError}. `folder`: the same for all daemons of a user. Returns the unlock function. */
+/** Returns the unlock function. Throws {@link MachineLockedError}. All daemons of a user pass the same `folder`. */
 export async function lockMachine(folder: string): Promise<() => Promise<void>> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {

@@ -17,7 +17,7 @@ export type ModelsChange = Static<typeof ModelsChangeSchema>;
 const changeValidator = lazyValidator(ModelsChangeSchema);
 export const isModelsChange = (value: unknown): value is ModelsChange => changeValidator().Check(value);
 
-/** `reload` may throw a ControlRefusal; nothing changes then. */
+/** If `reload` throws a ControlRefusal, nothing has changed. */
 export function modelsRoutes(reload: () => ModelsChange): ControlRoute[] {
   return [post(MODELS_PATH, Type.Object({}, { additionalProperties: false }), async () => reload())];
 }

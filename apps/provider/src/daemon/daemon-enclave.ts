@@ -7,7 +7,6 @@ import { agentVersion } from '../version.js';
 import { logEnclave } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 
-/** Maximum duration of a key check. */
 const CHECK_TIMEOUT_MS = 3_000;
 
 /** Command line of the enclave helper. Throws {@link StartupError} if this machine has none. */

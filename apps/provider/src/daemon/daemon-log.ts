@@ -1,4 +1,4 @@
-/** Log lines of the daemon: one function per event source. Lines contain ids and codes, never content of jobs. */
+/** Log lines of the daemon: one function per event source, none of which gets content of jobs. Output of child processes is logged, too. */
 import type { EnclaveEvent } from '@inference/enclave';
 import { cleanLabel, type ModelsRefused, type OwnerAction, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -51,7 +51,6 @@ export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: C
   else log.info(facts, `this machine ${state === 'leaving' ? 'finishes running requests' : 'accepts no requests'}: ${first.text}`);
 }
 
-/** Commands from the console. */
 export function logRemoteCommand(log: Logger, { action, refusal }: RemoteCommandEvent): void {
   const facts = { event: 'owner_command', ...(action === null ? {} : { action: actionText(action) }), refusal };
   if (refusal === null) log.info(facts, 'the owner changed a setting from the console');
@@ -108,7 +107,7 @@ export function logSession(log: Logger, event: SessionEvent): void {
   );
 }
 
-/** `simulated`: whether the agent's enclave is simulated. No trust level then says anything about hardware. */
+/** Logs the trust level. If the agent's enclave is `simulated`, no trust level says anything about hardware. */
 export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };

@@ -80,7 +80,7 @@ export class DaemonModels {
     return { models: models.slice(0, MAX_SETTINGS_MODELS), models_fixed: this.#options.modelsAreNamed };
   }
 
-  /** Selects or deselects a model on the disk, like the command `models use`. Null: done. Throws file system errors. */
+  /** Selects or deselects a model on the disk, like `models use`. Returns null if done. Throws file system errors. */
   setServed(id: string, isServed: boolean, config: Config): OwnerCommandRefusal | null {
     if (this.#options.modelsAreNamed) return 'models_fixed';
     const entries = this.#entries();

@@ -12,15 +12,15 @@ export interface DaemonOptions {
   readonly simulatedEnclave: boolean;
   /** Requests device-management enrolment of this Mac. */
   readonly enrol: boolean;
-  /** Address of the simulated management server for profiles; null: the owner installs profiles. */
+  /** Address of the simulated management server for profiles; null if the owner installs profiles. */
   readonly simulatedManagement: string | null;
   readonly slots: number | null;
   readonly context: number | null;
-  /** Root folder with /sys and /proc of a simulated machine; null: this machine. */
+  /** Root folder with /sys and /proc of a simulated machine; null for this machine. */
   readonly simulatedHost: string | null;
   /** Time for running jobs when the daemon stops, in milliseconds. */
   readonly drainMs: number;
-  /** Memory in bytes reserved for the owner; null: two fifths of the machine's memory. */
+  /** Memory in bytes reserved for the owner. If null, two fifths of the machine's memory. */
   readonly reserve: number | null;
   /** Settings at the start. */
   readonly config: Config;

@@ -162,7 +162,7 @@ export class Daemon {
     return this.#connection.token;
   }
 
-  /** Status for the owner's commands. Includes the coordinator's view, which takes up to 2.5 s. */
+  /** Status for the owner's commands. Includes the coordinator's view, which takes up to `VIEW_MS`. */
   async status(): Promise<DaemonStatus> {
     const { view, problem } = await fetchCoordinatorView(this.#options.socketUrl, this.#connection.token);
     const { availability, environment, models } = this.#parts;
@@ -218,7 +218,7 @@ export class Daemon {
     return change;
   }
 
-  /** Null: not linked, or no answer. */
+  /** Earnings of the linked account. Null if not linked, or without an answer. */
   async #totalEarnings(): Promise<TotalEarnings | null> {
     const { state, account_name: account } = this.#connection.status.account;
     if (state !== 'linked') return null;
@@ -253,7 +253,11 @@ export class Daemon {
   }
 }
 
-/** `connection`: null before the first connection. If a part fails, closes the parts that have started. */
+/**
+ * Starts the parts. If one fails, closes those that have started.
+ *
+ * @param connection Returns null before the first connection.
+ */
 async function startParts(
   options: DaemonOptions,
   helper: readonly string[],

@@ -23,12 +23,12 @@ import { systemTimeZone } from '../host/condition/time-zone.js';
 interface HostAvailabilityOptions {
   readonly dataDir: string;
   readonly policy: AvailabilityPolicy;
-  /** Root folder of a simulated machine; null: this machine. */
+  /** Root folder of a simulated machine; null for this machine. */
   readonly simulatedHost: string | null;
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
   readonly onInhibitFailure: (reason: string) => void;
-  /** `drain`, `unload` and `resume`: see {@link AvailabilityController}. */
+  /** For {@link AvailabilityController}, like `unload` and `resume`. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   readonly unload: () => Promise<void>;
   readonly resume: () => void;
@@ -127,7 +127,6 @@ export class HostAvailability {
     return this.#pause;
   }
 
-  /** The owner's schedule and its time zone. */
   get schedule(): { readonly windows: AvailabilityPolicy['windows']; readonly timeZone: string } {
     return { windows: this.#policy.windows, timeZone: this.#policy.timeZone ?? systemTimeZone(this.#root) };
   }

@@ -14,7 +14,6 @@ import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
 import { isAddOnInstalled } from '../models/store/add-on.js';
 import { StartupError } from '../startup-error.js';
 
-/** Model that the owner selected. */
 export interface ModelChoice {
   readonly path: string;
   /** Projector of a vision model. Default: none. */
@@ -30,14 +29,13 @@ interface OpenModelsOptions {
   readonly choices: readonly ModelChoice[];
   readonly slots: number | null;
   readonly context: number | null;
-  /** Memory in bytes reserved for the owner; null: two fifths of the memory. */
+  /** Memory in bytes reserved for the owner. If null, two fifths of the memory. */
   readonly reserve: number | null;
   /** Bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly hashes: FileHashes;
   /** Folder of the engine for quantized image models, if installed. */
   readonly addOnPath: string;
-  /** Network confinement of the model processes. */
   readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;

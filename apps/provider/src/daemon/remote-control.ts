@@ -22,14 +22,14 @@ import type { Window } from '../host/availability/policy.js';
 export interface RemoteControlOptions {
   /** Whether the owner permits commands from the console. */
   readonly isAllowed: () => boolean;
-  /** Account that the machine is linked to; null: none. `name`: null if unknown. */
+  /** Account that the machine is linked to, or null. Its `name` is null if unknown. */
   readonly account: () => { readonly name: string | null } | null;
   readonly pause: () => Pause | null;
   /** Sets or ends the pause. Throws if the change cannot be stored; the change then applies until a restart. */
   readonly setPause: (pause: Pause | null) => void;
   /** Stores and applies the schedule. Throws ConfigError, or file system errors. */
   readonly setSchedule: (windows: readonly Window[]) => void;
-  /** Selects or deselects a model on the disk. Null: done. Throws file system errors. */
+  /** Selects or deselects a model on the disk. Returns null if done. Throws file system errors. */
   readonly setModel: (id: string, isServed: boolean) => OwnerCommandRefusal | null;
   /** Current settings, which the answer to each command contains. */
   readonly settings: () => MachineSettings;
@@ -41,9 +41,9 @@ export interface RemoteControlOptions {
 
 /** Facts for the log, without the account's name, which is personal. */
 export interface RemoteCommandEvent {
-  /** Null: the agent does not support the action. */
+  /** Null if the agent does not support the action. */
   readonly action: OwnerAction | null;
-  /** Null: the command was executed. */
+  /** Null if the command was executed. */
   readonly refusal: OwnerCommandRefusal | null;
 }
 
@@ -58,7 +58,6 @@ export class RemoteControl {
   readonly #options: RemoteControlOptions;
   /** Answers by command id: a refusal, or null for an executed command. */
   readonly #answered = new Map<string, OwnerCommandRefusal | null>();
-  /** Count of commands in the current minute. */
   #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
   /** Last command, for the daemon's status. */
   #last: RemoteControlStatus['last'] = null;
@@ -67,7 +66,6 @@ export class RemoteControl {
     this.#options = options;
   }
 
-  /** Part of the daemon status. */
   get status(): RemoteControlStatus {
     return { allowed: this.#options.isAllowed(), last: this.#last };
   }
@@ -96,7 +94,7 @@ export class RemoteControl {
     return refusal;
   }
 
-  /** Reason to refuse any command; null: none. */
+  /** Reason to refuse any command, or null. Counts the command for the rate limit. */
   #refusal(expiresAt: number): OwnerCommandRefusal | null {
     const { account, clockSkewMs, isAllowed, now } = this.#options;
     const at = now();

@@ -9,7 +9,7 @@ import type { Daemon } from './daemon.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { startingStatus } from './status.js';
 
-/** `running`: null while the daemon starts. */
+/** @param running Returns null while the daemon starts. */
 export function daemonRoutes(options: DaemonOptions, startedAt: number, running: () => Daemon | null): ControlRoute[] {
   const starting = () => startingStatus(options, startedAt);
   const required = (): Daemon => {

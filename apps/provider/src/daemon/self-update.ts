@@ -47,7 +47,7 @@ export class SelfUpdate {
     this.#ended = this.#run(options.installation);
   }
 
-  /** Newer version that the rollout does not offer to this machine yet, as of the last check. Null: none. */
+  /** Newer version that the rollout does not offer to this machine yet, as of the last check, or null. */
   get pending(): { readonly version: string; readonly text: string } | null {
     return this.#pending;
   }

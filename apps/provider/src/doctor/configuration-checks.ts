@@ -12,7 +12,7 @@ import { type Finding, note, ok, problem, skipped } from './check.js';
 const VALIDATE_HINT = 'To validate: inference-provider serve --check';
 const REMEDY = `Correct that line. ${VALIDATE_HINT}`;
 
-/** `running`: status of the daemon; null if none runs. */
+/** @param running Status of the daemon; null if none runs. */
 export async function checkSettings(dataDir: string, running: Pick<DaemonStatus, 'settings'> | null): Promise<Finding[]> {
   const path = configPath(dataDir);
   try {
@@ -65,7 +65,7 @@ export async function checkSecrets(dataDir: string): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok('keys, tokens and logs are yours alone')];
 }
 
-/** `isFrozen`: the check of the provider already reports an unresponsive provider. */
+/** @param isFrozen Whether another check already reports that the provider does not answer. */
 export async function checkService(
   manager: ServiceManager,
   label: string,

@@ -19,7 +19,8 @@ export function checkClock(skewMs: number | null): Finding[] {
 
 /**
  * Session, trust, models, and the coordinator's advice. Each cause appears once: consequences and repeated remedies are left out.
- * `isReachable` false: the network check already names the cause.
+ *
+ * @param isReachable If false, the network check already names the cause.
  */
 export function checkCoordinatorView(status: DaemonStatus, isReachable = true): Finding[] {
   const { connection, trust, coordinator_view: view, coordinator_problem, models, state } = status;
@@ -85,7 +86,7 @@ export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[
   return [ok(part), ...last.map(({ model, text, count }) => ok(`${model}: ${text}${count > 1 ? ` (${count} times)` : ''}`))];
 }
 
-/** `isReachable`: whether this machine's coordinator answers. */
+/** @param isReachable Whether this machine's coordinator answers. */
 export function checkAccount({ state, account_name, reason, remedy }: LinkStatus, isReachable = true): Finding[] {
   // The unreachable address is the problem, and this may be its cause.
   if (!isReachable && state === 'other_coordinator') return [note('this machine was linked at another coordinator', remedy ?? '')];

@@ -26,7 +26,7 @@ export interface DoctorTarget {
   readonly found: Installation;
   /** Null if the settings cannot be read. */
   readonly config: Config | null;
-  /** Overrides the daemon's and the settings' coordinator. */
+  /** From the option or the settings. Overrides the daemon's. */
   readonly coordinator: string | null;
   readonly model: string | null;
   readonly simulated: boolean;

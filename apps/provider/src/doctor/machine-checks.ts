@@ -48,7 +48,7 @@ export interface CheckedModel {
   readonly projectorPath: string | null;
 }
 
-/** `model` null: the served model is unknown. */
+/** @param model Null if the served model is unknown. */
 export async function checkModel(model: CheckedModel | null, memorySettings: ModelMemorySettings): Promise<Finding[]> {
   if (model === null) return [skipped('the served model is unknown because the provider is not running; use --model')];
   let facts: ReturnType<typeof readModelFacts>;

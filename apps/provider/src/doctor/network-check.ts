@@ -9,11 +9,11 @@ const MAX_BYTES = 64 << 10;
 
 export interface Reached {
   readonly findings: readonly Finding[];
-  /** This machine's clock minus the coordinator's `Date` header, in milliseconds; null: no header. */
+  /** This machine's clock minus the coordinator's `Date` header, in milliseconds; null without the header. */
   readonly skewMs: number | null;
 }
 
-/** `url` null: the coordinator is unknown. Never rejects. */
+/** Never rejects. `url` is null if the coordinator is unknown. */
 export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEnv = process.env): Promise<Reached> {
   if (url === null) {
     return { findings: [skipped('no coordinator is set; set it in config.toml, or use --coordinator')], skewMs: null };

@@ -57,7 +57,6 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     return this.#workCount;
   }
 
-  /** Number of unread pieces. */
   get unread(): number {
     return this.#unread.length;
   }

@@ -7,11 +7,10 @@ import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/me
 export interface PromptToolCall {
   readonly id: string;
   readonly type: 'function';
-  /** `arguments`: the parsed object, or the client's text if the text is not a JSON object. */
+  /** The `arguments` are the parsed object, or the client's text if that is no JSON object. */
   readonly function: { readonly name: string; readonly arguments: unknown };
 }
 
-/** Image file of a message. */
 export interface PromptImage {
   readonly type: 'image';
   /** The encoded file: PNG, JPEG, WebP or GIF. */
@@ -22,7 +21,6 @@ export interface PromptImage {
 
 export type PromptPart = { readonly type: 'text'; readonly text: string } | PromptImage;
 
-/** Chat message of a request. */
 export interface PromptMessage extends Omit<TemplateMessage, 'content'> {
   /** Parts, if the message contains an image. Neighbouring parts are joined without a separator. */
   readonly content: string | readonly PromptPart[];
@@ -50,16 +48,15 @@ export interface ChatInput {
   readonly tools: readonly PromptTool[];
   /** The last message is an open assistant turn that the model continues. */
   readonly continuesLast: boolean;
-  /** Value of the template variable `enable_thinking`. Null: unset. */
+  /** Value of the template variable `enable_thinking`, or null to leave it unset. */
   readonly thinking: boolean | null;
   /** The answer must not begin with a think section. If the template opens a section, the prompt closes it. */
   readonly answersAtOnce: boolean;
 }
 
-/** Prompt of a stream. */
 export type PromptInput =
   | ChatInput
-  /** Plain text without a template. `suffix`: text after the answer, for models with fill-in-the-middle tokens. */
+  /** Plain text without a template. Models with fill-in-the-middle tokens answer between `text` and `suffix`. */
   | { readonly type: 'text'; readonly text: string; readonly suffix?: string };
 
 export interface Sampling {
@@ -86,20 +83,19 @@ export interface GenerationRequest {
    * nothing.
    */
   readonly maxTokens: number;
-  /** Restricts the output, which is cut off if `maxTokens` is too small for any complete text. Null: unrestricted. */
+  /** Restricts the output, which is cut off if `maxTokens` is too small for any complete text. Null if unrestricted. */
   readonly grammar: Grammar | null;
-  /** Number of alternatives (0 to 20) reported with each token's log probability. Null: no log probabilities. */
+  /** Number of alternatives (0 to 20) reported with each token's log probability. Null without log probabilities. */
   readonly logprobs: number | null;
   readonly sampling: Sampling;
-  /** Requests of one scope may share the KV cache of a common prefix. Null: no sharing. */
+  /** Requests of one scope may share the KV cache of a common prefix. Null without sharing. */
   readonly cacheScope: string | null;
 }
 
-/** Texts to embed. */
 export interface EmbeddingRequest {
   /** Plain texts, or token ids of the model's vocabulary. At least one input, none empty. */
   readonly inputs: readonly (string | readonly number[])[];
-  /** Length of each vector, up to the length of the model's vectors. Null: not shortened. */
+  /** Length of each vector, up to the length of the model's vectors. Null if not shortened. */
   readonly dimensions: number | null;
 }
 
@@ -128,7 +124,7 @@ export interface EngineFacts {
   readonly slots: number;
   /** Actual context per sequence. The engine may round the requested size to its cache layout. */
   readonly contextSize: number;
-  /** Absent: a model without image input. */
+  /** Absent for a model without image input. */
   readonly vision?: {
     /** Upper bound of the prompt tokens of one image, with the tokens before and after the image. */
     readonly maxImageTokens: number;
@@ -161,7 +157,7 @@ export type Ended =
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
   /** The model does not support this field of the request. */
   | { readonly job: number; readonly kind: 'unsupported'; readonly field: 'suffix' }
-  /** An image cannot be decoded. `path`: its place in the client's request. */
+  /** An image cannot be decoded. Its place in the client's request is `path`. */
   | { readonly job: number; readonly kind: 'invalid_image'; readonly path: string }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };
 

@@ -43,7 +43,7 @@ export class ImageJob {
     return Math.floor((performance.now() - this.#since) / PROGRESS_EVERY_MS);
   }
 
-  /** Throws {@link ImageJobError} if the engine did not finish; partial images are overwritten. */
+  /** If the engine did not finish, overwrites the finished images and throws {@link ImageJobError}. */
   async result(): Promise<GeneratedImages> {
     const end = await this.#end;
     if (end.kind === 'finished') return { images: this.#images, promptTokens: this.#promptTokens };

@@ -9,14 +9,14 @@ export interface ImageRequest {
   readonly size: ImageSize;
   /** Number of images, generated in sequence. */
   readonly count: number;
-  /** Seed of the noise: equal seeds give equal bytes. Null: a random seed. */
+  /** Seed of the noise: equal seeds give equal bytes. If null, the seed is random. */
   readonly seed: number | null;
   /** Denoising steps of each image. */
   readonly steps: number;
-  /** Guidance scale; 1 or less: no guidance. */
+  /** A scale. 1 or less means no guidance. */
   readonly guidance: number;
   readonly encoding: ImageEncoding;
-  /** Percent, for JPEG and WebP. Null: the encoder's default. */
+  /** Percent, for JPEG and WebP. If null, the encoder's default applies. */
   readonly quality: number | null;
 }
 
@@ -26,7 +26,7 @@ export interface ImageSettings {
   readonly modelPath: string;
   /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
-  /** Memory in bytes above which the process ends, to protect the owner's machine. Null: unlimited. */
+  /** Memory in bytes above which the process ends, to protect the owner's machine. Null if unlimited. */
   readonly memoryLimit: number | null;
   /** Folder of the installed add-on, for stable-diffusion.cpp. */
   readonly addOnPath: string | null;
@@ -51,9 +51,9 @@ export type ImageJobEnd =
 
 /** Events in addition to those of every model process. */
 export type ImageProcessEvent =
-  /** The prompt was read; token count without padding. */
+  /** The prompt was read. Padding is not counted. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }
-  /** A step has ended. `image`: number of finished images. `step`: number of finished steps of the next. */
+  /** After a step, `image` images are finished, and `step` steps of the next. */
   | { readonly type: 'step'; readonly job: number; readonly image: number; readonly step: number; readonly steps: number }
   | { readonly type: 'image'; readonly job: number; readonly bytes: Uint8Array }
   | { readonly type: 'ended'; readonly job: number; readonly end: ImageJobEnd };

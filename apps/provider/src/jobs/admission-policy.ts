@@ -12,7 +12,7 @@ interface AdmissionState {
   /** Maximum of `activeJobs`. */
   readonly slots: number;
   readonly draining: boolean;
-  /** Failure code while this machine accepts no jobs; null: jobs are accepted. */
+  /** Failure code while this machine accepts no jobs; otherwise null. */
   readonly away: 'away' | 'busy' | null;
   /** Milliseconds since 1970. */
   readonly now: number;

@@ -21,7 +21,7 @@ const CLOSE_TIMEOUT_MS = 5000;
 /** Maximum time from the job message to the last request frame, in milliseconds. */
 const BODY_TIMEOUT_MS = 30_000;
 const PING_AFTER_MS = 10_000;
-/** Well below the coordinator's stall timeout. */
+/** Well below the coordinator's `JOB_TIMINGS.stallMs`. */
 const PROGRESS_EVERY_MS = 3000;
 
 export interface JobDependencies extends CoordinatorChannelDependencies, E2eChannelDependencies {

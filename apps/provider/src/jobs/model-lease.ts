@@ -11,15 +11,14 @@ import type { ModelOperations, ServedModel } from './serving/served-model.js';
 
 export interface ModelLease extends ModelOperations {
   readonly thinkTags: ThinkTags | null;
-  /** `thinks` of the model's offer; null: unknown. */
+  /** `thinks` of the model's offer; null if unknown. */
   readonly thinks: boolean | null;
-  /** Identity of the model for receipts. */
   readonly identity: ModelIdentity;
-  /** Upper bound of the prompt tokens of one image. Null: the model takes no images. */
+  /** Upper bound of the prompt tokens of one image. Null if the model takes no images. */
   readonly maxImageTokens: number | null;
-  /** Null: not an embedding model. */
+  /** Null unless an embedding model. */
   readonly embedding: EmbeddingFacts | null;
-  /** Sizes supported on this machine, as `<width>x<height>`, and defaults of an image model. Null: not an image model. */
+  /** Sizes supported on this machine, as `<width>x<height>`, and defaults of an image model. Null for other models. */
   readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
   /** Identifies weights and engine build to clients; absent if unknown. */
   readonly systemFingerprint?: string;

@@ -3,7 +3,7 @@ import { type ApiError, jobFailureError, RequestError } from '@inference/formats
 import { JOB_FAILURES } from '@inference/protocol';
 import { JobError } from './job-error.js';
 
-/** Null: the request is not at fault. */
+/** Returns null if the request is not at fault. */
 export function requestFault(error: unknown): ApiError | null {
   if (error instanceof RequestError) return error;
   if (!(error instanceof JobError) || JOB_FAILURES[error.failure.code].blame !== 'client') return null;

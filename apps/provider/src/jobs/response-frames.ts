@@ -32,7 +32,7 @@ export class ResponseFrames {
 
   constructor(
     private readonly sealer: Pick<ResponseSealer, 'seal'>,
-    /** Null: the writer hashes; only `writeUnsigned` is used. */
+    /** Null if the writer itself hashes, and only calls `writeUnsigned`. */
     private readonly hash: Pick<ResponseHash, 'update'> | null,
     private readonly sink: FrameSink,
     credit: number,
@@ -52,7 +52,7 @@ export class ResponseFrames {
     this.#sendPending();
   }
 
-  /** Adds text. Resolves when little is unsent; rejects with the signal's reason when the job ends meanwhile. */
+  /** Adds text. Resolves when little is unsent. Rejects with the signal's reason if the job ends meanwhile. */
   async write(text: string): Promise<void> {
     if (text === '') return;
     const bytes = utf8(text);

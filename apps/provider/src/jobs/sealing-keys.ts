@@ -43,7 +43,6 @@ export class SealingKeys {
     return keys;
   }
 
-  /** Statement of the current key. */
   get statement(): SignedStatement {
     if (this.#statement === null) throw new Error('no key has been signed');
     return this.#statement;
@@ -59,7 +58,6 @@ export class SealingKeys {
     if (!this.#isClosed) this.#renew().catch(() => this.options.onFailure());
   }
 
-  /** Drops all keys. */
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);

@@ -20,7 +20,7 @@ export interface JobEvent {
 /** Condition of the host, in the wire format. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
 
-/** Rates of the newest measured stream, in tokens per second; null: not measured yet. */
+/** Rates of the newest measured stream, in tokens per second; null until measured. */
 export interface MeasuredRates {
   readonly decodeTps: number | null;
   readonly prefillTps: number | null;
@@ -34,9 +34,9 @@ interface SessionJobsOptions extends Omit<JobDependencies, 'replays'> {
   /** Maximum concurrent jobs, of all models together. */
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
-  /** Failure code while this machine accepts no jobs; null: jobs are accepted. Default: null. */
+  /** Returns a failure code while this machine accepts no jobs, otherwise null. Default: always null. */
   readonly away?: () => 'away' | 'busy' | null;
-  /** Reported with the load; absent: not reported. */
+  /** Reported with the load, if given. */
   readonly machine?: () => MachineState;
 }
 

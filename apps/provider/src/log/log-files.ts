@@ -39,7 +39,7 @@ interface LastLines {
   readonly endOffset: number;
 }
 
-/** `file`: descriptor of `path`. Null: the file does not exist. */
+/** @param file Descriptor of `path`; null if there is no such file. */
 function lastLinesOf(path: string, file: number | null, count: number): LastLines {
   const { lines, endOffset } = file === null ? { lines: [], endOffset: 0 } : linesFromEnd(file, count);
   if (lines.length >= count) return { lines, endOffset };

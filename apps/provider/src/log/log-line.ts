@@ -1,4 +1,4 @@
-/** `logLineText` formats one JSON log line as text. Pure. Logs contain ids and codes, never content of jobs. */
+/** `logLineText` formats one JSON log line as text. Pure. */
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const MAX = 4000;
 /** Members repeated in the rest of the line, or equal on every line. */

@@ -1,6 +1,5 @@
 /** Messages between the daemon and every model process, text or image. */
 
-/** Messages to the process. */
 export type ModelProcessRequest<Settings> = { readonly type: 'load'; readonly settings: Settings } | { readonly type: 'ping' };
 
 /** Messages from the process: result of loading, and heartbeat. */

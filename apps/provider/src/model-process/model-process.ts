@@ -36,7 +36,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
   readonly #kind: ProcessKind;
   readonly #handlers: ProcessHandlers<Event>;
   readonly #child: ChildProcess;
-  /** Settles with the reason when the process has ended. */
+  /** Resolves to the reason when the process has ended. */
   readonly exited: Promise<string>;
   readonly #pingEveryMs: number;
   #isAlive = true;

@@ -16,7 +16,6 @@ export type ProcessStatusEvent =
   /** The process crashed too often and is not restarted. */
   | { readonly type: 'given_up'; readonly reason: string };
 
-/** Options of supervision. */
 export interface SupervisionOptions<Settings> {
   readonly settings: Settings;
   /** Deadline of loading, in milliseconds. Large models take a while from a slow disk. */

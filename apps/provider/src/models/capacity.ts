@@ -11,7 +11,7 @@ export interface Capacity {
 }
 
 interface CapacityRequest {
-  /** Slots and tokens per sequence that the owner set; null: chosen by the plan. */
+  /** Slots and tokens per sequence that the owner set. If null, the plan chooses. */
   readonly slots: number | null;
   readonly context: number | null;
   /** Maximum bytes of the model with its caches. */
@@ -43,7 +43,7 @@ const EMBEDDING_SLOTS = 8;
 /**
  * Maximum bytes of all models; unlimited if the total memory is unknown.
  *
- * @param reserve Bytes left to the owner; null: two fifths of the memory.
+ * @param reserve Bytes left to the owner. If null, two fifths of the memory.
  */
 export function memoryCeiling(totalMemory: number, reserve: number | null): number {
   if (totalMemory <= 0) return Number.POSITIVE_INFINITY;
@@ -104,10 +104,9 @@ export function minMemoryNeed(fileBytes: number): number {
   return MIN_BYTES_PER_WEIGHT_BYTE * fileBytes + PROCESS_OVERHEAD_BYTES;
 }
 
-/** A model on the owner's list. */
 export interface ListedModel {
   readonly facts: ModelFacts;
-  /** Whether the model is never unloaded. */
+  /** Whether the model's keep-alive is `always`. */
   readonly isAlwaysLoaded: boolean;
 }
 

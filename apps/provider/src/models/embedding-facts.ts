@@ -28,7 +28,7 @@ const RANK = 4;
 const TRUNCATABLE =
   /qwen3[ -]?embedding|nomic[ -]embed[ -]text[ -]v(?:1\.5|2)|embedding ?gemma|jina[ -]embeddings[ -]v[34]|mxbai[ -]embed[ -]large/i;
 
-/** Null for a text model. */
+/** Returns null for a text model, and `reranker` for a model that only scores pairs of texts. */
 export function embeddingFacts({ values }: GgufHeader, architecture: string): EmbeddingFacts | 'reranker' | null {
   const pooling = values.get(`${architecture}.pooling_type`);
   if (pooling === RANK) return 'reranker';

@@ -4,14 +4,14 @@ import { estimatedTokensPerSecond, memoryCeiling, minMemoryNeed } from './capaci
 export interface ExpectedModel {
   readonly memoryBytes: number;
   readonly fits: boolean;
-  /** Decode speed of one stream. Null: unknown memory bandwidth. */
+  /** Decode speed of one stream. Null if the memory bandwidth is unknown. */
   readonly tokensPerSecond: number | null;
 }
 
 interface Machine {
   readonly memoryBytes: number;
   readonly bandwidthGbs: number;
-  /** Bytes reserved for the owner; null: the default share. */
+  /** Bytes reserved for the owner. If null, the default share applies. */
   readonly reserve: number | null;
 }
 

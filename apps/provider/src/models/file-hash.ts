@@ -22,7 +22,7 @@ export class FileHashes {
   readonly #file: string;
   #entries: Map<string, Entry> | null = null;
 
-  /** `file`: path of the cache. */
+  /** @param file Path of the cache. */
   constructor(file: string) {
     this.#file = file;
   }
@@ -81,8 +81,8 @@ export class FileHashes {
 }
 
 /**
- * Hash of a model, from the hexadecimal hashes of its files: the hash of a single file, otherwise SHA-256 of all hashes, each followed
- * by a newline. Model repositories publish the hashes, so that no download is necessary.
+ * Hash of a model, from the hexadecimal hashes of its files: that of a single file, otherwise SHA-256 of all, each followed by a
+ * newline. Model repositories publish the hashes, so that no download is necessary.
  */
 export function modelHash(hashes: readonly string[]): string {
   const [only, ...others] = hashes;

@@ -1,6 +1,6 @@
 /** Sizes of ggml's tensor types and names of GGUF file types, from ggml.h and llama.h. */
 
-/** Type number: [values per block, bytes per block]. */
+/** Values per block and bytes per block, by type number. */
 const BLOCKS: Readonly<Record<number, readonly [number, number]>> = {
   0: [1, 4],
   1: [1, 2],
@@ -42,7 +42,7 @@ export function tensorBytes(type: number, elements: number): number {
   return block === undefined ? 0 : Math.ceil(elements / block[0]) * block[1];
 }
 
-/** `general.file_type` (llama_ftype): label shown to clients. */
+/** Labels shown to clients, by `general.file_type` (llama_ftype). */
 const FILE_TYPES: Readonly<Record<number, string>> = {
   0: 'f32',
   1: 'f16',

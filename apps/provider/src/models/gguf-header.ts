@@ -32,7 +32,7 @@ const MAX_STRING_BYTES = 4 << 20;
 const MAX_ARRAY_LENGTH = 16 << 20;
 const WINDOW_BYTES = 1 << 20;
 
-/** Throws {@link ModelFileError}. Synchronous: runs once, before serving. */
+/** Throws {@link ModelFileError}. */
 export function readGgufHeader(path: string): GgufHeader {
   let file: number;
   try {
@@ -116,7 +116,7 @@ const STRING = 8;
 const ARRAY = 9;
 const SCALAR_BYTES: Readonly<Record<number, number>> = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
 
-/** Reads a file forward through a buffer of one MiB. */
+/** Reads a file forward through a buffer of a MiB, or more for a longer value. */
 class Reader {
   #window = Buffer.alloc(0);
   #windowStart = 0;

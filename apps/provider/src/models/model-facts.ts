@@ -21,19 +21,19 @@ export interface ModelFacts {
   /** Tokens the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
-  /** Whether the chat template has think tags. Null: no template. */
+  /** Whether the chat template has think tags. Null without a template. */
   readonly thinks: boolean | null;
-  /** SHA-256 of the chat template; null: no template. */
+  /** SHA-256 of the chat template, or null. */
   readonly templateSha256: string | null;
-  /** Null: not an embedding model. */
+  /** Null for other models than embedding models. */
   readonly embedding: EmbeddingFacts | null;
-  /** Null: not an image model. A model without `embedding` and `image` writes text. */
+  /** Null for other models than image models. A model without `embedding` and `image` writes text. */
   readonly image: ImageFacts | null;
-  /** Null: the model reads no images. */
+  /** Null if the model reads no images. */
   readonly vision: VisionFacts | null;
   /** Bytes of all files together. */
   readonly fileBytes: number;
-  /** All files: `path` first, the other parts of a split model, a projector last. */
+  /** All files. In a text model, `path` is first, and a projector last. */
   readonly files: readonly string[];
   /** Bytes of weights read per token, without inactive experts. */
   readonly activeBytes: number;
@@ -44,7 +44,7 @@ export interface ModelFacts {
 /**
  * Reads and checks a model: a GGUF file, or the folder of an image model.
  *
- * @param projectorPath Projector of a vision model; null: the model is served for text only.
+ * @param projectorPath Projector of a vision model; null to serve the model for text only.
  * @throws {ModelFileError} A file is unusable, or the files do not belong together.
  */
 export function readModelFacts(path: string, projectorPath: string | null = null): ModelFacts {
@@ -109,7 +109,7 @@ const WEIGHT_LABELS: Readonly<Record<string, string>> = {
   uint8: '8bit',
 };
 
-/** Facts of a checked header. Throws {@link ModelFileError} when the file contains no language model. */
+/** Facts of a checked header. Throws {@link ModelFileError} if the model or its projector cannot be served. */
 export function modelFacts(path: string, header: GgufHeader, projectorPath: string | null = null): ModelFacts {
   if (isProjector(header)) {
     throw new ModelFileError(`the file ${path} is the projector of a vision model and not a language model; name the language model`);

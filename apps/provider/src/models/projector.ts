@@ -25,7 +25,7 @@ export function isProjector({ values }: GgufHeader): boolean {
   return values.get('general.architecture') === 'clip' || values.get('general.type') === 'mmproj';
 }
 
-/** Path of `mmproj-NAME.gguf` in the folder of the local file `NAME.gguf`. Null: no such file, or a projector only for audio. */
+/** Path of `mmproj-NAME.gguf` beside the local file `NAME.gguf`. Null if there is none, or if it reads only audio. */
 export function projectorBeside(path: string): string | null {
   const projector = join(dirname(path), `mmproj-${basename(path)}`);
   if (!existsSync(projector)) return null;
@@ -51,7 +51,7 @@ const TEXT_TOKENS = 1024;
 /**
  * Facts of a projector for a language model with this embedding length.
  *
- * @throws {ModelFileError} Damaged, no projector, or not of this model. {@link AudioProjectorError} for audio.
+ * @throws {ModelFileError} The file is damaged, no projector, or for another model. {@link AudioProjectorError} for audio.
  */
 export function readProjector(path: string, embeddingLength: number | null): VisionFacts {
   const header = readGgufHeader(path);
@@ -89,7 +89,7 @@ interface Shape {
   /** Sides of a tile and of a patch, in pixels. */
   readonly imageSize: number;
   readonly patchSize: number;
-  /** Patches merged into one token, per side; null: the type's default. */
+  /** Patches merged into one token, per side. If null, the type's default applies. */
   readonly merge: number | null;
   readonly maxPixels: number | null;
   readonly longestEdge: number | null;

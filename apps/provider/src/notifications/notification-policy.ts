@@ -44,7 +44,7 @@ const MINUTE_MS = 60_000;
 export const OFFLINE_MS = 10 * MINUTE_MS;
 /** Minimum time between two notifications of a kind. */
 export const MIN_INTERVAL_MS = 60 * MINUTE_MS;
-/** Time without events after which the machine must have slept: a `tick` comes every 30 seconds. */
+/** Time without events after which the machine must have slept. `Notifier` sends a `tick` every `TICK_MS`. */
 export const SLEEP_GAP_MS = 5 * MINUTE_MS;
 /** Failed jobs in a row before the owner is notified. */
 export const FAILURES_BEFORE_NOTIFICATION = 5;
@@ -66,7 +66,7 @@ export class NotificationPolicy {
   #level: TrustLevel | null = null;
   /** Level below which the owner is notified: the highest so far, or the level in the last `trust_lost` notification. */
   #expectedLevel: TrustLevel = 'none';
-  /** Start of the time with a level below the expected level; null: none. */
+  /** Start of the time with a level below the expected level, or null. */
   #lowSince: number | null = null;
   /** Latest reading. */
   #earnings: TotalEarnings | null = null;
@@ -75,7 +75,7 @@ export class NotificationPolicy {
   #lastEventAt: number;
   #shownAt: ShownTimes;
 
-  /** Starts as disconnected at `now`, in milliseconds since 1970. `shownAt`: stored by an earlier process. */
+  /** Starts as disconnected at `now`, in milliseconds since 1970. `shownAt` may come from an earlier process. */
   constructor(now: number, shownAt: ShownTimes = {}) {
     this.#shownAt = shownAt;
     this.#offlineSince = now;
@@ -86,7 +86,7 @@ export class NotificationPolicy {
     return this.#shownAt;
   }
 
-  /** Handles an event and returns the notifications to show. `isOn`: whether the owner wants notifications. */
+  /** Handles an event and returns the notifications to show, none unless the owner wants notifications (`isOn`). */
   on(event: NotificationEvent, now: number, isOn: boolean): Notification[] {
     this.#forgetSleep(now);
     const shown: Notification[] = [];

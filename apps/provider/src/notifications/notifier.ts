@@ -10,7 +10,7 @@ interface NotifierOptions {
   readonly isOn: () => boolean;
   /** Shows a notification. Resolves to null, or to the reason for not showing it. Never rejects. */
   readonly show: (body: string) => Promise<string | null>;
-  /** Reads the account's earnings. Null: the machine is not linked, or the coordinator does not answer. Never rejects. */
+  /** Reads the account's earnings. Resolves to null if not linked, or without an answer. Never rejects. */
   readonly earnings: () => Promise<TotalEarnings | null>;
   readonly log: Logger;
 }
@@ -55,7 +55,7 @@ export class Notifier {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Stores the times of notifications before showing them. False: not stored; showing could repeat in a crash loop. */
+  /** Stores the times of notifications before showing them, which could otherwise repeat in a crash loop. False if that fails. */
   #store(): boolean {
     const { dataDir, log } = this.#options;
     try {

@@ -15,10 +15,10 @@ import { Systemd } from './systemd.js';
 
 const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
 
-/** Stop timeout: drain (15 s by default), the end of children, and a margin. */
+/** Stop timeout: drain (`DRAIN_SECONDS` by default), the end of children, and a margin. */
 const STOP_SECONDS = 25;
 
-/** `requested`: the owner's choice, which overrides the default of the platform. */
+/** @param requested The owner's choice, which overrides the default of the platform. */
 export async function serviceManager(dataDir: string, requested: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
   if (requested !== undefined && !MANAGERS.some((name) => name === requested)) {
     throw new ServiceError(`unknown service manager ${requested}; use one of ${MANAGERS.join(', ')}`);

@@ -94,7 +94,7 @@ export class OwnSupervisor implements ServiceManager {
     return ['This machine has no service manager. Start the provider again after each restart.'];
   }
 
-  /** State reported by the supervisor; null if none runs. */
+  /** Null if no supervisor runs. */
   async supervisorState(): Promise<SupervisorState | null> {
     try {
       return await requestDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);

@@ -11,7 +11,7 @@ import { hideMenuBar, type MenuBarHost, menuBarHost } from './menu-bar.js';
 import type { ServiceManager } from './service.js';
 
 export interface Part {
-  /** `session`: sign-in and sockets, which end with the service and the sign-out. */
+  /** A `session` consists of sign-in and sockets, which end with the service and the sign-out. */
   readonly kind: 'program' | 'session' | 'data' | 'key';
   readonly what: string;
   readonly path: string;

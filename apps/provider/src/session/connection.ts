@@ -15,7 +15,6 @@ import WebSocket from 'ws';
 import { GatheredWrites } from './gathered-writes.js';
 
 export interface Liveness {
-  /** Interval of pings. */
   readonly pingMs: number;
   /** Silence after which the socket is considered dead. */
   readonly silenceMs: number;

@@ -13,7 +13,7 @@ export type EnrolmentEvent =
 
 interface EnrolmentOptions {
   readonly send: (message: ProviderMessage) => void;
-  /** Installs the profile at a one-time address; null: the owner installs the profile. */
+  /** Installs the profile at a one-time address. Null if the owner does. */
   readonly install: ((url: string) => Promise<void>) | null;
   readonly onEvent: (event: EnrolmentEvent) => void;
   readonly askAfterMs?: number;
@@ -21,7 +21,7 @@ interface EnrolmentOptions {
 
 /** Delay of the first request after the trust message, in milliseconds. */
 const ASK_AFTER_MS = 2000;
-/** An offer is valid for half an hour; no request is sent meanwhile. */
+/** No request is sent while an offer is valid, for half an hour. */
 const ASK_AGAIN_MS = 30 * 60_000;
 const TRY_LATER_MS = 30_000;
 
@@ -34,7 +34,6 @@ export class Enrolment {
     this.#options = options;
   }
 
-  /** Processes the coordinator's trust message. */
   onTrust(trust: TrustMessage): void {
     this.#isMissing = trust.parts.some(({ reason }) => reason === 'not_enrolled');
     if (this.#isMissing && this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);

@@ -32,7 +32,7 @@ interface LogMonitorOptions {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** Milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
-  /** Called when the log contradicts itself, at most once per refresh. */
+  /** Called when the log contradicts itself or is malformed, at most once per refresh. */
   readonly onContradiction: (reason: string) => void;
   /** Called when a client names another tree of the same size, at most once per refresh. Any client can cause this call. */
   readonly onOtherHead: () => void;
@@ -41,9 +41,9 @@ interface LogMonitorOptions {
 /** State of the monitored log, with the key that the coordinator published at the first download. */
 interface MonitoredLog {
   readonly verifier: LogVerifier;
-  /** Newest verified tree, which later trees must extend; null: no tree yet. */
+  /** Newest verified tree, which later trees must extend, or null. */
   readonly stored: StoredCheckpoint | null;
-  /** Signed note of the newest verified checkpoint, with the log's own signatures; null: none yet. */
+  /** Signed note of the newest verified checkpoint, with the log's own signatures, or null. */
   readonly note: string | null;
   /** Time of the last successful verification, in milliseconds since 1970. */
   readonly verifiedAt: number;
@@ -78,7 +78,7 @@ export class LogMonitor {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** Checkpoint (signed note) for a client with this tree head; null: no recently verified tree. */
+  /** Checkpoint (signed note) for a client with this tree head. Null without a recently verified tree. */
   checkpointFor({ size, root }: E2eLogHead): string | null {
     const stored = this.#log?.stored ?? null;
     // A client's tree head is not signed: it is no evidence against the log, and is never repeated to others.

@@ -30,16 +30,14 @@ import type { WakeDetector } from './wake-detector.js';
 interface RegistrationInfo {
   readonly agentVersion: string;
   readonly hardware: Hardware;
-  /** Offers for a protocol version. */
   readonly models: (version: number) => readonly ModelOffer[];
   readonly slots: number;
-  /** Availability at registration; absent: available. */
+  /** Availability at registration. Default: available. */
   readonly availability?: () => ReportedAvailability;
-  /** Whether the owner permits commands from the console; absent: commands are not supported. */
+  /** Whether the owner permits commands from the console. Absent if the agent supports no commands. */
   readonly isRemoteControlAllowed?: () => boolean;
 }
 
-/** Handles the jobs of one session. */
 interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
   frame(frame: Frame): void;
@@ -66,15 +64,12 @@ export interface SessionOptions {
   readonly onRegistered: (session: Session, trustLevel: string, token: string | null) => void;
   /** The coordinator's trust evaluation of this provider. */
   readonly onTrust?: (trust: TrustMessage) => void;
-  /** Models that the coordinator refuses, with reasons; an empty list ends earlier refusals. */
+  /** Called with the models that the coordinator refuses. An empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
   /** This machine's clock minus the coordinator's clock, and whether the difference endangers jobs. */
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
-  /** The coordinator's answer to an `enrolment_request`. */
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
-  /** The coordinator's answer to the request to link this machine to an account. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
-  /** A command of the owner from the console. */
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
   readonly liveness?: Liveness;
   /** Maximum time from connecting to `welcome`. Default: 10 s to connect, then the time to register. */

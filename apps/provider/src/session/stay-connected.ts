@@ -80,7 +80,7 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
   }
 }
 
-/** Ends early on abort and when this machine wakes: the network may be back. */
+/** Waits. Ends early on abort, and when this machine wakes, because the network may be back. */
 async function pause(ms: number, wakeDetector: SessionOptions['wakeDetector'], signal: AbortSignal): Promise<void> {
   const woken = new AbortController();
   const unsubscribe = wakeDetector?.on(() => woken.abort());
@@ -98,7 +98,7 @@ export interface Backoff {
   readonly maxMs: number;
 }
 
-/** Milliseconds before attempt `attempt` (from 0): doubled each time; the upper half is random. */
+/** Milliseconds before attempt `attempt` (from 0): doubled each time. Jitter takes off up to half. */
 export function backoffMs(backoff: Backoff, attempt: number, random: number): number {
   return Math.round(doubledMs(backoff, attempt) * (0.5 + random / 2));
 }

@@ -11,7 +11,7 @@ import Type from 'typebox';
 
 export type Installation =
   | { readonly kind: 'own'; readonly prefix: string; readonly version: string; readonly root: string }
-  /** `launcher`: command outside the versioned files, unchanged by updates. */
+  /** `launcher` is a command outside the versioned files, unchanged by updates. */
   | { readonly kind: 'homebrew' | 'pkg'; readonly launcher: string; readonly version: string; readonly root: string }
   | { readonly kind: 'npm' | 'clone'; readonly version: string; readonly root: string };
 
@@ -20,7 +20,7 @@ export const INSTALLER_FILE = 'installer.json';
 
 const installer = lazyValidator(Type.Object({ kind: Type.Enum(['homebrew', 'pkg']), launcher: Type.String({ pattern: '^/' }) }));
 
-/** `root`: folder of another package, for tests. */
+/** Tests pass another `root`, the folder of a package. */
 export function installation(root: string = dirname(createRequire(import.meta.url).resolve('#package.json'))): Installation {
   const real = realpathSync(root);
   const { version } = JSON.parse(readFileSync(join(real, 'package.json'), 'utf8')) as { version: string };
@@ -52,7 +52,7 @@ export function launchCommand(found: Installation = installation()): readonly st
   return stable === null ? [process.execPath, join(found.root, 'bin', 'inference-provider.js')] : [stable];
 }
 
-/** Launcher that stays valid after updates. Null: the installation has none. */
+/** Launcher that stays valid after updates, or null. */
 export function launcher(found: Installation): string | null {
   if (found.kind === 'own') return launcherOf(found.prefix);
   return found.kind === 'homebrew' || found.kind === 'pkg' ? found.launcher : null;
@@ -76,7 +76,7 @@ export function updateAdvice({ kind }: Installation): string | null {
   }
 }
 
-/** Command that removes the program; null if `uninstall` does. */
+/** Instructions to remove the program; null if `uninstall` does. */
 export function removalAdvice(found: Installation): string | null {
   switch (found.kind) {
     case 'own':

@@ -11,7 +11,7 @@ export const DRAFT_PREFIX = '.unpacking-';
 
 const VERSION = /^\d+\.\d+\.\d+$/;
 
-/** Version that the next start runs. Null: the link is missing or invalid. */
+/** Version that the next start runs. Null if the link is missing or invalid. */
 export function currentVersion(prefix: string): string | null {
   try {
     const name = basename(readlinkSync(join(prefix, 'current')));
@@ -21,7 +21,7 @@ export function currentVersion(prefix: string): string | null {
   }
 }
 
-/** Points a link to an installed version. `current`: version of the next start. `guard`: version whose guard supervises a trial. */
+/** Points a link to an installed version: `current` to that of the next start, `guard` to that whose guard supervises a trial. */
 export function point(prefix: string, link: 'current' | 'guard', version: string): void {
   const draft = join(prefix, `.${link}-${process.pid}`);
   rmSync(draft, { force: true });
@@ -38,7 +38,7 @@ export function presentVersions(prefix: string): string[] {
   }
 }
 
-/** Removes all versions except `keep`, unfinished updates, and archives. */
+/** Removes unfinished updates, archives, and all versions except `keep`. */
 export function prune(prefix: string, keep: readonly string[]): void {
   for (const name of readdirSync(versionsFolder(prefix))) {
     if (keep.includes(name)) continue;

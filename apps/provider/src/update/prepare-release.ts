@@ -8,7 +8,7 @@ import type { BrokenVersion } from './trial.js';
 import { brokenVersions } from './trial.js';
 import { lockUpdates } from './update-lock.js';
 
-/** Asks the coordinator for a release and compares versions. `prefix`: installation folder. Throws UpdateError. */
+/** Asks the coordinator for a release and compares versions. `prefix` is the installation folder. Throws UpdateError. */
 export async function checkForUpdate(
   question: Omit<ReleaseQuery, 'machine'> & { readonly machine: Omit<AskingMachine, 'failed'> },
   prefix: string | null,
@@ -42,7 +42,7 @@ export async function prepareRelease(options: PrepareOptions): Promise<void> {
 
 export type UpdateChoice =
   | { readonly kind: 'update'; readonly release: Release }
-  /** The installed version stays. `later`: newer version that the rollout withholds from this machine for now; null: none. */
+  /** The installed version stays. `later` is a newer version that the rollout does not offer to this machine yet, or null. */
   | { readonly kind: 'current'; readonly later: RolloutNotice | null }
   /** The offered version failed on this machine before. */
   | { readonly kind: 'broken'; readonly version: string; readonly reason: string };

@@ -11,7 +11,7 @@ import {
 } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 
-/** The update failed; the message is a sentence for the owner. `unreachable`: the coordinator did not answer and may later. */
+/** The update failed. The message is a sentence for the owner. If `unreachable`, no usable answer came, and one may come later. */
 export class UpdateError extends Error {
   constructor(
     message: string,
@@ -30,7 +30,7 @@ export interface ReleaseQuery {
   /** HTTP address without a trailing slash. */
   readonly coordinator: string;
   readonly platform: ReleasePlatform;
-  /** Null: the newest. */
+  /** Null for the newest. */
   readonly version: string | null;
   readonly keys: readonly string[];
   readonly signal: AbortSignal;
@@ -43,15 +43,13 @@ export interface AskingMachine {
   /** Session token; null while not connected. */
   readonly token: string | null;
   readonly channel: 'stable' | 'canary';
-  /** Version that failed its trial here last; null: none. */
+  /** Version that failed its trial here last, or null. */
   readonly failed: string | null;
-  /** Only a check: no update follows. */
+  /** Whether no update follows. */
   readonly isCheck: boolean;
 }
 
-/** Answer of the coordinator. */
 export interface OfferedRelease {
-  /** Null: none. */
   readonly release: Release | null;
   /** Newer version that the rollout does not offer to this machine yet. Unverified, and only shown to the owner. */
   readonly notice: RolloutNotice | null;
@@ -82,7 +80,7 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
   return { release: value, notice };
 }
 
-/** `text` null: the coordinator offers no such release. */
+/** Reads an answer. Its `text` is null if the coordinator offers no such release. */
 async function readAnswer(
   url: string,
   token: string | null,
@@ -116,7 +114,7 @@ async function readAnswer(
   }
 }
 
-/** Release platform of this machine; null: no releases for the platform. */
+/** Release platform of this machine. Null if it gets no releases. */
 export function releasePlatform(): ReleasePlatform | null {
   return RELEASE_PLATFORMS.find((platform) => platform === `${process.platform}-${process.arch}`) ?? null;
 }

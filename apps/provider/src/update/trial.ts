@@ -1,5 +1,5 @@
 /**
- * Trial of a new version. A record names the version to roll back to; failed versions are not chosen again.
+ * Trial of a new version. A record names the version to roll back to. Failed versions are not chosen again.
  *
  * Each step replaces one file atomically, so after a power loss either the old version or the trial continues.
  */
@@ -16,7 +16,6 @@ const TrialSchema = Type.Object({
   previous: ReleaseVersionSchema,
   /** Milliseconds since 1970. */
   since: Type.Integer({ minimum: 0 }),
-  /** Number of starts so far. */
   starts: Type.Integer({ minimum: 0 }),
   /** Time for one start to be confirmed, in milliseconds. */
   patience_ms: Type.Integer({ minimum: 1 }),
@@ -34,7 +33,7 @@ const brokenRecord = lazyValidator(BrokenSchema);
 export const trialPath = (prefix: string): string => join(prefix, 'trial.json');
 const brokenPath = (prefix: string): string => join(prefix, 'broken.json');
 
-/** Null without a valid trial of the current version; deletes any other record. */
+/** The trial of the current version, or null. Deletes any other record. */
 export function readTrial(prefix: string): Trial | null {
   const value = readRecord(trialPath(prefix));
   if (value === undefined) return null;
@@ -119,7 +118,7 @@ export function switchTo(prefix: string, version: string, trialTimeoutMs: number
   beginTrial(prefix, version, previous, trialTimeoutMs, now);
 }
 
-/** Resolves with whether this version is current after the trial; null if the trial outlasts the limit. */
+/** Resolves to whether this version is current after the trial, or to null if the trial outlasts the limit. */
 export async function awaitTrialEnd(prefix: string, version: string, limitMs: number, signal: AbortSignal): Promise<boolean | null> {
   const deadline = performance.now() + limitMs;
   while (readTrial(prefix) !== null) {

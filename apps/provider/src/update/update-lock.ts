@@ -78,7 +78,7 @@ function refuseHeld(path: string): 'absent' | 'dead' {
 /** Age after which a lock without a process id is dead. `install.sh` of older versions writes the id after creating the file. */
 const MAX_EMPTY_MS = 10_000;
 
-/** Process that holds a lock. Null: the lock is dead. */
+/** Id of the process that holds a lock, `unknown` while it is being written. Null if the lock is dead. */
 function holderOf(path: string): number | 'unknown' | 'absent' | null {
   let text: string;
   let writtenAt: number;
@@ -107,7 +107,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Start of a process, as text to compare, which does not change if the clock is set. Null: unknown. `install.sh` has the same rule. */
+/** Start of a process, as text that does not change if the clock is set. Null if unknown. `install.sh` has the same rule. */
 function startOf(pid: number): string | null {
   try {
     // Field 22 of stat, in clock ticks since boot; the name, field 2, is in brackets and may contain spaces (proc_pid_stat(5)).

@@ -1,4 +1,4 @@
-/** Opens and verifies a sealed answer. The caller's SDK gets the same response bytes as in plain mode. */
+/** Opens and verifies a sealed answer, and returns a response as in plain mode. */
 import {
   concatBytes,
   E2E_RESPONSE_CONTENT_TYPE,
@@ -27,30 +27,29 @@ import { TerminalEventGate } from './terminal-event.js';
 import { type VerifiedProof, verifyProof } from './verify-proof.js';
 
 const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-/** Statuses without a body (Fetch Standard, null body status). No provider answers with such a status. */
+/** Statuses for which the `Response` constructor rejects a body (Fetch Standard, null body status). */
 const NULL_BODY_STATUSES = [204, 205, 304];
-/** Headers of the sealed head that callers see. All others are the client's own. */
+/** Headers of the sealed head that callers see. The client sets all others. */
 const PASSED_HEADERS = /^(?:x-should-retry|x-inference-ignored|retry-after)$/;
 
 export interface AnswerToOpen {
   readonly crypto: E2eCrypto;
-  /** Status 200 and the content type are not checked yet. */
+  /** The coordinator's response, with status and headers not checked yet. */
   readonly response: Response;
   readonly request: SealableRequest;
   readonly sealed: SealedE2eRequest;
   /** In the order of the recipients. */
   readonly providers: readonly VerifiedProvider[];
-  /** Abort signal of the caller. */
   readonly signal: AbortSignal;
-  /** Compares a provider's checkpoint of the log with the tree head of the request. Rejects with {@link E2ERefused}. */
+  /** Compares the provider's log checkpoint (signed tree head) with the tree head of the request. Rejects with {@link E2ERefused}. */
   readonly compareCheckpoint: (note: string) => Promise<void>;
   readonly onFinal: (verdict: E2eVerdict) => void;
 }
 
 /**
- * Opens an answer. A plain answer is verified first; a stream ends only after its verification.
+ * Opens an answer. A plain answer is returned after its verification. A stream is returned at once, and ends after its verification.
  *
- * @throws {E2ERefused} Also as the error of a stream that is not verified.
+ * @throws {E2ERefused} A stream that is not verified ends with this error instead.
  */
 export async function openAnswer(input: AnswerToOpen): Promise<Response> {
   const { response, sealed } = input;
@@ -78,6 +77,7 @@ function originOf({ response, providers }: AnswerToOpen): Origin {
     throw new E2ERefused('downgraded', `The answer is not sealed (status ${response.status}, ${contentType || 'no content type'}).`);
   }
   const text = response.headers.get('inference-e2e-recipient') ?? '';
+  // A request has at most 8 candidates (`MAX_E2E_RECIPIENTS`).
   const provider = /^[0-7]$/.test(text) ? providers[Number(text)] : undefined;
   if (provider === undefined) throw new E2ERefused('downgraded', 'The answer names no candidate of this request.');
   const jobId = response.headers.get('x-inference-job-id') ?? '';
@@ -141,7 +141,7 @@ class AnswerReader {
   }
 
   /**
-   * Verifies the proof, after the last part, and requires the provider to know the same log.
+   * Call after the last part. Verifies the proof and the provider's log checkpoint.
    *
    * @param body The body of a plain answer; null for a stream.
    * @throws {E2ERefused}
@@ -183,7 +183,6 @@ class AnswerReader {
   }
 }
 
-/** Collects and verifies a plain answer. */
 async function collectAnswer(parts: OpenedParts, answer: AnswerReader, input: AnswerToOpen): Promise<Response> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -201,7 +200,7 @@ async function collectAnswer(parts: OpenedParts, answer: AnswerReader, input: An
   return setVerdict(response, new VerdictCell(verifiedVerdict(answer, verified), input.onFinal));
 }
 
-/** Passes a stream on at the speed of the caller, so that a slow caller slows the provider down. */
+/** Passes a stream on. Reads only when the caller does, so that a slow caller slows the provider down. */
 function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
   const { provider, jobId } = answer.origin;
   const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);

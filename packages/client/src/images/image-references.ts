@@ -6,7 +6,6 @@ export interface ImageReference {
   readonly address: string;
   /** Path of the part in the request, such as `messages[0].content[1]`. */
   readonly field: string;
-  /** Replaces the URL in the request by image data. */
   replace(image: ImageData): void;
 }
 

@@ -7,7 +7,7 @@ import { download } from './download.js';
 import type { KeysetSource } from './keyset.js';
 import { keysetLog, type LogVerifier } from './log-verifier.js';
 
-/** Maximum age of checkpoints and cosignatures. Coordinators renew them every five minutes, and keysets are used for 30. */
+/** Maximum age of checkpoints and cosignatures. Coordinators renew them every five minutes, and clients use keysets for 30. */
 const MAX_CHECKPOINT_AGE_MS = 60 * 60_000;
 const MAX_TILE_BYTES = 32 * TILE_WIDTH;
 

@@ -14,7 +14,7 @@ export interface DownloadOptions {
   readonly whenMissing?: E2ERefusalCode;
 }
 
-/** JSON at an address. Throws {@link E2ERefused}; `coordinator_said` for errors other than a 404. */
+/** Like {@link download}, for JSON. Throws {@link E2ERefused} `downgraded` for other content. */
 export async function downloadJson(fetch: Fetch, url: string, options: DownloadOptions = {}): Promise<unknown> {
   const bytes = await download(fetch, url, { maxBytes: MAX_BYTES, accept: 'application/json', ...options });
   try {
@@ -34,7 +34,11 @@ export function canonicalBytesOrNull(encode: () => Uint8Array): Uint8Array | nul
   }
 }
 
-/** Bytes at an address. Throws {@link E2ERefused}, as {@link downloadJson}. */
+/**
+ * Downloads the bytes at an address.
+ *
+ * @throws {E2ERefused} `whenMissing` for a 404 or a redirect, `coordinator_said` for another status or too many bytes.
+ */
 export async function download(
   fetch: Fetch,
   url: string,

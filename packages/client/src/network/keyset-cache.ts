@@ -1,7 +1,7 @@
 /**
- * `KeysetCache`: the current verified keyset, shared by all requests.
+ * `KeysetCache`: the current verified keyset (sealing keys of all providers, numbered by epoch), shared by all requests.
  *
- * Downloads with and without the caller's API key are compared, because a coordinator could target one account.
+ * Compares downloads with and without the caller's API key, because a coordinator could target one account.
  */
 import { type E2eCrypto, type E2eKeyset, type E2eLogHead, keysetLeafBytes, toHex, utf8 } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
@@ -14,7 +14,7 @@ import type { ClientState } from './store.js';
 export const REFRESH_AFTER_MS = 5 * 60_000;
 /** Maximum epochs with a remembered hash of the public keyset. */
 const MAX_EPOCHS = 16;
-/** Maximum API keys with a remembered comparison; further keys are compared again. */
+/** Maximum API keys with a remembered comparison. Forgotten keys are compared again. */
 const MAX_CREDENTIALS = 256;
 /** Maximum downloads per comparison, because a new epoch may be published between two downloads. */
 const MAX_COMPARED_DOWNLOADS = 3;

@@ -1,4 +1,4 @@
-/** Downloads the public keyset, and checks its schema and age. */
+/** Downloads the public keyset, and checks its schema, provider ids and age. */
 import { CLOCK_TOLERANCE_MS, type E2eKeyset, E2eKeysetSchema, keysetLeafBytes } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';
@@ -15,7 +15,7 @@ export interface KeysetSource {
   readonly base: string;
 }
 
-/** A keyset whose form and age are checked. Throws {@link E2ERefused} `downgraded`, `stale`, `targeted`. */
+/** Throws {@link E2ERefused} `downgraded`, `stale`, `targeted` or `coordinator_said`. */
 export async function downloadKeyset({ fetch, base }: KeysetSource, options: DownloadOptions, now: number): Promise<E2eKeyset> {
   const value = await downloadJson(fetch, `${base}/v1/e2e/keyset`, options);
   if (!validator.Check(value)) {

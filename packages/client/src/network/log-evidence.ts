@@ -1,4 +1,4 @@
-/** `LogEvidence`: checks providers' log entries and reported checkpoints against the accepted log, and caches successes. */
+/** `LogEvidence` checks providers' log entries and checkpoints against the verified log, and caches successes. */
 import { type E2eCrypto, type E2eLogHead, toHex, utf8 } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
 import { BoundedMap } from './bounded-map.js';

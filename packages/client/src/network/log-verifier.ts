@@ -1,4 +1,9 @@
-/** `LogVerifier`: verifies keysets, providers and reported checkpoints against the transparency log. */
+/**
+ * `LogVerifier` checks that the transparency log contains what the coordinator shows to this client.
+ *
+ * A keyset lists all providers' sealing keys and is numbered by its epoch. An entry is content of the log; a leaf is the entry's
+ * place in the Merkle tree.
+ */
 import {
   type E2eCrypto,
   type E2eKeyset,
@@ -21,23 +26,24 @@ import { E2ERefused } from '../refusal.js';
 export type { LoggedLeaf, LogTree };
 
 export interface AcceptedKeyset {
-  /** Tree head for requests, so that providers can compare tree heads. */
+  /** Size and root of the verified tree, which requests name in their context. */
   readonly head: E2eLogHead;
-  /** State to pass to the next verification. */
+  /** Store this text, and pass it to the next verification. */
   readonly state: string;
 }
 
 export interface LogVerifier {
   /**
-   * Verifies the checkpoint, its consistency with the accepted state, and the inclusion of the keyset.
+   * Verifies that a fresh checkpoint covers the keyset and is consistent with earlier checkpoints.
    *
-   * @param state The last accepted state; null: none.
+   * @param state Result of the last verification; null: none.
    * @param now Milliseconds since 1970.
    * @throws {E2ERefused} `stale` or `split_view`.
+   * @throws {Error} `state` is damaged. Errors of the {@link CheckpointVerifier} pass through.
    */
   verifyKeyset(keyset: E2eKeyset, state: string | null, now: number): Promise<AcceptedKeyset>;
   /**
-   * Verifies that the tree contains a provider's enclave key (65 bytes x963) at an index.
+   * Verifies that a leaf is the entry of a provider's enclave key (65 bytes x963).
    *
    * @throws {E2ERefused} `split_view`.
    */
@@ -47,22 +53,30 @@ export interface LogVerifier {
     head: E2eLogHead,
   ): Promise<void>;
   /**
-   * Compares a checkpoint that a provider was shown, of any age, with the tree of a keyset.
+   * Verifies that a provider's checkpoint is consistent with the tree of a keyset. The checkpoint may be old.
    *
-   * @param note The checkpoint as a signed note.
+   * @param note The checkpoint that the provider got from the coordinator, as a signed note.
    * @throws {E2ERefused} `split_view`.
    */
   compareCheckpoint(note: string, head: E2eLogHead): Promise<void>;
-  /** Time before which a leaf was certainly in the log, in milliseconds, by the accepted state; null: unknown. */
+  /**
+   * Returns when this client first remembered a tree that contains the leaf, in milliseconds; null: never.
+   *
+   * @throws {Error} `state` is damaged.
+   */
   loggedBefore(logIndex: number, state: string | null): number | null;
 }
 
-/** Verifier of checkpoints: of C2SP tlog-checkpoint, with RFC 6962 proofs. `Stored` is JSON. */
+/**
+ * Verifies checkpoints (C2SP tlog-checkpoint) and proofs (RFC 6962).
+ *
+ * @typeParam Stored Verified checkpoint that the caller keeps. Must survive `JSON.stringify`.
+ */
 export interface CheckpointVerifier<Stored> {
   verify(leaf: LoggedLeaf, stored: Stored | null, now: number): Promise<CheckpointVerdict<Stored>>;
   /** Whether a verified tree has the entry at this index. */
   includes(entry: Uint8Array, index: number, tree: LogTree): Promise<boolean>;
-  /** Compares another party's checkpoint, a signed note of any age, with a verified tree. */
+  /** Whether another party's checkpoint, a signed note of any age, is consistent with a verified tree. */
   compareCheckpoint(note: string, tree: LogTree): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }>;
 }
 
@@ -77,7 +91,7 @@ const HEAD_INTERVAL_MS = 6 * 60 * 60_000;
 
 const StateSchema = Type.Object({
   stored: Type.Unknown(),
-  /** Accepted tree sizes with their times, oldest first. */
+  /** Remembered trees, oldest first: at most one per `HEAD_INTERVAL_MS`. */
   heads: Type.Array(Type.Object({ size: Type.Integer({ minimum: 0 }), root: Sha256HexSchema, accepted_at: Type.Integer({ minimum: 0 }) }), {
     maxItems: MAX_HEADS,
   }),
@@ -85,7 +99,7 @@ const StateSchema = Type.Object({
 type State = Static<typeof StateSchema>;
 const stateValidator = Compile(StateSchema);
 
-/** A {@link LogVerifier}. Entries have no times, so their age counts from the first accepted tree with the entry. */
+/** Creates a {@link LogVerifier}. Entries have no times, so their age counts from the first remembered tree with the entry. */
 export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: CheckpointVerifier<Stored>): LogVerifier {
   return {
     async verifyKeyset(keyset, text, now) {
@@ -96,9 +110,10 @@ export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: C
         checkpoint: log.checkpoint,
         entry: encodeLogEntry(keysetLogEntry(crypto.sha256, keyset.epoch, keysetLeafBytes(keyset))),
         leafIndex: log.leaf_index,
+        // An empty hash fails the proof, so malformed base64 is refused as `split_view`.
         inclusionProof: log.inclusion_proof.map((hash) => fromBase64OrNull(hash) ?? new Uint8Array()),
       };
-      // The state was written by this verifier, under its own schema.
+      // `stored` is an earlier result of the same verifier, so the cast holds.
       const verdict = await verifier.verify(leaf, (state?.stored ?? null) as Stored | null, now);
       if (!verdict.ok) throw new E2ERefused(verdict.code, `The transparency log is refused: ${verdict.reason}.`);
       const head = { size: verdict.checkpoint.size, root: toHex(verdict.checkpoint.root) };
@@ -125,7 +140,7 @@ function treeOf({ size, root }: E2eLogHead): LogTree {
   return { size, root: fromHex(root) };
 }
 
-/** The first head stays, because it dates the oldest entries. */
+/** Appends a head if the tree grew and the interval has passed. The first head stays, because it dates the oldest entries. */
 function headsAfter(heads: State['heads'], { size, root }: E2eLogHead, now: number): State['heads'] {
   const last = heads.at(-1);
   if (last !== undefined && (last.size >= size || now - last.accepted_at < HEAD_INTERVAL_MS)) return heads;

@@ -67,7 +67,7 @@ export class ProviderVerifier {
     return result;
   }
 
-  /** Throws {@link E2ERefused} where no verdict is possible, because a download failed. */
+  /** Returns a refusal that is a verdict, and may be cached. Throws other refusals, such as a failed download. */
   async #verdictOn(entry: E2eKeysetProvider, head: E2eLogHead | null, now: number): Promise<VerifiedProvider | E2ERefused> {
     const { crypto, policy, state, log } = this.#options;
     const record = await downloadRecord(this.#options, entry);

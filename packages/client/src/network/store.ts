@@ -1,4 +1,4 @@
-/** Persistent state of a client: chosen providers, and the last accepted state of the transparency log. */
+/** Persistent state of a client: chosen providers, whether a real one was seen, and the log verifier's state. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
@@ -9,7 +9,6 @@ export interface Store {
   save(text: string): Promise<void> | void;
 }
 
-/** A store in memory, lost when the process exits. */
 export function memoryStore(): Store {
   let stored: string | null = null;
   return {
@@ -55,7 +54,7 @@ export class ClientState {
     this.#store = store;
   }
 
-  /** Reads the store once. Throws an error that names the problem when the stored text is not a state. */
+  /** Reads the store once. Throws if the stored text is not a state. */
   async load(): Promise<void> {
     if (this.#state !== null) return;
     const text = await this.#store.load();

@@ -60,7 +60,7 @@ export interface ProviderToVerify {
   readonly now: number;
 }
 
-/** Verifies a provider. Throws {@link E2ERefused}. */
+/** Throws {@link E2ERefused}. */
 export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): VerifiedProvider {
   const { entry, record, policy, now } = input;
   const refuse = (code: E2ERefusalCode, reason: string): never => {
@@ -141,7 +141,7 @@ function requirePosture({ record, policy, now }: ProviderToVerify, enclaveKey: U
   if (!isProtected || !record.attested) refuse('revoked', 'its protections are off.');
 }
 
-/** The strongest evidence under one of the policy's anchors. */
+/** Evidence under the first of the policy's anchors for which the record is consistent. */
 function evidenceOf(input: ProviderToVerify, refuse: Refuse): EnclaveEvidence {
   const { record, policy, simulatedAnchor, now } = input;
   const verdicts = anchorsOf(policy, simulatedAnchor).map((anchor) => ({ anchor, verdict: verifyRecord(record, now, anchor) }));
@@ -167,6 +167,7 @@ interface Contradiction {
 
 function contradictionOf({ record, policy, hasSeenReal }: ProviderToVerify, findings: readonly Contradiction[]): [E2ERefusalCode, string] {
   const first = findings.find(({ result }) => result === 'contradicted');
+  // The explanation of a refused chain ends with its `ChainRejection` code (`certificateFindings` of the verifier).
   const isOld = record.mda_verified && /: (?:too_old|leaf_expired|issuer_expired)\.$/.test(first?.explanation ?? '');
   const isSimulation = record.simulated || /: anchor_(?:name|signature)\.$/.test(first?.explanation ?? '');
   const code = isOld ? 'stale' : isSimulation && hasSeenReal ? 'targeted' : 'policy';

@@ -31,7 +31,7 @@ interface Settings {
 }
 
 /**
- * Runs the proxy until SIGINT or SIGTERM. Returns the exit code: 0 help or signal, 2 wrong usage, 3 any other error.
+ * Runs the proxy until SIGINT or SIGTERM. Returns the exit code: 0 help or signal, 2 wrong usage or policy, 3 any other error.
  *
  * @param program Name of the program in its texts.
  */

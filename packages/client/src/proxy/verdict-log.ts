@@ -40,7 +40,6 @@ export class VerdictLog {
   }
 }
 
-/** One line for a terminal. */
 export function verdictLine({ at, method, path, state, code, message, provider_id, evidence, serial_number }: LoggedVerdict): string {
   const details = {
     unverified: 'relayed in clear',

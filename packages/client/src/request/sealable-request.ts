@@ -18,7 +18,7 @@ const ENDPOINTS: ReadonlySet<string> = new Set(EndpointSchema.anyOf.map((literal
 
 export interface SealableRequest {
   readonly endpoint: Endpoint;
-  /** Exact bytes of the caller, or the bytes with fetched images. */
+  /** The caller's exact bytes, unless fetched images replaced URLs. */
   readonly body: Uint8Array;
   readonly model: string;
   readonly stream: boolean;
@@ -35,7 +35,7 @@ export interface SealableRequest {
   readonly clientNonce: string | null;
   /** `X-Inference-Provider-Id` of the caller; null: any provider. */
   readonly providerId: string | null;
-  /** Headers of the caller's API key, the only part of the request that is sent in clear. */
+  /** Headers of the caller's API key. They are sent in clear. */
   readonly authorization: Readonly<Record<string, string>>;
 }
 
@@ -45,7 +45,7 @@ export class InvalidRequest extends Error {
     readonly response: HttpError,
     code: string,
   ) {
-    // Without the message of the error, which may quote the request.
+    // Omits the error's own message, which may quote the request.
     super(`The request is not valid (${code}), and was not sent.`);
   }
 }

@@ -1,4 +1,4 @@
-/** `AcmeServer`: simulates only the `device-attest-01` challenge of ACME. Issues no certificates; the coordinator verifies the answers. */
+/** `AcmeServer` simulates only the `device-attest-01` challenge of ACME. The coordinator verifies the answers. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -19,7 +19,7 @@ interface Order {
 }
 
 const MAX_BODY_BYTES = 64 * 1024;
-/** Maximum open orders; the oldest are dropped. */
+/** Maximum open orders. The oldest are dropped. */
 const MAX_ORDERS = 1000;
 
 export class AcmeServer {
@@ -48,7 +48,7 @@ export class AcmeServer {
     return server;
   }
 
-  /** Address for profiles; a coordinator replaces `{enrolment}` by the enrolment's token. */
+  /** Address for profiles. The coordinator replaces `{enrolment}` by the enrolment's token. */
   get directoryUrl(): string {
     return `${this.#base}/acme/{enrolment}`;
   }

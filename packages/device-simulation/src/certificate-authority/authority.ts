@@ -1,5 +1,7 @@
 /**
- * `SimulatedAuthority`: root and intermediate certificate authority, structured like Apple's. Leaves are valid for 91 days.
+ * `SimulatedAuthority`: root and intermediate certificate authority, structured like Apple's.
+ *
+ * Extensions are 2.5.29.14 and .35 (key identifiers), .15 (key usage), .19 (basic constraints) and .37 (extended key usage).
  */
 import { createHash, X509Certificate } from 'node:crypto';
 import { fromHex, toBase64, toHex } from '@inference/protocol';
@@ -46,7 +48,7 @@ export interface IssueOptions {
   readonly device: AttestedDevice;
   /** Freshness code, 32 bytes: the nonce of device management, or SHA-256 of an ACME token. */
   readonly freshness: Uint8Array;
-  /** Extended key usage. Real leaves from device management have the extension, ACME leaves do not. */
+  /** Default: true. Of real leaves, those from device management have the extension, and those from ACME do not. */
   readonly extendedKeyUsage?: boolean;
   /** The attested key. Default: a new key. */
   readonly leafKey?: P384Key;
@@ -102,7 +104,7 @@ export class SimulatedAuthority {
     );
   }
 
-  /** Serializes the authority, private keys included: a simulated authority has no value outside its simulation. */
+  /** Serializes the authority with its private keys, which have no value outside the simulation. */
   save(): string {
     const saved: SavedAuthority = {
       v: 1,
@@ -121,7 +123,6 @@ export class SimulatedAuthority {
     return pem(this.rootCertificate);
   }
 
-  /** Issues a certificate chain for one Mac. */
   issue(options: IssueOptions): IssuedChain {
     const leafKey = options.leafKey ?? p384Key(options.random);
     const template = (options.change ?? ((same) => same))(this.leafTemplate(leafKey, options));
@@ -129,7 +130,6 @@ export class SimulatedAuthority {
     return { certificates: [leaf, this.issuerCertificate], leafKey };
   }
 
-  /** Leaf template that {@link issue} signs. */
   leafTemplate(leafKey: P384Key, { now, random, device, freshness, ...rest }: IssueOptions): CertificateTemplate {
     const purpose = { oid: '2.5.29.37', critical: false, value: extendedKeyUsage(DEVICE_ATTESTATION_PURPOSE) };
     return {
@@ -155,7 +155,7 @@ export class SimulatedAuthority {
     };
   }
 
-  /** Issuer template that the root signs at creation, `now` in milliseconds. */
+  /** Issuer template, as `create` signs it with the root key. `now` in milliseconds. */
   issuerTemplate(now: number, random: Random): CertificateTemplate {
     return issuerTemplate(this, now, random);
   }

@@ -1,4 +1,4 @@
-/** Signs X.509 certificates (RFC 5280 section 4.1) from encoded parts, each of which tests can replace to forge certificates. */
+/** Signs X.509 certificates (RFC 5280 section 4.1) from encoded parts. Tests replace parts to forge certificates. */
 import { type KeyObject, sign } from 'node:crypto';
 import {
   bitString,
@@ -56,7 +56,6 @@ export function ecdsaWith(hash: Signer['hash']): Uint8Array {
 
 export const VERSION_3 = explicit(0, integer(Uint8Array.of(2)));
 
-/** DER of the certificate. */
 export function signCertificate(template: CertificateTemplate, signer: Signer): Uint8Array {
   const signed = signedPart(template);
   const signature = new Uint8Array(sign(signer.hash, signed, signer.privateKey));
@@ -100,7 +99,7 @@ export function encodeName(parts: NameParts): Uint8Array {
   );
 }
 
-/** Bits of KeyUsage from the first (digitalSignature) on, as a named bit list without trailing zeros (X.690 section 11.2.2). */
+/** KeyUsage with these bits of 0 (digitalSignature) to 7, without trailing zeros (X.690 section 11.2.2). */
 export function keyUsage(...bits: readonly number[]): Uint8Array {
   const byte = bits.reduce((sum, bit) => sum | (0x80 >> bit), 0);
   return bitString(Uint8Array.of(byte), 7 - Math.max(...bits));

@@ -48,7 +48,7 @@ export function objectIdentifier(dotted: string): Uint8Array {
   return tlv(TAG.objectIdentifier, ...[40 * first + second, ...rest].map(base128));
 }
 
-/** UTCTime up to 2049, GeneralizedTime after (RFC 5280 section 4.1.2.5); whole seconds of milliseconds. */
+/** UTCTime up to 2049, GeneralizedTime after (RFC 5280 section 4.1.2.5). Drops fractions of a second. */
 export function time(milliseconds: number): Uint8Array {
   const digits = new Date(milliseconds)
     .toISOString()

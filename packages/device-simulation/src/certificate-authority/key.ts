@@ -19,7 +19,6 @@ export function p384Key(random: Random): P384Key {
   return p384KeyFrom(random(48).map((byte, index) => (index === 0 ? byte & 0x7f : byte)));
 }
 
-/** Restores a key from its private scalar. */
 export function p384KeyFrom(scalar: Uint8Array): P384Key {
   const exchange = createECDH('secp384r1');
   exchange.setPrivateKey(scalar);

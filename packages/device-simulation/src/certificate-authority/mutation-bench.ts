@@ -50,7 +50,6 @@ export function sample(name: string, code: ChainMutation['code'], make: ChainMut
   return { name, code, make };
 }
 
-/** A mutation of the certificates. */
 export function chain(name: string, code: ChainMutation['code'], chainOf: (bench: MutationBench) => string[]): ChainMutation {
   return sample(name, code, (bench) => bench.sample({ chain: chainOf(bench) }));
 }

@@ -1,7 +1,4 @@
-/**
- * `FakeMac`: a simulated Mac under device management, which can misbehave. Gets one new certificate per seven days,
- * as real Macs do.
- */
+/** `FakeMac`: a simulated Mac under device management, which can misbehave. Renews its attestation every seven days, as real Macs do. */
 import { randomBytes } from 'node:crypto';
 import { buildBinary, build as buildXml, type PlistValue } from 'plist';
 import type { SimulatedAuthority } from '../certificate-authority/authority.js';
@@ -43,7 +40,7 @@ export const MISBEHAVIOURS = [
   /** Attests with the freshness code of another nonce. */
   'stale_nonce',
   'no_attestation',
-  /** Answers twice, with a moment between. */
+  /** Sends each answer twice. */
   'duplicate_answers',
   'entity_bomb',
   'huge_answer',
@@ -52,7 +49,6 @@ export const MISBEHAVIOURS = [
 ] as const;
 export type Misbehaviour = (typeof MISBEHAVIOURS)[number];
 
-/** A command in the queue. */
 export interface ReceivedCommand {
   readonly uuid: string;
   readonly requestType: string;
@@ -181,7 +177,7 @@ export class FakeMac {
     };
   }
 
-  /** Returns the cached chain for the same nonce or within seven days of the last chain, else a new chain. */
+  /** Returns the cached chain for the same nonce, or if the chain is younger than `renewMs`. Else issues a new chain. */
   #attestation(nonce: Uint8Array): readonly Uint8Array[] {
     const now = this.#now();
     const attestedNonce = this.#misbehaves('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;

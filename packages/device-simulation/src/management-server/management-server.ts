@@ -21,7 +21,7 @@ export interface ManagementServerOptions {
   readonly port?: number;
   readonly host?: string;
   readonly now?: () => number;
-  /** Time a Mac takes to answer a push, in milliseconds. */
+  /** Delay before a Mac answers a push, in milliseconds. */
   readonly answerAfterMs?: number;
   /** Minimum time between two attestations of a Mac, in milliseconds; default seven days. */
   readonly renewMs?: number;
@@ -43,7 +43,7 @@ export class ManagementServer {
     Pick<ManagementServerOptions, 'renewMs' | 'stateFile'>;
   readonly #server: Server;
   readonly #macs = new Map<string, Managed>();
-  /** Sent events, newest last. */
+  /** The latest 1000 events, newest last. */
   readonly sent: SentEvent[] = [];
   /** Options for the events sent from now on. */
   sending: SendOptions = {};
@@ -124,7 +124,7 @@ export class ManagementServer {
     this.#save();
   }
 
-  /** Sends an event of this Mac. Resolves with the coordinator's answer. */
+  /** Sends this Mac's answer to a command. Resolves with the coordinator's response; null if the Mac does not answer. */
   async report(udid: string, command: ReceivedCommand, options: SendOptions = {}): Promise<SentEvent | null> {
     const managed = this.#managed(udid);
     const answer = managed.mac.answer(command);
@@ -308,7 +308,6 @@ function readCommand(text: string): ReceivedCommand {
   return { uuid, requestType, nonce: nonce instanceof Uint8Array ? nonce : null };
 }
 
-/** Identity of a new, unique Mac. */
 function newIdentity(): MacIdentity {
   const unique = randomUUID().replaceAll('-', '').toUpperCase();
   return {

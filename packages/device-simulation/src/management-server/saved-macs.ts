@@ -23,7 +23,7 @@ export function readMacs(file: string): readonly SavedMac[] {
   return (JSON.parse(text) as { macs: SavedMac[] }).macs;
 }
 
-/** Replaces the whole file, readable by its owner only, since enrolment tokens are inside. */
+/** Replaces the file, which only its owner can read, because it contains enrolment tokens. */
 export function writeMacs(file: string, macs: readonly SavedMac[]): void {
   writeFileSync(`${file}.new`, `${JSON.stringify({ macs }, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);

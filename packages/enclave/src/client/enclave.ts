@@ -6,14 +6,13 @@ import type { Agent, E2eReceiptDraft, ReceiptDraft } from '../contract/requests.
 import type { OnEnclaveEvent } from './events.js';
 import { SupervisedHelper } from './supervised-helper.js';
 
-/** Every method throws {@link EnclaveError}; after `key_changed` or `close` all calls fail. */
+/** Methods reject with {@link EnclaveError}, and always after `key_changed` or `close`. */
 export interface Enclave {
   readonly kind: HelperKind;
   /** P-256 public key, x963, 65 bytes. */
   readonly publicKey: Uint8Array;
   readonly keyProtection: KeyProtection;
   readonly secureEnclave: boolean;
-  /** Receipt versions that the helper signs. */
   readonly receiptVersions: readonly number[];
   /** Versions of end-to-end receipts that the helper signs; empty: none. */
   readonly e2eReceiptVersions: readonly number[];
@@ -21,7 +20,7 @@ export interface Enclave {
   attest(agent: Agent, signal?: AbortSignal): Promise<SignedStatement>;
   /** Signs a challenge (base64 of 32 bytes) of this session, with the current posture. */
   answerChallenge(nonce: string, sessionId: string, signal?: AbortSignal): Promise<SignedStatement>;
-  /** Binds a sealing key to this enclave. Times in milliseconds; valid for at most 60 minutes from about now. */
+  /** Signs a sealing key, which clients encrypt requests to. Valid for at most 60 minutes from about now. */
   signKey(request: SealingKeyRequest, signal?: AbortSignal): Promise<SignedStatement>;
   /** Signs the response hash (base64 DER signature over its 64 hex digits) and the receipt. */
   signResponse(receipt: ReceiptDraft, signal?: AbortSignal): Promise<{ signature: string; receipt: SignedStatement }>;
@@ -43,6 +42,7 @@ export interface SignedE2eResponse {
 export interface SealingKeyRequest {
   /** 32 raw bytes. */
   readonly x25519PublicKey: Uint8Array;
+  /** Milliseconds since 1970, like `notAfter`. */
   readonly notBefore: number;
   readonly notAfter: number;
   /** SHA-256 of the attestation statement's payload, hexadecimal. */

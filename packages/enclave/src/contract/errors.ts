@@ -5,13 +5,14 @@ export const HELPER_ERROR_CODES = ['bad_request', 'unknown_op', 'no_enclave', 'k
 export type HelperErrorCode = (typeof HELPER_ERROR_CODES)[number];
 
 /**
- * Codes of the client. The caller's own signal causes `aborted`, closing the client `closed`.
+ * Codes of the client.
  *
  * - `start_failed`: the helper did not start. `exited`: the helper exited before its answer.
- * - `timeout`: no answer in time; the helper was killed.
- * - `restarted`: the helper was killed because of another request or invalid output.
- * - `bad_reply`: contract violation. `contract_mismatch`: another contract version.
- * - `key_changed`: another key after a restart; permanent. `busy`: too many pending requests.
+ * - `timeout`: the helper did not answer and was killed, or did not restart in time.
+ * - `restarted`: the helper was killed because another request timed out.
+ * - `bad_reply`: the helper violated the contract. `contract_mismatch`: the helper has another contract version.
+ * - `key_changed`: a restarted helper has another key. Permanent. `busy`: too many requests are pending.
+ * - `aborted`: the caller's signal aborted. `closed`: the client was closed.
  */
 export type EnclaveErrorCode =
   | HelperErrorCode

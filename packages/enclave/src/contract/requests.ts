@@ -1,6 +1,6 @@
 /**
- * Requests to the enclave helper: one JSON object per line. Each operation signs one kind of statement, never bytes
- * that the caller chooses.
+ * Requests to the enclave helper: one JSON object per line. Operations sign statements of fixed kinds and the hex digits of response
+ * hashes, never other bytes.
  */
 import { AttestationSchema, E2eReceiptSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';

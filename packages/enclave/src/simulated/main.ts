@@ -1,4 +1,4 @@
-/** Entry file of the simulated enclave helper: the Swift helper's contract with a declared software key. Exits with its stdin. */
+/** Entry file of the simulated enclave helper, which signs with a software key and says so. Exits when stdin ends. */
 import { parseArgs } from 'node:util';
 import { LineSplitter } from '../contract/line-splitter.js';
 import { answer } from './answer.js';

@@ -1,4 +1,4 @@
-/** Operations of the simulated helper. Only statements built in this file are signed. */
+/** Operations of the simulated helper. They sign only statements built in this file, and the hex digits of response hashes. */
 import { createHash, sign } from 'node:crypto';
 import {
   type Attestation,

@@ -1,4 +1,4 @@
-/** `Refusal` of the simulated helper; becomes the error reply. */
+/** `Refusal`: an error of the simulated helper that `answer` converts to an error reply. */
 import type { HelperErrorCode } from '../contract/errors.js';
 
 export class Refusal extends Error {

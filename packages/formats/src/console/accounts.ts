@@ -68,7 +68,6 @@ export const ConsoleTwoFactorSchema = Type.Object({
 });
 export type ConsoleTwoFactor = Static<typeof ConsoleTwoFactorSchema>;
 
-/** A passkey of the account. */
 export const ConsolePasskeySchema = Type.Object({
   id: Type.String(),
   name: Type.String(),

@@ -16,7 +16,6 @@ export const AdminAccountSchema = Type.Object({
   deleted_at: timeOrNull,
 });
 export type AdminAccount = Static<typeof AdminAccountSchema>;
-/** Reference to an account. */
 const AdminAccountNameSchema = Type.Object({ id: Type.String(), name: Type.String(), email: Type.Union([Type.String(), Type.Null()]) });
 
 /** `GET /admin/v1/accounts/{id}`. */

@@ -1,4 +1,4 @@
-/** Admin API schemas: providers, quarantines (members named `hold` and `held`), health, prices, catalogue and audit log. */
+/** Admin API schemas: providers, quarantines (`hold`, `held`), restrictions (`restrained`), health, prices, catalogue, audit log. */
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
@@ -75,7 +75,7 @@ const AdminProviderSchema = Type.Object({
 });
 export type AdminProvider = Static<typeof AdminProviderSchema>;
 
-/** `GET /admin/v1/providers`. `restrained` (restricted) and `held` (quarantined) also list disconnected machines. */
+/** `GET /admin/v1/providers`. `restrained` and `held` also list disconnected machines. */
 export const AdminProviderListSchema = Type.Object({
   providers: Type.Array(AdminProviderSchema),
   restrained: Type.Array(Type.Interface([Reputation], { provider_id: Type.String() })),
@@ -111,7 +111,7 @@ export const QuarantineSchema = body({
 });
 export type Quarantine = Static<typeof QuarantineSchema>;
 
-/** `GET /admin/v1/actions`: the audit log, newest first. */
+/** Entry of the audit log, `GET /admin/v1/actions`. */
 const AdminActionSchema = Type.Object({
   id: Type.String(),
   at: time,

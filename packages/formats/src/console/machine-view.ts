@@ -58,7 +58,6 @@ export type ConsoleCommandRefusal = Static<typeof refusal>;
 const outcome = Type.Enum(['done', 'refused', 'unsupported', 'not_linked', 'timeout', 'disconnected', 'busy']);
 export type ConsoleCommandOutcome = Static<typeof outcome>;
 
-/** A command that was sent to a machine. */
 export const ConsoleStoredCommandSchema = Type.Object({
   id: Type.String(),
   at: time,

@@ -47,7 +47,6 @@ export const ConsoleOrganisationSchema = Type.Object({
   max_members: count,
   /** Role of the signed-in person. */
   role,
-  /** Permissions of each role. */
   roles: Type.Array(Type.Object({ role, permissions: Type.Array(permission) })),
 });
 export type ConsoleOrganisation = Static<typeof ConsoleOrganisationSchema>;
@@ -133,7 +132,6 @@ export const ORGANISATION_ACTIONS = [
 ] as const;
 export type OrganisationAction = (typeof ORGANISATION_ACTIONS)[number];
 
-/** An action of a member. */
 export const ConsoleOrganisationEventSchema = Type.Object({
   id: Type.String(),
   at: time,

@@ -33,7 +33,6 @@ export type ConsoleUsageEntry = Static<typeof ConsoleUsageEntrySchema>;
 export const ConsoleUsagePageSchema = page(ConsoleUsageEntrySchema);
 export type ConsoleUsagePage = Static<typeof ConsoleUsagePageSchema>;
 
-/** Values of the query parameter `sort`. */
 export const USAGE_SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const;
 export type UsageSort = (typeof USAGE_SORTS)[number];
 export const SORT_ORDERS = ['desc', 'asc'] as const;

@@ -3,7 +3,6 @@ import Type, { type Static } from 'typebox';
 import { flag, model, nullable, provider_serial } from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
 
-/** Maximum inputs per request. */
 const MAX_INPUTS = 2048;
 
 const Token = Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'the number of a token' });

@@ -6,7 +6,6 @@
  */
 import { ERRORS, type ErrorCode } from './error-table.js';
 
-/** An error response. */
 export interface HttpError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

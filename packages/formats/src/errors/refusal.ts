@@ -1,7 +1,6 @@
 /** Helpers with which parsers reject requests. Unsupported features are refused, because ignoring them would return wrong results. */
 import { RequestError } from './errors.js';
 
-/** Whether the value is neither null nor undefined. */
 export function isPresent<T>(value: T): value is NonNullable<T> {
   return value !== null && value !== undefined;
 }

@@ -122,7 +122,7 @@ const HEADER_PROBLEMS: Readonly<Record<HeaderProblem, string>> = {
   malformed: 'The data is damaged.',
 };
 
-/** Type, and size according to the header. */
+/** Result of a check. `pixels` comes from the file's header. */
 interface CheckedImage {
   readonly mediaType: InputImageType;
   readonly pixels: number;

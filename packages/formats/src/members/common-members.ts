@@ -1,4 +1,4 @@
-/** Lists of request members that the member tables of several endpoints share. */
+/** Request members that the member tables of several endpoints share. */
 import type { Refusal } from './member-table.js';
 
 /** Ignored members, without effect on the response: accounting, caching and routing parameters of other services. */

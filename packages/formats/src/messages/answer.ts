@@ -7,7 +7,6 @@ import { sseEvent } from '../sse.js';
 import { blockOf, endOf, messageOf, usageOf } from './message.js';
 import { MessagesStreamRenderer } from './render-stream.js';
 
-/** Renders a response without streaming. */
 function messagesPlainRenderer(responseMetadata: ResponseMetadata, options: MessagesAnswerOptions): PlainRenderer {
   const transcript = new Transcript(options);
   return plainRenderer(transcript, (finish) => {

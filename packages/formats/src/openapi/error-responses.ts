@@ -4,10 +4,8 @@ import { ERRORS, type ErrorCode } from '../errors/error-table.js';
 import { apiError } from '../errors/errors.js';
 import { openAiError } from '../errors/open-ai-error.js';
 
-/** Name of an error schema in the OpenAPI document. */
 export type ErrorSchemaName = 'OpenAiError' | 'AnthropicError';
 
-/** Request id in examples. */
 const REQUEST_ID = 'req_0123456789abcdef';
 type ErrorExampleDetails = Readonly<Partial<Record<ErrorCode, { readonly message?: string; readonly param?: string }>>>;
 

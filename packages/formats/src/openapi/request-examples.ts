@@ -1,7 +1,6 @@
 /** Example requests of the inference endpoints for the OpenAPI document. Tests send them to a network. */
 import type { Endpoint } from '@inference/protocol';
 
-/** Model id in the examples. */
 export const EXAMPLE_MODEL = 'qwen3-8b';
 
 type Body = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /**
- * `EscapeBuffer` withholds an incomplete escape of JSON text. Escapes of NUL and of a lone half of a surrogate pair become
- * `\ufffd`, because a request that sends the arguments back must hold neither.
+ * `EscapeBuffer` withholds an incomplete escape of JSON text. Escapes of NUL and of lone surrogates become `\ufffd`, because
+ * `readJsonBody` rejects both in a request that sends the arguments back.
  */
 const ESCAPE = /\\(?:ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|u[\da-f]{4}|[\s\S])/gi;
 const REPLACED = /^\\u(?:0000|d[89a-f][\da-f]{2})$/i;

@@ -15,6 +15,7 @@ interface Owner {
   shown: string;
 }
 
+/** Text of one owner, processed up to `at`. */
 interface Stretch {
   readonly owner: Owner;
   readonly text: string;

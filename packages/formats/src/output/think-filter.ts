@@ -17,7 +17,6 @@ class TagGuard {
     this.#automata = tags.map((tag) => new Automaton(tag));
   }
 
-  /** Returns the text without characters that would complete a tag. */
   text(text: string): string {
     let shown = '';
     let from = 0;

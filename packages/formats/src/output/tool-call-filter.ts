@@ -47,7 +47,6 @@ export class ToolCallFilter {
     this.#onlyAtStart = options.onlyAtStart ?? false;
   }
 
-  /** Number of completed calls. */
   get completed(): number {
     return this.#completed;
   }

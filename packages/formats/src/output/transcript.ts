@@ -107,7 +107,7 @@ export class Transcript {
     return this.#open({ type: 'text', text: '', logprobs: [] });
   }
 
-  /** The finish event. Throws if the response has not finished. */
+  /** Throws if the response has not finished. */
   finished(): FinishEvent {
     if (this.#finish === null) throw new Error('the response has not finished');
     return this.#finish;
@@ -119,7 +119,6 @@ export class Transcript {
   }
 }
 
-/** A finished choice. */
 export interface TranscriptChoice {
   readonly transcript: Transcript;
   readonly reason: CompletedFinishReason;

@@ -8,7 +8,7 @@ import Type, { type Static } from 'typebox';
 export const LEADERBOARD_METRICS = ['earnings', 'tokens', 'jobs'] as const;
 export type LeaderboardMetric = (typeof LEADERBOARD_METRICS)[number];
 
-/** Time ranges. Sums are stored per UTC hour, and the current hour is included, so `24h` covers 24 to 25 hours. */
+/** Sums are stored per UTC hour and include the current hour, so `24h` covers 24 to 25 hours. */
 export const STATISTICS_WINDOWS = ['24h', '7d', '30d', 'all'] as const;
 export type StatisticsWindow = (typeof STATISTICS_WINDOWS)[number];
 

@@ -9,7 +9,6 @@ import type { ResponsesEcho } from './echo.js';
 import { ResponsesStreamRenderer } from './render-stream.js';
 import { finalItems, responseOf } from './response.js';
 
-/** Renders a response without streaming. */
 function responsesPlainRenderer(responseMetadata: ResponseMetadata, echo: ResponsesEcho): PlainRenderer {
   const transcript = new Transcript({ showReasoning: true });
   return plainRenderer(transcript, (finish) => {

@@ -32,7 +32,6 @@ export function ignoredItems({ input }: ResponsesRequest): readonly string[] {
 }
 
 interface ItemContext {
-  /** Path of the item. */
   readonly path: string;
   readonly images: ImageReader;
 }

@@ -1,4 +1,4 @@
-/** `Grammar` is a context-free grammar over code points, as plain data that can be sent to the engine process. Includes the builder. */
+/** `Grammar`: context-free grammar over code points, as plain data for the engine process. `GrammarBuilder` creates one. */
 
 /** Inclusive ranges of code points, flat: from, to, from, to. */
 export type CodePointRanges = readonly number[];
@@ -48,7 +48,6 @@ export class GrammarBuilder {
     return this.define(this.reserve(), alternatives);
   }
 
-  /** Character class: matches a single character of the ranges. */
   class(ranges: CodePointRanges): Term {
     const key = ranges.join();
     let id = this.#classIds.get(key);
@@ -72,7 +71,7 @@ export class GrammarBuilder {
     });
   }
 
-  /** Builds the grammar. Drops alternatives that match no finite text. Returns null if the root matches no text. */
+  /** Builds the grammar without unused rules and endless alternatives. Returns null if the root matches no finite text. */
   grammar(root: Term): Grammar | null {
     const costs = minRuleBytes(this.#classes, this.#rules);
     const isProductive = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;

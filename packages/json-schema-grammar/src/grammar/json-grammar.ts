@@ -19,7 +19,6 @@ export class JsonGrammar {
   readonly space: Term;
   /** A code point in a string, plain or escaped. */
   readonly character: Term;
-  /** Any string. */
   readonly string: Term;
   readonly #free: Term[] = [];
 
@@ -187,7 +186,7 @@ export class JsonGrammar {
     const from = (ranges: readonly number[]) => builder.class(ranges);
     const surrogate = (low: readonly number[]): Sequence => [...builder.text('\\u'), from([0x44, 0x44, 0x64, 0x64]), from(low), hex, hex];
     const unit = builder.rule(
-      // Excludes NUL and lone surrogates, which many JSON parsers reject.
+      // 000[1-F], 00[1-F]X, 0[1-F]XX, [1-C,E,F]XXX and D[0-7]XX: no NUL and no surrogates, which many JSON parsers reject.
       [...builder.text('000'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66])],
       [...builder.text('00'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex],
       [...builder.text('0'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex, hex],

@@ -13,7 +13,6 @@ export interface NumberBounds {
   readonly max: { readonly value: number; readonly isExclusive: boolean } | null;
   /** The number must be a multiple of each; all are greater than 0. */
   readonly multiplesOf: readonly number[];
-  /** Excluded numbers. */
   readonly except: readonly number[];
 }
 

@@ -133,8 +133,8 @@ export class LanguageFactory {
     return this.#make(`<${leaf.key}`, leaf.nullable, { kind: 'leaf', leaf });
   }
 
-  /** Derivative by a character. */
   derivative(language: Language, code: number): Language {
+    // Codes range from -2 (a marker of `pattern-language.ts`) to 0x10ffff.
     const key = language.id * 0x110010 + code + 2;
     let next = this.#after.get(key);
     if (next === undefined) {

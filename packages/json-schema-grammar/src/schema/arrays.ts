@@ -6,7 +6,7 @@ import type { SchemaCompiler } from './schema-compiler.js';
 import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
-/** Maximum counted items. A larger `maxItems` is lowered to this number. */
+/** Maximum counted items. A larger `maxItems` is lowered to this number, a larger `minItems` refused. */
 const MAX_ITEMS = 1000;
 /** Maximum distinct values for `uniqueItems`, because the grammar has one rule per subset. */
 const MAX_DISTINCT = 8;

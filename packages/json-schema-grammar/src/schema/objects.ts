@@ -67,7 +67,7 @@ function membersOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly
   });
 }
 
-/** Rule of an additional member; null if the schema forbids or does not mention additional members. */
+/** Rule of an additional member. Null if the schema forbids such members, or names members without `additionalProperties`. */
 function otherMember(compiler: SchemaCompiler, plain: readonly Schema[], members: readonly Member[]): Term | null {
   const { builder, document, json, languages } = compiler;
   const constraining = plain.filter(({ additionalProperties }) => additionalProperties !== undefined);

@@ -17,13 +17,13 @@ export interface StringBounds {
 
 /** A larger `maxLength` is lowered to this number of code points, which is more than typical context windows. */
 const MAX_LENGTH = 100_000;
-/** A larger `minLength` is rejected, even if not strict. */
+/** A larger `minLength` is rejected, even outside strict mode. */
 const MAX_MIN_LENGTH = 10_000;
 
 interface CompilerContext {
   readonly document: SchemaDocument;
   readonly languages: LanguageFactory;
-  /** Throws in strict mode; otherwise the keyword is ignored. */
+  /** Throws {@link SchemaError} in strict mode. Otherwise the caller ignores the keyword. */
   refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 

@@ -9,7 +9,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export type JsonType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
 
 const KINDS: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
-/** For schemas without `type`: keywords that imply a type. Only implied types are generated. */
+/** Keywords that imply a type. For a schema without `type`, only implied types are generated, if any. */
 const HINTS: readonly (readonly [JsonType, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],

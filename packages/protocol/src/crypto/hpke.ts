@@ -37,13 +37,13 @@ export interface SenderContext {
 }
 
 export interface RecipientContext {
-  /** Plaintext of the next message. Throws SealingError `open_failed`; the same message is then still expected. */
+  /** Opens the next message. Throws SealingError `open_failed` or `exhausted`, and then still expects the same message. */
   open(aad: Uint8Array, ciphertext: Uint8Array): Uint8Array;
   /** Section 5.3. */
   exportSecret(context: Uint8Array, length: number): Uint8Array;
 }
 
-/** Output of Encap for one recipient. Use for one context only: with equal `info`, a second context would repeat key and nonces. */
+/** Output of Encap for one recipient. Use it for one context only, because a second with equal `info` would repeat key and nonces. */
 export interface Encapsulation {
   /** Encapsulated key, 32 bytes, for the recipient. */
   readonly enc: Uint8Array;
@@ -85,7 +85,7 @@ export function setupRecipient(recipient: SealingKeyPair, enc: Uint8Array, info:
   };
 }
 
-/** Section 4.1, Decap. */
+/** Section 4.1, Decap. Throws SealingError `bad_key`, like {@link setupRecipient}. */
 export function decapsulate(recipient: SealingKeyPair, enc: Uint8Array): Uint8Array {
   return kemSecret(sharedSecret(recipient.privateKey, importX25519(enc)), enc, recipient.publicKey);
 }

@@ -1,8 +1,8 @@
 /**
- * Seals a request in plain mode: numbered frames under an HPKE context whose `info` is the job context.
+ * Seals (encrypts with HPKE) a request in plain mode, as numbered frames. The HPKE `info` commits to the job context.
  *
- * The coordinator seals with `sealRequest`; the provider opens with `RequestOpener`. Sequence number and final flag of each frame
- * are authenticated, so a missing, repeated, reordered or truncated frame is an error.
+ * The coordinator seals with `sealRequest`, and the provider opens with `RequestOpener`. Sequence number and final flag of each
+ * frame are authenticated, so a missing, repeated, reordered or truncated frame is an error.
  */
 import { type JobContext, jobInfo } from '../job-context.js';
 import { encodeFrameParts, FRAME_HEADER_BYTES, type Frame, frameAad } from '../wire/frame.js';
@@ -25,7 +25,7 @@ export interface SealedRequest {
 }
 
 /**
- * Seals a request body; an empty body is one final frame. Never reuse an encapsulation.
+ * Seals a request body and its attachments. Never reuse an encapsulation.
  *
  * @param attachments Bytes that follow the body: the fetched images.
  * @throws {SealingError} `too_large` above {@link MAX_VISION_REQUEST_BYTES}.
@@ -65,7 +65,7 @@ export class RequestOpener {
   /**
    * A wrong key or context is detected only at the first frame.
    *
-   * @param requestBytes Announced size of the plaintext.
+   * @param requestBytes Announced plaintext bytes of body and attachments.
    * @throws {SealingError} `too_large` above the maximum, `bad_key` on a malformed `enc`.
    */
   constructor(context: JobContext, enc: Uint8Array, key: SealingKeyPair, requestBytes: number) {
@@ -76,7 +76,7 @@ export class RequestOpener {
   }
 
   /**
-   * Returns the whole body with the final frame, null before.
+   * Opens the next frame. Returns body and attachments, joined, at the final frame; null before.
    *
    * @throws {SealingError} `after_final`, `wrong_frame`, `out_of_order`, `too_large`, `size_mismatch` or `open_failed`.
    */
@@ -100,12 +100,12 @@ export class RequestOpener {
     return frame.final ? this.#body : null;
   }
 
-  /** Zeroes the plaintext of an incomplete body. Buffers returned by `accept` belong to the caller. */
+  /** Zeroes the plaintext of an incomplete request. A buffer returned by `accept` belongs to the caller. */
   erase(): void {
     if (!this.#isComplete) this.#body?.fill(0);
   }
 
-  /** The only sealer of this job's response. Throws SealingError `incomplete` before the body is complete. */
+  /** The only sealer of this job's response. Throws SealingError `incomplete` before the final frame. */
   responseSealer(): ResponseSealer {
     if (!this.#isComplete) throw new SealingError('incomplete', 'the request is not complete');
     // A second sealer would restart at sequence number 0 under the same key.

@@ -1,6 +1,6 @@
 /** Errors of sealing and opening in plain mode. The list of codes is closed, so callers can switch over it. */
 export type SealingErrorCode =
-  /** A public or encapsulated key is not 32 bytes, or yields an all-zero shared secret. */
+  /** A key is not 32 bytes, or yields an all-zero shared secret. */
   | 'bad_key'
   /** The tag does not verify: wrong key, wrong context or altered bytes. AEAD does not reveal which. */
   | 'open_failed'

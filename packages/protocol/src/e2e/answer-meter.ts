@@ -1,11 +1,11 @@
-/** `E2eAnswerMeter` checks, hashes and measures a sealed answer while the coordinator relays it. The coordinator has no key. */
+/** `E2eAnswerMeter` checks, hashes and measures a sealed answer while the coordinator, which has no key, relays it. */
 import { toHex } from '../bytes.js';
 import type { E2eCrypto, Sha256Stream } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_ABORT, E2E_FINAL, E2eFrameWalker } from './frames.js';
 import { E2E_RESPONSE_NONCE_BYTES, E2E_TAG_BYTES } from './limits.js';
 
-/** Checks the structure of one sealed answer, and computes its hash and sizes. Retains no bytes. Unusable after an error. */
+/** Retains no bytes of the answer. Unusable after an error. */
 export class E2eAnswerMeter {
   readonly #walker: E2eFrameWalker;
   readonly #hash: Sha256Stream;

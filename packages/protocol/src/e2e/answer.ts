@@ -1,7 +1,8 @@
 /**
- * Sealed answer of the end-to-end mode: `response nonce (32 random bytes) ‖ frames`. The provider seals, the client opens.
+ * Sealed answer of the end-to-end mode: `response nonce (32 random bytes) ‖ frames`. The provider seals, and the client opens.
  *
- * The key derives from the answering candidate's HPKE context and the nonce (RFC 9458 section 4.4).
+ * A request is sealed to several providers, its candidates, and one of them answers. The key derives from that candidate's HPKE
+ * context and the nonce (RFC 9458 section 4.4).
  *
  * The final frame has only the proof, because the proof's receipt contains the hash of all earlier bytes. Zero-length frames
  * (keep-alive) and frames with flags 0x80 (abort by the coordinator) are neither authenticated nor hashed.
@@ -28,7 +29,7 @@ const NONCE_LABEL = utf8('nonce');
 const KEY_BYTES = 32;
 const EMPTY: Uint8Array = new Uint8Array(0);
 
-/** The provider's side. Order of calls: `start`, `seal` any number of times, `sealedSha256`, `finish`. */
+/** The provider's side. Call `start`, then `seal` any number of times, then `sealedSha256` and `finish`. */
 export class E2eAnswerSealer {
   readonly #responseNonce: Uint8Array;
   readonly #sealer: E2eFrameSealer;
@@ -48,7 +49,7 @@ export class E2eAnswerSealer {
     return this.#responseBytes;
   }
 
-  /** Returns the response nonce, the first bytes of the answer. Call once. */
+  /** Returns the response nonce, the first bytes of the answer. */
   start(): Uint8Array {
     this.#require('new');
     this.#state = 'open';
@@ -189,7 +190,7 @@ export class E2eAnswerOpener {
     return { parts, abort: this.#abort };
   }
 
-  /** Call after the last byte. Throws E2eError `truncated` if the final frame is missing, `aborted` after an abort. */
+  /** Call after the last byte. Throws E2eError `truncated` without the final frame, `aborted`, or the error of an earlier `push`. */
   end(): void {
     if (this.#failure !== null) throw this.#failure;
     if (this.#abort !== null) throw new E2eError('aborted', `the coordinator ended the answer: ${this.#abort.code}`);

@@ -14,7 +14,7 @@ import { E2eError } from './error.js';
 import { parseCanonicalJson } from './json.js';
 import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS, MAX_E2E_VISION_BODY_BYTES } from './limits.js';
 
-/** Size and root of the newest transparency log checkpoint that the client accepted. */
+/** Size and root of the transparency log tree in which the client verified the keyset. */
 export const E2eLogHeadSchema = Type.Object(
   { size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), root: Sha256HexSchema },
   { additionalProperties: false },

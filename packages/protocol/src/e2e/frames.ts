@@ -74,7 +74,7 @@ export class E2eFrameOpener {
     return plaintext;
   }
 
-  /** Whether the frame opens at a later position, which means that frames before it are missing. */
+  /** Whether the frame opens at a later position, so that frames before it are missing. Tries only some positions. */
   opensLater(sealed: Uint8Array, isFinal: boolean): boolean {
     const count = Math.min(MAX_LATER_FRAMES, Math.floor(MAX_LATER_BYTES / Math.max(sealed.length - E2E_TAG_BYTES, 1)));
     for (let sequence = this.#next + 1; sequence <= Math.min(this.#next + count, SEQUENCE_END - 1); sequence++) {

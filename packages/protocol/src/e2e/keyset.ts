@@ -1,7 +1,8 @@
 /**
  * Keyset, the response of `GET /v1/e2e/keyset`: the sealing keys of all providers that serve sealed requests.
  *
- * Every client gets the same bytes, so the coordinator cannot give one client special keys.
+ * Every client must get the same bytes. Clients compare downloads and the transparency log, because the coordinator could give one
+ * client special keys.
  */
 import Type, { type Static } from 'typebox';
 import { fromBase64OrNull } from '../bytes.js';
@@ -9,7 +10,6 @@ import { canonicalJsonBytes } from '../canonical-json.js';
 import { Base64Schema, KeyIdSchema, keyIdFromKeyHash, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import type { E2eCrypto } from './crypto.js';
 
-/** Maximum providers in one keyset. */
 export const MAX_KEYSET_PROVIDERS = 4096;
 
 const LogIndexSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });

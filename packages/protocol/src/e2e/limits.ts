@@ -24,7 +24,6 @@ export const MAX_E2E_BODY_BYTES = 7 * 1024 * 1024 + 768 * 1024;
 export const MAX_E2E_VISION_BODY_BYTES = 31 * 1024 * 1024;
 /** Maximum head part of a request. `body_bytes` does not include the head. */
 export const MAX_E2E_REQUEST_HEAD_BYTES = 1024;
-/** Maximum head part of an answer. */
 export const MAX_E2E_ANSWER_HEAD_BYTES = 16 * 1024;
 /** Maximum checkpoint in the head of an answer, in UTF-16 units. */
 export const MAX_E2E_CHECKPOINT_LENGTH = 4096;

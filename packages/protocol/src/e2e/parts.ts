@@ -8,6 +8,7 @@ import { E2E_STREAM_PADDING_BYTES } from './limits.js';
 
 const EMPTY: Uint8Array = new Uint8Array(0);
 
+/** The index of each kind is its byte in the encoding. */
 const PART_KINDS = ['padding', 'head', 'body', 'image', 'proof'] as const;
 export type E2ePartKind = Exclude<(typeof PART_KINDS)[number], 'padding'>;
 
@@ -18,7 +19,7 @@ export interface E2ePart {
 
 export const E2E_PART_HEADER_BYTES = 5;
 
-/** `padme`: for a whole request or answer, adds at most 12 %. `stream`: pads to multiples of 512 bytes. */
+/** `padme` adds at most 12 % to a whole request or answer. `stream` pads to multiples of 512 bytes. */
 export type E2ePadding = 'padme' | 'stream';
 
 /** Encodes parts, followed by exactly one padding part, which may be empty. */

@@ -40,9 +40,7 @@ export interface E2eRequestHeader {
   readonly headerBytes: number;
 }
 
-/**
- * Parses the header; null if more bytes are needed. Throws E2eError `malformed`, `bad_context`, `too_large`.
- */
+/** Parses the header; null if more bytes are needed. Throws E2eError `malformed`, `bad_context`, `too_large`. */
 export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | null {
   const start = Math.min(bytes.length, E2E_MAGIC.length);
   if (!equalBytes(bytes.subarray(0, start), E2E_MAGIC.subarray(0, start)))
@@ -77,6 +75,7 @@ export class E2eRequestParser {
   #header: E2eRequestHeader | null = null;
   #plaintextBytes = 0;
   #maxPlaintextBytes = 0;
+  /** Ciphertext bytes of the frame before. Only the last frame may be shorter than the maximum. */
   #lastLength = MAX_E2E_FRAME_BYTES;
   #isFinal = false;
 
@@ -138,7 +137,7 @@ export function parseE2eRequest(bytes: Uint8Array): E2eRequestHeader {
   return parser.end();
 }
 
-/** Plaintext length of a request with this body length, for the shortest and the longest head. */
+/** Plaintext length of a request with this body length, for the shortest head (`{}`) and the longest. */
 function plaintextBounds(bodyBytes: number): { min: number; max: number } {
   const content = 3 * E2E_PART_HEADER_BYTES + bodyBytes;
   return { min: paddedLength(content + 2, 'padme'), max: paddedLength(content + MAX_E2E_REQUEST_HEAD_BYTES, 'padme') };

@@ -129,7 +129,6 @@ export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): Se
   return { bytes, context, contextBytes, contextSha256: toHex(contextHash), sealedRequestSha256, candidates };
 }
 
-/** A request that the provider opened. */
 export interface OpenedE2eRequest {
   readonly context: E2eContext;
   /** Lowercase hex, for the receipt. */
@@ -211,7 +210,7 @@ function sealChunks(sealer: E2eFrameSealer, plaintext: Uint8Array): Uint8Array[]
   );
 }
 
-/** Opens frames that {@link parseE2eRequest} already validated. */
+/** Opens frames that {@link parseE2eRequest} already validated. One `push` has all bytes, so each payload is a single piece. */
 function openChunks(opener: E2eFrameOpener, frames: Uint8Array): Uint8Array {
   const chunks: Uint8Array[] = [];
   let flags = 0;

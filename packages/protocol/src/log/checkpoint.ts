@@ -42,7 +42,7 @@ export interface OpenedCheckpoint extends Checkpoint {
 /**
  * Verifies a checkpoint with the log's key (type `ed25519`), and collects valid cosignatures of the given witnesses.
  *
- * @throws {LogFormatError} The origin differs, or a signature of the log is missing or invalid.
+ * @throws {LogFormatError} The note is malformed, of another origin, or a signature of the log is missing or invalid.
  */
 export function openCheckpoint(crypto: LogCrypto, note: string, logKey: NoteKey, witnesses: readonly NoteKey[]): OpenedCheckpoint {
   const signed = parseSignedNote(note);

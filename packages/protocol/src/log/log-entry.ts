@@ -1,4 +1,4 @@
-/** Entries of the transparency log: one published keyset, provider, revocation or release each, as canonical JSON (RFC 8785). */
+/** Entries of the transparency log. Each is one published keyset, provider, revocation or release, as canonical JSON (RFC 8785). */
 import Type, { type Static } from 'typebox';
 import { fromUtf8, toHex } from '../bytes.js';
 import { canonicalJson, canonicalJsonBytes } from '../canonical-json.js';

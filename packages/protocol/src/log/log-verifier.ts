@@ -1,8 +1,8 @@
 /**
  * `LogVerifier` verifies the transparency log, for clients, agents and the command line of the verifier.
  *
- * Checkpoints must be fresh and signed by the log and enough witnesses. Entries must be in the tree. Each tree must extend the trees
- * that the caller, or another party, saw before.
+ * Checkpoints must be fresh and signed by the log and enough witnesses. Entries must be in the tree. Of two trees that the caller or
+ * another party saw, the larger must extend the smaller.
  */
 import Type, { type Static } from 'typebox';
 import { equalBytes, fromHex, toHex } from '../bytes.js';
@@ -90,7 +90,7 @@ export class LogVerifier {
 
   /**
    * @param options `readTile` fetches `tilePath(tile)` below the log's URL prefix. The proofs authenticate the bytes.
-   * @throws {LogFormatError} A key is malformed.
+   * @throws {LogFormatError} A key is malformed or of the wrong type, or two witnesses have the same key.
    * @throws {RangeError} `minCosignatures` is larger than the number of witnesses.
    */
   constructor(options: {

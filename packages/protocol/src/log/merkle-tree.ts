@@ -122,7 +122,7 @@ export function verifyConsistency(sha256: Sha256, { oldSize, oldRoot, newSize, n
   return lastNode === 0 && equalBytes(oldHash, oldRoot) && equalBytes(newHash, newRoot);
 }
 
-/** Hash of the leaves in [begin, end). `begin` is a multiple of the leaf count, rounded up to a power of two. */
+/** Hash of the leaves in [begin, end). Let 2^n be the leaf count rounded up to a power of two: `begin` is a multiple of 2^n. */
 async function rangeHash(sha256: Sha256, read: ReadSubtree, begin: number, end: number): Promise<Uint8Array> {
   const count = end - begin;
   if (count === 0) return sha256(new Uint8Array());

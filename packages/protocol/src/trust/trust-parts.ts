@@ -1,6 +1,5 @@
 /** Components of a provider's trust level, and reasons why a component fails. Both are published. */
 
-/** Components required for `self_signed`. */
 export const SELF_SIGNED_PARTS = ['attestation', 'enclave', 'posture', 'challenge', 'sealing_key'] as const;
 /** Additional components required for `hardware`. */
 export const HARDWARE_PARTS = ['device_management', 'device_identity', 'device_chain', 'key_binding'] as const;

@@ -79,7 +79,7 @@ export const JobSchema = Type.Object({
   fetched_images: Type.Optional(Type.Array(FetchedImageSchema, { minItems: 1, maxItems: MAX_INPUT_IMAGES })),
 });
 
-/** Allows the provider to send more bytes, as many as the client received. */
+/** Allows the provider to send as many more bytes as the client received. */
 const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
 
 /**

@@ -26,7 +26,6 @@ export const MAX_INPUT_IMAGES = 20;
 export const MAX_INPUT_IMAGE_BYTES = 5 * 1024 * 1024;
 /** Maximum width or height of an input image, in pixels. */
 export const MAX_INPUT_IMAGE_SIDE = 8000;
-/** Maximum pixels of an input image. */
 export const MAX_INPUT_IMAGE_PIXELS = 40_000_000;
 /** Maximum prompt tokens per image that a provider may offer. */
 export const MAX_IMAGE_TOKENS = 16_384;

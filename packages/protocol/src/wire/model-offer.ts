@@ -10,7 +10,6 @@ export type ModelType = Static<typeof ModelTypeSchema>;
 /** Size in pixels as `<width>x<height>`, each of two to four digits. */
 export const ImageSizeSchema = Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' });
 
-/** Capabilities of an image model. */
 export const ImageOfferSchema = Type.Object({
   /** Native size first. */
   sizes: Type.Array(ImageSizeSchema, { minItems: 1, maxItems: 64 }),

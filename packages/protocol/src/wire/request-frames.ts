@@ -1,4 +1,8 @@
-/** `RequestFrames` encodes the frames of one request on demand, so that a large request is not in memory twice. */
+/**
+ * `RequestFrames`: the remaining frames of one request, with their count and size.
+ *
+ * `chunked` encodes each frame only when the caller takes it, so that a large request is not in memory twice.
+ */
 import { concatBytes } from '../bytes.js';
 import { REQUEST_CHUNK_BYTES } from './limits.js';
 
@@ -22,7 +26,7 @@ export class RequestFrames implements Iterable<Uint8Array> {
     this.#make = make;
   }
 
-  /** Splits content into frames of up to `REQUEST_CHUNK_BYTES`. Empty content becomes one final frame. */
+  /** Encodes each `REQUEST_CHUNK_BYTES` of content as one frame. Empty content becomes one final frame. */
   static chunked({ content, overheadBytes, encode }: ChunkedFramesOptions): RequestFrames {
     const contentBytes = content.reduce((sum, { length }) => sum + length, 0);
     const count = Math.max(1, Math.ceil(contentBytes / REQUEST_CHUNK_BYTES));
@@ -65,7 +69,7 @@ export class RequestFrames implements Iterable<Uint8Array> {
   }
 }
 
-/** Returns a function that returns the next chunk. A chunk within one part is a view, not a copy. */
+/** Returns a function that returns the next chunk. Copies bytes only if a chunk spans several parts. */
 function chunkReader(parts: readonly Uint8Array[]): () => Uint8Array {
   let index = 0;
   let offset = 0;

@@ -1,13 +1,14 @@
 /**
- * `ModelDigest` summarizes one coordinator's providers of one model: slot counts, queue length and a few throughput classes.
+ * `ModelDigest` summarizes one coordinator's providers of one model: slots (capacity for one job each), queue length and a few
+ * throughput classes.
  *
- * Coordinators of a cluster publish digests to each other, and `chooseOwner` compares them. Includes the encoding and validation.
+ * Coordinators of a cluster publish digests to each other, and `chooseOwner` compares them.
  */
 import { type CostModel, costOf, type Work } from '../cost/job-cost.js';
 import { isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';
 import type { ProviderPool } from '../pool/provider-pool.js';
 
-/** Available providers of similar cost. All values include the load of the running jobs. */
+/** Available providers of similar cost. Rates and wait consider the running jobs. */
 export interface ThroughputClass {
   /** The providers must load the model first; `waitMs` includes the load time. */
   readonly isCold: boolean;
@@ -64,7 +65,7 @@ export const EMPTY_DIGEST: ModelDigest = {
   classes: [],
 };
 
-/** Facts for a digest that the provider pool does not contain. */
+/** Facts for a digest that are not in the provider pool. */
 export interface DigestContext {
   readonly queueLength: number;
   readonly meanServiceMs: number | null;
@@ -138,7 +139,7 @@ export function classCostMs(one: ThroughputClass, work: Work): number {
   return costOf(costModelOfClass(one), work);
 }
 
-/** Encodes as JSON arrays without member names, to keep digests short. */
+/** Encodes a digest as JSON arrays without member names, to keep the text short. */
 export function encodeDigest(digest: ModelDigest): string {
   const { serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength } = digest;
   const counts = [serving, totalSlots, freeSlots, trustedSlots, trustedFreeSlots, cold, loading, queueLength];
@@ -155,7 +156,6 @@ export function encodeDigest(digest: ModelDigest): string {
   return JSON.stringify([VERSION, ...counts, digest.meanServiceMs, digest.maxContextTokens, digest.imageSizes, classes]);
 }
 
-/** Decodes and validates a peer's digest. */
 export function decodeDigest(text: string): DecodedDigest {
   if (text.length > MAX_DIGEST_CHARS) return rejectDigest('too_long');
   let value: unknown;
@@ -206,7 +206,7 @@ interface PricedGroup {
   readonly trustedFreeSlots: number;
 }
 
-/** Computes a group's slots and cost. The cost of unproven providers is multiplied by `unprovenFactor`, as in placement. */
+/** Computes a group's slots and cost. Multiplies the cost of unproven providers by `unprovenFactor`, as in placement. */
 function pricedGroup<S>(group: OpenGroup<S>, unprovenFactor: number): PricedGroup {
   const factor = isUnprovenGroup(group) ? unprovenFactor : 1;
   const { waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs } = group.costModel;

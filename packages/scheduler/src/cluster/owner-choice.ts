@@ -44,6 +44,7 @@ export type OwnerChoice =
       readonly loadedOnly: boolean;
       /** Estimated queue wait across all owners, in milliseconds; null: unknown. */
       readonly expectedWaitMs: number | null;
+      /** `prefix`: has the cached prefix. `near_tie`: drawn among owners of nearly equal cost, as none of them is local. */
       readonly why: 'prefix' | 'local' | 'cheapest' | 'near_tie';
     }
   /** No owner has a free slot. `owners`: peers to queue at, in addition to the local queue. */
@@ -113,7 +114,7 @@ interface Candidate {
   readonly costMs: number;
 }
 
-/** Reason why the owner cannot serve the request even after a wait; null: it can. */
+/** Reason why the owner cannot serve the request even after a wait, or null. */
 function unsuitableReason(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
   if (digest.serving === 0) return 'none_routable';
   if ((digest.maxContextTokens ?? 0) < request.contextTokens) return 'context_too_long';

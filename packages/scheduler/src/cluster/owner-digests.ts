@@ -103,7 +103,6 @@ export class OwnerDigests {
     if (model === null || known.models.size === 0) this.#owners.delete(owner);
   }
 
-  /** Digests of a model, by owner. */
   of(model: string): ReadonlyMap<OwnerId, OwnerState> {
     return this.#models.get(model) ?? NONE;
   }

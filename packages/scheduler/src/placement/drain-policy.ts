@@ -15,7 +15,7 @@ export interface DrainDemand {
 /** Equals the maximum attempts of a job, so that every retry finds a different provider. */
 const MIN_PROVIDERS = 3;
 
-/** Selects from a model's providers until every job has a slot or no idle provider is left. `now` in milliseconds. */
+/** Selects at least `MIN_PROVIDERS`, and until every job has a slot, if enough providers are idle. `now` in milliseconds. */
 export function providersToRetain<S>(
   { providerSerial, providerId = null, trustFloor, jobs }: DrainDemand,
   members: Iterable<PoolMember<S>>,

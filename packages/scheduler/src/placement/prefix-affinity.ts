@@ -9,7 +9,7 @@ import type { PrefixCandidate } from './schedule.js';
 
 /** One prefix of a prompt, in whole blocks. */
 export interface PromptPrefix {
-  /** Hash keyed by a secret of the coordinators, the account and the model. Never logged or stored; sent only to coordinators. */
+  /** Hash under a secret of the coordinators, different per account and model. Never logged or stored, and sent only to coordinators. */
   readonly hash: number;
   readonly tokens: number;
 }
@@ -36,7 +36,7 @@ const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
 /** Time for which a prefix is considered cached, in milliseconds. */
 export const PREFIX_LIFETIME_MS = 15 * 60_000;
-/** Longest prefixes in an extract. The previous turn of a conversation probably ends at one of them. */
+/** Number of longest prefixes in an extract. The previous turn of a conversation probably ends at one of them. */
 const LAST_PREFIXES = 5;
 /** Hit rate before any observation. */
 const INITIAL_HIT_RATE = 0.5;
@@ -68,7 +68,6 @@ export class PrefixAffinity {
   readonly #prefixes = new BoundedMap<number, readonly PrefixEntry[]>(MAX_PREFIXES);
   readonly #hitRates = new BoundedMap<ProviderId, number>(MAX_PROVIDERS);
 
-  /** Number of prefixes. */
   get size(): number {
     return this.#prefixes.size;
   }

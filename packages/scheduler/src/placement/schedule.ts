@@ -60,8 +60,8 @@ export interface Choice<S> {
   readonly member: PoolMember<S>;
   readonly estimate: LatencyEstimate;
   /**
-   * `measuring`: not measured yet. `overdue`: idle for long. `warm`: prompt prefix cached. `probing`: on probation. `alternate`:
-   * follows the first choice, for example for retries.
+   * `near_tie`: drawn among providers of nearly equal cost. `measuring`: not measured yet. `overdue`: idle for long. `warm`: prompt
+   * prefix cached. `probing`: restricted after failures. `alternate`: for retries after the first choice.
    */
   readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
 }
@@ -82,7 +82,7 @@ export type SchedulingDecision<S> = {
       readonly kind: 'placed';
       /** Best first; at most `MAX_CHOICES`, preceded by a probe if any. */
       readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
-      /** Cost of the cheapest group, in milliseconds. */
+      /** Cost of the cheapest group in milliseconds; of the first choice, if the request has a sort criterion. */
       readonly bestMs: number;
     }
   /** Some providers could serve the request, but not now. */
@@ -227,7 +227,7 @@ function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementReq
   return best;
 }
 
-/** Whether a request may make a provider load the model. If other providers have it, loads are limited and must beat waiting. */
+/** Whether a request may make a provider load the model. If other providers have it, only retries load without limit. */
 function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: PoolView<S>, request: PlacementRequest): boolean {
   if (request.loadedOnly === true) return false;
   if (slots === 0 || request.exclude.size > 0) return true;

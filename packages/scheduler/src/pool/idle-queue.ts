@@ -1,4 +1,4 @@
-/** `IdleQueue` is a doubly linked list of idle pool entries, longest idle first. Adding and removing take constant time. */
+/** `IdleQueue`: doubly linked list of idle pool entries, longest idle first, so that adding and removing take constant time. */
 
 export interface IdleNode {
   /** Start of idleness, in milliseconds. Valid while `isQueued`. */

@@ -83,7 +83,6 @@ export class ModelIndex<S extends IndexedProvider> {
     return others < (this.#pools.get(model)?.size ?? 0);
   }
 
-  /** Providers of image models, by model. */
   imageProviders(): ReadonlyMap<string, ReadonlySet<S>> {
     return this.#special.image;
   }

@@ -169,6 +169,7 @@ export class ProviderGroups<S> {
   }
 }
 
+/** The index of a reason is part of a closed group's key. */
 const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'quarantined',
   'draining',

@@ -60,7 +60,7 @@ export class ProviderPool<S> implements PoolView<S> {
   readonly #serials = new Map<string, Entry<S>[]>();
   readonly #groups: ProviderGroups<S>;
   readonly constants: SchedulerConstants;
-  /** Members of open groups that are not overdue. */
+  /** Members that become overdue unless they get a job: available, without failures, with the model. */
   readonly #idle = new IdleQueue<Entry<S>>();
   readonly #loading = new Set<Entry<S>>();
   /** Exponentially decayed counts of the model's jobs, and of its jobs on unproven providers. */
@@ -196,7 +196,6 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
-  /** Records a placed job. */
   jobPlaced(providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;

@@ -140,6 +140,7 @@ function wholeOctets({ tag, contents }: DerValue): Uint8Array {
 
 /** Parses extensions from the DER, not with the library, so that duplicates and malformed values stay visible. */
 function extensionsOf(tbs: DerValue): CertificateExtension[] {
+  // 0xa3: context tag [3] (RFC 5280 §4.1). 0x04: OCTET STRING.
   const list = derChildren(tbs).find(({ tag }) => tag === 0xa3);
   const extensions = list === undefined ? [] : derChildren(list).flatMap(derChildren);
   if (extensions.length === 0) throw new CertificateError();

@@ -86,7 +86,7 @@ function malformedFacts(facts: Readonly<Record<DeviceField, unknown>>): FactsRes
   return { ok: false, code: `${field}_malformed` };
 }
 
-/** A DER INTEGER of 0 or 1, nothing else. */
+/** Whether a DER INTEGER is 0, not 1. Null for any other value. */
 function isZero(value: Uint8Array): boolean | null {
   if (equalBytes(value, ENABLED)) return true;
   return equalBytes(value, DISABLED) ? false : null;
@@ -97,6 +97,7 @@ function textMatching(value: Uint8Array, form: RegExp): string | null {
   return form.test(text) ? text : null;
 }
 
+/** Chip by the first part of a UDID, the hexadecimal chip identifier. */
 const CHIPS: Readonly<Record<string, string>> = {
   '00006021': 'M2 Max',
   '00006032': 'M3 Ultra',

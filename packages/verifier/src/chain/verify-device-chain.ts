@@ -133,6 +133,7 @@ function checkPath(leaf: Certificate, issuer: Certificate, now: number): void {
   rejectUnless(issuer.basicConstraints?.ca === true && issuer.basicConstraints.critical, 'issuer_not_ca');
   rejectUnless(issuer.keyUsage?.keyCertSign === true, 'issuer_key_usage');
   rejectUnless(issuer.basicConstraints?.pathLength === 0, 'issuer_path_length');
+  // An empty name has two bytes of DER.
   rejectUnless(equalBytes(leaf.issuer, issuer.subject) && leaf.issuer.length > 2, 'names_not_chained');
   rejectUnless(leaf.ecdsaSha384 && issuer.ecdsaSha384, 'signature_algorithm');
   rejectUnless(leaf.publicKey !== null, 'leaf_key_unsupported');

@@ -17,7 +17,7 @@ export interface Command {
 
 export class UsageError extends Error {}
 
-/** A file or an address could not be read. */
+/** A file, an address or a package is unavailable or unusable. Exit code 3. */
 export class UnavailableError extends Error {}
 
 type Options = NonNullable<ParseArgsConfig['options']>;

@@ -1,11 +1,15 @@
-/** Reads evidence from files and URLs. Downloads are bounded in time and size; errors name the file or URL. */
+/**
+ * Reads evidence from files and URLs. Downloads are bounded in time and size.
+ *
+ * Every failure, including invalid JSON, is an {@link UnavailableError} that names the file or URL.
+ */
 import { readFile } from 'node:fs/promises';
 import { UnavailableError, UsageError } from './command.js';
 
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** A base address without trailing slash. Throws {@link UsageError}. */
+/** Removes trailing slashes from an `http` or `https` URL. Throws {@link UsageError} for other text and for null. */
 export function baseAddress(text: string | null): string {
   if (text === null || !URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
     throw new UsageError(`an address such as https://host is needed, not ${JSON.stringify(text)}`);
@@ -19,7 +23,7 @@ export async function downloadJson(url: string, headers: Record<string, string> 
   return parseJson(new TextDecoder().decode(body), url);
 }
 
-/** The exact body bytes of an answer. */
+/** Fetches a URL uncompressed, so that `body` has the exact signed bytes. Returns responses of any status. */
 export async function download(
   url: string,
   request: { readonly method?: string; readonly headers?: Record<string, string>; readonly body?: string; readonly timeoutMs?: number },
@@ -31,6 +35,7 @@ export async function download(
     return { status: response.status, headers: response.headers, body: await boundedBody(response, url) };
   } catch (error) {
     if (error instanceof UnavailableError) throw error;
+    // Also a timeout, a redirect, or a body that breaks off.
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new UnavailableError(`${url} cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`);
   }

@@ -17,7 +17,6 @@ import { nobleLogCrypto } from '../log-crypto.js';
 import { type Command, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, readJson } from './download.js';
 
-/** Maximum age of a checkpoint. */
 const MAX_CHECKPOINT_AGE_MS = 3_600_000;
 /** Maximum new entries per audit, because all their hashes are in memory. */
 const MAX_NEW_ENTRIES = 1_000_000;

@@ -1,4 +1,4 @@
-/** `inference-verify network`: recomputes every claim of the public attestation feed from its evidence. */
+/** `inference-verify network`: recomputes the claims of the public attestation feed from their evidence. */
 
 import type { AttestationRecord } from '@inference/protocol';
 import { toPrintable } from '@inference/protocol';

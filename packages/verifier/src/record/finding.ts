@@ -17,7 +17,7 @@ export interface Finding {
   readonly claim: string;
   readonly value: string | boolean;
   readonly result: FindingResult;
-  /** One sentence for people: the computation, or the missing proof. */
+  /** For people: the computation, or the missing proof. */
   readonly explanation: string;
 }
 

@@ -1,7 +1,8 @@
 /**
- * Recomputes every claim of the attestation feed from its evidence, and lists claims without evidence.
+ * Recomputes the claims of attestation records from their evidence, and marks claims that only the coordinator makes.
  *
- * Not proven: that the attested machine holds the enclave key (keys can be relayed), and the program on the machine.
+ * Not proven: that the attested machine holds the enclave key (keys can be relayed), and the program on the machine. The maker is
+ * Apple, the manufacturer.
  */
 import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, type EnclaveEvidence, fromBase64 } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -14,14 +15,14 @@ import { signedFindings } from './signed-findings.js';
 export interface RecordVerdict {
   readonly providerId: string;
   readonly findings: readonly Finding[];
-  /** No claim is contradicted. */
+  /** Whether no claim is contradicted. */
   readonly consistent: boolean;
   /** Evidence for the claim that the key lives in a Secure Enclave, computed from the findings. */
   readonly enclave: EnclaveEvidence;
 }
 
 export interface FeedVerdict {
-  /** Anchor of the chains: the manufacturer's pinned root, or a simulation named by the feed. */
+  /** Anchor of the chains: the maker's pinned root, or the root that a simulation's feed names. */
   readonly anchor: 'maker' | 'simulated';
   readonly records: readonly RecordVerdict[];
 }
@@ -37,11 +38,9 @@ export class FeedError extends Error {
 const APPLE: ActiveTrustAnchor = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
 const feedValidator = Compile(AttestationFeedSchema);
 
-/** Stages of a verification, in order. */
 export const VERIFICATION_STAGES = ['enclave_key', 'certificate_chain', 'device_management', 'trust_level'] as const;
 export type VerificationStage = (typeof VERIFICATION_STAGES)[number];
 
-/** Findings of one stage. */
 export interface StageVerdict {
   readonly stage: VerificationStage;
   readonly findings: readonly Finding[];
@@ -52,7 +51,7 @@ export interface StageVerdict {
 /** `maker`: only the pinned root, for callers that expect real hardware. `published`: also the root of a simulation's feed. */
 export type AcceptedAnchors = 'maker' | 'published';
 
-/** Evaluates a downloaded feed. Throws {@link FeedError} for an invalid feed. `now` in milliseconds. */
+/** Throws {@link FeedError} for an invalid feed. `now` in milliseconds. */
 export function verifyFeed(downloaded: unknown, now: number, accepted: AcceptedAnchors = 'published'): FeedVerdict {
   const { feed, anchor } = openFeed(downloaded, accepted);
   return {
@@ -70,7 +69,6 @@ export function openFeed(
   return { feed, anchor: accepted === 'maker' ? APPLE : anchorOf(feed) };
 }
 
-/** Evaluates one record. Default anchor: the manufacturer's. */
 export function verifyRecord(record: AttestationRecord, now: number, anchor: ActiveTrustAnchor = APPLE): RecordVerdict {
   const stages = verifyInStages(record, now, anchor);
   for (;;) {
@@ -100,8 +98,8 @@ export function* verifyInStages(
 }
 
 /**
- * Trust level that the findings support; `hardware` needs all of them. Certificates alone do not suffice, because a machine
- * attests any nonce.
+ * Compares the claimed trust level with the level that the other findings support. `hardware` needs all `parts`, because
+ * certificates alone do not suffice: a machine attests any nonce.
  */
 function trustFinding(record: AttestationRecord, findings: readonly Finding[], anchor: ActiveTrustAnchor): Finding {
   const parts = ['attested', 'sip_enabled', 'secure_boot_enabled', 'mda_verified', 'mda_serial', 'mdm_verified'];

@@ -1,4 +1,4 @@
-/** Checklist of a new account: credits, a verified response, an API key. Hidden once all are done. */
+/** `FirstSteps`: checklist of a new account: credits, a verified response, an API key. `WithFirstSteps` hides a completed checklist. */
 import './first-steps.css';
 import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage, Permission } from '@inference/formats';
 import { useMutation, useQuery } from '@tanstack/react-query';

@@ -33,7 +33,6 @@ export function imageModels(models: readonly ModelEntry[]): ModelEntry[] {
   return models.filter(({ metadata }) => metadata.model_type === 'image');
 }
 
-/** Whether the model reads images. */
 export function readsImages({ architecture }: ModelEntry): boolean {
   return architecture?.input_modalities.includes('image') === true;
 }

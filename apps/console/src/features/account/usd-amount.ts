@@ -11,8 +11,10 @@ type ParsedAmount =
   | { readonly kind: 'refused'; readonly problem: string };
 
 /**
- * Reads an amount such as `5`, `$5` or `12.50`. `places`: maximum decimal places, 2 for cents, 6 for micro-USD. `zero`: zero is
- * allowed.
+ * Reads an amount such as `5`, `$5` or `12.50`.
+ *
+ * @param places Maximum decimal places: 2 for cents, 6 for micro-USD.
+ * @param options `zero`: whether zero is allowed.
  */
 export function parseUsd(text: string, places: 2 | 6 = 2, { zero = false }: { readonly zero?: boolean } = {}): ParsedAmount {
   const trimmed = text.trim().replace(/^\$\s*/, '');

@@ -36,7 +36,7 @@ export function eachDay({ from, to }: DayRange): string[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => formatDay(first + index));
 }
 
-/** Day in days since 1970; null: not a valid date. */
+/** Day in days since 1970. Null if `text` is no valid date. */
 export function parseDay(text: string | null): number | null {
   if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
   const day = Date.parse(`${text}T00:00:00Z`) / DAY_MS;

@@ -25,7 +25,6 @@ export const COMPONENTS: Readonly<Record<Incident['components'][number], string>
   console: 'Console',
 };
 
-/** Whether the incident is over. */
 export function hasEnded({ status }: Pick<Incident, 'status'>): boolean {
   return status === 'resolved' || status === 'completed';
 }

@@ -6,7 +6,7 @@ import { api } from '../../api/api-client.js';
 export interface CatalogueModel {
   readonly id: string;
   readonly name: string;
-  /** Absent for image models; null: unknown. */
+  /** Absent for image models. Null if unknown. */
   readonly context_length?: number | null;
   readonly architecture: { readonly input_modalities: readonly string[] };
   /** USD as decimal numbers: per token, and in `image_output` per generated image of 1024×1024 pixels. */
@@ -33,7 +33,7 @@ export interface CatalogueModel {
   readonly statistics: ModelStatistics;
 }
 
-/** The coordinator caches measurements for one minute. */
+/** Equals the time for which the coordinator caches measurements. */
 const REFRESH_MS = 60_000;
 
 export function useCatalogue() {

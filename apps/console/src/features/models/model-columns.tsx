@@ -1,4 +1,4 @@
-/** Columns of model tables: name, prices, context, and the measurements of settled requests. */
+/** Columns of model tables: name, prices, context, and measurements. */
 import './models.css';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';
@@ -16,7 +16,6 @@ function price(microUsd: number | null): string {
   return microUsd === null ? NONE : formatUsd(microUsd);
 }
 
-/** Columns for name, prices and context length. */
 export const PRICE_COLUMNS: readonly ModelColumn[] = [
   {
     key: 'model',
@@ -56,7 +55,6 @@ export const PRICE_COLUMNS: readonly ModelColumn[] = [
   },
 ];
 
-/** Columns for latency, throughput, uptime and number of machines. */
 export const MEASUREMENT_COLUMNS: readonly ModelColumn[] = [
   {
     key: 'first-token',

@@ -6,7 +6,7 @@ export function formatDuration(ms: number): string {
   return `${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.round(ms / 1000)} s`;
 }
 
-/** Rounded down to hundredths of a percent, so that only a model without a failed check has 100%. */
+/** Formats an uptime as percent, rounded down to hundredths. Only a model without a failed check has 100%. */
 export function formatUptime(share: number): string {
   const hundredths = Math.floor(share * 10_000);
   if (hundredths === 10_000) return '100%';

@@ -35,7 +35,7 @@ export function VerdictBadge({ verdict, count }: VerdictBadgeProps) {
 }
 
 interface MachineVerdictBadgeProps extends Pick<VerdictBadgeProps, 'count'> {
-  /** Trust level; null or `none`: not trusted. */
+  /** Trust level. Null and `none` mean not trusted. */
   readonly trustLevel: string | null;
   /** Whether the machine reports a simulated enclave. Absent: unknown. */
   readonly simulated?: boolean;

@@ -23,11 +23,11 @@ import { machineRefreshMs } from '../../features/machines/machine-refresh.js';
 import { useToast } from '../../ui/feedback/toast.js';
 
 const ADMIN_KEY = ['admin'] as const;
-/** Refresh interval in milliseconds. */
+/** Refresh intervals in milliseconds. */
 const LIVE_MS = 5000;
 const HISTORY_MS = 30_000;
 
-/** Returns a function to call after a successful change: it shows the message as a toast and refetches the data of all operators' pages. */
+/** Returns a function to call after a change. The function shows a toast and refetches the data of all operators' pages. */
 export function useToastAndRefetch(): (done: string) => Promise<void> {
   const queryClient = useQueryClient();
   const toast = useToast();
@@ -116,7 +116,6 @@ export function useAccount(id: string) {
   });
 }
 
-/** Rows per page of the admin lists. */
 const PAGE_ROWS = 50;
 
 function useAdminList<Row>(path: string, key: string, query: Readonly<Record<string, QueryValue>>) {

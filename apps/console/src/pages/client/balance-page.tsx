@@ -1,4 +1,4 @@
-/** `/balance`: balance, adding credits, deposits and billing details. The payment service returns to this page after a checkout. */
+/** `/balance`: balance, adding credits, deposits and billing details. The payment service redirects here after a checkout. */
 import './client.css';
 import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -74,7 +74,6 @@ const COLUMNS: readonly Column<ConsoleDeposit>[] = [
   },
 ];
 
-/** Deposits of the account, newest first. */
 function DepositHistory() {
   const settings = useSettings();
   const list = usePaginatedQuery<ConsoleDeposit>([...MONEY_KEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });

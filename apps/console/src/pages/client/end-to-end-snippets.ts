@@ -4,7 +4,6 @@ import { curlSnippet, QUESTION, type Snippet, type SnippetFacts } from './snippe
 /** Address and port of the local proxy. */
 const PROXY = '127.0.0.1:8086';
 
-/** Command that starts the proxy for a coordinator. */
 export function proxyCommand(base: string): string {
   return `npx --package @inference/client inference-verify proxy --base-url ${base} --listen ${PROXY}`;
 }

@@ -83,7 +83,6 @@ export ANTHROPIC_MODEL=${model}`,
   ];
 }
 
-/** Snippets with the settings of coding agents and frameworks. */
 export function programSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   return [
     {

@@ -26,8 +26,8 @@ const MAX_NAME = 100;
 export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', budget: '', budgetPeriod: 'month', expiresOn: '', models: [] };
 
 /**
- * Body to create a key, or to change the key `existing`. The form knows an expiry only as a day, so an unchanged day is left out: the
- * key keeps its exact expiry, even one in the past.
+ * Request body to create a key, or to change `existing`. The body omits an unchanged expiry day, because the form contains only the day.
+ * The key thus keeps its exact expiry, even one in the past.
  */
 export function keyBody(form: KeyForm, now: number, existing: ConsoleKey | null = null): KeyFormResult {
   const name = form.name.trim();

@@ -161,7 +161,7 @@ interface RequestsProps {
   readonly visionModel: string | null;
 }
 
-/** Tabs with one example request per language, and one tab for end-to-end mode. The URL contains the selected tab. */
+/** Tabs with example requests: per language, with images, and in end-to-end mode. The URL contains the selected tab. */
 function Requests({ facts, imageModel, visionModel }: RequestsProps) {
   const [first, ...others] = textSnippets(facts);
   const snippets = [

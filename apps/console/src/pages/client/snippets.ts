@@ -11,7 +11,7 @@ export interface SnippetFacts {
 export interface Snippet {
   readonly id: string;
   readonly title: string;
-  /** Installation command, or text above the code; null: none. */
+  /** Installation command or text above the code, if any. */
   readonly before: string | null;
   readonly code: string;
   /** Command that starts the program with these settings. */
@@ -21,7 +21,6 @@ export interface Snippet {
 export const KEY_PLACEHOLDER = 'YOUR_API_KEY';
 export const QUESTION = 'What is the capital of France?';
 
-/** Example request with curl. */
 export function curlSnippet({ base, key, model }: SnippetFacts): Snippet {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: QUESTION }] });
   return {
@@ -35,7 +34,6 @@ export function curlSnippet({ base, key, model }: SnippetFacts): Snippet {
   };
 }
 
-/** Example requests to a text model. */
 export function textSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const text = JSON.stringify;
   return [
@@ -101,7 +99,6 @@ print(answer.content)`,
   ];
 }
 
-/** Example request to an image model. */
 export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
   const body = JSON.stringify({ model, prompt: 'a red square on a blue background' });
   return {

@@ -21,7 +21,6 @@ interface ListChoiceProps {
   readonly onList: (list: RequestList) => void;
 }
 
-/** Switch between completed and failed requests. */
 export function ListChoice({ list, onList }: ListChoiceProps) {
   return (
     <Segmented<RequestList>

@@ -45,7 +45,6 @@ interface MemberProps {
   readonly required: boolean;
 }
 
-/** Name, type and description of a member or a parameter. */
 export function Member({ name, type, description, required }: MemberProps) {
   return (
     <>

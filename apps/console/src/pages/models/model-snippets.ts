@@ -1,4 +1,4 @@
-/** `modelSnippets`: example request to one model in curl, Python and JavaScript, for the endpoint of its type. */
+/** `modelSnippets`: example request to a model in curl, Python and JavaScript, for the endpoint of the model's type. */
 import type { CatalogueModel } from '../../features/models/catalogue.js';
 
 export interface ModelSnippet {

@@ -166,7 +166,7 @@ function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
   );
 }
 
-/** Maximum rows. Further rows are combined into one. */
+/** Rows after these are combined into one row, unless only one row is left. */
 const MAX_ROWS = 8;
 
 function Bars({ rows }: { readonly rows: readonly Share[] }) {

@@ -50,7 +50,6 @@ export function sentenceCase(code: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Shortens an id for display. */
 export function shortId(id: string): string {
   return id.length <= 12 ? id : `${id.slice(0, 8)}…`;
 }

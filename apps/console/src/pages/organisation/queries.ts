@@ -31,7 +31,6 @@ export function useInvitations(enabled = true) {
   });
 }
 
-/** Returns a function that refetches all data of the organisation. */
 export function useInvalidateOrganisation(): () => Promise<void> {
   const queryClient = useQueryClient();
   return () => queryClient.invalidateQueries({ queryKey: ORGANISATION_KEY });

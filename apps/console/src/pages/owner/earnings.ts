@@ -34,7 +34,7 @@ export function forecastOf(rows: readonly EarningDay[], { to }: Pick<DayRange, '
   return Math.round((sumOf(complete).earned / days) * FORECAST_DAYS);
 }
 
-/** One series per machine, highest earnings first; machines beyond `max` share the series `others`. */
+/** One series per machine, highest earnings first. Of more than `max` machines, the smallest share the last series, {@link OTHERS}. */
 export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: number) {
   return dailySeries(rows, range, {
     group: ({ provider_id }) => provider_id,
@@ -44,7 +44,7 @@ export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: numb
   });
 }
 
-/** Id of the series that machines beyond `max` share. Never equal to a provider id. */
+/** Id of the shared series. Never equal to a provider id. */
 export const OTHERS = 'others';
 
 export function earningsCsv(rows: readonly EarningDay[], nameOf: (providerId: string) => string): string {

@@ -33,7 +33,7 @@ export function Page() {
 
 interface CodeFormProps {
   readonly initial: string;
-  /** Error of the code in the URL; null: none. */
+  /** Error of the code in the URL, if any. */
   readonly problem: string | null;
   readonly onCode: (code: string) => void;
 }

@@ -21,7 +21,6 @@ const REFUSAL_TEXTS: Readonly<Record<ConsoleCommandRefusal, string>> = {
   other: 'The Mac refused the command for a reason that this console does not know.',
 };
 
-/** Error of a command that the machine refused. */
 export class RefusedCommand extends DisplayableError {
   readonly supportId = null;
   readonly displayText: string;
@@ -32,7 +31,10 @@ export class RefusedCommand extends DisplayableError {
   }
 }
 
-/** Ids for the commands of one part of the page, such as the schedule. A retry of an unanswered command reuses its id, so that the machine executes the command once. */
+/**
+ * Ids for the commands of one part of the page, such as the schedule. A retry of an unanswered command reuses the id, so that the machine
+ * executes the command once.
+ */
 export class CommandIds {
   #unanswered: { readonly choice: string; readonly id: string } | null = null;
   readonly #newId: () => string;
@@ -41,7 +43,6 @@ export class CommandIds {
     this.#newId = newId;
   }
 
-  /** Id for a choice of the owner. Reuses the id of an unanswered command with the same choice. */
   idFor(choice: string): string {
     if (this.#unanswered?.choice !== choice) this.#unanswered = { choice, id: this.#newId() };
     return this.#unanswered.id;
@@ -58,7 +59,7 @@ export type PauseLength = 'resume' | 'hour' | 'four_hours' | 'day';
 const HOUR_MS = 3_600_000;
 const HOURS: Readonly<Record<Exclude<PauseLength, 'resume'>, number>> = { hour: 1, four_hours: 4, day: 24 };
 
-/** End of a pause that begins now, in milliseconds since 1970; null: until the owner resumes. */
+/** End of a pause that begins now, in milliseconds since 1970. Null if the pause lasts until the owner resumes. */
 export function pauseEnd(length: PauseLength, now: number): number | null {
   return length === 'resume' ? null : now + HOURS[length] * HOUR_MS;
 }

@@ -81,8 +81,8 @@ function ControlCard({ children }: { readonly children: React.ReactNode }) {
 /**
  * Returns a function that sends an action to the machine. Rejects with {@link RefusedCommand} if the machine refuses.
  *
- * `choice` identifies what the owner chose; default: the action as JSON. A retry of the same choice reuses the command id. Pauses pass
- * their own key, because the action contains an absolute end time that differs at each retry.
+ * `choice` identifies what the owner chose, by default through the action as JSON. A retry of the same choice reuses the command id.
+ * Pauses pass their own `choice`, because the end time in the action differs at each retry.
  */
 function useSendCommand(providerId: string): (action: OwnerAction, choice?: string) => Promise<void> {
   const queryClient = useQueryClient();

@@ -48,10 +48,10 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
   );
 }
 
-/** Maximum number of maturity dates with their own line. The amounts of later dates are combined into one line. */
+/** Maximum number of dates with their own line. The amounts of later dates are combined into one line. */
 const MAX_DATES = 10;
 
-/** Dates on which pending earnings mature. */
+/** Dates on which pending earnings become available. */
 function PendingEarnings({ balance: { pending_micro_usd, maturing } }: { readonly balance: ConsoleBalance }) {
   if (pending_micro_usd === 0) return null;
   const later = maturing.slice(MAX_DATES).reduce((sum, { amount_micro_usd }) => sum + amount_micro_usd, 0);

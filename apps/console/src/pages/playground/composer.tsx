@@ -17,10 +17,10 @@ interface ComposerProps {
   readonly input: { current: HTMLTextAreaElement | null };
   /** Images of the message. Absent: the message has text only. */
   readonly attachments?: Attachments;
-  /** Reason why no image can be attached; null or absent: images can be. */
+  /** Reason why no image can be attached, if any. */
   readonly imageRefusal?: string | null;
   readonly busy: boolean;
-  /** Disables sending. */
+  /** Disables sending, but not typing. */
   readonly disabled: boolean;
   /** Called with the trimmed text, which may be empty if there are images. */
   readonly onSend: (text: string) => void;

@@ -1,4 +1,4 @@
-/** `seriesColours`: assigns chart colours by series id, so that a series has the same colour under every filter. Pure. */
+/** `seriesColours`: assigns chart colours by series id. Up to five series have the same colours under every filter. Pure. */
 
 /** Number of `--chart-N` colours in the style sheet. */
 export const COLOUR_COUNT = 6;

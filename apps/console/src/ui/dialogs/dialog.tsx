@@ -75,12 +75,10 @@ export function ConfirmDialog({ confirm, errorTitle, onBack, children, onConfirm
 interface FormDialogProps extends DialogProps {
   readonly form: Pick<FormMutation, 'onSubmit' | 'isPending' | 'error'>;
   readonly errorTitle?: string;
-  /** Label of the submit button. */
   readonly submit: string;
   readonly danger?: boolean;
 }
 
-/** Dialog with one form, a cancel button and a submit button. */
 export function FormDialog({ form, errorTitle, submit, danger = false, children, ...dialog }: FormDialogProps) {
   return (
     <Dialog {...dialog}>

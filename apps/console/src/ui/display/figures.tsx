@@ -97,7 +97,7 @@ const RELATIVE_UNITS = [
 interface TimeProps {
   /** ISO 8601, or milliseconds. */
   readonly at: string | number;
-  /** `relative`: "3 minutes ago", updated continuously. `exact`: with seconds, for lists with several rows per minute. */
+  /** `relative`: "3 minutes ago", updated every 30 seconds. `exact`: with seconds, for lists with several rows per minute. */
   readonly as?: 'relative' | keyof typeof FORMATS;
 }
 
@@ -123,7 +123,7 @@ function relative(ms: number): string {
   return Math.abs(seconds) < 10 ? 'now' : RELATIVE.format(seconds, 'second');
 }
 
-/** Re-renders the caller every 30 seconds, while `active`. */
+/** Renders the caller again every 30 seconds while `active`. */
 function useTick(active: boolean): void {
   const [, tick] = useState(0);
   useEffect(() => {

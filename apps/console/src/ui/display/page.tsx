@@ -24,7 +24,7 @@ export function PageHeader({ title, about, actions }: PageHeaderProps) {
 
 interface CardProps {
   readonly title?: ReactNode;
-  /** One sentence below the title. */
+  /** Short text below the title. */
   readonly about?: ReactNode;
   /** Buttons or choices at the end of the heading. */
   readonly actions?: ReactNode;

@@ -39,7 +39,7 @@ export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateP
 export interface LoadedProps {
   readonly query: { readonly data: unknown; readonly error: unknown; readonly refetch: () => unknown };
   readonly what: string;
-  /** Title of the note above data that could not be refreshed; absent: no note. */
+  /** Title of a note above data that could not be refreshed. Without a title, no note is shown. */
   readonly staleTitle?: string;
   readonly children: ReactNode;
 }

@@ -39,7 +39,6 @@ export function Skeleton({ width = '100%', height = '1em' }: SkeletonProps) {
   return <span className="skeleton" style={{ width, height }} aria-hidden="true" />;
 }
 
-/** Placeholder of a whole page. */
 export function PageSkeleton() {
   return (
     <div className="page-skeleton" role="status" aria-busy="true">

@@ -6,7 +6,7 @@ import { ErrorNote } from '../feedback/error-state.js';
 
 interface FormProps {
   readonly onSubmit: (event: FormEvent) => unknown;
-  /** Error of the last submission; null or absent: none. */
+  /** Error of the last submission, if any. */
   readonly error?: unknown;
   readonly errorTitle?: string | undefined;
   /** Layout with one field and its button in a row. */

@@ -8,7 +8,7 @@ export function useUrlChoice<Value extends string>(name: string, allowed: readon
   return [value, (next) => setText(next === allowed[0] ? '' : next)];
 }
 
-/** State of a query parameter with any text; empty if absent. Changes replace the history entry. */
+/** State of a query parameter with any text, empty if the parameter is absent. Changes replace the history entry. */
 export function useUrlText(name: string): [string, (value: string) => void] {
   const [search, setSearch] = useSearchParams();
   const set = (value: string): void =>

@@ -39,7 +39,6 @@ export class PasswordHasher {
     this.#maxThreads = Math.min(MAX_HASHES_AT_ONCE, options.maxThreads ?? Math.max(1, availableParallelism() - 1));
   }
 
-  /** Number of running hashes. */
   get running(): number {
     return this.#running.size;
   }

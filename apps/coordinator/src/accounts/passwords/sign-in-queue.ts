@@ -5,7 +5,6 @@
  */
 
 interface SignInQueueOptions {
-  /** Maximum number of running requests. */
   readonly maxRunning: number;
   readonly maxWaiting?: number;
   readonly maxWaitingPerClient?: number;
@@ -16,7 +15,8 @@ const MAX_WAITING = 128;
 const MAX_WAITING_PER_CLIENT = 32;
 
 /**
- * `client`: too many requests of this client wait, or a client with fewer displaced this request. `all`: the whole queue is full.
+ * Scope `client`: too many requests of this client wait, or one of a client with fewer displaced this request. Scope `all`: the whole
+ * queue is full.
  */
 export class SignInQueueFull extends Error {
   constructor(readonly scope: 'client' | 'all') {
@@ -25,7 +25,6 @@ export class SignInQueueFull extends Error {
   }
 }
 
-/** Message to the client, by the scope of the full queue. */
 export const QUEUE_FULL_MESSAGES: Readonly<Record<SignInQueueFull['scope'], string>> = {
   client: 'Too many sign-ins from this address at once. Try again in a few seconds.',
   all: 'Too many people are signing in right now. Try again in a few seconds.',
@@ -98,7 +97,7 @@ export class SignInQueue {
     });
   }
 
-  /** Rejects the newest request of the client with the most waiting requests. False if the new request's client has as many. */
+  /** Rejects the newest request of the client with the most. Returns false if the new request's client would then have as many. */
   #displaceFor(ownLength: number): boolean {
     let longest: Waiting[] = [];
     for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;

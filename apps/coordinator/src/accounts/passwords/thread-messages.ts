@@ -16,6 +16,6 @@ export interface Derivation {
 }
 
 export interface DerivedKey {
-  /** Null: the derivation failed. */
+  /** Null if the derivation failed. */
   readonly key: Uint8Array | null;
 }

@@ -1,5 +1,5 @@
 /**
- * `passkeys`: better-auth plugin for passkeys, which sign in without a password.
+ * `passkeys` is a better-auth plugin for passkeys, which sign in without a password.
  *
  * Registration and sign-in require user verification (PIN, fingerprint or face), so a passkey replaces both factors.
  */
@@ -28,7 +28,7 @@ export async function removeIfExcess(store: PasskeyStore, userId: string, passke
   return true;
 }
 
-/** `publicUrl`: origin of the console; null: passkeys work at `localhost` only. */
+/** `publicUrl` is the origin of the console. Without one, passkeys work at `localhost` only. */
 export function passkeys(publicUrl: string | null) {
   return passkey({
     rpName: 'Inference',

@@ -1,10 +1,10 @@
-/** `secondFactors`: better-auth plugins for authenticator apps (TOTP), backup codes and passkeys. */
+/** `secondFactors` returns better-auth plugins for authenticator apps (TOTP), backup codes and passkeys. */
 import { type TwoFactorOptions, twoFactor } from 'better-auth/plugins/two-factor';
 import { passkeys } from './passkeys.js';
 import { type SecondStepOptions, secondStepRules } from './second-step-rules.js';
 
 export interface SecondFactorOptions extends SecondStepOptions {
-  /** Origin of the console, from PUBLIC_URL. Null: the origin of each request, which the routes check. */
+  /** Origin of the console, from PUBLIC_URL. Null stands for the origin of each request, which the routes check. */
   readonly publicUrl: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `secondStepRules`: better-auth plugin that adds three rules to the second step of a sign-in.
+ * `secondStepRules` is a better-auth plugin that adds three rules to the second step of a sign-in.
  *
  * 1. A code of an authenticator app (TOTP) works once.
  * 2. Attempts are counted before the code is checked, so that concurrent guesses cannot exceed the limit.
@@ -12,11 +12,11 @@ import { deleteSessionCookie } from 'better-auth/cookies';
 import { symmetricDecrypt } from 'better-auth/crypto';
 
 export interface SecondStepOptions {
-  /** Counts attempts per account. Absent: only the limits of better-auth apply. */
+  /** Counts attempts per account. By default, only the limits of better-auth apply. */
   readonly secondSteps?: SecondStepCounter | undefined;
 }
 
-/** Methods of `AttemptCounter` that are used here. `count` returns the seconds until a retry; null: within the limit. */
+/** Methods of `AttemptCounter` that are used here. `count` returns the seconds until a retry, or null within the limit. */
 interface SecondStepCounter {
   count(userId: string): number | null | Promise<number | null>;
   refund(userId: string): void | Promise<void>;
@@ -28,7 +28,7 @@ const STEP_MS = 30_000;
 /** Time steps whose codes better-auth accepts, relative to the current step. */
 const ACCEPTED_STEP_OFFSETS = [-1, 0, 1];
 
-/** Context of a better-auth hook; the library exports no name for the type. */
+/** Context of a better-auth hook, for which the library exports no name. */
 type HookContext = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
 
 interface StoredTwoFactor {

@@ -1,11 +1,11 @@
 /**
- * `CreditLeases` reserves costs of busy accounts in memory, without a transaction per request.
+ * `CreditLeases` reserves costs of busy accounts in memory, without a transaction per request. Used only on PostgreSQL.
  *
  * A lease is a part of an account's balance that this coordinator may reserve from. The database has a row for each lease.
  *
- * Settlements charge the row. If the row has expired, nothing is charged, so no money is spent twice.
+ * Settlements charge the row. If the row has expired and is deleted, nothing is charged, so no money is spent twice.
  *
- * Leases never grow: a busy account gets another one. Only for several coordinators on one PostgreSQL database.
+ * Leases never grow: a busy account gets another one.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -18,7 +18,7 @@ import { ReservationRates } from './reservation-rates.js';
 export interface LeasePolicy {
   /** Reservations per second at this coordinator from which an account gets a lease. */
   readonly minPerSecond: number;
-  /** Lifetime of a lease after its last renewal, in milliseconds. Renewed ten times in this period. Default 20,000. */
+  /** Lifetime of a lease after its last renewal, in milliseconds. Renewals are ten times as frequent. Default 20,000. */
   readonly lifetimeMs?: number;
   /** Time without new leases after a lack of balance or a recall, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
@@ -29,7 +29,7 @@ export interface LeasePolicy {
 export interface LeasedJob {
   readonly leaseId: string;
   readonly reservation: JobReservation;
-  /** Whether the lease is closing: the settlement then returns the unspent rest to the balance instead of the lease. */
+  /** If true, the settlement returns the unspent rest to the balance instead of the lease. */
   readonly isLeaseClosing: boolean;
 }
 
@@ -43,6 +43,7 @@ interface Lease {
   used: number;
   /** End of the lease in milliseconds, by `performance.now()`. */
   expiresAt: number;
+  /** A closing lease takes no further reservations. */
   isClosing: boolean;
   /** Whether the unused part has been returned to the balance. */
   isReturned: boolean;
@@ -119,7 +120,7 @@ export class CreditLeases {
     return job && { leaseId: job.lease.id, reservation: job.reservation, isLeaseClosing: job.lease.isClosing };
   }
 
-  /** Reserves from a lease. False: no lease has room; a busy account then gets a lease for later reservations. */
+  /** Reserves from a lease. Returns false if none has room, and begins to take a new lease if the account is busy. */
   reserve(reservation: JobReservation): boolean {
     if (this.#isClosed) return false;
     const { accountId, maxCost } = reservation;
@@ -137,7 +138,7 @@ export class CreditLeases {
     return false;
   }
 
-  /** Ends a job. `taken`: amount by which its settlement reduced the lease. */
+  /** Ends a job, whose settlement reduced the lease by `taken`. */
   end(id: JobId, taken: number): void {
     const job = this.#jobs.get(id);
     if (job === undefined) return;
@@ -152,20 +153,20 @@ export class CreditLeases {
     if (job !== undefined) job.lease.isClosing = true;
   }
 
-  /** Jobs that were reserved from leases before `olderThan`, in milliseconds since 1970. */
-  jobsBefore(olderThan: number): JobId[] {
-    return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < olderThan ? [reservation.jobId] : []));
+  /** Jobs whose reservation from a lease is older than `reservedBefore`, a time in milliseconds since 1970. */
+  jobsBefore(reservedBefore: number): JobId[] {
+    return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < reservedBefore ? [reservation.jobId] : []));
   }
 
-  /** Amount of a lease that running jobs have reserved; undefined if this coordinator does not have the lease. */
+  /** Amount of a lease that running jobs have reserved, if this coordinator has the lease. */
   used(leaseId: string): number | undefined {
     return this.#leases.get(leaseId)?.used;
   }
 
   /**
-   * Returns unused money from leases of all coordinators to the account's balance. False: leases have less than `missing`.
+   * Returns unused leased money to the account's balance. Other coordinators are asked only if their money is needed.
    *
-   * Rejects with {@link LedgerError} `unavailable` if another coordinator is too slow.
+   * Returns false if all leases together have less than `missing`. Rejects with {@link LedgerError} `unavailable` after a timeout.
    */
   async recall(account: string, missing: number): Promise<boolean> {
     await this.#taking.get(account);
@@ -198,7 +199,7 @@ export class CreditLeases {
     this.#renewing = this.#renewing.then(work).catch(this.#options.onError);
   }
 
-  /** Renews the leases in use, returns unused money, and drops leases whose row is gone. */
+  /** Renews the leases in use, returns unused money, and drops leases whose row was deleted. */
   async #renew(leases: readonly Lease[]): Promise<void> {
     this.#mayQueueRenewal = true;
     for (const lease of leases) {
@@ -282,7 +283,7 @@ export class CreditLeases {
       wasUsed: true,
     };
     const older = this.#byAccount.get(account) ?? [];
-    // Jobs still use up the newest of the older leases. At most two leases are open.
+    // Only the newest of the older leases stays open, so that jobs use it up.
     for (const one of older.slice(0, -1)) one.isClosing = true;
     this.#leases.set(id, lease);
     this.#byAccount.set(account, [...older, lease]);

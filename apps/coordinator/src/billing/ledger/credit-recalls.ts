@@ -1,10 +1,10 @@
-/** `CreditRecalls` makes other coordinators return unused leased money of an account: marks their lease rows and waits. */
+/** `CreditRecalls` marks an account's credit leases at other coordinators, and waits until these return the unused money. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasRecalls, recallLeases } from '../../database/ledger/credit-leases.js';
 import type { Database } from '../../database/tables.js';
 import { LedgerError } from './ledger-error.js';
 
-/** Notifications between coordinators about recalls, over NATS. Only for speed: recalls also work without notifications. */
+/** Notifications of recalls between coordinators, over NATS. Recalls also work without them, but slower. */
 export interface RecallHints {
   publish(account: string): void;
   on(listener: (accounts: ReadonlySet<string>) => void): void;

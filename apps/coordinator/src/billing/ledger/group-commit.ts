@@ -1,16 +1,15 @@
 /**
- * `GroupCommit` runs concurrent ledger steps in shared transactions. The steps of a failed batch are run again one by one.
+ * `GroupCommit` runs concurrent ledger steps in shared transactions. Unless the database is unavailable, the steps of a failed batch are
+ * run again one by one.
  *
- * A step resolves once it is durable, that is, flushed to disk; the next batch already runs meanwhile. A step that a crash may lose
- * resolves once committed.
+ * A step resolves once it is flushed to disk, while the next batch already runs. A step that a crash may lose resolves once committed.
  */
 import { LedgerError } from './ledger-error.js';
 
-/** Result of one step in a batch. */
 export type StepResult<Outcome> = { readonly ok: Outcome } | { readonly error: unknown };
 
 interface GroupCommitOptions<Step, Outcome> {
-  /** Runs the steps in one transaction. Resolves after the commit; rejects if no step was applied. */
+  /** Runs the steps in one transaction. Rejects if no step was applied, or with `unavailable` if that is unknown. */
   readonly run: (steps: readonly Step[]) => Promise<readonly StepResult<Outcome>[]>;
   /** Resolves when all earlier commits are durable. */
   readonly flush: () => Promise<void>;
@@ -18,7 +17,7 @@ interface GroupCommitOptions<Step, Outcome> {
   readonly mayBeLost: (step: Step) => boolean;
   /** Whether the step must not wait for others to share its batch, because its caller cannot start without it. */
   readonly isUrgent: (step: Step) => boolean;
-  /** Whether transactions block this thread (SQLite). If few steps are queued, they then get at most a fifth of the time. */
+  /** Whether transactions block this thread (SQLite). Batches of a few steps then begin after a pause. */
   readonly isBlocking: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `LedgerDraft`: in-memory copy of the locked rows of a batch, to which `applyStep` applies its steps.
+ * `LedgerDraft` is the in-memory copy of the locked rows of a batch, to which `applyStep` applies its steps.
  *
  * A step detects all failures before its first change, so that a failed step leaves the draft unchanged. `LedgerRepository` loads the
  * rows and stores the changes.
@@ -135,7 +135,7 @@ export class LedgerDraft {
     Object.assign(key, addSpending(key, amount, dayOf(at)));
   }
 
-  /** Posts an event, without postings of zero. Throws before any change unless the postings sum to exactly zero. */
+  /** Posts an event, and omits postings of zero. Throws before any change if the sum is not zero or a balance is too large. */
   post(event: string, at: number, postings: readonly Pick<Posting, 'account' | 'amount' | 'earned'>[]): void {
     let sum = 0;
     for (const { account, amount } of postings) {
@@ -146,6 +146,7 @@ export class LedgerDraft {
     if (sum !== 0) throw new Error('the postings of an event must sum to zero');
     for (const { account, amount, earned } of postings) {
       if (amount === 0 && earned === 0) continue;
+      // `foldJobs` adds the fees to their balance later, so that settlements do not contend for its row.
       if (account !== FEES) {
         const balance = this.#changedBalance(account);
         balance.balance = microUsd(balance.balance + amount);
@@ -155,7 +156,7 @@ export class LedgerDraft {
     }
   }
 
-  /** Adds earnings from one payer to the day of `at`. `ofDeposits`: the part that the payer paid from deposited money. */
+  /** Adds earnings from one payer to the day of `at`. `ofDeposits` is the part that the payer paid from deposited money. */
   addEarnings(
     earner: string,
     payer: string,
@@ -213,7 +214,6 @@ export class LedgerDraft {
 
 type Mutable<Entry> = { -readonly [Name in keyof Entry]: Entry[Name] };
 
-/** Entry of a map, created on first use. */
 function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, create: () => Entry): Entry {
   let entry = map.get(key);
   if (entry === undefined) {

@@ -1,11 +1,11 @@
-/** `LedgerError`: a ledger step or a new price was rejected. No money has moved, except possibly with `unavailable`. */
+/** `LedgerError` rejects a ledger step or a new price. No money has moved, except possibly with `unavailable`. */
 
 type LedgerFault =
-  /** Malformed value: a fraction, a negative amount or an empty id. A bug in the caller. */
+  /** Malformed value, such as a fraction, a negative amount or an empty id. */
   | 'invalid'
   /** The job id was already used, by an ended job or another account. */
   | 'job_taken'
-  /** The id was already used with other values. */
+  /** The id of a withdrawal was already used with other values. */
   | 'conflict'
   /** The database did not accept the step in time. The step may still have been applied, so the caller should repeat it. */
   | 'unavailable'

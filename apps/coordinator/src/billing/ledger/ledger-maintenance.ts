@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import type { Ledger } from './ledger.js';
 
 interface UsageRetentionJobOptions {
-  /** Maximum age of jobs and postings in days; null: unlimited. Roll-ups with a fixed retention are then still pruned. */
+  /** Maximum age of jobs and postings in days. With null, only roll-ups with a fixed retention are pruned. */
   readonly days: number | null;
   readonly now: () => number;
   /** Deletes history before a time in milliseconds, and resolves to the number of deleted entries. Rejects soon after an abort. */
@@ -36,7 +36,7 @@ export class UsageRetentionJob {
     return this.#running;
   }
 
-  /** Aborts a running deletion; completed parts stay deleted. The database may be closed afterwards. */
+  /** Aborts a running deletion, whose completed parts stay deleted. The database may be closed afterwards. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#ending.abort();
@@ -64,8 +64,8 @@ interface ReservationSweeperOptions {
 }
 
 const EVERY_MS = 60_000;
-/** Minimum age of an own reservation that is released, in milliseconds. Only a guard for clock changes: live jobs are skipped anyway. */
-const YOUNG_MS = 60_000;
+/** Minimum age of an own reservation that is released, in milliseconds. Only a guard: live jobs are skipped anyway. */
+const MIN_RESERVATION_AGE_MS = 60_000;
 
 /**
  * Releases abandoned reservations at start and every minute, except those of live jobs. Returns a function that stops the sweeper.
@@ -75,7 +75,7 @@ const YOUNG_MS = 60_000;
 export async function startReservationSweeper(options: ReservationSweeperOptions): Promise<() => Promise<void>> {
   const { ledger, liveJobs, now, onSwept, onError } = options;
   const sweep = async (): Promise<void> => {
-    const released = await ledger.sweep(liveJobs(), now() - YOUNG_MS);
+    const released = await ledger.sweep(liveJobs(), now() - MIN_RESERVATION_AGE_MS);
     if (released > 0) onSwept(released);
   };
   await sweep();

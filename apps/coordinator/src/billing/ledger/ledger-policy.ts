@@ -28,7 +28,7 @@ export interface LedgerTerms {
   readonly providerSharePercent: number;
   /** Whether an account's jobs on its own providers are free, and earn nothing. */
   readonly ownMachinesFree: boolean;
-  /** Days until earnings can be withdrawn; 0: at once. */
+  /** Days until earnings can be withdrawn. */
   readonly maturityDays: number;
   readonly coordinatorId: string;
 }
@@ -83,7 +83,7 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
   return { kind: 'reserved', amount: maxCost };
 }
 
-/** Null: the balance, the key's spend limit and its budget are sufficient. */
+/** Returns null if the balance, the key's spend limit and its budget are sufficient. */
 function refusalOf(
   draft: LedgerDraft,
   { accountId, apiKeyId, keySpendLimit, keyBudget = null, at }: Reservation,
@@ -141,7 +141,7 @@ function settle(
   const { jobId, providerId, at } = settlement;
   const stored = draft.job(jobId);
   const lease = leased === undefined || stored !== undefined ? undefined : draft.lease(leased.leaseId);
-  // The lease has expired and was released, together with the reservations from it.
+  // The lease has expired and was deleted, together with the reservations from it.
   if (leased !== undefined && stored === undefined && lease === undefined) return { kind: 'released_before' };
   const job = stored ?? (leased === undefined ? undefined : ({ state: 'reserved', reservation: leased.reservation } as const));
   if (job === undefined) return { kind: 'unknown_job' };
@@ -277,7 +277,7 @@ const OUTSIDE = 'system:outside';
 export const WITHDRAWALS = 'system:withdrawals';
 
 /**
- * First UTC day (days since 1970) whose earnings are still pending at `now`. Infinity: earnings mature at once.
+ * First UTC day (days since 1970) whose earnings are still pending at `now`, or Infinity if earnings mature at once.
  *
  * All earnings of a day mature together, when the newest is `maturityDays` old.
  */

@@ -22,7 +22,7 @@ import { LedgerError } from './ledger-error.js';
 interface StepParameters {
   readonly reserve: { readonly reservation: Reservation };
   readonly take_nonce: { readonly nonce: SealedNonce };
-  /** `leased`: the reservation came from a credit lease, so the job has no row yet. */
+  /** A reservation from a credit lease (`leased`) is only in memory, so its job has no row before the settlement. */
   readonly settle: { readonly settlement: Settlement; readonly leased?: LeasedJob };
   readonly release: { readonly jobId: JobId; readonly at: number };
   readonly deposit: { readonly deposit: Deposit };
@@ -32,10 +32,10 @@ interface StepParameters {
 
 export interface StepOutcomes {
   readonly reserve: ReserveOutcome;
-  /** False: the nonce was already taken. */
+  /** False if another job has taken the nonce. */
   readonly take_nonce: boolean;
   readonly settle: SettleOutcome;
-  /** False: the job had no reservation. */
+  /** False if nothing was reserved. */
   readonly release: boolean;
   readonly deposit: DepositOutcome;
   readonly request_withdrawal: WithdrawalOutcome;
@@ -114,7 +114,6 @@ function checkRates({ promptPerMillion, cachedPerMillion, completionPerMillion, 
   checkCount('perImage', perImage);
 }
 
-/** Keys of the rows that the steps read. */
 export function rowKeysOf(steps: readonly Step[]): RowKeys {
   const keys: RowKeys = {
     nonces: new Map(),

@@ -1,7 +1,7 @@
 /**
- * `Ledger`: interface of the accounting system for balances, reservations, charges and withdrawals.
+ * `Ledger` is the interface of the accounting system for balances, reservations, charges and withdrawals.
  *
- * Each step is one transaction. A step can be repeated safely with the same idempotency key, which its comment names.
+ * Each step is atomic. A step that is repeated with the same ids takes effect only once.
  *
  * Amounts are whole micro-USD, times are milliseconds since 1970.
  */
@@ -16,18 +16,19 @@ export interface Reservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Maximum total cost of the key's jobs over its lifetime; null: unlimited. */
+  /** Maximum total cost of the key's jobs over its lifetime, if limited. */
   readonly keySpendLimit: MicroUsd | null;
-  /** Maximum cost of the key's jobs per calendar period; null or absent: none. */
+  /** Maximum cost of the key's jobs per calendar period, if limited. */
   readonly keyBudget?: KeyBudget | null;
   readonly model: string;
   readonly endpoint: Endpoint;
+  /** For an image job, {@link imageRates} has adapted the price to the requested size. */
   readonly price: Price;
   readonly maxPromptTokens: number;
   readonly maxCompletionTokens: number;
-  /** Images that the job generates; absent: not an image job. `price.perImage` is then the price of an image of the requested size. */
+  /** Number of images that an image job generates. */
   readonly images?: number;
-  /** Nonce of a sealed request, taken only if the reservation succeeds. */
+  /** Nonce of a sealed (end-to-end encrypted) request, taken only if the reservation succeeds. */
   readonly nonce?: SealedNonce;
   readonly at: number;
 }
@@ -53,7 +54,7 @@ export type ReserveOutcome =
 export interface Settlement {
   readonly jobId: JobId;
   readonly providerId: ProviderId;
-  /** Counts bounded by {@link settlementBounds}. The ledger also limits them to the reservation. */
+  /** Counts within `settlementBounds` (`prices/settlement-bounds.ts`). The ledger also limits them to the reservation. */
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** Part of the completion tokens. */
@@ -61,7 +62,7 @@ export interface Settlement {
   /** Part of the prompt tokens. */
   readonly cachedTokens: number;
   readonly images?: number;
-  /** Model that answered instead of the reserved one, with its price at the time of the reservation. Absent: the reserved model. */
+  /** Model that answered instead of the reserved one, with its price at the time of the reservation. */
   readonly served?: { readonly model: string; readonly price: Price };
   readonly at: number;
 }
@@ -69,7 +70,7 @@ export interface Settlement {
 export type SettleOutcome =
   | { readonly kind: 'settled'; readonly cost: MicroUsd; readonly earned: MicroUsd; readonly fee: MicroUsd }
   | { readonly kind: 'already_settled'; readonly cost: MicroUsd }
-  /** The reservation, or the credit lease that contained it, was released. Nothing is charged. */
+  /** The reservation was released, or the credit lease that contained it (see `CreditLeases`). Nothing is charged. */
   | { readonly kind: 'released_before' }
   | { readonly kind: 'unknown_job' };
 
@@ -97,40 +98,40 @@ export type EndWithdrawalOutcome =
   | { readonly kind: 'unknown_withdrawal' };
 
 export interface Balance {
-  /** Total, of which `reserved` is a part. */
+  /** Deposits and earnings, less charges and withdrawals. Includes reserved money and pending earnings. */
   readonly balance: MicroUsd;
   readonly reserved: MicroUsd;
-  /** Earnings that can be paid out: matured and not reserved. Never includes deposited money. */
+  /** Matured earnings that are not reserved. Never includes deposited money. */
   readonly withdrawable: MicroUsd;
 }
 
 export interface PendingEarnings {
   readonly total: MicroUsd;
-  /** Earliest first. `at`: when the amount matures. The amounts sum to `total`. */
+  /** Amounts with the time `at` when they mature, earliest first. Their sum is `total`. */
   readonly maturing: readonly { readonly at: number; readonly amount: MicroUsd }[];
 }
 
 export interface Ledger {
   /**
-   * Reserves the maximum cost of a job, if balance, spend limit and budget of the key permit it.
+   * Reserves the maximum cost of a job, if the balance, and the spend limit and budget of the key, permit it.
    *
    * Idempotent by job id while the job runs. Rejects for a job that has ended.
    */
   reserve(reservation: Reservation): Promise<ReserveOutcome>;
-  /** Takes the nonce of a free sealed request. False: another job has taken it. Idempotent by job id. */
+  /** Takes the nonce of a sealed request that is free of charge. Resolves to false if another job has taken the nonce. */
   takeNonce(nonce: SealedNonce): Promise<boolean>;
-  /** Charges a reserved job and releases the rest of its reservation. Idempotent by job id. */
+  /** Charges a reserved job and releases the rest of its reservation. */
   settle(settlement: Settlement): Promise<SettleOutcome>;
-  /** Releases a reservation without a charge. False: the job has none, because it is unknown, settled or already released. */
+  /** Releases a reservation without a charge. Resolves to false if the job is unknown, settled or already released. */
   release(jobId: JobId, at: number): Promise<boolean>;
   /** Credits an account. Idempotent by event id. */
   deposit(deposit: Deposit): Promise<DepositOutcome>;
-  /** Removes earnings from a balance until the withdrawal is paid or rejected. Idempotent by id. */
+  /** Removes earnings from the balance. They return only if the withdrawal is rejected. Idempotent by withdrawal id. */
   requestWithdrawal(request: WithdrawalRequest): Promise<WithdrawalOutcome>;
-  /** Ends a requested withdrawal. If rejected, the amount returns to the balance. */
+  /** Ends a requested withdrawal. A rejection returns the amount to the balance. */
   endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome>;
   balance(accountId: string): Promise<Balance>;
-  /** Earnings of an account that are not mature yet. */
+  /** Earnings that cannot be withdrawn yet. */
   pendingEarnings(accountId: string): Promise<PendingEarnings>;
   /**
    * Links a provider to the account that receives its earnings from now on.
@@ -141,11 +142,11 @@ export interface Ledger {
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**
-   * Releases reservations of dead coordinators, and this coordinator's reservations older than `olderThan` for jobs not in `liveJobs`.
+   * Releases the reservations of dead coordinators, and own ones from before `reservedBefore` whose jobs are not in `liveJobs`.
    *
    * Resolves to the number of released reservations.
    */
-  sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number>;
+  sweep(liveJobs: ReadonlySet<JobId>, reservedBefore: number): Promise<number>;
   /** Completes queued steps and stops the ledger's timers. The database stays open. */
   close(): Promise<void>;
 }

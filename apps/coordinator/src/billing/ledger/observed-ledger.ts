@@ -2,7 +2,7 @@
 import type { Ledger } from './ledger.js';
 import type { StepType } from './ledger-steps.js';
 
-/** `outcome`: kind of the step's outcome, or `failed`. `ms`: duration. */
+/** `outcome` is the kind of the step's outcome, or `failed` after an error. `ms` is the duration. */
 type StepListener = (step: StepType, outcome: string, ms: number) => void;
 
 export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
@@ -29,7 +29,7 @@ export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
     balance: (accountId) => ledger.balance(accountId),
     pendingEarnings: (accountId) => ledger.pendingEarnings(accountId),
     linkProvider: (providerId, accountId, at) => ledger.linkProvider(providerId, accountId, at),
-    sweep: (liveJobs, olderThan) => ledger.sweep(liveJobs, olderThan),
+    sweep: (liveJobs, reservedBefore) => ledger.sweep(liveJobs, reservedBefore),
     close: () => ledger.close(),
   };
 }

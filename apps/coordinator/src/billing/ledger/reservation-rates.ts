@@ -22,7 +22,7 @@ const SECOND_MS = 1000;
 export class ReservationRates {
   readonly #byAccount = new Map<string, Seconds>();
 
-  /** `now`: monotonic time in milliseconds. */
+  /** `now` is a monotonic time in milliseconds. */
   add(account: string, cost: number, now: number): void {
     const seconds = this.#byAccount.get(account);
     if (seconds !== undefined && now - seconds.begunAt <= SECOND_MS) {
@@ -35,7 +35,7 @@ export class ReservationRates {
     this.#byAccount.set(account, { begunAt: now, count: 1, cost, last });
   }
 
-  /** The higher rate of the current and the previous second. */
+  /** Maxima of count and cost over the second of the last reservation and the second before. */
   of(account: string): ReservationRate {
     const { count, cost, last } = this.#byAccount.get(account) ?? { count: 0, cost: 0, last: null };
     return { count: Math.max(count, last?.count ?? 0), cost: Math.max(cost, last?.cost ?? 0) };

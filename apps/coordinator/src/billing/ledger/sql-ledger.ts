@@ -1,5 +1,5 @@
 /**
- * `openLedger`: the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL database.
+ * `openLedger` opens the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL database.
  *
  * Except for credit leases, no state is cached between transactions. Heartbeats show which coordinators are alive.
  */
@@ -62,7 +62,7 @@ export interface LedgerOptions {
    * The order of reservations and other steps is then undefined, unless the caller awaits the other steps.
    */
   readonly separateReservations?: boolean;
-  /** Gives busy accounts credit leases. For several coordinators on one database. Default: none. */
+  /** Lets this coordinator reserve for busy accounts in memory, from credit leases. Default: none. */
   readonly leases?: LeasePolicy;
   /** Receives errors of background work: heartbeats, roll-ups and the release of abandoned reservations. */
   readonly onError: (error: unknown) => void;
@@ -72,7 +72,7 @@ export interface LedgerOptions {
 }
 
 const RETRY_MS = 10_000;
-/** Interval at which ended jobs are added to the usage roll-ups and the fee account, in milliseconds. */
+/** Interval at which settled jobs are added to the usage roll-ups and the fee account, in milliseconds. */
 const FOLD_MS = 1000;
 /** Maximum recalls of leased money per step. The second one is for leases taken during the first. */
 const MAX_RECALLS = 2;
@@ -258,9 +258,9 @@ class SqlLedger implements Ledger {
     await this.#transact((transaction) => linkProvider(transaction, { providerId, accountId, at, from: 'anybody' }));
   }
 
-  async sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number> {
-    const stored = await ownReservedJobs(this.#database, this.#terms.coordinatorId, olderThan);
-    const own = [...stored, ...(this.#leases?.jobsBefore(olderThan) ?? [])];
+  async sweep(liveJobs: ReadonlySet<JobId>, reservedBefore: number): Promise<number> {
+    const stored = await ownReservedJobs(this.#database, this.#terms.coordinatorId, reservedBefore);
+    const own = [...stored, ...(this.#leases?.jobsBefore(reservedBefore) ?? [])];
     await this.#endExpiredLeases();
     return (await this.#release(own.filter((id) => !liveJobs.has(id as JobId)))) + (await this.#releaseAbandoned());
   }
@@ -277,9 +277,9 @@ class SqlLedger implements Ledger {
   }
 
   /**
-   * Takes the nonce of a job that was reserved from a lease. False: a replay; the reservation returns to the lease.
+   * Takes the nonce of a job that was reserved from a lease. Returns false for a replay, and then undoes the reservation.
    *
-   * A job that was reserved before may be running, and keeps its reservation.
+   * A job that was reserved before (`isRepeated`) may be running, and keeps its reservation.
    */
   async #takeLeasedNonce(leases: CreditLeases, { jobId, nonce }: Reservation, isRepeated: boolean): Promise<boolean> {
     if (nonce === undefined) return true;
@@ -304,7 +304,7 @@ class SqlLedger implements Ledger {
     return outcome;
   }
 
-  /** Amount in leases of an account that no job uses. Leases of other coordinators: as of their last renewal. */
+  /** Amount in leases of an account that no job uses. For other coordinators, the use at their last renewal counts. */
   async #unusedLeases(accountId: string): Promise<number> {
     const rows = await this.#database
       .selectFrom('credit_leases')
@@ -329,8 +329,8 @@ class SqlLedger implements Ledger {
 
   async #submit<S extends Step>(step: S): Promise<StepOutcomes[S['type']]> {
     checkStep(step);
-    // `applyStep` returns the outcome of the step's own type; `GroupCommit` only knows the union.
     const batches = step.type === 'reserve' || step.type === 'take_nonce' ? this.#reservations : this.#batches;
+    // `applyStep` returns the outcome of the step's own type; `GroupCommit` only knows the union.
     return (await batches.submit(step)) as StepOutcomes[S['type']];
   }
 

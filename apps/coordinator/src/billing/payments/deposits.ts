@@ -17,7 +17,7 @@ interface DepositsOptions {
   readonly now: () => number;
 }
 
-/** Outcome of a payment event. Only `posted` moved money. `flagged`: the account was suspended for review. */
+/** Outcome of a payment event. Only `posted` means a credit. `flagged` means that the account was suspended for review. */
 type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
 
 type OpenOutcome =
@@ -37,7 +37,7 @@ export class Deposits {
     this.#now = options.now;
   }
 
-  /** Opens a checkout. `amount`: micro-USD, in whole cents. `pageUrl`: page to which the customer returns. */
+  /** Opens a checkout for `amount` micro-USD, which must be whole cents. The customer returns to `pageUrl`. */
   async open(
     processor: PaymentProcessor,
     customer: { readonly accountId: string; readonly email: string },
@@ -64,7 +64,7 @@ export class Deposits {
     }
   }
 
-  /** Credits an account immediately: by an operator, or in development mode. Credits only once per id. */
+  /** Credits an account without a payment. Idempotent by id. */
   async credit(id: string, accountId: string, amount: number, source: 'development' | 'admin'): Promise<DepositOrder> {
     await this.#payments.addOrder(this.#newOrder(id, accountId, amount, source));
     const order = await this.#payments.findOrder(id);
@@ -118,7 +118,7 @@ export class Deposits {
     return { outcome: 'flagged' as const, orderId: order.id };
   }
 
-  /** Posts to the ledger first. After a crash before the second step, the repeated event completes the order. */
+  /** Posts to the ledger first. After a crash in between, the repeated event completes the order. */
   async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
     const at = this.#now();
     await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });

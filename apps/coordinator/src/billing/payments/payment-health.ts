@@ -8,7 +8,7 @@ export class PaymentHealth {
   readonly #onOutage: () => void;
   #hasFailed = false;
 
-  /** `onOutage`: called for each call that failed because of an outage. */
+  /** `onOutage` is called for each call that failed because of an outage. */
   constructor(onOutage: () => void = () => {}) {
     this.#onOutage = onOutage;
   }

@@ -1,5 +1,5 @@
 /**
- * `PaymentProcessor`: interface of a payment service such as Stripe, with checkout, signed events and transfers. Amounts in whole cents.
+ * `PaymentProcessor` is the interface of a payment service such as Stripe: checkout, signed events and transfers. Amounts are whole cents.
  */
 
 export interface PaymentProcessor {
@@ -7,7 +7,7 @@ export interface PaymentProcessor {
   openCheckout(checkout: CheckoutRequest): Promise<{ readonly checkoutId: string; readonly url: string }>;
   /** Parses a webhook event. Throws {@link ForgedEvent} unless the processor signed it recently. */
   readEvent(body: Uint8Array, signature: string): PaymentEvent;
-  /** Order id in the metadata of a payment; null if there is none. */
+  /** Order id in the metadata of a payment, if any. */
   orderOfPayment(paymentId: string): Promise<string | null>;
   /** Creates an owner's payout account. Idempotent by account. */
   openPayoutAccount(owner: { readonly accountId: string; readonly email: string }): Promise<string>;
@@ -52,7 +52,7 @@ export type PaymentEventContent =
       readonly cents: number | null;
     }
   | { readonly kind: 'not_paid'; readonly checkoutId: string; readonly state: 'expired' | 'failed' }
-  /** `cents`: total refunded for this payment so far. */
+  /** `cents` is the total refunded for this payment so far. */
   | { readonly kind: 'refunded'; readonly paymentId: string; readonly orderId: string | null; readonly cents: number }
   | { readonly kind: 'disputed'; readonly paymentId: string }
   | { readonly kind: 'other' };
@@ -75,7 +75,7 @@ export class TransferRefused extends Error {
 
 const MICRO_USD_PER_CENT = 10_000;
 
-/** An amount in cents; null if it is not a whole number of cents. */
+/** An amount in cents, or null if that is not a whole number. */
 export function centsOf(microUsd: number): number | null {
   return microUsd % MICRO_USD_PER_CENT === 0 ? microUsd / MICRO_USD_PER_CENT : null;
 }

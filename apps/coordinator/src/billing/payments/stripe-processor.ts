@@ -1,4 +1,4 @@
-/** `StripeProcessor`: payment processor on Stripe, with Checkout for deposits, signed webhooks, and Connect for withdrawals. */
+/** `StripeProcessor` uses Stripe, with Checkout for deposits, signed webhooks, and Connect for withdrawals. */
 import Stripe from 'stripe';
 import {
   type CheckoutRequest,
@@ -13,7 +13,7 @@ import {
 export interface StripeSettings {
   readonly secretKey: string;
   readonly webhookSecret: string;
-  /** Base URL of the API for tests; null: Stripe. */
+  /** Base URL of a test server in place of Stripe's API. */
   readonly apiUrl: string | null;
 }
 

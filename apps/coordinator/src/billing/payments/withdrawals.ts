@@ -1,5 +1,5 @@
 /**
- * `Withdrawals`: owners request them in the console, and an operator ends each as paid by hand, transferred or rejected.
+ * `Withdrawals` are requested by owners in the console. An operator ends each as paid by hand, transferred or rejected.
  *
  * Ending a withdrawal first stores the kind of its end in the database (the claim). A claim of another kind is then refused, until a
  * refused transfer removes the first.
@@ -13,14 +13,12 @@ import type { Ledger, WithdrawalOutcome } from '../ledger/ledger.js';
 import { microUsd } from '../micro-usd.js';
 import { centsOf, type PaymentProcessor, TransferRefused } from './payment-processor.js';
 
-/** Result of ending a withdrawal. */
 export type EndOutcome =
   | { readonly kind: 'ended'; readonly withdrawal: Withdrawal }
-  /** The id is unknown. */
   | { readonly kind: 'unknown' }
   /** An earlier call claimed another way of ending. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
-  /** The account cannot receive transfers. The operator may end the withdrawal in another way. */
+  /** The account has no payout account, or the amount is not whole cents. The operator may end the withdrawal in another way. */
   | { readonly kind: 'no_payout_account' }
   /** The processor refused the transfer. The claim is removed, so that a later call is a new attempt. */
   | { readonly kind: 'transfer_refused' };
@@ -36,7 +34,7 @@ export class Withdrawals {
     this.#now = options.now;
   }
 
-  /** Requests a withdrawal, and removes the amount from the balance at once. `amount`: micro-USD, in whole cents. */
+  /** Requests a withdrawal, and removes the amount from the balance at once. `amount` is in micro-USD, of whole cents. */
   async request(accountId: string, amount: number): Promise<{ readonly id: string; readonly outcome: WithdrawalOutcome }> {
     const id = randomUUID();
     return { id, outcome: await this.#ledger.requestWithdrawal({ id, accountId, amount: microUsd(amount), at: this.#now() }) };
@@ -48,7 +46,7 @@ export class Withdrawals {
     return withdrawal === null ? { kind: 'unknown' } : this.#end(withdrawal, end, async () => null);
   }
 
-  /** Pays a withdrawal through the processor. If the promise rejects, the result is unknown; a repeated call pays at most once. */
+  /** Pays a withdrawal through the processor. If the promise rejects, the result is unknown. A repeated call pays at most once. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     if (withdrawal === null) return { kind: 'unknown' };

@@ -1,5 +1,5 @@
 /**
- * `PriceRepository`: prices per model, cached and reloaded every ten seconds.
+ * `PriceRepository` stores prices per model. Prices are cached, and reloaded every ten seconds.
  *
  * To change a price on all coordinators at the same moment, set a later `validFrom`.
  */
@@ -13,7 +13,7 @@ import type { Price, Rates } from './price.js';
 
 /** Model id of the price that applies to all models without their own price. */
 export const ANY_MODEL = '*';
-/** Maximum rate in micro-USD: a million dollars per million tokens. Keeps products exact. */
+/** Maximum rate in micro-USD: a million dollars per million tokens. */
 export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Maximum micro-USD per image of 1024×1024 pixels: a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;
@@ -31,7 +31,7 @@ interface PriceRepositoryOptions {
 
 export interface NewPrice extends Rates {
   readonly model: string;
-  /** Milliseconds since 1970, not in the past. Absent: now. */
+  /** Milliseconds since 1970, not in the past. Default: now. */
   readonly validFrom?: number;
 }
 
@@ -70,7 +70,7 @@ export class PriceRepository {
     return this.#validPrice(model, now) ?? this.#validPrice(ANY_MODEL, now) ?? this.#default;
   }
 
-  /** Sets a price. Throws {@link LedgerError} `invalid` for rates that are not whole numbers in range, or for a time in the past. */
+  /** Sets a price. Throws {@link LedgerError} `invalid` for rates out of range, a bad model id or a time in the past. */
   async set(price: NewPrice): Promise<Price> {
     const rates = checked(price);
     const now = this.#now();
@@ -78,7 +78,7 @@ export class PriceRepository {
     if (price.model === '' || price.model.length > 256) throw new LedgerError('invalid', 'a price needs a model');
     if (!Number.isSafeInteger(validFrom) || validFrom < now) throw new LedgerError('invalid', 'a price cannot begin in the past');
     const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
-    // Concurrent calls need different versions. SQLite serializes the transactions; on PostgreSQL, a unique key rejects the second, which
+    // Concurrent calls need different versions. SQLite serializes the transactions. On PostgreSQL, a unique key rejects the second, which
     // is retried.
     const add = (): Promise<void> =>
       this.#database.transaction().execute(async (transaction) => {

@@ -1,14 +1,14 @@
-/** Prices of models and the cost of jobs. Pure functions on integers; each part of a cost is rounded up to a whole micro-USD. */
+/** Prices of models and the cost of jobs. Pure functions on integers, which round each part of a cost up to a whole micro-USD. */
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 
 /** Price of a model. Immutable: a change adds a new price, and a job is charged at the price of its reservation. */
 export interface Price {
-  /** Id of this version of the price; `default` for the configured rates. */
+  /** Id of this version of the price, or `default` for the configured rates. */
   readonly id: string;
   readonly model: string;
   /** Micro-USD per million tokens. */
   readonly promptPerMillion: MicroUsd;
-  /** Micro-USD per million prompt tokens from the prefix cache, at most `promptPerMillion`. Null or absent: `promptPerMillion`. */
+  /** Micro-USD per million prompt tokens from the prefix cache, at most `promptPerMillion`, the default. */
   readonly cachedPerMillion?: MicroUsd | null;
   /** Micro-USD per million tokens. */
   readonly completionPerMillion: MicroUsd;
@@ -47,7 +47,7 @@ interface PricedUsage {
 /**
  * Cost of a usage: prompt tokens, completion tokens and images are priced and rounded up separately, then added.
  *
- * Cached tokens never cost more than other prompt tokens. Rounding adds less than 2 micro-USD, and no usage with a price is free.
+ * Rounding adds less than 2 micro-USD, and no usage with a price is free.
  *
  * Throws RangeError for counts that are not whole numbers, or for a cost that is not an exact integer.
  */

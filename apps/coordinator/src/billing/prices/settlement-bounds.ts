@@ -2,7 +2,7 @@
  * `settlementBounds` limits the usage that a provider signed to what the job and its response bytes permit. Pure.
  *
  * A signature proves who counted, not that the count is correct. Each bound prevents one kind of false count. Used twice per job: to
- * verify the signed usage against the whole response, then to bill a disconnected client for the delivered part.
+ * verify the signed usage against the whole response, then to bill the delivered part.
  */
 
 import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } from '@inference/protocol';
@@ -26,9 +26,9 @@ interface DeliveryFacts {
   /** The job's `max_tokens`, including hidden tokens. */
   readonly maxCompletionTokens: number;
   readonly maxImages?: number;
-  /** Plaintext bytes of the response, or of the part that reached the client, SSE framing included. Zero: nothing is billed. */
+  /** Plaintext bytes of the response, or of the part that reached the client, SSE framing included. For zero bytes, nothing is billed. */
   readonly deliveredBytes: number;
-  /** Duration of the attempt in milliseconds, from sending the job to its end. Absent: no time bound. */
+  /** Duration of the attempt in milliseconds, from sending the job to its end. Without it, time is no bound. */
   readonly elapsedMs?: number;
 }
 
@@ -40,7 +40,7 @@ export interface BoundedUsage {
   readonly hiddenTokens: number;
   readonly cachedTokens: number;
   readonly images: number;
-  /** Bounds that the claim exceeds. Verification rejects a response with any. Empty for an honest provider and a whole response. */
+  /** Bounds that the claim exceeds. `usageProblem` rejects a response with any. Empty for an honest provider and a whole response. */
   readonly lowered: readonly Bound[];
 }
 
@@ -54,7 +54,7 @@ const MAX_TOKENS_PER_SECOND = 20_000;
  * - Prompt tokens, including cached ones: at most the bound for the size of the body.
  * - Completion tokens, including hidden ones: at most `max_tokens`.
  * - Visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}.
- * - Hidden tokens: at most {@link MAX_TOKENS_PER_SECOND} over the duration, because they leave no bytes.
+ * - Hidden tokens, which leave no bytes: at most {@link MAX_TOKENS_PER_SECOND} over the duration, plus {@link SILENT_TOKENS}.
  * - Images: at most the requested number.
  */
 export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): BoundedUsage {

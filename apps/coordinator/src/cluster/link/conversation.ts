@@ -59,7 +59,7 @@ export class Conversation {
     });
   }
 
-  /** Bytes in memory for the peer: unacknowledged frames, queued messages, and incomplete messages. */
+  /** Bytes in memory for the peer: gathered and unacknowledged frames, queued messages, and incomplete messages. */
   get retainedBytes(): number {
     return this.transfer.outbox.retainedBytes + this.streams.retainedBytes;
   }

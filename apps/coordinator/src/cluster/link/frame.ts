@@ -10,7 +10,7 @@ export const FRAME_HEADER_BYTES = 9;
 export const MAX_KIND_BYTES = 64;
 /** Maximum length of an error code. */
 export const MAX_CODE_BYTES = 128;
-/** Maximum payload of a control frame: a request, a reply, or the header of a stream. */
+/** Maximum payload of a control frame, such as a request, a reply, or the header of a stream. */
 export const MAX_CONTROL_PAYLOAD_BYTES = 256 * 1024;
 /** Maximum payload of a data frame. Longer messages are split into fragments. */
 export const MAX_FRAGMENT_BYTES = 256 * 1024;

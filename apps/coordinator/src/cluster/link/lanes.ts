@@ -94,6 +94,7 @@ export class SendLane {
   }
 }
 
+/** Replaces an acknowledged envelope until its batch is removed, so that its memory is free. */
 const EMPTY = Buffer.alloc(0);
 
 /** State of incoming envelopes. Envelopes out of order are dropped, because the peer retransmits them. */

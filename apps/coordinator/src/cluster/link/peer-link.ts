@@ -82,7 +82,7 @@ export class PeerLink {
     return this.#conversation.transfer.outbox;
   }
 
-  /** Bytes in memory for the peer: unacknowledged, queued, and fragments of incomplete messages. */
+  /** Bytes in memory for the peer, in both directions. */
   get retainedBytes(): number {
     return this.#conversation.retainedBytes;
   }

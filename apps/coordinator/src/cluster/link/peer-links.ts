@@ -15,7 +15,7 @@ export interface PeerLinksOptions {
   readonly self: string;
   readonly transport: ClusterTransport;
   readonly log: (event: LinkEvent) => void;
-  /** Maximum unacknowledged bytes of all links together. Default 32 MiB. */
+  /** Unacknowledged bytes that the links share equally. Each may have at least {@link MIN_WINDOW_BYTES}. Default 32 MiB. */
   readonly totalWindowBytes?: number;
   readonly maxPeers?: number;
   readonly limits?: Partial<LinkLimits>;

@@ -1,7 +1,7 @@
 /**
- * `ReliableTransfer`: delivers the frames of a link conversation exactly once and in order, over NATS, which may lose messages.
+ * `ReliableTransfer` delivers the frames of each lane of a conversation once and in order, over NATS, which may lose messages.
  *
- * The receiver acknowledges envelopes and reports gaps; the sender retransmits. A sender without acknowledgements sends a probe.
+ * The receiver acknowledges envelopes and reports gaps, and the sender retransmits. A sender without acknowledgements sends a probe.
  */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -192,6 +192,7 @@ export class ReliableTransfer {
     const lane = number === CONTROL_LANE ? this.#incomingControl : this.#incomingData;
     if (header.sequence <= lane.received) {
       counts.duplicates++;
+      // `MAX_ACK_BYTES` makes an acknowledgement due at once. The peer has probably missed the last one.
       this.#acknowledgeLater(MAX_ACK_BYTES, lane);
       return;
     }

@@ -1,7 +1,7 @@
 /**
- * Heartbeat: message that a coordinator publishes at least every second. Reports that the coordinator is alive, and changed models.
+ * Heartbeat: message that a coordinator publishes at least every second, with its changed models.
  *
- * A peer that missed a heartbeat requests all models; the reply is a heartbeat, too. The NATS subject identifies the sender,
+ * A peer that missed a heartbeat requests all models, and gets a heartbeat as the reply. The NATS subject identifies the sender,
  * because NATS permissions let a coordinator publish only on its own subject.
  */
 import { ImageOfferSchema, ModelTypeSchema, VisionOfferSchema } from '@inference/protocol';

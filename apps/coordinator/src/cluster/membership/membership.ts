@@ -53,7 +53,7 @@ interface MembershipOptions {
   readonly now: () => number;
 }
 
-/** Contents of a peer's latest heartbeat. */
+/** State of a peer, as its heartbeats report. */
 interface PeerState {
   epoch: string;
   sequence: number;
@@ -79,15 +79,15 @@ export interface PeerSummary {
   readonly providers: number;
   /** Number of models that the peer serves. */
   readonly models: number;
-  /** The peer's clock minus this coordinator's, in milliseconds. */
+  /** The peer's clock minus this coordinator's. */
   readonly clockMs: number;
 }
 
 const HEARTBEAT_MS = 1000;
-/** Delay before changed digests are published: a time per peer, but at least the minimum. Limits the traffic of the cluster. */
+/** Delay before changed digests (summaries of models) are published: a time per peer, but at least the minimum. Limits the traffic. */
 const MIN_CHANGES_DELAY_MS = 250;
 const CHANGES_DELAY_MS_PER_PEER = 5;
-/** Minimum time between a heartbeat and an extra heartbeat for a new peer. Limits the traffic that an unstable peer causes. */
+/** Minimum time from a heartbeat to an extra one for a new peer. Limits the traffic that an unstable peer causes. */
 const MIN_GREETING_MS = 100;
 /** Minimum time between two requests for all models of a peer. */
 const REFRESH_INTERVAL_MS = 1000;
@@ -125,7 +125,6 @@ export class Membership {
     this.#timer = setInterval(() => this.#tick(), HEARTBEAT_MS / 4);
   }
 
-  /** Live peers. */
   get peers(): readonly PeerSummary[] {
     return [...this.#peers].map(([id, { heardAt, draining, providers, models, clockMs }]) => {
       return { id, heardAt, draining, providers, models: models.size, clockMs };
@@ -141,7 +140,6 @@ export class Membership {
     for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner) && digest.serving > 0) yield [owner, digest];
   }
 
-  /** Whether a live peer serves a model. */
   isServedByPeers(model: string): boolean {
     for (const _ of this.digestsAtPeers(model)) return true;
     return false;
@@ -188,7 +186,7 @@ export class Membership {
     return state.next;
   }
 
-  /** Stores a digest from a peer's reply to a placement request. Ignores invalid digests. */
+  /** Stores a digest from a peer's reply to a placement request. Ignores an invalid digest, and one of an unknown model. */
   replied(peerId: string, model: string, text: string): void {
     const decoded = decodeDigest(text);
     if (decoded.kind === 'rejected' || this.#peers.get(peerId)?.models.has(model) !== true) return;

@@ -62,7 +62,7 @@ interface Lease {
 
 /** Maximum leases per limit. The least recently used are dropped. */
 const MAX_KEYS = 20_000;
-/** Time until a home that did not answer is asked again, in milliseconds. */
+/** Time until a home that did not answer is asked again. */
 const UNREACHABLE_MS = 1000;
 /** Hexadecimal digits of a key's hash. */
 const HASH_DIGITS = 32;
@@ -121,6 +121,7 @@ export class NetworkPermits implements NetworkLimits {
     if (isOpen && lease.available >= amount) return takePermits(lease, amount, now);
     if (isOpen && lease.silentHome === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
+    // The share for a silent home is admitted once per window.
     if (isOpen && lease.silentHome === lease.home) return refusal(lease, now);
     // Without NATS, this coordinator gets no requests of others, even if it is the home of the key.
     const isIsolated = lease.coordinators.length > 1 && !this.#options.isConnected();
@@ -257,7 +258,6 @@ function startWindow(lease: Lease, now: number, lengthMs: number): void {
   lease.grantedBy = null;
 }
 
-/** Takes permits from the lease, or refuses the request. */
 function takePermits(lease: Lease, amount: number, now: number): Permit {
   if (lease.available < amount) return refusal(lease, now);
   lease.available -= amount;

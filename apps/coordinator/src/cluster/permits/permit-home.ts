@@ -25,7 +25,7 @@ interface Window {
 const MAX_WINDOWS_PER_COORDINATOR = 20_000;
 /** A grant beyond the need is at most the remaining permits divided by this number and by the number of coordinators. */
 const LEASE_DIVISOR = 4;
-/** Minimum time between two searches of all windows, in milliseconds. */
+/** Minimum time between two searches of all windows. */
 const MIN_SWEEP_MS = 1000;
 
 export class PermitHome {

@@ -32,7 +32,6 @@ export class ClusterModels implements NetworkModels {
     return this.#local.returnsAt(model);
   }
 
-  /** Number of peers' providers that serve the model. */
   servingAtPeers(model: string): number {
     let serving = 0;
     for (const [, digest] of this.#membership.digestsAtPeers(model)) serving += digest.serving;

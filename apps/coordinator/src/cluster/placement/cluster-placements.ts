@@ -1,8 +1,8 @@
 /**
  * `ClusterPlacements`: places requests on providers of the whole cluster.
  *
- * Asks the coordinators whose digests show a free slot, one after the other. If none has one, the request waits in several
- * queues: here and at up to {@link MAX_QUEUE_OWNERS} peers. The first slot wins.
+ * Asks coordinators whose digests (summaries of a model) show a free slot, one after the other. If none has one, the request waits
+ * in several queues, here and at peers. The first slot wins.
  */
 import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -31,7 +31,7 @@ interface ClusterPlacementsOptions {
 
 /** Maximum coordinators asked for a free slot before the request queues. */
 const MAX_CONTACTED_PEERS = 4;
-/** Maximum age of this coordinator's own digest, in milliseconds. Older ones are computed again before a choice. */
+/** Maximum age of this coordinator's own digest. Older ones are computed again before a choice. */
 const OWN_DIGEST_MAX_AGE_MS = 50;
 const MAX_OWN_DIGESTS = 100_000;
 
@@ -150,6 +150,7 @@ export class ClusterPlacements implements Placements {
       const onReply = membership.digests.ask(choice.owner, request.model, choice.classIndex);
       const placement =
         choice.owner === self ? requestQueue.placeNow(narrowed) : await client.ask(choice.owner, narrowed, 0, signal, onReply);
+      // Without a reply, `ask` has not called it.
       onReply();
       if (placement?.kind === 'placed') return placement;
     }
@@ -189,6 +190,7 @@ export class ClusterPlacements implements Placements {
     this.#ownDigestAt.set(model, now());
     const own = publishedModel(model, registry, requestQueue);
     if (own === null) membership.digests.remove(self, model);
+    // Infinity: the own digest never becomes outdated through silence.
     else membership.digests.update(self, model, own.digest, ++this.#sequence, Number.POSITIVE_INFINITY);
   }
 

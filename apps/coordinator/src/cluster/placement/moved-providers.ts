@@ -22,7 +22,7 @@ interface MovedProvidersOptions {
   /** Peer with this id; null: not live. */
   readonly peer: (id: string) => Peer | null;
   readonly rules: DescriptionRules;
-  /** Pause before an announcement is repeated, in milliseconds. Default 1 s. */
+  /** Pause before an announcement is repeated. Default 1 s. */
   readonly retryMs?: number;
 }
 

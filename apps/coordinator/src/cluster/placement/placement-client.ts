@@ -39,7 +39,7 @@ interface PlacementClientOptions {
 /** Maximum time for a peer's reply, in addition to the wait in its queue. */
 const REPLY_TIMEOUT_MS = 3000;
 const MAX_REMOTE_PROVIDERS = 100_000;
-/** Maximum delay of `setTimeout`, in milliseconds. A timer with a longer delay fires at once. */
+/** Maximum delay of `setTimeout`. A timer with a longer delay fires at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
@@ -155,14 +155,14 @@ export class PlacementClient {
   }
 }
 
-/** Contains all ids that a peer reports, so that one connection cannot stand for another provider or peer. */
+/** Contains all ids, so that a connection cannot stand for another provider or peer. */
 function connectionKey(peer: Peer, { provider_id, session_id }: ProviderState): string {
   return JSON.stringify([peer.id, provider_id, session_id]);
 }
 
 type FilteredFacts = Parameters<typeof passesFilter>[1];
 
-/** Placeholder for a provider whose description is unknown: passes every filter except those by id and quantization. */
+/** Placeholder for an unknown description. Only filters by the provider's id or offer can reject it. */
 const UNDESCRIBED: Omit<FilteredFacts, 'providerId'> = { serialNumber: '', servesFallbackModels: true, servesChoices: true };
 
 function factsOf({ registration: { identity, servesFallbackModels, servesChoices } }: RemoteProvider): FilteredFacts {

@@ -28,7 +28,7 @@ interface PlacementServerOptions {
   readonly requestQueue: RequestQueue;
 }
 
-/** Maximum time from a placement to the last frame of the sealed request, in milliseconds. Then the slot is released. */
+/** Maximum time from a placement to the last frame of the sealed request. Then the slot is released. */
 const START_TIMEOUT_MS = 20_000;
 /** Bytes that a sealed frame adds to its content: header and authentication tag. */
 const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 16;
@@ -56,7 +56,7 @@ export class PlacementServer {
     else this.#sendPlacement(placement, request.model, job);
   }
 
-  /** Answers a request of kind `describe`. Empty: the session has ended, or the provider cannot get jobs. */
+  /** Answers a request of kind `describe`. Empty: invalid request, ended session, or a provider that cannot get jobs. */
   describe(payload: Uint8Array): Uint8Array {
     const request = parseDescribeRequest(payload);
     const provider = request === null ? null : this.#options.registry.snapshot(request.provider_id);
@@ -322,6 +322,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#startedAt = performance.now();
     const handle = this.#placed.slot.start(start.job, RequestFrames.encoded(start.frames.splice(0)), this);
     this.#handle = handle;
+    // `start` may have ended the stream.
     if (this.#isOver) handle.cancel();
   }
 

@@ -17,7 +17,7 @@ interface PrefixHintsOptions {
   readonly now?: () => number;
 }
 
-/** Time during which hashes are gathered for one message, in milliseconds. */
+/** Time during which hashes are gathered for one message. */
 const GATHER_MS = 50;
 /** Maximum hashes per prompt: those of its longest prefixes. */
 const MAX_PER_ANSWER = 10;

@@ -5,7 +5,6 @@
  */
 export interface ClusterTransport {
   readonly isConnected: boolean;
-  /** Maximum payload of a message. */
   readonly maxPayloadBytes: number;
   /** Published bytes not yet accepted by the operating system. */
   readonly bufferedBytes: number;

@@ -1,4 +1,4 @@
-/** `NatsTransport`: `ClusterTransport` over NATS. After a lost connection, tries the servers in turn with backoff, and resubscribes. */
+/** `NatsTransport`: `ClusterTransport` over NATS. Without a connection, it tries the servers in turn, with backoff, and resubscribes. */
 import { type Clock, systemClock } from './clock.js';
 import type { ClusterTransport, MessageHandler, TransportEvent } from './cluster-transport.js';
 import {

@@ -8,7 +8,7 @@ import { type Check, type CheckResult, type Finding, linesOf, runChecks, skipped
 import { checkCluster, checkDeviceManagement, checkMail, checkPayments } from './service-checks.js';
 import { checkChoices, checkSecretFiles, checkSettings, readAllSettings } from './settings-checks.js';
 
-/** Maximum duration of each check, in milliseconds. Checks run concurrently. */
+/** Maximum duration of each check. Checks run concurrently. */
 const CHECK_LIMIT_MS = 8000;
 
 export const checkCommand: Command = {

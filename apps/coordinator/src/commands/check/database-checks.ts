@@ -9,7 +9,7 @@ import type { Database } from '../../database/tables.js';
 import { databasePlace, databaseTarget, withUnmigrated } from '../command-database.js';
 import { type Finding, ok, problem, skipped, warning } from './finding.js';
 
-/** Clock difference between database and coordinator that is a problem, because receipts and challenges contain times. */
+/** Clock differences between database and coordinator, in milliseconds. They matter because receipts and challenges contain times. */
 const PROBLEM_SKEW_MS = 2000;
 const WARNING_SKEW_MS = 500;
 /** Oldest supported PostgreSQL, in the form of its setting `server_version_num`. */

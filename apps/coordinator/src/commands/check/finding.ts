@@ -1,4 +1,4 @@
-/** Types and output of the command `check`. A `Check` returns `Finding`s, which are printed one per line. `runChecks` runs checks. */
+/** Types and output of the command `check`. A `Check` returns `Finding`s, which are printed one per line. */
 import { errorReason, isUnknownAuthority, StartupError, UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 
 export type FindingState =

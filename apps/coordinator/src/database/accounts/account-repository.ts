@@ -1,4 +1,4 @@
-/** `AccountRepository`: creates, finds, suspends and closes accounts. Also functions that lock an account row or read names. */
+/** `AccountRepository` creates, finds, suspends and closes accounts. Functions below it lock account rows and read names. */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -94,7 +94,7 @@ export class AccountRepository {
       .select(['auth_users.email', 'auth_users.name as user_name', 'organisations.created_by as organisation_creator']);
   }
 
-  /** Suspends or reinstates an account. Keys and sessions of a suspended account are rejected. False: unknown or closed account. */
+  /** Suspends or reinstates an account. False: unknown or closed account. */
   async setSuspended(id: string, suspended: boolean): Promise<boolean> {
     return this.#update(id, { suspended_at: suspended ? this.#now() : null });
   }

@@ -9,7 +9,7 @@ import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } 
 
 interface ApiKeyCacheOptions {
   readonly database: Database;
-  /** Time for which a key stays cached, in milliseconds. */
+  /** Time for which a key stays cached. */
   readonly cacheMs?: number;
   readonly writeEveryMs?: number;
   readonly now?: () => number;
@@ -47,7 +47,7 @@ export class ApiKeyCache {
     this.#writer.unref();
   }
 
-  /** Finds a key by its text. Null: unknown or revoked. A cached key is returned directly, without a promise. */
+  /** Finds a key by its text. Null: unknown or revoked, or its account is closed. A cached key is returned without a promise. */
   authenticate(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
@@ -70,7 +70,7 @@ export class ApiKeyCache {
     }
   }
 
-  /** Revokes a key. Requests that begin after the returned promise resolves are rejected. */
+  /** Revokes a key. Requests to this coordinator that begin after the returned promise resolves are rejected. */
   async revoke(id: string): Promise<boolean> {
     const revoked = await revokeKey(this.#database, id, this.#now());
     this.changed(id);

@@ -1,7 +1,7 @@
 /**
  * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628), by which an agent gets its owner's token.
  *
- * Each step is one conditional update, so that only the first of several concurrent steps takes effect.
+ * Decisions and the issue of the token are conditional updates, so that only the first of several concurrent ones takes effect.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
@@ -14,9 +14,9 @@ const POLL_INTERVAL_MS = 5000;
 const SLOW_DOWN_MS = 5000;
 /** Tolerance of the polling interval, because the network delay of polls varies. */
 const POLL_TOLERANCE_MS = 500;
-/** A stored poll further in the future is ignored: the clock was set back. Clocks of coordinators differ by less. */
+/** A stored poll that lies further in the future is ignored, because the clock was set back. Clocks of coordinators differ by less. */
 const MAX_CLOCK_LEAD_MS = 60_000;
-/** Time after expiry during which a code is still stored, so that it is reported as expired and not as unknown. */
+/** Time for which an expired code is stored, so that polls report it as expired and not as unknown. */
 const RETENTION_MS = 10 * 60_000;
 
 /** RFC 8628 section 6.1: without vowels, so that codes form no words, and without characters that look alike. */

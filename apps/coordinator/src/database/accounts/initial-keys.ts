@@ -14,7 +14,7 @@ const validator = lazyValidator(DevelopmentKeysSchema);
 
 const DEVELOPMENT_ACCOUNT = 'development';
 
-/** Development keys of a coordinator that runs alone. Creates new ones if none are stored, or if one was revoked. Throws StartupError. */
+/** Development keys of a coordinator that runs alone. New ones replace missing and revoked keys. Throws {@link StartupError}. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const stored = readKeys(file);
   if (stored !== null && (await storeUnlessRevoked(database, stored, now))) {

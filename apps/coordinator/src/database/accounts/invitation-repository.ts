@@ -68,7 +68,7 @@ export class InvitationRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Stores an invitation. An expired invitation of the same address is replaced. */
+  /** Stores an invitation, and removes the organisation's expired ones. */
   async invite(actorId: string, organisationId: string, email: string, role: OrganisationRole): Promise<InviteOutcome> {
     const now = this.#now();
     return changeOrganisation(this.#database, organisationId, async (transaction): Promise<InviteOutcome> => {
@@ -84,7 +84,7 @@ export class InvitationRepository {
       const pending = await pendingInvitations(transaction, organisationId, now);
       if (pending.some((invitation) => invitation.email === email)) return { kind: 'already_invited' };
       if (!(await hasRoom(transaction, organisationId, pending.length))) return { kind: 'too_many' };
-      // Removes expired invitations of all addresses, so that their number is limited.
+      // Limits the number of stored invitations.
       await transaction
         .deleteFrom('organisation_invitations')
         .where('organisation_id', '=', organisationId)

@@ -1,5 +1,5 @@
 /**
- * `LowBalanceRepository`: balance thresholds of accounts, and the alert e-mails that are due because a balance is lower.
+ * `LowBalanceRepository`: balance thresholds of accounts, and alert e-mails that are due because a balance is below its threshold.
  *
  * An alert is mailed only while it is armed. Mailing disarms it, until the balance reaches the threshold again.
  */

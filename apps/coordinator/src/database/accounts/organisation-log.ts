@@ -22,6 +22,7 @@ export interface OrganisationAct {
 export interface OrganisationEvent {
   readonly id: string;
   readonly at: number;
+  /** Null: the user's account was deleted. */
   readonly actor: { readonly id: string; readonly name: string; readonly email: string } | null;
   readonly action: OrganisationAction;
   readonly subject: string | null;

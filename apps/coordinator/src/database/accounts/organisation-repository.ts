@@ -84,7 +84,7 @@ export class OrganisationRepository {
     return row === undefined ? null : { account: accountOfRow(row), role: row.role };
   }
 
-  /** Memberships of a user in organisations that are not closed, by name. */
+  /** Memberships of a user in organisations that are not closed, ordered by name. */
   async memberships(userId: string): Promise<Membership[]> {
     const rows = await this.#memberships(userId).orderBy('accounts.name').orderBy('accounts.id').limit(MAX_MEMBERSHIPS).execute();
     return rows.map((row) => ({ account: accountOfRow(row), role: row.role }));

@@ -1,4 +1,4 @@
-/** `ROLE_PERMISSIONS`: permissions of each role in an organisation. The routes check permissions by this table. */
+/** `ROLE_PERMISSIONS`: permissions of each role in an organisation, which the routes check. */
 
 export type OrganisationRole = 'owner' | 'admin' | 'developer' | 'billing' | 'viewer';
 

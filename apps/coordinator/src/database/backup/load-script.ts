@@ -12,7 +12,6 @@ export interface LoadScript {
 }
 
 interface LoadOptions {
-  /** Schema of the tables. */
   readonly schema: string;
   /** Existing tables, which are moved to the schema `aside`. */
   readonly tables: readonly string[];

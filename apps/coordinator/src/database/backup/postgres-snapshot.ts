@@ -19,7 +19,6 @@ export interface PostgresSnapshot {
   /** For example `15.4`. */
   readonly serverVersion: string;
   readonly serverMajor: number;
-  /** Schema of the tables. */
   readonly schema: string;
   readonly secrets: readonly SecretRow[];
 }

@@ -7,7 +7,7 @@ import type { Tables } from '../tables.js';
 import { type DatabaseFigures, databaseFigures } from './database-figures.js';
 import type { SecretRow } from './restored-rows.js';
 
-/** Maximum wait for another process's lock, in milliseconds. The wait blocks this thread. */
+/** Maximum wait for another process's lock. The wait blocks this thread. */
 const LOCK_WAIT_MS = 5000;
 
 export interface CopiedDatabase {

@@ -8,7 +8,8 @@ import { sqliteDialect } from './sqlite.js';
 
 /** Location of the data: a SQLite file of this coordinator, or a PostgreSQL database. */
 export type DatabaseTarget =
-  | { readonly file: string /** Maximum wait for another process that holds the lock. */; readonly busyMs?: number }
+  /** `busyMs`: maximum wait for another process that holds the lock. */
+  | { readonly file: string; readonly busyMs?: number }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
 /** Explanations for the operator, by SQLSTATE (PostgreSQL documentation, appendix A) or system error code. */

@@ -11,7 +11,7 @@ interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   readonly url: string;
   readonly maxConnections?: number;
-  /** Maximum duration of a statement, in milliseconds; 0: no limit. Default: {@link STATEMENT_TIMEOUT_MS}. */
+  /** Maximum duration of a statement; 0: no limit. Default: {@link STATEMENT_TIMEOUT_MS}. */
   readonly statementTimeoutMs?: number;
   /** Called when an idle connection breaks. The pool replaces the connection. */
   readonly onConnectionLost?: (error: Error) => void;

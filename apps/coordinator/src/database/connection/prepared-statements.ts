@@ -138,6 +138,7 @@ export class IdQuery<Row> {
     for (let start = 0; start < sorted.length; start += MAX_PER_STATEMENT) {
       const piece = sorted.slice(start, start + MAX_PER_STATEMENT);
       const size = 2 ** Math.ceil(Math.log2(piece.length));
+      // A repeated id does not change the result.
       while (piece.length < size) piece.push(piece.at(-1) as string);
       let text = this.#texts.get(size);
       if (text === undefined) {

@@ -22,15 +22,15 @@ import { WalFile } from './wal-file.js';
 
 /** SQLite's own lock timeout while the file is opened. Blocks this thread. */
 const OPEN_TIMEOUT_MS = 5000;
-/** Maximum wait of a statement or transaction for another process's write lock, in milliseconds. */
+/** Maximum wait of a statement or transaction for another process's write lock. */
 const BUSY_MS = 5000;
-/** Pauses between attempts to get the lock, in milliseconds. Each pause is twice the previous one. */
+/** Pauses between attempts to get the lock. They double up to the maximum. */
 const FIRST_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 50;
 const CACHE_KIB = 64 * 1024;
 /** WAL pages until a checkpoint. Few enough that a checkpoint takes milliseconds. */
 const CHECKPOINT_PAGES = 4000;
-/** Maximum cached statements. The oldest are dropped. Only statements with inlined values could reach the maximum. */
+/** Maximum cached statements. The oldest are dropped. Only texts with inlined values could become so many. */
 const MAX_CACHED_STATEMENTS = 1000;
 
 /** Opens or creates the file. Throws {@link StartupError}. Writes fail with `SQLITE_BUSY` if they cannot get the lock in `busyMs`. */
@@ -181,6 +181,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
+/** Prepares each SQL text once. Stands in for the database in Kysely's driver. */
 class StatementCache {
   readonly #sqlite: Sqlite.Database;
   readonly #statements = new Map<string, Sqlite.Statement>();

@@ -90,6 +90,7 @@ export async function commandHistory(database: Database, enrolmentId: string): P
     .selectAll()
     .where('enrolment_id', '=', enrolmentId)
     .orderBy('sent_at', 'desc')
+    // Two kinds of commands. Of each, one may have been added meanwhile.
     .limit(2 * MAX_STORED + 2)
     .execute();
   return rows.map((row) => ({

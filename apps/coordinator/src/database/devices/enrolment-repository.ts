@@ -1,5 +1,5 @@
 /**
- * Enrolments of Macs in device management. A provider downloads an enrolment profile with a token, once.
+ * Enrolments of Macs in device management. A provider downloads an enrolment profile once. The profile contains a token.
  *
  * The device that presents the token is bound to the provider's enclave key. Nothing else, such as a serial number, binds the two.
  */
@@ -85,7 +85,8 @@ export async function takeDownload(
 type Binding =
   | {
       readonly kind: 'bound';
-      readonly enrolment: Enrolment /** Enclave keys of the enrolments that this binding ended. */;
+      readonly enrolment: Enrolment;
+      /** Enclave keys of the enrolments that this binding ended. */
       readonly ended: readonly string[];
     }
   | { readonly kind: 'unknown_token' | 'token_of_other_device' | 'enrolment_expired' | 'enrolment_ended' };

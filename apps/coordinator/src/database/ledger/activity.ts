@@ -13,7 +13,7 @@ export const ACTIVITY = [
   'earned',
 ] as const satisfies readonly (keyof Activity)[];
 
-/** A quarter of an hour, the period of a row in `machine_quarters`, in milliseconds. */
+/** A quarter of an hour, the period of a row in `machine_quarters`. */
 export const QUARTER_MS = 900_000;
 /** Quarters whose rows `machine_quarters` retains: 100 days. */
 export const RETAINED_QUARTERS = 100 * 24 * 4;
@@ -21,7 +21,6 @@ export const RETAINED_QUARTERS = 100 * 24 * 4;
 export const RETAINED_PAYER_DAYS = 100;
 /** Value of `day` in the row that sums older earnings of an unclaimed provider. */
 export const FOLDED_DAY = -1;
-/** Maximum maturity of earnings, in days. */
 export const MAX_MATURITY_DAYS = 365;
 
 export const PROVIDER_COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
@@ -37,7 +36,6 @@ export function noActivity(): Activity {
   return { requests: 0, prompt_tokens: 0, completion_tokens: 0, images: 0, spent: 0, served_jobs: 0, served_tokens: 0, earned: 0 };
 }
 
-/** Adds `more` to `sum`. */
 export function addActivity(sum: Activity, more: Readonly<Activity>): void {
   for (const name of ACTIVITY) sum[name] += more[name];
 }

@@ -37,7 +37,7 @@ interface LedgerReport {
 const MAX_NAMED = 20;
 /** Excludes the oldest day of quarters, which a concurrent pruning may be deleting. */
 const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
-/** A reservation is abandoned if its coordinator's heartbeat is older than the newest one by this time, in milliseconds. */
+/** A reservation is abandoned if its coordinator's heartbeat is older than the newest one by this time. */
 const ABANDONED_AFTER_MS = 300_000;
 
 /** Runs all checks. Joins strip the prefix of one id (`substr`), because prefixing the other id would prevent the use of its index. */
@@ -154,7 +154,7 @@ function reservationChecks(): Check[] {
 }
 
 /**
- * Checks that the spending sums of keys in the newest day, week and month are not less than their jobs.
+ * Checks that the spending sums of keys cover their jobs in the newest day, week and month.
  *
  * A sum may be larger, because a settlement after the end of its period is added to the next period.
  */
@@ -176,7 +176,7 @@ async function periodChecks(view: Database): Promise<Check[]> {
   });
 }
 
-/** Compares roll-ups with the rows of folded jobs, for hours in which no job was pruned. */
+/** Compares roll-ups with the rows of folded jobs, for hours without pruned jobs. Sums of accounts are compared for 720 hours only. */
 function usageChecks(): Check[] {
   const folded = sql`not exists (select 1 from unfolded_jobs where unfolded_jobs.job_id = jobs.job_id)`;
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;

@@ -1,8 +1,8 @@
 /**
  * Rows of credit leases: parts of a busy account's balance from which one coordinator reserves in memory.
  *
- * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, transactions that lock the balance
- * lock it first, then leases in the order of ids. `CreditLeases` and `CreditRecalls` call these functions.
+ * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, a transaction locks the balance
+ * before leases, and leases in the order of ids. `CreditLeases` and `CreditRecalls` call these functions.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -42,7 +42,7 @@ interface RenewedLease {
   readonly is_recalled: number;
 }
 
-/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. Leases that are not among them were already released. */
+/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. The other leases have ended already. */
 export async function renewLeases(
   transaction: Database,
   leases: readonly { readonly id: string; readonly inUse: number }[],

@@ -35,7 +35,6 @@ interface JobSums {
   readonly model: string;
   /** Minutes since 1970. */
   readonly minute: number;
-  /** Number of jobs. */
   readonly jobs: number;
   readonly prompt_tokens: number;
   readonly completion_tokens: number;

@@ -37,7 +37,7 @@ import {
 } from './ledger-records.js';
 import { unclaimedAccount } from './unclaimed-accounts.js';
 
-/** Keys of the rows that a batch needs. Accounts and API keys of the named jobs, providers and withdrawals are loaded too. */
+/** Keys of the rows that a batch needs. The accounts of named jobs, providers and withdrawals, and the API keys of jobs, are loaded too. */
 export interface RowKeys {
   /** Nonces of sealed requests, by digest. Loading stores new ones. */
   readonly nonces: Map<string, SealedNonce>;
@@ -145,7 +145,7 @@ export class LedgerRepository {
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;
     await this.#nonces.giveBack(transaction, changes.unusedNonces);
-    // All writes are in the order of locks.
+    // Writes follow the order of locks.
     await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
     // Not sorted, because these rows are locked since loading.
     await write.changedJobs.write(transaction, changes.changedJobs);

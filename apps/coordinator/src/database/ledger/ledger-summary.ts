@@ -7,8 +7,9 @@ export interface LedgerSummary {
   readonly owed: number;
   /** Sum of the open reservations and credit leases. */
   readonly held: number;
+  /** Balance of the network's fee account, including the fees of jobs that are not yet added to it. */
   readonly fees: number;
-  /** Sum of the withdrawals that are not ended. */
+  /** Sum of the requested withdrawals that have not ended. */
   readonly requestedWithdrawals: number;
   readonly accounts: number;
   /** Number of jobs with a reservation of their own. */

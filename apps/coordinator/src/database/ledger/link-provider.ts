@@ -1,7 +1,7 @@
 /**
  * `linkProvider` and `unlinkProvider`: change the account that a provider earns for.
  *
- * Earnings that the provider made without an owner (unclaimed), and their roll-ups, move to the account that links it next.
+ * Earnings that the provider made without an owner (unclaimed), and their roll-ups, move to the account that links the provider next.
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';

@@ -8,11 +8,7 @@ import { DAY_MS } from '../../time-units.js';
 import type { BudgetPeriod, Database } from '../tables.js';
 import { BUDGET_PERIODS, dayOf, PERIOD_COLUMNS, periodStart } from './key-budget.js';
 
-/**
- * Never lowers a sum. `now`: milliseconds since 1970.
- *
- * @returns The number of corrected keys.
- */
+/** Never lowers a sum. Resolves to the number of keys with too low sums. `now`: milliseconds since 1970. */
 export async function repairPeriodSpending(database: Database, now: number): Promise<number> {
   const day = dayOf(now);
   const startOf = (period: BudgetPeriod): number => periodStart(period, day);

@@ -8,7 +8,6 @@ import { databaseTime } from '../connection/database-clock.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
-/** Interval of heartbeats, in milliseconds. */
 export const HOLDER_HEARTBEAT_MS = 5000;
 /** Time without heartbeat after which a coordinator is considered dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;
@@ -63,7 +62,7 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
   return rows.map((row) => row.job_id);
 }
 
-/** Time from the expiry of another coordinator's lease to its end, in milliseconds. After an outage, others need time for renewals. */
+/** How long another coordinator's expired lease is left alone, in milliseconds. After an outage, others need time for renewals. */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
 }
@@ -75,14 +74,14 @@ function timeoutFor(self: string): number {
   return isUninterrupted ? HOLDER_TIMEOUT_MS : PAUSED_TIMEOUT_MS;
 }
 
-/** Ids of jobs of this coordinator that were reserved before `olderThan` and are still reserved. */
-export async function ownReservedJobs(database: Database, self: string, olderThan: number): Promise<string[]> {
+/** Ids of jobs of this coordinator that were reserved before `reservedBefore` and are still reserved. */
+export async function ownReservedJobs(database: Database, self: string, reservedBefore: number): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')
     .select('job_id')
     .where('state', '=', 'reserved')
     .where('holder', '=', self)
-    .where('reserved_at', '<', olderThan)
+    .where('reserved_at', '<', reservedBefore)
     .execute();
   return rows.map((row) => row.job_id);
 }

@@ -1,8 +1,8 @@
 /**
  * Maintains the totals of statistics windows (24 h, 7 d, 30 d, all), per account and for the network.
  *
- * The transaction that folds jobs adds their sums, and subtracts hours that have left a window. Writers first lock the four rows of
- * `network_totals`.
+ * The transaction that folds jobs adds their sums, and subtracts hours that have left a window. Writers lock the four rows of
+ * `network_totals` first.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -102,7 +102,6 @@ export function lockNetwork(transaction: Database): Promise<NetworkRow[]> {
   ).execute();
 }
 
-/** First hour of a window whose newest hour is `newest`. */
 export function oldestHour(window: StatsWindow, newest: number): number {
   const span = WINDOW_HOURS[window];
   return span === null ? 0 : Math.max(0, newest - span);

@@ -11,7 +11,6 @@ export function isUnclaimed(account: string): boolean {
   return account.startsWith(UNCLAIMED);
 }
 
-/** The provider of an unclaimed account. */
 export function providerOfUnclaimed(account: string): string {
   return account.split(':')[1] ?? '';
 }

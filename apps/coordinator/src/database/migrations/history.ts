@@ -62,7 +62,7 @@ export async function readHistory(database: QueryExecutorProvider): Promise<Appl
   return rows.map(({ name, oldest_program: oldest, kind }) => ({ name, oldestProgram: kind === null ? undefined : oldest }));
 }
 
-/** Records the compatibility of a migration in its transaction. Also adds it to the table of 0.1.0 if that release must see it. */
+/** Records the compatibility of a migration in its transaction. Also adds the migration to the table of 0.1.0 if 0.1.0 must see it. */
 export async function recordCompatibility(
   transaction: QueryExecutorProvider,
   name: string,

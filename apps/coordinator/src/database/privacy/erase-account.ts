@@ -1,7 +1,7 @@
 /**
  * `eraseAccount`: erases the personal data of a closed account, as the `erasures` of the data inventory (stored-data.ts) say.
  *
- * Ledger and usage stay under the random account id. A repeated call erases rows that were written after the first one.
+ * Ledger and usage stay under the random account id. A repeated call erases rows that were written since the first.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';

@@ -66,7 +66,6 @@ export function exportedColumns(table: StoredTable): string[] {
   return [...columnsOf(table, 'identity'), ...columnsOf(table, 'activity'), ...columnsOf(table, 'technical')];
 }
 
-/** Columns that contain JSON. */
 const JSON_COLUMNS: ReadonlySet<string> = new Set(['details', 'facts', 'models', 'payload']);
 /** Names of columns that contain times in milliseconds since 1970. */
 const TIME_COLUMN = /(?:^at|^since|_at|_since|_until)$/;

@@ -41,7 +41,7 @@ export const MONEY_DATA = {
       technical: 'holder',
     },
     retention: '`USAGE_RETENTION_DAYS`',
-    // The state is a literal, not a parameter, so that the database can use the partial index on settled jobs.
+    // The state is a literal, because a parameter would prevent the use of the partial index on settled jobs.
     exported: { rows: (id) => sql<boolean>`(account_id = ${id} and state = 'settled')`, key: ['ended_at', 'job_id'] },
     afterDeletion: BOOKS,
   },

@@ -1,7 +1,7 @@
 /**
  * `applyRetention`: removes rows that are older than their retention time. wiring/retention.ts calls it hourly.
  *
- * Each small statement is a transaction of its own, so a run may be interrupted and repeated.
+ * Each batch is a transaction of its own, so a run may be interrupted and repeated.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
@@ -178,7 +178,7 @@ function machineRules(owner: RawBuilder<unknown>): (before: number) => readonly 
   };
 }
 
-/** Clears ids that link closed accounts to data at the payment processor, and deletes their revoked API keys. */
+/** Clears ids that link closed accounts to data at the payment processor, and deletes their API keys. */
 function closedAccountRules(before: number): readonly Rule[] {
   const closed = sql`select id from accounts where deleted_at < ${before}`;
   return [

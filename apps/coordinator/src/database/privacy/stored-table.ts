@@ -45,7 +45,7 @@ export interface StoredTable {
   /** Meaning of a row, and why it is stored. Printed in the documentation and the export. */
   readonly about: string;
   readonly columns: Columns;
-  /** Retention while the account exists, as text for the documentation. `applyRetention` enforces it. */
+  /** Retention while the account exists, as text for the documentation. `applyRetention` or the table's repository enforces it. */
   readonly retention: string;
   /** Rows in the export of an account, or the reason why none are exported. */
   readonly exported: ExportedRows | string;

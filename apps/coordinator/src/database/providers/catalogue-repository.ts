@@ -33,7 +33,7 @@ export class CatalogueRepository {
   readonly #refreshing: PeriodicRefresh;
   readonly #onWrite: () => void;
   #entries: ReadonlyMap<string, CatalogueEntry> = new Map();
-  /** Called after the catalogue has changed. */
+  /** Called when a read has found changed entries. */
   onChange: () => void = () => {};
 
   /** Loads the catalogue and starts the periodic refresh. The caller must call `close`. */
@@ -91,7 +91,6 @@ export class CatalogueRepository {
     return removed;
   }
 
-  /** Reads the catalogue again. */
   async refresh(): Promise<void> {
     const rows = await this.#database
       .selectFrom('catalogue_models')

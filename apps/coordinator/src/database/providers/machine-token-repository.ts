@@ -101,7 +101,6 @@ export async function revokeMachineToken(
   return row === undefined ? null : { accountId: row.account_id, providerId: row.provider_id };
 }
 
-/** Revokes an account's tokens for one provider. */
 export async function revokeTokensOfProvider(
   transaction: Database,
   { accountId, providerId, at }: { readonly accountId: string; readonly providerId: string; readonly at: number },

@@ -1,4 +1,4 @@
-/** `OwnedProviderRepository`: providers that are linked to accounts, and the names that owners give them. Names are for owners only. */
+/** `OwnedProviderRepository`: providers that are linked to accounts, and the names that owners give them. */
 import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 

@@ -82,7 +82,6 @@ export class QuarantineRepository {
     return numDeletedRows > 0n;
   }
 
-  /** Reads all quarantines again. */
   async refresh(): Promise<void> {
     const changes = this.#changes;
     const rows = await this.#database.selectFrom('provider_holds').selectAll().execute();

@@ -29,7 +29,6 @@ interface ReceiptRepositoryOptions {
 /** Maximum rows per write. On SQLite, a larger write would block this thread, and so delay streams. */
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
-/** Maximum number of stored receipts. */
 const MAX_STORED = 200_000;
 const MAX_WAITING = 20_000;
 /** Number of writes after which old rows are removed. */

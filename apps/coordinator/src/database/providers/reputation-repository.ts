@@ -11,7 +11,7 @@ import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
 /** Stored form of a provider's reputation. Times in milliseconds since 1970. */
 interface StoredReputation {
-  /** Weight of past failures, and number of consecutive late attempts, at the time `at`. */
+  /** Weight of past failures, and number of consecutive slow answers, at the time `at`. */
   readonly weight: number;
   readonly late: number;
   readonly at: number;
@@ -40,7 +40,7 @@ interface ReputationRepositoryOptions {
 const WRITE_EVERY_MS = 1000;
 /** Only on PostgreSQL, where several coordinators may write. */
 const REFRESH_MS = 5000;
-/** Minimum age of expired rows that are removed, in milliseconds, because other coordinators must read a reset by an operator. */
+/** Minimum age of expired rows that are removed. Other coordinators can read an operator's reset until then. */
 const SETTLED_MS = 60_000;
 /** Each row has fourteen parameters. SQLite allows 32,766 per statement, PostgreSQL 65,535. */
 const ROWS_PER_STATEMENT = 500;

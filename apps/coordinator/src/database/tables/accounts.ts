@@ -73,7 +73,8 @@ export interface AccountTables {
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean; two_factor_enabled: number | boolean | null };
   auth_two_factors: { id: string; user_id: string };
   auth_passkeys: { id: string; user_id: string };
-  auth_sessions: { id: string /** Hexadecimal SHA-256 of the token in the cookie. */; token: string; user_id: string };
+  /** `token`: hexadecimal SHA-256 of the token in the cookie. */
+  auth_sessions: { id: string; token: string; user_id: string };
   /** `identifier`: base64url SHA-256 of `reset-password:<token of a mailed link>`. */
   auth_verifications: { id: string; identifier: string; value: string };
   low_balance_alerts: {
@@ -96,7 +97,6 @@ export interface AccountTables {
 
 export type BudgetPeriod = 'day' | 'week' | 'month';
 
-/** Actions in the log of an organisation. */
 export type OrganisationAction =
   | 'organisation.created'
   | 'organisation.renamed'

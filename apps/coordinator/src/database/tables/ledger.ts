@@ -83,11 +83,7 @@ export interface LedgerTables {
   account_hours: { hour: number; account: string } & Activity;
   /** Sums of `account_hours` per statistics window, for active accounts. Indexes exist for the orders of the leaderboard. */
   account_totals: { window: StatsWindow; account: string } & Activity;
-  /**
-   * Totals of the network, one row per statistics window.
-   *
-   * `hour`: newest hour of the window (hours since 1970).
-   */
+  /** Totals of the network, one row per statistics window. `hour`: newest hour of the window (hours since 1970). */
   network_totals: { window: StatsWindow; hour: number; active_accounts: number } & Activity;
 
   /** Jobs per provider, model, earner and quarter of an hour, which suits all time zones. Stored for a hundred days. */
@@ -104,8 +100,11 @@ export interface LedgerTables {
     earned: number;
   };
 
-  /** Earnings per account and UTC day, for maturity. Spending does not change the rows, because it takes matured earnings first. */
-  pending_earnings: { account: string /** Days since 1970. */; day: number; amount: number };
+  /**
+   * Earnings per account and UTC day (`day`: days since 1970), for maturity. Spending changes no row, because matured earnings are spent
+   * first.
+   */
+  pending_earnings: { account: string; day: number; amount: number };
   /** Earnings per account, payer and UTC day, for a hundred days. Older rows of unclaimed providers are summed in day `-1`. */
   payer_earnings: {
     /** Value of `earner` in `jobs`, or the account to which the unclaimed provider was linked since. */

@@ -1,7 +1,7 @@
 /** Types of the tables for operators (quarantines, audit log, incidents, health), and of state that all coordinators share. */
 export type IncidentKind = 'incident' | 'maintenance';
 export type IncidentImpact = 'none' | 'minor' | 'major' | 'critical';
-/** The first four are of incidents, the others of maintenance. */
+/** The first four are for incidents, the others for maintenance. */
 export type IncidentStatus = 'investigating' | 'identified' | 'monitoring' | 'resolved' | 'scheduled' | 'in_progress' | 'completed';
 
 export interface OperationTables {
@@ -38,7 +38,7 @@ export interface OperationTables {
    * The row with an empty model counts all checks. Stored for ninety days.
    */
   model_availability: { model: string; day: number; checks: number; missed: number };
-  /** Minutes per component and UTC day in which a coordinator reported: their number, the first and the last (minutes since 1970). */
+  /** Minutes per component and UTC day with a coordinator's report. `minutes`: their number. First and last in minutes since 1970. */
   component_availability: { component: string; day: number; minutes: number; first_minute: number; last_minute: number };
   /** Incidents and maintenance, written by operators. `components`, `models`: JSON lists. `starts_at`, `ends_at`: of maintenance. */
   incidents: {

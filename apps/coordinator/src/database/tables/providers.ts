@@ -58,7 +58,7 @@ export interface ProviderTables {
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };
   provider_reputations: {
     provider_id: string;
-    /** Weight of past failures, and number of consecutive late attempts, at the time `at`. */
+    /** Weight of past failures, and number of consecutive slow answers, at the time `at`. */
     weight: number;
     late: number;
     at: number;

@@ -42,7 +42,7 @@ export interface ReleaseTables {
     speed_model: string | null;
     speed_before: number | null;
     speed_ratio: number | null;
-    /** Hash of the version and the owner's account, or the IP address without an account. Null: written by an earlier version. */
+    /** Hash of version and owner's account. Machines without an account share one hash. Null: written by an earlier version. */
     owner: string | null;
     /** 1: the owner, not the rollout's stage or an operator, chose the version. */
     is_volunteer: number | null;

@@ -23,6 +23,7 @@ export function guardBinary(bytes: Buffer): void {
   walk(layout, root, 1, remaining);
 }
 
+/** Reads the trailer: sizes of offsets and references, number of objects, reference to the root, and position of the offset table. */
 function readLayout(bytes: Buffer): { readonly layout: Layout; readonly root: number } {
   requireWellFormed(bytes.length >= HEADER_BYTES + TRAILER_BYTES + 2);
   const trailer = bytes.length - TRAILER_BYTES;
@@ -43,6 +44,11 @@ function readLayout(bytes: Buffer): { readonly layout: Layout; readonly root: nu
   return { layout: { bytes, referenceBytes, offsets, end: table }, root };
 }
 
+/**
+ * Checks a value and its members.
+ *
+ * High half of the marker: 0 boolean, 1 integer, 2 real, 3 date, 4 data, 5 ASCII string, 6 UTF-16 string, 10 array, 13 dictionary.
+ */
 function walk(layout: Layout, reference: number, depth: number, remaining: { values: number; bytes: number }): void {
   if (depth > PLIST_LIMITS.depth) throw new PlistError('plist_too_deep');
   if (--remaining.values < 0) throw new PlistError('plist_too_many_values');

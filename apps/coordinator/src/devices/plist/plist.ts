@@ -21,7 +21,6 @@ export function parsePlist(bytes: Uint8Array): ParsedPlist {
   }
 }
 
-/** Encodes a value as an XML property list. */
 export function encodePlist(value: Readonly<Record<string, EncodablePlist>>): string {
   return build(value as LibraryValue);
 }

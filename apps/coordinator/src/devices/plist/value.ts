@@ -1,4 +1,4 @@
-/** Types and limits of property lists, and `PlistError`. Dictionaries are maps, so that untrusted keys reach no prototype. */
+/** Types and limits of property lists, and `PlistError`. */
 
 export type PlistValue = boolean | number | string | Date | Uint8Array | readonly PlistValue[] | PlistDict;
 export type PlistDict = ReadonlyMap<string, PlistValue>;

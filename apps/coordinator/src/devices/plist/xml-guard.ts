@@ -1,7 +1,7 @@
 /**
- * `guardXml` validates an XML property list before the library parses it: known elements, no declarations, bounded size.
+ * `guardXml` validates an XML property list before the library parses it. Only known elements in bounded number and depth are allowed.
  *
- * Rejects custom entities and duplicate keys.
+ * Rejects custom entities, duplicate keys, and document types other than Apple's.
  */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 

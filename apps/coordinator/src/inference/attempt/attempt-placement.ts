@@ -41,7 +41,7 @@ export class AttemptPlacement {
   }
 
   /**
-   * Waits for a slot. `isConfirmation`: the attempt only confirms a refusal, so the wait is short and no provider loads the model for it.
+   * Waits for a slot. If the attempt only confirms a refusal (`isConfirmation`), the wait is short and no provider loads the model.
    */
   async place(running: ModelRun, isConfirmation: boolean): Promise<Placement> {
     const { placements, timings, now, observer } = this.#options;
@@ -61,9 +61,10 @@ export class AttemptPlacement {
   }
 
   /**
-   * Waits for an image provider to connect, after the last suitable one has left. At most once between two attempts.
+   * Waits for an image provider to connect, after the last suitable one has left. Waits at most once between two attempts.
    *
-   * `retry`: place the job again. `none`: no suitable provider connected in time. Null: no wait applies, or the client disconnected.
+   * After `retry`, the job must be placed again. `none` means that no suitable provider connected in time. Null means that no wait
+   * applies, or that the client disconnected.
    */
   async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
@@ -98,7 +99,7 @@ const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'no
 /**
  * Tries the providers of `provider.order` without waiting, then waits for any provider.
  *
- * If `allow_fallbacks` is false: waits for the first provider of `order` that serves the request, and tries no other.
+ * If `allow_fallbacks` is false, waits for the first provider of `order` that serves the request, and tries no other.
  */
 async function placeByPreference(
   placements: Placements,
@@ -129,7 +130,7 @@ async function placeByPreference(
 /**
  * Places on any provider that the request permits.
  *
- * A coordinator knows only its own providers, so none finds that no candidate of a cluster reads images. In that case, candidates are
+ * Each coordinator of a cluster knows only its own providers, so none can tell that no candidate reads images. Candidates are therefore
  * tried one by one, for at most {@link VISION_CHECK_MS}.
  */
 async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
@@ -148,12 +149,12 @@ async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: 
   return { ...placement, reason: 'no_vision' };
 }
 
-/** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. `last`: outcome of the last attempt. */
+/** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. */
 export function noImageProvider(running: ModelRun, last: JobOutcome | null): JobOutcome {
   return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
 }
 
-/** Outcome of a job that got no slot. `last`: outcome of the last attempt, or null if no attempt was made. */
+/** Outcome of a job that got no slot. `last` is the outcome of the last attempt, if any. */
 export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: ModelRun, last: JobOutcome | null): JobOutcome {
   const { job, routing, clientSignal } = running;
   return notPlaced(placement, {

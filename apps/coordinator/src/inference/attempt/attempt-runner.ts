@@ -29,20 +29,19 @@ import { expectedTokenMs } from './stall-budget.js';
 export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   /** Providers connected to this process. */
   readonly registry: { readonly placement: Pick<PlacementService, 'unfitForImages' | 'providersOfOwner'> };
-  /** Maximum share of hedged attempts, in percent of the other attempts; 0 disables hedging. */
+  /** Maximum share of hedged attempts, in percent of the other attempts. 0 disables hedging. */
   readonly hedgePercent: number;
   readonly cacheScopes: CacheScopes;
   readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;
-  /** Numbers in [0, 1). */
   readonly random: () => number;
   /** Called when verified images could not be stored for download. */
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Share of the refusals of sealed requests that a second candidate must confirm. */
+/** Share of the refusals of sealed (end-to-end encrypted) requests that a second candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
-/** `done`: final outcome. `retry`: outcome of the job if no other provider can be tried. */
+/** `done` is the final outcome. `retry` is the outcome of the job if no other provider can be tried. */
 type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
 
 export class AttemptRunner {
@@ -75,7 +74,6 @@ export class AttemptRunner {
     return outcome;
   }
 
-  /** Whether a further attempt may begin now. */
   canRetry({ attemptCount, delivery, deadline, clientSignal, routing }: ModelRun): boolean {
     const isInTime = this.#options.now() < deadline;
     const maxAttempts = routing?.preferences.allowsFallbacks === false ? 1 : MAX_ATTEMPTS;
@@ -160,7 +158,7 @@ export class AttemptRunner {
     }
   }
 
-  /** Plan of a hedged attempt on an idle provider; null if none may start now. */
+  /** Plan of a hedged attempt on an idle provider, if one may start now. */
   async #planHedge(requestElsewhere: SlotRequest, running: ModelRun): Promise<AttemptPlan | null> {
     if (namesProvider(requestElsewhere) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
     const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
@@ -190,7 +188,7 @@ export class AttemptRunner {
     recordAttempt(running, plan, outcome, elapsedMs);
   }
 
-  /** Null: the attempt cannot start. The slot is then released. */
+  /** Returns null, and releases the slot, if the attempt cannot start. */
   #plan({ slot, estimate }: Placed, running: ModelRun, role: AttemptPlan['role']): AttemptPlan | null {
     const { encapsulationPool } = this.#options;
     const { latencyTracker } = this.#recorders;
@@ -259,7 +257,7 @@ export class AttemptRunner {
   /**
    * For some refusals of sealed requests, reserves a slot at another candidate that confirms the refusal or answers.
    *
-   * The coordinator cannot read the reason of such a refusal. Null: the refusal is final.
+   * The coordinator cannot read the reason of such a refusal. Returns null if the refusal is final.
    */
   async #reserveConfirmation(running: ModelRun): Promise<Placed | null> {
     const { refusingProvider, slotRequest, attemptRecords } = running;
@@ -307,6 +305,7 @@ export class AttemptRunner {
       slotRequest.exclude.add(providerIdOf(provider));
       return { retry: end };
     }
+    // Only overtaken attempts need their duration, and none of them decides the job.
     recordResult(plan, outcome, 0, running, this.#recorders);
     if (clientSignal.aborted) return { done: clientDisconnected(summary) };
     const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(running) : outcome);
@@ -321,7 +320,7 @@ function takeReservedSlot(running: ModelRun): Placed | null {
   return reservedSlot;
 }
 
-/** Id of the sealing key: the provider's newest, or the client's choice for a sealed request. Null: the provider does not accept it. */
+/** Id of the sealing key: the provider's newest, or the client's choice for a sealed request, if the provider accepts it. */
 function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): KeyId | null {
   if (sealed === null) return provider.key?.keyId ?? null;
   const candidate = sealed.candidates.get(providerIdOf(provider));
@@ -332,7 +331,6 @@ function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): Key
   return isUsable ? candidate.keyId : null;
 }
 
-/** The slot request, without the providers of running attempts. */
 function excluding(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
   return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerIdOf(slot.provider))]) };
 }

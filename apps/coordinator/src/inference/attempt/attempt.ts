@@ -1,4 +1,4 @@
-/** `Attempt` runs a job once on one provider: sends the sealed request, applies the timeouts, and ends with exactly one outcome. */
+/** `Attempt` runs a job once on one provider: sends the encrypted request, applies the timeouts, and ends with exactly one outcome. */
 import {
   type Frame,
   INITIAL_CREDIT_BYTES,
@@ -25,9 +25,9 @@ import { StallBudget } from './stall-budget.js';
 
 /** Ways in which a provider breaks the job protocol. */
 type Violation = ResponseViolation | 'out_of_turn' | 'too_large';
-/** `progress`: content arrives, but too slowly to complete the answer. */
+/** In phase `progress`, content arrives too slowly to complete the answer. */
 type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
-/** `closing`: the client has disconnected, and the provider may still sign the part delivered so far. */
+/** In phase `closing`, the client has disconnected, and the provider may still sign the part delivered so far. */
 type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 
 /** A response that the provider reported as complete. Not verified yet. */
@@ -72,7 +72,7 @@ export interface AttemptPlan {
   readonly context: JobContext;
   /** Returns an HPKE encapsulation to the provider's sealing key, in plain mode. Throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
-  /** The client sealed the body to this provider. Absent: the coordinator seals it. */
+  /** Set if the client sealed the body to this provider. Otherwise, the coordinator seals it. */
   readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
   readonly estimate: LatencyEstimate;
   /** Expected time per output token, in milliseconds. */
@@ -94,12 +94,12 @@ export interface AttemptPlan {
 
 /** Callbacks of an attempt, implemented by `HedgedRequest`. */
 export interface AttemptGroup {
-  /** The delivery, if its headers name this attempt's provider; otherwise null. */
+  /** The delivery, if its headers name this attempt's provider. */
   deliveryOf(attempt: Attempt): Delivery | null;
   /** Called before the request is sent. */
   started(attempt: Attempt): void;
   accepted(): void;
-  /** Writes response bytes if this attempt has won or wins with them. False: the response exceeds its maximum size. */
+  /** Writes response bytes if this attempt has won or wins with them. Returns false if the response exceeds its maximum size. */
   write(attempt: Attempt, bytes: Uint8Array, receivedAt: number): boolean;
 }
 
@@ -116,10 +116,10 @@ export class Attempt implements JobSink {
   #firstContentAt: number | null = null;
   #phase: Phase = 'acceptance';
   readonly #deadline = new Deadline(() => this.#timeOut());
-  /** Time of the newest frame, or of the acceptance; `performance.now`, as all times here. */
+  /** Time of the newest frame, or of the acceptance, by `performance.now`. */
   #lastFrameAt = 0;
   #lastActivityAt = this.#startedAt;
-  /** Start of the wait that is not yet charged to the stall budget; null: the provider has no credit, or has sent no frame yet. */
+  /** Start of the wait that is not yet charged to the stall budget. Null while the provider has no credit or has sent no frame. */
   #waitingSince: number | null = null;
   #isOver = false;
   readonly outcome: Promise<AttemptOutcome>;
@@ -187,7 +187,7 @@ export class Attempt implements JobSink {
     if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
-  /** Handles a disconnect of the client. If it got content, the provider signs its output so far within `closingMs`. Otherwise ends. */
+  /** Handles a client's disconnect. If the client got content, the provider has `closingMs` to sign its output so far. */
   recall(): void {
     if (this.#isOver || this.#phase === 'closing') return;
     if ((this.#group.deliveryOf(this)?.delivered ?? 0) === 0) this.stop();
@@ -213,7 +213,7 @@ export class Attempt implements JobSink {
     this.#group.accepted();
   }
 
-  /** Restarts the timeout without a frame: prefill of a long prompt, or an answer that is not a stream, may take minutes. */
+  /** Restarts the timeout without a frame, because a long prefill, or an answer that is not a stream, may take minutes. */
   progressed(): void {
     if (this.#isOver || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
     const now = performance.now();

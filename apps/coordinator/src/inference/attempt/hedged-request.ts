@@ -1,7 +1,7 @@
 /**
  * `HedgedRequest` runs an attempt of a job, and a second one beside it if the first is late. The first attempt with content wins.
  *
- * `AttemptRunner` makes a new one for each retry. It reads decisions from `next` and reacts with `start` or `abandon`.
+ * `AttemptRunner` makes a new one for each retry, reads decisions from `next` and reacts with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -15,14 +15,14 @@ export interface EndedAttempt {
 }
 
 type HedgingDecision =
-  /** No content in time; reported repeatedly. `silent`: the only attempt, if it shows no activity. `isLate`: a second attempt may start. */
+  /** No content arrived in time. `silent` is the only attempt, if inactive. If `isLate`, a second attempt may start. */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
   /** The winner's outcome, or the last outcome if no attempt won. No decision follows. */
   | ({ readonly kind: 'decided' } & EndedAttempt);
 
-/** Maximum delay of a Node.js timer, in milliseconds; a longer delay fires immediately. */
+/** Maximum delay of a Node.js timer, in milliseconds. A longer delay fires immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class HedgedRequest implements AttemptGroup {
@@ -86,7 +86,6 @@ export class HedgedRequest implements AttemptGroup {
     this.#running.find((attempt) => attempt.plan === plan)?.abandonSilent();
   }
 
-  /** Stops all attempts. */
   stop(): void {
     for (const attempt of [...this.#running]) attempt.stop();
   }
@@ -177,6 +176,7 @@ export class HedgedRequest implements AttemptGroup {
     const [only] = this.#running;
     if (only !== undefined && !this.#isHedged) waits.push(only.plan.lateAfterMs - only.elapsedMs);
     if (waits.length === 0) return;
+    // Thresholds that have passed are reported again every `lateMs`.
     const nextMs = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#timings.lateMs)));
     this.#nextCheck.set(Math.min(Math.ceil(nextMs), MAX_TIMER_MS));
   }

@@ -40,7 +40,7 @@ export class LatencyTracker {
     return Math.max(this.#floors.silentMs, SILENT_FACTOR * firstTokenMs);
   }
 
-  /** Records the time until the first content. `ms` of an overtaken attempt without content: its duration. */
+  /** Records the time until the first content. For an overtaken attempt without content, `ms` is its duration. */
   observe(model: string, streamed: boolean, estimate: LatencyEstimate, ms: number): void {
     const key = keyOf(model, streamed);
     const factor = this.#factors.get(key) ?? MIN_FACTOR;
@@ -68,7 +68,7 @@ export class HedgeBudget {
   readonly #share: number;
   #left: number;
 
-  /** `percent`: of the attempts that are not hedged; 0 disables hedging. */
+  /** `percent` is relative to the attempts that are not hedged. 0 disables hedging. */
   constructor(percent: number) {
     this.#share = percent / 100;
     this.#left = percent === 0 ? 0 : MAX_BURST;

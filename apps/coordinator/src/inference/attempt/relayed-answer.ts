@@ -1,4 +1,4 @@
-/** Relays a sealed request and its sealed answer (end-to-end mode). Checks structure, order and credit, and hashes the ciphertext. */
+/** Relays a sealed (end-to-end encrypted) request and its answer. Checks structure, order and credit, and hashes the ciphertext. */
 import {
   E2eAnswerMeter,
   E2eError,
@@ -21,7 +21,6 @@ export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): RequestF
   });
 }
 
-/** Reads the sealed answer of one attempt. */
 export class RelayedAnswerReader implements AnswerReader {
   readonly #jobId: JobId;
   readonly #credit: AnswerCredit;
@@ -64,6 +63,7 @@ export class RelayedAnswerReader implements AnswerReader {
   end(): ReadResponse {
     return {
       finished: this.#isFinished && this.#meter.isFinal,
+      // Without a final frame, no hash matches the provider's.
       responseSha256: this.#meter.sealedSha256 ?? '',
       bytes: this.#meter.contentBytes,
       plaintextBytes: this.#meter.plaintextBytes,

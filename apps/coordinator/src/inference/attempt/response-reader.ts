@@ -2,21 +2,20 @@
 import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 
-/** `unverifiable`: the stream contains lines that clients do not hash. */
+/** An `unverifiable` stream contains bytes that {@link StreamLineCheck} rejects. */
 export type ResponseViolation = 'tampered_frame' | 'credit_exceeded' | 'unverifiable';
 
 export interface ReadResponse {
   /** Whether the final frame was read. */
   readonly finished: boolean;
   readonly responseSha256: string;
-  /** Content bytes for the delivery: plaintext in plain mode; of a sealed answer, the ciphertext before its final frame. */
+  /** Content bytes for the delivery: plaintext in plain mode, in end-to-end mode the ciphertext before its final frame. */
   readonly bytes: number;
   /** Upper bound of the plaintext bytes. Exact in plain mode. */
   readonly plaintextBytes: number;
   readonly reportedUsage: UsageReport;
 }
 
-/** Reads the frames of one attempt's response. */
 export interface AnswerReader {
   /** Whether the provider must wait until the client has taken more bytes. */
   readonly isOutOfCredit: boolean;
@@ -55,7 +54,7 @@ export class AnswerCredit {
     return this.#leftBytes <= 0;
   }
 
-  /** Charges received bytes. False: the provider exceeded its credit. */
+  /** Charges received bytes. Returns false if the provider exceeded its credit. */
   spend(bytes: number): boolean {
     this.#leftBytes -= bytes;
     return this.#leftBytes >= 0;
@@ -82,9 +81,9 @@ export class ResponseReader implements AnswerReader {
   readonly #opener: ResponseOpener;
   readonly #credit: AnswerCredit;
   readonly #hash: ResponseHash = responseHash();
-  /** Null: not a stream. */
+  /** Null if the response is not a stream. */
   readonly #lines: StreamLineCheck | null;
-  /** Null: an image response, whose usage is read after all its parts have arrived. */
+  /** Null for an image response, whose usage `ImageDelivery` compares. */
   readonly #usage: UsageReader | null;
   #bytes = 0;
 

@@ -1,7 +1,7 @@
 /**
  * `ClientConnection` writes a response to a client, detects its disconnect, and disconnects clients that read too slowly.
  *
- * On Linux, it pauses while more than one window of bytes is not acknowledged by the client's TCP stack.
+ * On Linux, writing pauses while the client's TCP stack has not acknowledged more than one window of bytes.
  */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -25,7 +25,7 @@ export class ClientConnection {
   readonly #headers: Headers;
   /** Destroys `req.socket`: a pipelined response has no socket of its own yet. */
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
-  /** Null: the operating system does not report unacknowledged bytes. */
+  /** Null if the operating system does not report unacknowledged bytes. */
   #queues: SendQueues | null;
   #written = 0;
   /** Bytes of chunks that Node.js buffers: `response.write` returned false, and `drain` has not followed. */
@@ -37,7 +37,7 @@ export class ClientConnection {
   #isReading = false;
   #onReady: (() => void) | null = null;
 
-  /** `drainMs`: see `JobTimings.clientDrainMs`. `headers`: sent with every response, such as the request id. */
+  /** See `JobTimings.clientDrainMs` for `drainMs`. Every response has the `headers`, such as the request id. */
   constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null, headers: Headers = {}) {
     this.response = response;
     this.#drainMs = drainMs;
@@ -67,7 +67,6 @@ export class ClientConnection {
     return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
   }
 
-  /** Writes the status line and all headers. */
   writeHead(status: number, headers: Headers): void {
     // A flat list of names and values, because merging large objects is slow (decision 0066).
     const list: OutgoingHttpHeader[] = [];
@@ -80,7 +79,7 @@ export class ClientConnection {
     this.response.writeHead(status, list);
   }
 
-  /** Writes a chunk. False: the client is slow, and `onReady` is called after it has caught up. */
+  /** Writes a chunk. Returns false if the client is slow, and calls `onReady` once the client has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
     this.#written += bytes;
@@ -99,7 +98,6 @@ export class ClientConnection {
     return false;
   }
 
-  /** Ends the response. */
   end(chunk?: Uint8Array | string): void {
     if (this.isDisconnected) return;
     this.#draining.clear();
@@ -144,7 +142,7 @@ export class ClientConnection {
       // The system does not list closed connections, so the previous reading stays valid.
       if (this.isDisconnected || this.response.writableEnded) break;
       if (unacknowledged === null) this.#queues = null;
-      // Fewer unacknowledged bytes than before: the client is reading, so its timeout restarts.
+      // The client is reading, so its timeout restarts.
       if ((unacknowledged ?? 0) < this.#unacknowledged) this.#draining.renew();
       this.#unacknowledged = unacknowledged ?? 0;
       this.#unchecked -= written;

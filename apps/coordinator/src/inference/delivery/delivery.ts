@@ -1,7 +1,7 @@
 /**
  * `Delivery` writes a job's response to its client: streams as they arrive, other responses after verification.
  *
- * Order of calls: any number of times `begin`, `commit`, `push`…, `withdraw`; then `deliver` or `fail`, once.
+ * Each attempt calls `begin`, `commit` and `push`…, then `withdraw` if another attempt follows. `deliver` or `fail` comes last, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';
@@ -28,15 +28,15 @@ export interface Delivery {
   readonly isStalled: boolean;
   /** Content bytes that the client's connection has taken. */
   readonly delivered: number;
-  /** Called when a provider starts on the job. `grant` returns credit for bytes taken. `route`: provider and model of the job. */
+  /** Called when a provider starts on the job. `grant` returns credit for bytes taken. The headers describe `route`. */
   begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void;
-  /** Sends a stream's headers before its first content, so that the client need not wait for it. No effect on other responses. */
+  /** Sends a stream's headers before its first content. No effect on other responses. */
   commit(): void;
-  /** Takes the next bytes of the response. `receivedAt` by `performance.now`. False: the response exceeds its maximum size. */
+  /** Takes the next bytes of the response, received at `receivedAt` (`performance.now`). Returns false if too many or too slow. */
   push(bytes: Uint8Array, receivedAt: number): boolean;
   /** Undoes `begin` and `push`, because the provider failed before any byte was sent to the client. */
   withdraw(): void;
-  /** Ends a verified response. `cost` in micro-USD; null if not known yet. */
+  /** Ends a verified response. `cost` is null if not known yet. */
   deliver(signed: SignedParts, cost: MicroUsd | null): void;
   fail(error: ApiError): void;
 }

@@ -25,13 +25,12 @@ import type { Route } from '../request/job-routing.js';
 import type { Attachments, Delivery } from './delivery.js';
 
 interface ImageDeliveryOptions {
-  /** Sends the response body to the client. */
   readonly plain: Delivery;
   readonly responseMetadata: ResponseMetadata;
   readonly work: ImageJob;
-  /** Where the images are stored for download; null: the body contains them. */
+  /** Where the images are stored for download. Null if the body contains them. */
   readonly allocation: ImageAllocation | null;
-  /** Called when the image store is full. The caller cancels the job, without blame for the provider. */
+  /** Called when the image store has no room. The caller cancels the job, without blame for the provider. */
   readonly onNoRoom: () => void;
   /** Maximum time from the first byte of an attempt to its last, in milliseconds. */
   readonly maxMs: number;
@@ -153,7 +152,7 @@ export class ImageDelivery implements Delivery {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
-  /** The images, if the body describes exactly these images; otherwise null. */
+  /** The images, if the body describes exactly these. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
     const { work, responseMetadata } = this.#options;
     const answer = readBody(body);

@@ -1,4 +1,4 @@
-/** Headers of successful plain-mode responses: the provider and its attestation status, the signature, and ignored request members. */
+/** Headers of successful responses: the provider and its attestation status, the signature, and ignored request members. */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

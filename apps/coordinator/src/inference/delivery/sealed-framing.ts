@@ -1,5 +1,6 @@
 /**
- * `StreamFraming` for sealed answers. Withholds the final frame, which carries the proof, until the job is verified and charged.
+ * `StreamFraming` for sealed (end-to-end encrypted) answers. Withholds the final frame, which carries the proof, until the job is
+ * verified and charged.
  *
  * Keep-alive and abort frames are not encrypted, because the coordinator writes them.
  */
@@ -32,7 +33,7 @@ export class SealedFraming implements StreamFraming {
     return { bytes: concatBytes(...this.#finalFrame), trailers: null };
   }
 
-  /** Abort frame. Empty after an incomplete frame: the answer then simply ends without a final frame. */
+  /** Abort frame. Empty after an incomplete frame, so that the answer ends without a final frame. */
   failure(error: ApiError): Uint8Array {
     const abort = encodeE2eAbort({ status: ERRORS[error.code].status, code: error.code, message: error.message });
     // The withheld final frame is not written, so the written bytes end at a frame boundary.

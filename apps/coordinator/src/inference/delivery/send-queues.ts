@@ -24,7 +24,7 @@ export class SendQueues {
     this.#supported = supported;
   }
 
-  /** Unacknowledged bytes of a connection, from a reading that starts after this call. Null: unknown. Never rejects. */
+  /** Unacknowledged bytes of a connection, from a reading that starts after this call. Null if unknown. Never rejects. */
   async unacknowledged(socket: Socket): Promise<number | null> {
     const row = this.#supported ? rowOf(socket) : null;
     if (row === null) return null;
@@ -85,7 +85,7 @@ function readTable(table: 'tcp' | 'tcp6'): Promise<string> {
   return readFile(`/proc/self/net/${table}`, 'latin1');
 }
 
-/** Table and row key of a connection. Null: not connected, or an unsupported address format. */
+/** Table and row key of a connection. Null if not connected, or for an unsupported address format. */
 function rowOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): { table: 'tcp' | 'tcp6'; ends: string } | null {
   if (localAddress === undefined || localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
   const local = addressHex(localAddress);
@@ -98,7 +98,7 @@ function portHex(port: number): string {
   return port.toString(16).toUpperCase().padStart(4, '0');
 }
 
-/** Formats an address as the kernel does: 32-bit words in little-endian order. Null: unsupported address format. */
+/** Formats an address as the kernel does: 32-bit words in little-endian order. Null for an unsupported format. */
 function addressHex(address: string): string | null {
   const bytes = address.includes(':') ? bytesOfV6(address) : bytesOfV4(address);
   if (bytes === null) return null;
@@ -114,6 +114,7 @@ function bytesOfV4(address: string): number[] | null {
   return parts.length === 4 && parts.every((part) => Number.isInteger(part) && part >= 0 && part <= 255) ? parts : null;
 }
 
+/** Accepts a zone and a dotted IPv4 suffix (RFC 4291 section 2.2). */
 function bytesOfV6(address: string): number[] | null {
   const [text = ''] = address.split('%');
   const mapped = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text);

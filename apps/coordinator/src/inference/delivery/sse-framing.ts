@@ -17,7 +17,7 @@ interface SseOptions {
   /** Names of request members that have no effect. */
   readonly ignored: readonly string[];
   readonly requestId: string;
-  /** The client sent `TE: trailers`. */
+  /** Whether the client sent `TE: trailers`. */
   readonly trailers: boolean;
 }
 

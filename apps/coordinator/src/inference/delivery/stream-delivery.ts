@@ -35,7 +35,7 @@ export class StreamDelivery implements Delivery {
   #written = 0;
   #pushed = 0;
   #pending: Uint8Array[] = [];
-  /** Arrival time of the first pending byte; null while the client is slow. */
+  /** Arrival time of the first pending byte. Null while the client is slow. */
   #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
   /** Bytes written while the client was slow, whose credit is not returned yet. */

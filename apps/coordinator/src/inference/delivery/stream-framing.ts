@@ -13,7 +13,7 @@ export interface StreamFraming {
   /** Whether the bytes so far end at a point where a keep-alive may follow. */
   readonly isBetweenUnits: boolean;
   readonly keepAlive: Uint8Array | string;
-  /** Last bytes of a verified stream. `model`: the model that answered. */
+  /** Last bytes of a verified stream, which `model` answered. */
   ending(
     signed: SignedParts,
     model: string | null,

@@ -1,4 +1,4 @@
-/** `FairQueue`: the queued requests of one model, served fairly between accounts (start-time fair queuing, Goyal et al. 1996). */
+/** `FairQueue` serves the queued requests of one model fairly between accounts (start-time fair queuing, Goyal et al. 1996). */
 
 export interface Queued {
   readonly accountId: string;
@@ -22,7 +22,6 @@ export class FairQueue<T extends Queued> {
   /** Virtual time: the total work that an account with items at all times would have received. */
   #time = 0;
 
-  /** `max`: maximum number of queued items. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -31,7 +30,7 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /** Number of items that are served before a new item of this account; null: all items. `counts` selects the items to count. */
+  /** Estimated number of items served before a new item of this account, or all (null). `counts` selects the items to count. */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
     const flow = accountId === null ? undefined : this.flows.get(accountId);
@@ -41,7 +40,6 @@ export class FairQueue<T extends Queued> {
     return ahead;
   }
 
-  /** Number of queued items for which the predicate holds. */
   count(holds: (item: T) => boolean): number {
     let count = 0;
     for (const { waiting } of this.flows.values()) for (const item of waiting) if (holds(item)) count++;

@@ -7,7 +7,7 @@ import { makesImages } from '../request/image-job.js';
 import { unknownModel } from '../request/unknown-model.js';
 
 interface ImageQuery {
-  /** Null: any model. */
+  /** Null for any model. */
   readonly model: string | null;
   readonly image: ImageRequestParams;
   /** Whether the client's API key permits a model. */
@@ -42,7 +42,6 @@ export class ImageSupply {
     this.#expected = expected;
   }
 
-  /** Number of requests that wait for an image provider. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -149,7 +148,7 @@ function sizeAndCount(model: string, offers: readonly ImageOffer[], image: Image
   return refused('n', `n must be at most ${Math.min(max, MAX_IMAGES)} for this model and size.`);
 }
 
-/** Size that most providers would make for the request; null: no provider supports it. */
+/** Size that most providers would make for the request, if any. */
 function commonSize(offers: readonly ImageOffer[], { size }: ImageRequestParams): string | null {
   const counts = new Map<string, number>();
   for (const { sizes } of offers) {

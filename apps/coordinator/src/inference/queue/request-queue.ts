@@ -34,9 +34,9 @@ export interface Placed {
 
 export type Placement =
   | Placed
-  /** `retryAfterMs`: expected wait, for the Retry-After header; null: unknown. */
+  /** `retryAfterMs` is the expected wait, if known, for the Retry-After header. */
   | { readonly kind: 'refused'; readonly reason: NotPlacedReason; readonly retryAfterMs: number | null };
-/** `hopeless`: the expected wait far exceeds the maximum wait. */
+/** A request is `hopeless` if the expected wait exceeds the maximum wait by {@link MAX_WAIT_RATIO}. */
 export type NotPlacedReason = NoPlacementReason | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
 
 export interface SlotRequest extends SchedulingRequest {
@@ -44,15 +44,15 @@ export interface SlotRequest extends SchedulingRequest {
   readonly accountId: string;
   /** Prefix hashes of the prompt, shortest first, for prefix affinity. */
   readonly promptPrefixes: readonly PromptPrefix[];
-  /** The client requires a higher trust level than the model does. */
+  /** Whether the client requires a higher trust level than the model does. */
   readonly hasClientFloor?: boolean;
-  /** An earlier attempt of the job has failed. */
+  /** Whether an earlier attempt of the job has failed. */
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
   /** Set at another coordinator: the client's coordinator already counts this wait with {@link RequestQueue.countWait}. */
   readonly isCounted?: boolean;
-  /** Images that the job generates; null or undefined for other jobs. */
+  /** Images that an image job generates. */
   readonly image?: ImageDemand | null;
 }
 
@@ -66,14 +66,13 @@ interface Waiter extends Queued {
   readonly request: SlotRequest;
   /** Only some of the model's providers are suitable, so one of them may be free while requests ahead still wait. */
   readonly isRestricted: boolean;
-  /** Ends the wait. */
   readonly settle: (placement: Placement) => void;
 }
 
 type Providers = Pick<ProviderRegistry, 'models' | 'placement'>;
 type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
 
-/** Requests are refused at once if the expected wait exceeds the maximum wait by this factor. */
+/** A request behind others is refused at once if the expected wait exceeds the maximum wait by this factor. */
 export const MAX_WAIT_RATIO = 2;
 /** Maximum `Retry-After`, in milliseconds. Longer than any wait of text jobs that {@link MAX_WAIT_RATIO} permits. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
@@ -88,7 +87,7 @@ export class RequestQueue implements Placements {
   readonly #serviceTimes = new ServiceTimes();
   readonly #stopListening: () => void;
 
-  /** `floorOf`: minimum trust level that the operator sets for a model; null: any. */
+  /** `floorOf` returns the minimum trust level that the operator sets for a model, if any. */
   constructor(registry: Providers, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
     this.#registry = registry;
     this.#maxPerModel = maxPerModel;
@@ -99,7 +98,7 @@ export class RequestQueue implements Placements {
     });
   }
 
-  /** Reserves a slot on the best provider, waiting up to `waitMs`; 0: no wait. The caller must start or release the slot. */
+  /** Reserves a slot on the best provider, waiting up to `waitMs`. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
@@ -118,7 +117,7 @@ export class RequestQueue implements Placements {
     return this.#wait(request, waitMs, signal);
   }
 
-  /** Like {@link place} without waiting. Null: all suitable providers are busy, or other requests wait. */
+  /** Like {@link place} without waiting. Returns null if all suitable providers are busy, or other requests wait. */
   placeNow(request: SlotRequest): Placement | null {
     if (this.#queues.has(request.model) && !this.#registry.models.canLoad(request.model)) return null;
     return this.#tryNow(request, this.#expectedMs(request.model, request.accountId, request));
@@ -133,7 +132,7 @@ export class RequestQueue implements Placements {
     return this.#idleProvider(request) !== null;
   }
 
-  /** Reserves a slot on an idle provider without waiting, for a hedged attempt; null: none is idle. */
+  /** Reserves a slot on an idle provider, if there is one, without waiting, for a hedged attempt. */
   placeOnIdleProvider(request: SlotRequest): Placed | null {
     const choice = this.#idleProvider(request);
     return choice === null ? null : placedOn(choice);
@@ -143,7 +142,7 @@ export class RequestQueue implements Placements {
     this.#serviceTimes.add(model, ms);
   }
 
-  /** Mean time of a job in its slot, in milliseconds; null: unknown. */
+  /** Mean time of a job in its slot, in milliseconds, if known. */
   meanServiceMs(model: string): number | null {
     return this.#serviceTimes.waitMs(model, 0, 1);
   }
@@ -176,7 +175,7 @@ export class RequestQueue implements Placements {
     return count;
   }
 
-  /** Queue length of a model, and expected wait at this trust level in milliseconds; null: unknown. */
+  /** Queue length of a model, and expected wait at this trust level in milliseconds (null if unknown). */
   outlook(model: string, trustFloor = this.#floorOf(model)): { readonly waiting: number; readonly waitMs: number | null } {
     const waiting = this.#queues.get(model)?.size ?? 0;
     const isFree = waiting === 0 && this.#registry.models.isFree(model, trustFloor);
@@ -235,6 +234,7 @@ export class RequestQueue implements Placements {
     });
   }
 
+  /** Offers free slots to waiting requests. After an unrestricted request gets none, only restricted ones are tried. */
   #serve(model: string): void {
     let isUnrestrictedBlocked = false;
     const queue = this.#queues.get(model);
@@ -276,7 +276,7 @@ export class RequestQueue implements Placements {
   }
 
   /**
-   * Expected wait of a new request of this account, in milliseconds; null: unknown. `accountId` null: behind all queued requests.
+   * Expected wait of a new request of this account, or behind all queued requests (`accountId` null), in milliseconds. Null if unknown.
    *
    * A restricted request also waits behind requests with the same restriction.
    */

@@ -1,4 +1,4 @@
-/** `ServiceTimes`: mean time that a completed job occupies a slot, per model. The request queue estimates waits from the mean. */
+/** `ServiceTimes` measures the mean time that a completed job occupies a slot, per model, from which the request queue estimates waits. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** Weight of the newest job in the moving average, after the first ten. */
@@ -17,7 +17,7 @@ export class ServiceTimes {
     this.#models.set(model, { meanMs, jobs });
   }
 
-  /** Expected wait behind `ahead` queued jobs, while all `slots` are busy, in milliseconds; null: unknown. */
+  /** Expected wait behind `ahead` queued jobs, while all `slots` are busy, in milliseconds. Null if unknown. */
   waitMs(model: string, ahead: number, slots: number): number | null {
     const known = this.#models.get(model);
     if (known === undefined || known.jobs < MIN_JOBS || slots < 1) return null;

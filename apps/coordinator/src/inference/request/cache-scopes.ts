@@ -1,9 +1,9 @@
 /**
  * `CacheScopes` derives the id that separates the prompt caches of accounts on a provider (decision 0014).
  *
- * A keyed hash of account and provider: providers can neither identify an account nor link it across providers.
+ * The id is a keyed hash of account and provider, so providers can neither identify an account nor link it across providers.
  *
- * Only for plain mode. A sealed request may contain a secret of the client, from which the provider derives the scope.
+ * Used in plain mode only. A sealed (end-to-end encrypted) request may contain a secret from which the provider derives the scope.
  */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';

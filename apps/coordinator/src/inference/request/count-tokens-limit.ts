@@ -3,7 +3,7 @@
  *
  * A token bucket limits bytes per minute. Concurrent requests and their bytes are limited too. Pixels of images are charged as bytes.
  *
- * Applies to one coordinator; a cluster adds a limit of the whole network.
+ * These limits apply to one coordinator. A cluster adds a limit of the whole network.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { InputImages } from './job-request.js';
@@ -16,7 +16,6 @@ interface CountTokensLimitOptions {
   readonly maxAccounts?: number;
 }
 
-/** Usage of one account. */
 interface Usage {
   /** Content of the token bucket. */
   availableBytes: number;
@@ -28,7 +27,7 @@ interface Usage {
 
 export interface AdmittedCount {
   readonly kind: 'admitted';
-  /** Charges further bytes to the request. Returns null, or the seconds until a retry may succeed; the request is then cancelled. */
+  /** Charges further bytes to the request. If refused, cancels it and returns the seconds until a retry may succeed. */
   add(bytes: number): number | null;
   /** Ends the request after its response. */
   release(): void;
@@ -43,7 +42,7 @@ const MAX_REQUESTS_AT_ONCE = 32;
 const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
 const MAX_ACCOUNTS = 20_000;
 const MINUTE_MS = 60_000;
-/** The largest image has 40 megapixels and costs 5 MB, the maximum size of an image file. */
+/** The largest image has 40 megapixels and costs 5 MB, about the maximum size of an image file. */
 const PIXELS_PER_BYTE = 8;
 /** Tolerance for rounding, so that a retry after `retryAfterSeconds` succeeds. */
 const TOLERANCE_BYTES = 0.001;
@@ -109,7 +108,7 @@ export class CountTokensLimit {
     return { kind: 'admitted', add, release, cancel };
   }
 
-  /** Seconds until a request may be charged `bytes` in total, of which `chargedBytes` are already charged; null: now. */
+  /** Seconds until a request may be charged `bytes` in total, of which `chargedBytes` are already charged. Null means now. */
   #secondsUntil(
     usage: Usage,
     { bytes, chargedBytes, otherRequests }: { readonly bytes: number; readonly chargedBytes: number; readonly otherRequests: number },

@@ -1,12 +1,12 @@
 /**
- * `FreeRefusals` limits the free refusals of sealed requests per API key and hour, by number and bytes, at this coordinator.
+ * `FreeRefusals` limits how many sealed (end-to-end encrypted) requests of an API key providers refuse for free per hour, by number and
+ * bytes, at this coordinator.
  *
  * Checked before a request runs, so concurrent requests may exceed the limit.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 const WINDOW_MS = 3_600_000;
-/** Maximum free refusals per key and hour. */
 export const MAX_FREE_REFUSALS = 60;
 /** Maximum bytes of refused sealed requests per key and hour. */
 const MAX_FREE_BYTES = 64 * 1024 * 1024;
@@ -24,19 +24,18 @@ export class FreeRefusals {
   readonly #now: () => number;
   readonly #keys = new BoundedMap<string, Usage>(MAX_KEYS);
 
-  /** `now`: milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Seconds until the key may send sealed requests again; null: now. */
+  /** Seconds until the key may send sealed requests again. Null means now. */
   retryAfterSeconds(apiKeyId: string): number | null {
     const { since, count, bytes } = this.#usageOf(apiKeyId);
     if (count < MAX_FREE_REFUSALS && bytes < MAX_FREE_BYTES) return null;
     return Math.max(1, Math.ceil((since + WINDOW_MS - this.#now()) / 1000));
   }
 
-  /** Counts a refused request of this many bytes. */
   count(apiKeyId: string, bytes: number): void {
     const usage = this.#usageOf(apiKeyId);
     this.#keys.set(apiKeyId, { since: usage.since, count: usage.count + 1, bytes: usage.bytes + bytes });

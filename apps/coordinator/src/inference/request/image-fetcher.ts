@@ -1,7 +1,7 @@
 /**
  * `ImageFetcher` downloads the images at `https` URLs in requests, if the operator allows it.
  *
- * Guards against server-side request forgery: only public addresses, checked on the connection itself, only port 443, few redirects.
+ * Against server-side request forgery, only port 443 of public addresses is allowed, each connection is checked, and redirects are few.
  *
  * Bytes, time, concurrency and rate are limited. No cookie, credential or header of the client is sent.
  */
@@ -16,7 +16,6 @@ import { BoundedMap } from '@inference/scheduler/bounded-map';
 import ipaddr from 'ipaddr.js';
 import { Semaphore } from '../../semaphore.js';
 
-/** An image at a URL of a request. */
 export interface ImageUrl {
   readonly url: string;
   /** Path of the image's part in the client's request. */
@@ -36,7 +35,7 @@ export interface FetchedInputImage {
 interface ImageFetcherOptions {
   /** Whether a connection to the address is allowed. Default: public addresses. */
   readonly isAllowed?: (address: string) => boolean;
-  /** Addresses of a host name; empty: none found. Default: DNS, without the hosts file. */
+  /** Addresses of a host name. Default: DNS, without the hosts file. */
   readonly resolve?: (host: string, signal: AbortSignal) => Promise<readonly string[]>;
   /** Default: 443. */
   readonly port?: string;
@@ -76,7 +75,7 @@ export class ImageFetcher {
   /**
    * Fetches images, by URL. Throws RequestError that names the request part of the first failed image.
    *
-   * @param claim Reserves memory for received bytes. False: no memory is left, and the request is refused.
+   * @param claim Reserves memory for received bytes. If false, the request is refused.
    */
   async fetchAll(
     urls: readonly ImageUrl[],
@@ -134,7 +133,7 @@ export class ImageFetcher {
     throw failure(field, `Its URL redirects more than ${MAX_REDIRECTS} times.`);
   }
 
-  /** Parses and checks a URL. `base`: the redirecting URL. Throws RequestError if the URL may not be requested. */
+  /** Parses a URL, relative to the redirecting URL `base`. Throws RequestError if the URL may not be requested. */
   #parsed(text: string, field: string, base?: URL): URL {
     const url = text.length <= MAX_URL_LENGTH && URL.canParse(text, base?.href) ? new URL(text, base) : null;
     if (url === null || url.username !== '' || url.password !== '') throw failure(field, 'Its URL is not valid.');

@@ -1,11 +1,11 @@
-/** `ImageJob`: parameters of a plain-mode image request with the resolved size. Also computes its scheduler work and maximum bytes. */
+/** `ImageJob` has the parameters of a plain-mode image request with the resolved size. Functions compute its work and maximum bytes. */
 import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
 export interface ImageJob extends ImageRequestParams {
   /** `<width>x<height>` of every image. Only providers that make exactly this size are used. */
   readonly pixels: string;
-  /** Download URLs, one per image; null: the response contains the images. */
+  /** Download URLs, one per image. Null if the response contains the images. */
   readonly urls: readonly string[] | null;
   /** End of the wait for an image provider, in milliseconds since 1970. */
   readonly waitUntil: number;
@@ -43,7 +43,7 @@ export function maxBytesOf(pixels: string): number {
   return maxImageBytes(width, height);
 }
 
-/** Maximum bytes of a response body; null: exceeds the maximum of any response. */
+/** Maximum bytes of a response body. Null if above the maximum of any response. */
 export function maxBodyBytes({ count, pixels, responseFormat }: Pick<ImageJob, 'count' | 'pixels' | 'responseFormat'>): number | null {
   if (responseFormat === 'url') return BODY_BYTES;
   const bytes = BODY_BYTES + count * 4 * Math.ceil(maxBytesOf(pixels) / 3);

@@ -25,7 +25,7 @@ export function jobIdOfRequest(requestId: string): JobId {
   return jobId;
 }
 
-/** Finds the job id in a job id, request id or response id. Null: the text is none of them. */
+/** Finds the job id in a job id, request id or response id. Returns null for other texts. */
 export function findJobId(text: string): JobId | null {
   const match = JOB_ID_TEXT.exec(text.trim().toLowerCase());
   return match === null ? null : (match.slice(1).join('-') as JobId);

@@ -1,4 +1,4 @@
-/** `JobRequest`: everything that routing, billing and attempts need from a client's request. Later code does not parse the body again. */
+/** `JobRequest` has all that routing, billing and attempts need from a client's request. Later code does not parse the body again. */
 import {
   type AnswerFormat,
   apiError,
@@ -41,15 +41,15 @@ export interface JobRequest {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Maximum total cost of the API key's jobs; null: no limit. */
+  /** Maximum total cost of the API key's jobs. */
   readonly keySpendLimit: MicroUsd | null;
-  /** Maximum cost of the API key's jobs per calendar period; null: no budget. */
+  /** Maximum cost of the API key's jobs per calendar period. */
   readonly keyBudget: KeyBudget | null;
   readonly endpoint: Endpoint;
   readonly params: RequestParams;
-  /** Set for image jobs in plain mode; otherwise null. */
+  /** Null except for image jobs in plain mode. */
   readonly images: ImageJob | null;
-  /** Images in the prompt; null if there are none. */
+  /** Images in the prompt, if any. */
   readonly inputImages: InputImages | null;
   /** Images that the coordinator fetched for URLs in the body: one per distinct URL, in order of first appearance. */
   readonly fetchedImages: readonly FetchedInputImage[];
@@ -62,18 +62,18 @@ export interface JobRequest {
   readonly body: Uint8Array;
   /** Size of the JSON body. For a sealed request, the size that its context states. */
   readonly jsonBytes: number;
-  /** Clear terms of a request that the client sealed; null: plain mode. */
+  /** Clear terms of a request that the client sealed (end-to-end encrypted). Null in plain mode. */
   readonly sealed: SealedRequest | null;
   readonly requestSha256: string;
   readonly clientNonce: string | null;
-  /** Minimum trust level that the client requires; null: the model's. */
+  /** Minimum trust level that the client requires, if any. The model may require another. */
   readonly trustFloor: TrustLevel | null;
   /** Parameter in which the client required the trust level. For errors. */
   readonly trustParam: 'X-Inference-Trust' | 'provider.min_trust';
   readonly signatureForm: SignatureForm;
   /** Names of request members and tools that have no effect. */
   readonly ignored: readonly string[];
-  /** Provider that the client requires by id; null: none. `params` may name one by serial number. */
+  /** Provider that the client requires by id. `params` may name one by serial number. */
   readonly providerId: ProviderId | null;
 }
 
@@ -84,7 +84,7 @@ export interface InputImages {
   readonly base64Bytes: number;
   /** Paths of the images' parts in the body, in order. Empty for a sealed request. */
   readonly fields: readonly string[];
-  /** Maximum pixels of all images together. Only set for token counts, whose limit needs it; otherwise 0. */
+  /** Maximum pixels of all images together. 0 except for token counts, whose limit needs the number. */
   readonly maxPixels: number;
 }
 
@@ -109,7 +109,7 @@ export interface RequestInput {
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
   readonly signatureHeader: string | undefined;
-  /** Default of the API key if the request has no such header; null: none. */
+  /** Default of the API key if the request has no such header. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
   readonly providerIdHeader: string | undefined;
@@ -182,7 +182,7 @@ const RESPONSE_ID_PREFIXES: Readonly<Record<Endpoint, string>> = {
   '/v1/images/generations': '',
 };
 
-/** Number of images that the job generates; 0 for text and vectors. */
+/** Number of images that the job generates, 0 for text and vectors. */
 export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 'sealed'>): number {
   return images?.count ?? sealed?.context.images ?? 0;
 }
@@ -283,7 +283,7 @@ function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext[
   };
 }
 
-/** Work estimate for scheduling, from sizes only. `maxImageTokens`: of one image in the prompt. */
+/** Work estimate for scheduling, from sizes only. An image in the prompt counts as `maxImageTokens`. */
 export function expectedWork({ jsonBytes, params, images, inputImages }: JobRequest, maxImageTokens: number): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
   const textBytes = jsonBytes - (inputImages?.base64Bytes ?? 0);

@@ -11,11 +11,10 @@ const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 
 export interface JobRouting {
   readonly preferences: RoutingPreferences;
-  /** Providers of `provider.only`, connected or not; null: any provider. */
+  /** Providers of `provider.only`, connected or not. Null for any provider. */
   readonly only: ReadonlySet<ProviderId> | null;
   /** Providers of `provider.order` that are also in `only`, connected or not. */
   readonly order: readonly ProviderId[];
-  /** Null: no provider is filtered out. */
   readonly filter: ProviderFilter | null;
   readonly sort: SortCriterion | null;
 }
@@ -88,7 +87,7 @@ interface PricedModel {
   readonly isForImages: boolean;
 }
 
-/** Error if the price of a model exceeds `provider.max_price`; null otherwise. */
+/** Error if the price of a model exceeds `provider.max_price`. */
 export function maxPriceProblem(
   { model, price, isForImages }: PricedModel,
   { maxPrice }: Pick<RoutingPreferences, 'maxPrice'>,
@@ -136,7 +135,7 @@ export function nothingMatches(
   return apiError('provider_not_available', { param: members[0] ?? 'provider', message });
 }
 
-/** Error if the providers that the client named cannot read the images. Null: the client named none. */
+/** Error if the client named providers, for a request whose images none of them reads. */
 export function namedWithoutVision({
   sealed,
   providerId,
@@ -163,7 +162,7 @@ export function namedWithoutVision({
 export interface Route {
   /** The model that answers. */
   readonly model: string;
-  /** Reason code of the log why the requested model did not answer. Null: the requested model answers. */
+  /** Log code of why the requested model did not answer. Null if the requested model answers. */
   readonly fallbackReason: string | null;
   readonly preferences: RoutingPreferences | null;
 }

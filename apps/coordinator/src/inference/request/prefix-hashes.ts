@@ -25,7 +25,7 @@ export class PrefixHashes {
 
   /** Prefix hashes of a prompt for each model, shortest first. The prompt is hashed only once. */
   promptPrefixes(request: TextRequest, models: readonly string[], accountId: string): ReadonlyMap<string, readonly PromptPrefix[]> {
-    // The length prefix makes the account id unambiguous. SHA-256 with a key prefix is enough: hashes go to coordinators only.
+    // The length makes the account id unambiguous. SHA-256 with a key prefix is enough, because only coordinators get the hashes.
     const start = `${this.#key} ${accountId.length} ${accountId} `;
     const blocks = hashPromptPrefixes(request, start, sha256);
     return new Map(

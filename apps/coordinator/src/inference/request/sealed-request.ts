@@ -1,4 +1,4 @@
-/** Reads the clear part of a sealed request. The coordinator has no key for it, and validates structure, times and sizes only. */
+/** Reads the clear part of a sealed (end-to-end encrypted) request, and validates its structure, times and sizes. */
 import { apiError, RequestError } from '@inference/formats';
 import {
   CLOCK_TOLERANCE_MS,
@@ -16,7 +16,6 @@ import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 /** Maximum validity of a sealed request, in milliseconds. Bounds how long coordinators and providers must remember its nonce. */
 export const MAX_SEALED_LIFETIME_MS = 3_600_000;
 
-/** A provider that can open the request with the sealing key that the client chose. */
 export interface SealedCandidate {
   /** Position in the context's `recipients`. */
   readonly index: number;
@@ -30,11 +29,11 @@ export interface SealedRequest {
   /** SHA-256 of the context's canonical JSON, in lowercase hexadecimal. */
   readonly contextSha256: string;
   readonly candidates: ReadonlyMap<ProviderId, SealedCandidate>;
-  /** Pixels for which each image is billed; null: the job generates no images. */
+  /** Pixels for which each generated image is billed. Null if the job generates none. */
   readonly imagePixels: number | null;
 }
 
-/** Parses and validates a sealed request. `now`: milliseconds since 1970. Throws RequestError that names the field. */
+/** Parses and validates a sealed request at `now`, in milliseconds since 1970. Throws RequestError that names the field. */
 export function readSealedRequest(body: Uint8Array, now: number): Omit<SealedRequest, 'imagePixels'> {
   const { context, contextBytes, wrappedKeys } = parseOrRefuse(body);
   requireTimes(context, now);
@@ -64,7 +63,7 @@ function parseOrRefuse(body: Uint8Array): E2eRequestHeader {
   }
 }
 
-/** Context member at fault, such as `context.max_tokens`; null if the fault is elsewhere. */
+/** Context member at fault, such as `context.max_tokens`, if any. */
 function fieldOf({ code, member }: E2eError): string | null {
   if (code === 'size_mismatch') return 'context.body_bytes';
   return member === null ? null : `context.${member.replaceAll('/', '.')}`;

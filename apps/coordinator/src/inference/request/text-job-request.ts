@@ -15,7 +15,6 @@ import { type InputImages, jobOf, type ReadJobRequest, type RequestInput, requir
 /** Maximum names in the `X-Inference-Ignored` header. */
 const MAX_IGNORED = 100;
 
-/** Input of a request for text or embeddings. */
 export type TextInput = RequestInput & { readonly endpoint: Exclude<Endpoint, '/v1/images/generations'> };
 
 /** A parsed request whose image URLs are not fetched yet. */
@@ -27,7 +26,7 @@ export interface UnfetchedRequest {
   readonly imageUrls: readonly ImageUrl[];
 }
 
-/** Parses a request. `mayFetch`: images at URLs are accepted. Throws RequestError. */
+/** Parses a request. Accepts images at URLs only with `mayFetch`. Throws RequestError. */
 export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFetch: boolean }): UnfetchedRequest {
   const { body, unknownMembers, maxTextBytes } = input;
   // Checked before parsing, because parsing a large body would block the event loop.
@@ -42,7 +41,6 @@ export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFet
   return { job: imageUrls.length === 0 ? withPrefixes(job, request, input) : job, request, imageUrls };
 }
 
-/** The job with the images of all its URLs. */
 export function withFetchedImages(
   { job, request }: UnfetchedRequest,
   fetched: ReadonlyMap<string, FetchedInputImage>,
@@ -69,7 +67,7 @@ export function withFetchedImages(
   return withPrefixes(withImages, complete, input);
 }
 
-/** Embeddings have no prefix hashes: providers cache nothing for them. */
+/** Embeddings get no prefix hashes, because providers cache nothing for them. */
 function withPrefixes(
   job: ReadJobRequest,
   request: TextRequest | EmbeddingRequest,
@@ -102,7 +100,7 @@ function sumOf<Value>(values: readonly Value[], numberOf: (value: Value) => numb
   return values.reduce((sum, value) => sum + numberOf(value), 0);
 }
 
-/** Images in a body are base64, and every format that carries them contains this word. */
+/** A body with images, in any format, contains the word `base64`. */
 function mayContainImages(body: Uint8Array): boolean {
   return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
 }

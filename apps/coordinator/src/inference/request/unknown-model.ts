@@ -1,4 +1,4 @@
-/** `unknownModel`: error for a model that this network does not serve, with similar listed names as suggestions. */
+/** `unknownModel` is the error for a model that this network does not serve, with similar listed names as suggestions. */
 import { type ApiError, apiError, nearestNames } from '@inference/formats';
 
 const MAX_SUGGESTIONS = 3;

@@ -8,7 +8,7 @@ import { costOf, type Price } from '../../billing/prices/price.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { within } from '../deadline.js';
 
-/** Charge of a job. `pending`: the ledger did not respond in time, and the settlement continues in the background. */
+/** Charge of a job. A `pending` settlement continues in the background, because the ledger did not respond in time. */
 export type Charge =
   | { readonly kind: 'settled'; readonly cost: MicroUsd }
   | { readonly kind: 'free' }
@@ -22,7 +22,7 @@ export type BillingProblem =
   /** A verified answer is not charged: retries failed for too long, or the reservation no longer exists. */
   | { readonly type: 'unsettled'; readonly settlement: Settlement; readonly reason: 'ledger_unavailable' | 'no_hold' };
 
-/** Charge in micro-USD; null: not known yet. */
+/** Charge in micro-USD. Null if not known yet. */
 export function chargedCost(charge: Charge): MicroUsd | null {
   switch (charge.kind) {
     case 'settled':
@@ -65,11 +65,10 @@ interface ReserveRefusal {
 /** Usage with which a job is settled. The ledger also limits the counts to the reservation. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
-/** Terms for the reservation of a job. */
 export interface BillTerms {
-  /** Reservations for the models that may answer, one per model. Empty: the job is free. */
+  /** Reservations for the models that may answer, one per model. Empty if the job is free. */
   readonly reservations: readonly Reservation[];
-  /** Nonce of a free sealed request. Null: a free job needs no ledger step. */
+  /** Nonce of a sealed (end-to-end encrypted) request that is free. Reservations contain the nonces of others. */
   readonly freeNonce: SealedNonce | null;
 }
 
@@ -94,7 +93,7 @@ export class Bill {
     });
   }
 
-  /** Reserves the maximum cost, and takes the nonce of a sealed request. Null: the job may run. */
+  /** Reserves the maximum cost, and takes the nonce of a sealed request. Resolves to null if the job may run. */
   async reserve(): Promise<ReserveRefusal | null> {
     const reservation = this.#reservation;
     if (reservation === null) return this.#freeNonce === null ? null : this.#takeNonce(this.#freeNonce);
@@ -239,7 +238,7 @@ function budgetState({ budget, spent, reserved, resetsAt }: Extract<ReserveOutco
   return `Of this API key's budget of ${usd(budget.amount)} per ${budget.period}, ${usd(spent)} is spent${running}. The budget resets at ${resets}.`;
 }
 
-/** Combines the reservations of a job for different models into a single one that covers all. Null: the job has none. */
+/** Combines the reservations of a job for different models, if any, into a single one that covers all. */
 function coveringReservation(reservations: readonly Reservation[]): Reservation | null {
   const [only, ...others] = reservations;
   if (only === undefined) return null;

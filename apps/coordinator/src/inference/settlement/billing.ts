@@ -1,4 +1,4 @@
-/** `Billing` creates the bill of each job. It lists jobs with an open bill, whose reservations the reservation sweeper must not release. */
+/** `Billing` creates the bill of each job. While a bill is open, `liveJobs` protects its reservation from the reservation sweeper. */
 import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import type { Endpoint, JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
@@ -18,9 +18,9 @@ const COUNT_TOKENS = '/v1/messages/count_tokens';
 /** A model that may answer: the requested one or a fallback. */
 interface BilledModel {
   readonly model: string;
-  /** Maximum tokens of prompt and answer together; null: unknown. */
+  /** Maximum tokens of prompt and answer together, if known. */
   readonly contextLength: number | null;
-  /** Maximum prompt tokens of one image; 0: the model cannot read images. */
+  /** Maximum prompt tokens of one image. 0 if the job has no images, or the model cannot read any. */
   readonly maxImageTokens: number;
 }
 
@@ -58,7 +58,7 @@ export class Billing {
     return bill;
   }
 
-  /** For a shutdown: lets pending settlements retry once more, within `ms`. Other coordinators or the next start release the rest. */
+  /** Lets pending settlements retry once more, within `ms`. Other coordinators or the next start release the rest. */
   async close(ms: number): Promise<void> {
     this.#stopping.abort();
     await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
@@ -66,7 +66,6 @@ export class Billing {
 
   #terms(job: JobRequest, models: readonly BilledModel[]): BillTerms {
     const nonce = job.sealed === null ? null : sealedNonce(job.sealed, job);
-    // Counting tokens is free.
     if (job.endpoint === COUNT_TOKENS) return { reservations: [], freeNonce: nonce };
     const reservations = models.map((model) => this.#reservation(job, model));
     return { reservations: nonce === null ? reservations : reservations.map((of) => ({ ...of, nonce })), freeNonce: null };

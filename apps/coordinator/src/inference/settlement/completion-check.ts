@@ -82,9 +82,9 @@ interface UsageBounds {
 
 /** Bounds for hidden tokens, which have no bytes in the response: tokens of think segments. */
 interface HiddenBounds {
-  /** Whether the model writes think segments; null: unknown. */
+  /** Whether the model writes think segments, if known. */
   readonly thinks: boolean | null;
-  /** False: far above the provider's measured decode rate. */
+  /** Returns false far above the provider's measured decode rate. */
   couldDecode(tokensPerSecond: number): boolean;
 }
 
@@ -112,7 +112,7 @@ export async function checkCompletion(message: JobCompleted, observed: ObservedA
   return { ok: true, receipt: receipt.value, signed };
 }
 
-/** The receipt; null if this key did not sign it. */
+/** The receipt, if this key signed it. */
 async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Promise<OpenedStatement<Receipt> | null> {
   try {
     return await openReceiptAsync(message.receipt, publicKey, verifyP256Async);

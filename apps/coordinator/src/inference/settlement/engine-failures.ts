@@ -16,7 +16,7 @@ export interface EngineFailure {
   readonly isRecorded: boolean;
 }
 
-/** Suspected jobs per account and window. After these, a failed engine is recorded as a fault only when its job has ended. */
+/** Suspected jobs per account and window after which a failed engine is recorded at the end of its job, if at all. */
 const MAX_COUNTED_JOBS = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_ACCOUNTS = 10_000;
@@ -32,7 +32,7 @@ export class EngineFailures {
   readonly #now: () => number;
   readonly #counts = new BoundedMap<string, JobCount>(MAX_ACCOUNTS);
 
-  /** `now`: milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -43,7 +43,7 @@ export class EngineFailures {
     engineFailures.set(providerIdOf(provider), { provider, isRecorded });
   }
 
-  /** Records the end of the run. `wasCompleted`: a provider completed the job, or the client disconnected. */
+  /** Records the end of the run. `wasCompleted` is also true if the client disconnected. */
   settle({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
     if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
     else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);

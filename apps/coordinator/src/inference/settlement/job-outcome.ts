@@ -1,4 +1,4 @@
-/** `JobOutcome`: how a job ended and on which providers. Read by routes, log, usage records and statistics. */
+/** `JobOutcome` tells how a job ended and on which providers, for routes, log, usage records and statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -18,7 +18,7 @@ export type JobOutcome =
 /** A signed refusal of a sealed request, delivered to the client free of charge. */
 type RefusedJob = AttemptSummary & { readonly kind: 'refused'; readonly signed: SignedParts; readonly billed: null };
 
-/** The client disconnected. `billed`: the delivered part of its stream, if the provider signed it. */
+/** The client disconnected. `billed` is the delivered part of its stream, if the provider signed it. */
 type ClientDisconnected = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
 
 export type FailedJob = AttemptSummary & {
@@ -29,34 +29,32 @@ export type FailedJob = AttemptSummary & {
   readonly problem?: CompletionProblem;
 };
 
-/** A verified response with its billed usage and charge. */
 export interface Billed {
   readonly receipt: VerifiedCounts;
   readonly signed: SignedParts;
   readonly usage: JobUsage;
   readonly charge: Charge;
-  /** Null: a slow client may have slowed the provider down. */
+  /** Null if unknown, for example because a slow client may have slowed the provider down. */
   readonly pace: AnswerPace | null;
 }
 
-/** Timing of an answer. */
 export interface AnswerPace {
   /** By `performance.now()`. */
   readonly completedAt: number;
   /** Time from the first content to the end, in milliseconds. */
   readonly contentMs: number;
-  /** Null: an unknown part of the output was generated before the first content. */
+  /** Null if an unknown part of the output was generated before the first content. */
   readonly decodedTokens: number | null;
 }
 
 /** Record of one attempt, for log and metrics. */
 export interface AttemptRecord {
   readonly providerId: ProviderId;
-  /** `retry`: after another attempt failed. `hedge`: started because another attempt was late. */
+  /** A `retry` follows a failed attempt, a `hedge` starts because another attempt is late. */
   readonly role: AttemptPlan['role'];
-  /** `answered`: completed, verified or not. `overtaken`: another attempt was faster. `stopped`. Otherwise the failure's code. */
+  /** `answered` (verified or not), `overtaken` (by a faster attempt), `stopped`, or the failure's code. */
   readonly outcome: string;
-  /** Duration of the attempt; 0: it could not start. */
+  /** Duration of the attempt. 0 if the attempt could not start. */
   readonly ms: number;
 }
 
@@ -65,9 +63,9 @@ export interface AttemptSummary {
   readonly attemptRecords: readonly AttemptRecord[];
   /** Number of attempts with all models of the job, including attempts that could not start. */
   readonly attempts: number;
-  /** Provider of the deciding attempt, or of the last one; null: no attempt was made. */
+  /** Provider of the deciding attempt, or of the last one, if any. */
   readonly provider: ProviderConnection | null;
-  /** Model of that attempt: the requested one or a fallback. Null: no attempt was made. */
+  /** Model of that attempt: the requested one or a fallback. */
   readonly model: string | null;
 }
 
@@ -84,7 +82,7 @@ export function clientDisconnected(summary: AttemptSummary, billed: Billed | nul
 interface UnservedModel {
   /** Whether a provider will probably serve the model again soon. */
   readonly isExpected: boolean;
-  /** Time until the return that a provider announced; null: unknown. */
+  /** Time until the return that a provider announced, if known. */
   readonly returnsInMs: number | null;
   readonly listed: () => readonly string[];
 }
@@ -92,7 +90,6 @@ interface UnservedModel {
 /** Maximum `Retry-After`, because providers choose the time of return that they announce. */
 const MAX_RETURN_MS = 24 * 3_600_000;
 
-/** Outcome of a job for a model that no provider serves. */
 export function notServed(model: string, { isExpected, returnsInMs, listed }: UnservedModel): FailedJob {
   if (!isExpected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
@@ -109,14 +106,13 @@ interface NotPlacedContext {
   readonly namedBy: 'serial' | 'id' | 'candidates' | 'preferences';
   /** Error if no provider matches the preferences. */
   readonly nothingMatches: () => ApiError;
-  /** Error if the named providers cannot read the images. Null: the client named none. */
+  /** Error if the client named providers that cannot read the images. */
   readonly lacksVision: () => ApiError | null;
   readonly summary: AttemptSummary;
-  /** Outcome of the last attempt; null: no attempt was made. */
+  /** Outcome of the last attempt, if any. */
   readonly last: JobOutcome | null;
 }
 
-/** Outcome of a job that got no slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
   { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, lacksVision, summary, last }: NotPlacedContext,

@@ -1,4 +1,4 @@
-/** Maps each unsuccessful result of an attempt to a retry decision, the consequence for the provider and the client's error. No charge. */
+/** Maps each unsuccessful result of an attempt to a retry decision, the consequence for the provider and the client's error. */
 import { type ApiError, apiError, jobFailureError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
 import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
@@ -18,7 +18,7 @@ export type AttemptResult =
   /** The provider blames the client for the failure; see `RefusalTracker`. */
   | { readonly kind: 'refused'; readonly failure: JobFailure; readonly credibility: RefusalCredibility };
 
-/** `false`: the request or the provider's own offer contradicts the refusal. `confirmed`: enough providers refused. */
+/** A refusal is `false` if the request or the provider's own offer contradicts it, and `confirmed` if enough providers refused. */
 type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
@@ -51,7 +51,6 @@ export function isFailure(outcome: AttemptOutcome): outcome is FailedAttempt {
   return outcome.kind !== 'completed' && outcome.kind !== 'stopped' && outcome.kind !== 'overtaken';
 }
 
-/** Whether the provider blames the request for the failure. */
 export function blamesClient(outcome: AttemptOutcome): outcome is FailedAttempt & { kind: 'failed' } {
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
@@ -121,7 +120,7 @@ function reportedFailurePolicy(failure: JobFailure): OutcomePolicy {
     case 'capacity':
       return policy(true, failure.code === 'draining' ? 'draining' : 'busy', apiError('no_provider'), reason);
     case 'provider':
-    // `cancelled` although no client disconnected: the provider ended the job on its own.
+    // `recordResult` handles a disconnected client. Otherwise, the provider cancelled the job on its own.
     case 'nobody':
       return policy(true, 'failed', apiError('provider_failed'), reason);
   }

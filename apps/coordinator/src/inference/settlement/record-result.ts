@@ -12,7 +12,7 @@ export interface ResultRecorders {
   readonly refusals: RefusalTracker;
 }
 
-/** Records an unsuccessful result. `elapsedMs`: duration of the attempt, used for overtaken attempts only. */
+/** Records an unsuccessful result. `elapsedMs` is the duration of the attempt, used for overtaken attempts only. */
 export function recordResult(
   { slot: { provider }, role, estimate }: AttemptPlan,
   result: AttemptResult,

@@ -30,7 +30,7 @@ export class RefusalRates {
   readonly #models = new BoundedMap<string, Counts>(MAX_MODELS);
   readonly #providers = new BoundedMap<string, Counts>(MAX_PROVIDER_MODELS);
 
-  /** `now`: milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }

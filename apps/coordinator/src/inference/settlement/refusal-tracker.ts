@@ -3,7 +3,8 @@
  *
  * If possible, another provider must confirm a refusal. False and unusually frequent refusals are recorded as faults of the provider.
  *
- * Signed refusals of sealed requests have no readable reason. The tracker records only those that another answer contradicts.
+ * Signed refusals of sealed (end-to-end encrypted) requests have no readable reason. Only those that another answer contradicts are
+ * recorded.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -18,11 +19,10 @@ import type { JobOutcome } from './job-outcome.js';
 import { type AttemptResult, FALSE_REFUSAL } from './outcome-policy.js';
 import { RefusalRates } from './refusal-rates.js';
 
-/** A refusal of a job by one provider. */
 export interface ProviderRefusal {
   readonly provider: ProviderConnection;
   readonly failure: JobFailure;
-  /** The provider's offer of the model at the time; undefined if it no longer offered the model. */
+  /** The provider's offer of the model at the time, if any. */
   readonly offer: ModelOffer | undefined;
   /** See `ProviderConnection.isProven`. */
   readonly isProven: boolean;
@@ -34,7 +34,7 @@ export interface ProviderRefusal {
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`); otherwise two. */
+/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`). Otherwise, two suffice. */
 const UNPROVEN_QUORUM = 3;
 /** Minimum plausible context limit, as a share of the offered context. An engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
@@ -121,7 +121,7 @@ export class RefusalTracker {
       provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
   }
 
-  /** Counts a fault caused by this account. False: the account has reached its maximum. */
+  /** Counts a fault caused by this account. Returns false if the account has reached its maximum. */
   #countWithinLimit(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;
     const now = this.#options.now();

@@ -46,7 +46,7 @@ export async function checkSealedCompletion(message: JobCompleted, observed: Obs
   return { ok: true, kind: 'answered', receipt: { model, usage, hidden_tokens, weights_sha256, responseBytes: response_bytes }, signed };
 }
 
-/** The receipt; null if this key did not sign it. */
+/** The receipt, if this key signed it. */
 async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Promise<OpenedStatement<E2eReceipt> | null> {
   try {
     return await openE2eReceiptAsync(message.receipt, publicKey, verifyP256Async);

@@ -14,13 +14,13 @@ import { type AnswerPace, clientDisconnected, type JobOutcome } from './job-outc
 import type { AttemptResult } from './outcome-policy.js';
 import { checkSealedCompletion } from './sealed-completion-check.js';
 
-/** `rejected`: an invalid answer, neither charged nor delivered. `refused`: a verified refusal of a sealed request, not delivered yet. */
+/** A `rejected` answer is neither charged nor delivered. `refused` is a verified refusal, not delivered yet, of a sealed request. */
 export type SettledAnswer =
   | Exclude<JobOutcome, { kind: 'failed' | 'refused' }>
   | { readonly kind: 'refused'; readonly signed: SignedParts }
   | { readonly kind: 'rejected'; readonly result: AttemptResult & { readonly kind: 'unverified' | 'images_not_stored' } };
 
-/** `onImageStoreError`: called when verified images could not be stored for download. */
+/** `onImageStoreError` is called when verified images could not be stored for download. */
 export async function settleAnswer(
   completed: CompletedAttempt,
   { slot: { provider }, context, otherJobCount, maxImageTokens }: AttemptPlan,
@@ -84,6 +84,7 @@ export async function settleAnswer(
 
 /** Plaintext bytes in the part of the answer that was delivered. */
 function deliveredPlaintext(responseBytes: number, { delivered, signed }: DeliveredBytes): number {
+  // `settlementBounds` bills nothing for 0 bytes.
   if (delivered >= signed) return Math.max(1, responseBytes);
   return Math.ceil((responseBytes * delivered) / Math.max(1, signed));
 }
@@ -130,7 +131,7 @@ function hiddenBounds(provider: ProviderConnection, model: string): ObservedAnsw
   };
 }
 
-/** Null: a slow client may have slowed the provider down, the response was ended early, or its work is unknown. */
+/** Null if a slow client may have slowed the provider down, the response was ended early, or its work is unknown. */
 function throughputSample(
   { bytes, recalled, elapsedMs, firstContentMs }: CompletedAttempt,
   { job }: ModelRun,

@@ -1,7 +1,6 @@
-/**
- * `FirstSeenTimes` stores when this process first saw each model, in milliseconds. Bounded: models without a provider are dropped first.
- */
+/** `FirstSeenTimes` stores when this process first saw each model, in milliseconds since 1970. */
 
+/** Beyond this number, models that no provider offers are dropped. */
 const MAX_MODELS = 10_000;
 
 export class FirstSeenTimes {
@@ -27,7 +26,7 @@ export class FirstSeenTimes {
     return this.#at.get(model) ?? null;
   }
 
-  /** Drops models that no provider offers. The limit then doubles the remaining size, so that this rarely runs. */
+  /** Drops models that no provider offers. If many remain, the limit grows to twice their number, so that this rarely runs. */
   #forget(): void {
     for (const model of this.#at.keys()) if (!this.#isOffered(model)) this.#at.delete(model);
     this.#max = Math.max(MAX_MODELS, 2 * this.#at.size);

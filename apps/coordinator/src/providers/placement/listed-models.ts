@@ -1,6 +1,10 @@
-/** `listedModels` selects the models of public lists. To prevent spam, it limits the names that only unproven providers serve. */
+/**
+ * `listedModels` selects the models of public lists. To prevent spam, it limits the names that only unproven providers serve.
+ *
+ * A proven provider has hardware trust or enough verified answers of the model.
+ */
 
-/** Maximum names per provider that is not proven for the model (`ListingRules.isProven`). */
+/** Maximum names that one provider adds to the list without being proven for them. */
 export const MAX_NAMES_PER_PROVIDER = 32;
 /** Maximum names from the unproven providers of one owner, and from all providers without an owner together. */
 export const MAX_NAMES_PER_OWNER = 128;
@@ -33,6 +37,7 @@ export function listedModels<S>(candidates: readonly ListingCandidate<S>[], rule
   for (const { id, sessions, isProven } of ranked) {
     if (listed.size === MAX_LISTED_MODELS) break;
     if (!isProven) {
+      // The name counts against the limits of one of its providers.
       const sponsor = sessions.find((session) => {
         const owner = rules.ownerOf(session);
         const maxOfOwner = owner === null ? MAX_NAMES_WITHOUT_OWNER : MAX_NAMES_PER_OWNER;

@@ -41,7 +41,7 @@ interface ModelProvider {
 
 export interface ModelListing {
   readonly models: readonly ListedModel[];
-  /** Names of the listed models that a provider serves. */
+  /** Model names to show for a provider. Omits unlisted models, and unproven ones after the first {@link MAX_NAMES_PER_PROVIDER}. */
   namesOf(provider: Pick<ProviderSnapshot, 'registration' | 'models'>): string[];
 }
 
@@ -60,7 +60,7 @@ interface IndexedModel {
 
 export type CapacityListener = (models: readonly Pick<ModelOffer, 'id'>[]) => void;
 
-/** Lifetime of the cached list of model names, in milliseconds. */
+/** Lifetime of the cached list of model names. */
 const LISTED_NAMES_MS = 1000;
 
 export class ModelDirectory {
@@ -79,7 +79,7 @@ export class ModelDirectory {
     return (this.#pool(model)?.serving ?? 0) > 0;
   }
 
-  /** Earliest return that the model's unavailable providers have announced, in milliseconds; null: none announced. */
+  /** Earliest return that unavailable providers of the model have announced, in milliseconds since 1970. Null: none announced. */
   returnsAt(model: string): number | null {
     let earliest: number | null = null;
     for (const { subject } of this.#pool(model)?.members() ?? []) {
@@ -89,7 +89,6 @@ export class ModelDirectory {
     return earliest;
   }
 
-  /** Whether providers serve the model with this type. */
   isOfType(model: string, type: ModelType): boolean {
     return this.#options.index.isOfType(model, type);
   }
@@ -175,7 +174,7 @@ export class ModelDirectory {
     return this.#options.index.poolAt(id, this.#options.now()) ?? null;
   }
 
-  /** A served model, whether listed or not; null: no provider serves it. */
+  /** A served model, even if public lists omit the model. Null: no provider serves it. */
   find(id: string): ListedModel | null {
     const pool = this.#pool(id);
     const entry = pool === undefined ? null : this.#entry(id, pool);
@@ -201,7 +200,7 @@ export class ModelDirectory {
     };
   }
 
-  /** Ids of the listed models. Cached briefly, because each request for an unknown model searches them. */
+  /** Ids of the listed models. Cached for a second, because each request for an unknown model searches them. */
   listedNames(): readonly string[] {
     const at = this.#options.now();
     const { size } = this.#options.index;

@@ -1,7 +1,7 @@
 /**
- * `PlacementLog` records why placement chose a provider or not. Shown to the provider's owner and to operators.
+ * `PlacementLog` records why placement chose a provider or not, for the provider's owner and for operators.
  *
- * Each decision is recorded for the chosen provider and at most two others in rotation, so that its cost does not grow with the network.
+ * Each decision is recorded for the chosen provider and at most two others, in rotation. Its cost therefore does not grow with the network.
  */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
@@ -24,7 +24,7 @@ export interface LoggedDecision {
 type Mutable = { -readonly [Name in keyof LoggedDecision]: LoggedDecision[Name] };
 
 const MAX_ENTRIES = 24;
-/** Decisions of the same kind within this time are merged, in milliseconds. */
+/** Decisions of the same kind within this time are merged. */
 const MERGE_WINDOW_MS = 60_000;
 /** Number of newest entries that are searched for one of the same kind. */
 const MAX_LOOKBACK = 6;
@@ -90,7 +90,7 @@ interface LoggedDecisions {
 }
 
 const MAX_MODELS = 10_000;
-/** Models counted per connection. More than one message may offer, so that current offers are never dropped. */
+/** Models counted per connection. The limit exceeds the offers of one message, so that current offers are never dropped. */
 const MAX_MODELS_PER_CONNECTION = 256;
 
 export class PlacementLog<S extends LoggedProvider> {
@@ -106,7 +106,6 @@ export class PlacementLog<S extends LoggedProvider> {
     for (const { id } of session.models) byModel.set(id, byModel.get(id) ?? { before: this.#placed.get(id) ?? 0, placements: 0 });
   }
 
-  /** Records one placement decision. */
   decided(model: string, pool: ProviderPool<S>, request: PlacementRequest, decision: SchedulingDecision<S>, now: number): void {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {

@@ -76,14 +76,14 @@ export class PlacementService {
     const prefixCandidates = prefixes.length === 0 ? [] : this.#options.measurements.prefixCandidates(prefixes);
     const demand: SchedulingRequest = prefixCandidates.length === 0 ? request : { ...request, prefixCandidates };
     const { decision, pool, now } = this.#scheduler.choose(model, demand);
-    // Not logged for a search for an idle provider, which may place nothing.
+    // Searches for idle providers only are not logged, because they may place nothing.
     if (pool !== null && request.idleOnly !== true) this.#log.decided(model, pool, demand, decision, now);
     if (decision.kind !== 'placed') return decision;
     const [{ member, estimate, why }] = decision.ordered;
     return { kind: 'placed', estimate, why, takeSlot: () => this.#takeSlot(member.subject, model) };
   }
 
-  /** Reasons why providers of a model may not serve a request with these constraints now. Eligible providers are absent. */
+  /** Reasons why providers of a model may not serve a request with these constraints now. Eligible providers have no entry. */
   ineligibleReasons(model: string, constraints: PlacementConstraints): ReadonlyMap<ProviderId, IneligibleReason> {
     const { index, now } = this.#options;
     return ineligibleReasons(index.pool(model)?.members() ?? [], constraints, now());
@@ -123,9 +123,7 @@ export class PlacementService {
     this.#options.connected.get(providerId)?.reject('replaced', 'the same enclave key has connected to another coordinator');
   }
 
-  /**
-   * Calls the listener with the prompt prefixes of each answer, which its provider now caches. Returns a function that unsubscribes.
-   */
+  /** Calls the listener with the prompt prefixes of each settled answer. Returns a function that unsubscribes. */
   onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
     return this.#options.measurements.onPrefixesCached(listener);
   }

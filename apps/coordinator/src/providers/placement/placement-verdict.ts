@@ -1,4 +1,4 @@
-/** Explains a placement decision from the view of one provider, as a code and a duration. Part of `PlacementLog`. */
+/** Explains a placement decision from the view of one provider, as a code and a duration. `PlacementLog` records the result. */
 import {
   type Choice,
   costModelOf,
@@ -43,7 +43,6 @@ const NOT_CHOSEN_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], NotCho
   probing: 'probing_other',
 };
 
-/** Verdict for the chosen provider. */
 export function chosenVerdict({ why }: Choice<unknown>, request: PlacementRequest): PlacementVerdict & { outcome: 'chosen' } {
   if (namesProvider(request)) return { outcome: 'chosen', reason: 'named', ms: null };
   return { outcome: 'chosen', reason: why === 'alternate' ? 'near_tie' : why, ms: null };

@@ -44,7 +44,7 @@ export class ProviderMeasurements {
     this.#answerLengthStats = new AnswerLengthStats(options.now);
   }
 
-  /** Calls the listener with the prompt prefixes of each answer. Returns a function that unsubscribes. */
+  /** Calls the listener with the prompt prefixes of each settled answer. Returns a function that unsubscribes. */
   onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
     this.#prefixListeners.add(listener);
     return () => this.#prefixListeners.delete(listener);

@@ -25,7 +25,7 @@ export class ProviderReports {
     this.#options = options;
   }
 
-  /** Share of this connection in all placements since it began. `model` null: of all models. */
+  /** Share of this connection in the placements since it began, or since it first offered the model. `model` null: of all models. */
   share(providerId: ProviderId, model: string | null): PlacementShare {
     const session = this.#options.connected.get(providerId);
     return session === null ? { placements: 0, share: null } : this.#options.log.share(session, model);

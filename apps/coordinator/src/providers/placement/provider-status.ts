@@ -47,7 +47,7 @@ export function providerFacts(
   };
 }
 
-/** `online`, or the lasting reason why the provider gets no jobs. */
+/** `online`, or the reason why the provider gets no jobs. Of the transient reasons, only `cooling_down` is published. */
 export function statusOf(facts: ProviderFacts, now: number): ProviderStatus {
   const gate = unavailableReason(facts, now);
   if (gate === 'cooling_down') return gate;

@@ -16,7 +16,7 @@ interface RecentlySeenModelsOptions {
     onCapacity(listener: CapacityListener): () => void;
   };
   readonly catalogue: { readonly entries: ReadonlyMap<string, unknown> };
-  /** Models of recent jobs from before this process started. */
+  /** Models of recent jobs from before this process started. They count as served at the start. */
   readonly earlier: Iterable<string>;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -28,7 +28,7 @@ interface ModelMedians {
   readonly completion: number | null;
 }
 
-/** Weight of the newest answer. The first answers have more. */
+/** Minimum weight of the newest answer. Until the 50th answer, the average is a plain mean. */
 const NEWEST_WEIGHT = 0.02;
 /** Number of answers before a provider is compared. */
 export const MIN_ANSWERS = 30;
@@ -39,7 +39,7 @@ const OUTLIER_FACTOR = 4;
 const OUTLIER_TOKENS = 64;
 const MAX_ENTRIES = 100_000;
 const MAX_MEDIANS = 1000;
-/** Lifetime of a model's cached medians, in milliseconds. Lists of all providers read them once per provider. */
+/** Lifetime of a model's cached medians. Lists of all providers read them once per provider. */
 const MEDIANS_TTL_MS = 5000;
 
 export class AnswerLengthStats {
@@ -105,7 +105,7 @@ function isBeyond(value: number, medianTokens: number | null): boolean {
   return medianTokens !== null && value > OUTLIER_FACTOR * medianTokens + OUTLIER_TOKENS;
 }
 
-/** Lower median. With four providers, two colluding ones then cannot determine it. */
+/** Lower median. With four providers, two colluding ones then cannot raise it. */
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;

@@ -29,7 +29,6 @@ export type ReputationEvent =
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
 interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
-  /** The operator's quarantine of a provider. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
   /** Called for each verified answer and each recorded fault. */
@@ -52,7 +51,6 @@ export class ReputationRegistry {
     return { state: stateAt(reputation, now), reason, detail, since, until, recentFailures: recentFailures(reputation, now) };
   }
 
-  /** The operator's quarantine of a provider; null: none. */
   quarantineOf(providerId: ProviderId): OperatorQuarantine | null {
     return this.#options.quarantineOf?.(providerId) ?? null;
   }

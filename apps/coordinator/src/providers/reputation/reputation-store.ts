@@ -1,6 +1,4 @@
-/**
- * `ReputationStore` holds reputations by enclave key, so that a reconnect clears nothing. Bounded, in memory, and optionally persistent.
- */
+/** `ReputationStore` holds reputations in memory by enclave key, so that a reconnect clears nothing. Changes can also be persisted. */
 import type { ProviderId } from '@inference/protocol';
 import {
   afterAnswer,
@@ -41,7 +39,7 @@ interface Entry {
 }
 
 const MAX_ENTRIES = 50_000;
-/** Maximum delay of a Node.js timer, in milliseconds. */
+/** Maximum delay of a Node.js timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class ReputationStore {
@@ -117,7 +115,7 @@ export class ReputationStore {
       return false;
     }
     this.#drop(providerId);
-    // Reinserted at the end, so that the oldest entry is evicted first.
+    // Reinserted at the end, so that the least recently changed entry is evicted first.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
     if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#forget(this.#evictionCandidate());
     return true;
@@ -140,7 +138,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** The oldest key without a restriction, else the oldest key. */
+  /** The key without a restriction whose reputation changed least recently. If all have one, the least recently changed key. */
   #evictionCandidate(): ProviderId {
     let oldest: ProviderId | null = null;
     for (const [providerId, { reputation }] of this.#entries) {

@@ -3,11 +3,10 @@
  *
  * Failures lead to cooldowns of doubling length. Many cooldowns, or an answer that does not verify, lead to a quarantine.
  *
- * After each restriction comes a probation: the next job ends the restriction or renews it. All effects expire.
+ * A probation follows each restriction. Its next job ends the restriction or renews it. All effects expire.
  */
 import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
-/** Kind of fault by which a provider failed a job. */
 export type Fault = 'failed' | 'timed_out' | 'lost' | 'misbehaved' | 'unverified';
 
 export interface Restriction {
@@ -15,7 +14,7 @@ export interface Restriction {
   readonly reason: RestrictionReason;
   /** A more exact code, for operators. */
   readonly detail: string;
-  /** Milliseconds. Probation begins at `until`. */
+  /** Milliseconds since 1970. Probation begins at `until`. */
   readonly since: number;
   readonly until: number;
 }
@@ -50,25 +49,25 @@ export const CLEAN_REPUTATION: Reputation = {
   quarantinesAt: 0,
 };
 
-/** Half-life of a failure's weight, in milliseconds. */
+/** Half-life of a failure's weight. */
 export const HALF_LIFE_MS = 2 * 60_000;
 /** Factor by which each verified answer reduces the weight. */
 const ANSWER_DECAY = 0.45;
 /** Weight at which a cooldown starts: three failures within a minute. */
 const COOLDOWN_WEIGHT = 2.5;
-/** Number of consecutive slow answers that weigh as much as one failure. */
-const MAX_SLOW_ANSWERS = 3;
+/** Minimum number of consecutive slow answers that together weigh as much as one failure. */
+const MIN_SLOW_ANSWERS = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
 const MAX_COOLDOWN_MS = 10 * 60_000;
-/** Number of consecutive cooldowns that lead to a quarantine. */
+/** Number of unforgiven cooldowns after which the next fault leads to a quarantine. */
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
 export const MAX_QUARANTINE_MS = 24 * 3_600_000;
-/** Maximum count of past quarantines, so that all are forgiven within 20 days. Seven already give the maximum duration. */
+/** Maximum count of past quarantines, so that all are forgiven within 20 days. Six already give the maximum duration. */
 const MAX_QUARANTINES = 20;
-/** Maximum probation, for providers that get no job or never return. The restriction then expires. */
+/** Longest probation, for providers that get no job or never return. The restriction expires at its end. */
 export const MAX_PROBATION_MS = 30 * 24 * 3_600_000;
-/** Time after which one past cooldown or quarantine is forgiven, in milliseconds. */
+/** Time after which one past cooldown or quarantine is forgiven. */
 export const COOLDOWN_FORGIVENESS_MS = 15 * 60_000;
 export const QUARANTINE_FORGIVENESS_MS = 24 * 3_600_000;
 
@@ -89,14 +88,14 @@ export function stateAt({ restriction }: Reputation, now: number): ReputationSta
 /** Rounded weight of recent failures. Placement adds a penalty for each. */
 export function recentFailures(reputation: Reputation, now: number): number {
   const { weight, late } = decayWeights(reputation, now);
-  return Math.round(weight) + (late >= MAX_SLOW_ANSWERS ? 1 : 0);
+  return Math.round(weight) + (late >= MIN_SLOW_ANSWERS ? 1 : 0);
 }
 
 /** Reputation after a job that failed by the provider's fault. `random` in [0, 1). */
 export function afterFault(before: Reputation, fault: Fault, detail: string, now: number, random: number): Reputation {
   const state = stateAt(before, now);
   if (fault === 'unverified') return state === 'quarantined' ? before : quarantined(before, REASONS[fault], detail, now, random);
-  // The job began before the restriction, or no other provider was free.
+  // Other faults change no current restriction: the job began before it, or no other provider was free.
   if (state === 'cooling_down' || state === 'quarantined') return before;
   const { weight, late } = decayWeights(before, now);
   const heavier = { ...before, weight: weight + (fault === 'misbehaved' ? COOLDOWN_WEIGHT : 1), late, at: now };
@@ -133,8 +132,8 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
 }
 
 /**
- * Adapts a reputation written by another process: no future times, no overlong restriction, and no count above the maximum.
- * Version 0.1.0 counted quarantines without a maximum.
+ * Limits the times and counts of a reputation that another process wrote, whose clock may be ahead. Version 0.1.0 counted quarantines
+ * without a maximum.
  */
 export function clampedToLimits(stored: Reputation, now: number): Reputation {
   const restriction = stored.restriction;

@@ -9,7 +9,7 @@ type EnrolmentAnswer =
 /** Answers a request for a verified identity. If the promise rejects, the provider is asked to try later. */
 export type EnrolmentService = (identity: Identity) => Promise<EnrolmentAnswer>;
 
-/** Minimum interval between requests of a session, in milliseconds. Each request inserts and voids database rows. */
+/** Minimum interval between requests of a session. Each request inserts and voids database rows. */
 const MIN_INTERVAL_MS = 5000;
 
 export class EnrolmentRequests {

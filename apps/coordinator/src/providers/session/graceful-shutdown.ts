@@ -1,8 +1,7 @@
 /**
  * `GracefulShutdown` moves providers to other coordinators before this one stops.
  *
- * Idle providers are asked to reconnect at once, except those that running jobs may need for a retry. Busy ones follow when they become
- * idle.
+ * Idle providers are asked to reconnect at once, except those that running jobs may need for a retry. Busy ones follow once they are idle.
  */
 
 import { type DrainDemand, type PoolMember, providersToRetain } from '@inference/scheduler';
@@ -15,9 +14,9 @@ interface ShutdownDependencies {
   readonly now: () => number;
 }
 
-/** Delay from a provider's last job to the end of its session, in milliseconds. A retry may use the provider meanwhile. */
+/** Delay from a provider's last job to the end of its session. A retry may use the provider meanwhile. */
 const CLOSE_IDLE_AFTER_MS = 50;
-/** Interval of checks whether retained providers are still needed, in milliseconds. */
+/** Interval of checks whether retained providers are still needed. */
 const RECHECK_MS = 200;
 
 export class GracefulShutdown {

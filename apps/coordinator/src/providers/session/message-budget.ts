@@ -8,7 +8,7 @@ import type { ProviderMessage } from '@inference/protocol';
 const BURST = 4000;
 const PER_SECOND = 200;
 
-/** Costs of messages; free if absent. Higher if a signature is verified or the model index changes. */
+/** Cost per message type. Types without an entry are free. Verifying a signature or changing the model index costs more. */
 export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   load: 1,
   job_progress: 1,

@@ -1,7 +1,7 @@
 /**
  * `SessionOffers`: model offers of one session, accepted or rejected by the catalogue. Part of `ProviderSession`.
  *
- * Offers are evaluated on arrival and when the catalogue changes. Changes of the rejected offers are reported to the provider.
+ * Offers are evaluated on arrival and when the catalogue changes. The provider is told of its rejected offers after each change.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
@@ -57,6 +57,7 @@ export class SessionOffers {
   readonly #evaluate: (offers: readonly ModelOffer[]) => EvaluatedOffers;
   #offers: readonly ModelOffer[] = [];
   #evaluated: EvaluatedOffers = { accepted: [], refused: [] };
+  /** JSON of the rejected offers in the last message. */
   #reported = '[]';
 
   constructor(evaluate: ((offers: readonly ModelOffer[]) => EvaluatedOffers) | undefined) {

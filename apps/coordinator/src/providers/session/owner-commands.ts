@@ -30,12 +30,12 @@ export type OwnerCommandOutcome =
 /** A command from the signed-in owner. */
 export interface OwnerCommandRequest {
   readonly accountId: string;
-  /** UUID chosen by the client. While a command is pending, a repetition with its id is not executed again. */
+  /** UUID chosen by the client. A repetition with the id of a pending command shares its answer. */
   readonly commandId: string;
   readonly action: OwnerAction;
 }
 
-/** Maximum wait for the machine's answer, in milliseconds. */
+/** Maximum wait for the machine's answer. */
 export const OWNER_COMMAND_TIMEOUT_MS = 10_000;
 /** Maximum pending commands per machine. */
 const MAX_PENDING = 4;

@@ -14,7 +14,7 @@ const MAX_CONNECTIONS = 20_000;
 /** Memory for all unregistered connections together. Enough for 8192 normal connections, or for 64 that send their maximum. */
 const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
-/** Maximum bytes of a message before registration. Above the message limit, so that a slightly longer message gets an error. */
+/** Maximum bytes of a message before registration. Twice the message limit, so that a slightly longer message gets an exact error. */
 const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
 /** Memory for the incomplete messages of all registered providers: 256 frames of maximum size. Anybody can register a provider. */
 const MAX_UNFINISHED_BYTES = 128 * 2 ** 20;
@@ -70,7 +70,7 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
         session.reject('too_large', message);
       };
       const onData = (chunk: Buffer): void => {
-        // Also called for the chunk that completes the registration, which is counted elsewhere.
+        // Still called for the chunk that completed the registration, after the claim was released.
         if (!claim.isOpen) return;
         unread += chunk.length;
         if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) rejectFurtherInput('a message before registration is too large');
@@ -91,7 +91,7 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
   };
 }
 
-/** Terminates a connection if the memory budget has no room for its incomplete message. `open` claims memory for one message. */
+/** Terminates a registered connection if the budget has no room for its incomplete message. `open` claims memory for one message. */
 function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (onEvicted: () => void) => Claim | null): void {
   let claim: Claim | null = null;
   let unread = 0;

@@ -1,4 +1,4 @@
-/** `ProviderSession`: one connection of a provider from the handshake to the close. `ProviderRegistry` places jobs after registration. */
+/** `ProviderSession`: one connection of a provider, from the handshake to the close. Jobs are placed on it once it has registered. */
 import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
@@ -127,7 +127,6 @@ export class ProviderSession {
     return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
 
-  /** Availability as last reported by the provider. */
   get availability(): ReportedAvailability {
     return this.#availability.reported;
   }
@@ -195,12 +194,12 @@ export class ProviderSession {
     return this.#links?.ownerAccountId ?? null;
   }
 
-  /** Handles that the owner removed the provider from the account. */
+  /** Ends the link to the owner's account, after the owner or an operator removed the provider from it. */
   unlinked(): void {
     if (this.#phase === 'online') this.#links?.unlink();
   }
 
-  /** The provider takes no new jobs on this connection, as it reported. */
+  /** Records that the provider takes no new jobs on this connection. */
   drain(): void {
     if (this.isDraining) return;
     this.isDraining = true;
@@ -342,7 +341,7 @@ export class ProviderSession {
       if (this.#phase !== 'online') throw outOfTurn('a binary frame');
       const frame = decodeFrame(bytes);
       if (frame.type !== 'response') throw outOfTurn('a request frame');
-      // Empty frames cost budget, because they use up no credit. Only the last frame of an answer may be empty.
+      // Empty frames use up no credit, so they cost budget instead. The last frame of an answer may be empty.
       if (frame.payload.length <= EMPTY_PAYLOAD_BYTES && !frame.final && !this.#charge(1)) return;
       this.#countStray(this.jobs.receiveFrame(frame));
     });

@@ -21,7 +21,7 @@ export interface Transport {
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** Maximum message size of the WebSocket library. Above this program's limit, so that a slightly longer message gets an error. */
+/** Maximum message size of the WebSocket library. Above this program's limits, so that a slightly longer message gets an exact error. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Number of buffered bytes above which request frames wait for the stream's `drain` event. */
 const SEND_WINDOW_BYTES = 1024 * 1024;
@@ -31,7 +31,7 @@ const MAX_SMALL_JOB_BYTES = 64 * 1024;
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
 /** Number of unsent bytes from which pings get no pong: pongs would accumulate if the peer does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
-/** Time limit for the rejection message and the closing handshake, in milliseconds. */
+/** Time limit for the rejection message and the closing handshake. */
 const CLOSE_MS = 2000;
 
 /** Rejection message for a provider that does not read what it is sent. */
@@ -221,7 +221,7 @@ export class ProviderSocket {
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', TOO_SLOW);
   }
 
-  /** Delays writes to the end of this turn of the event loop, so that the messages of all jobs need one system call. */
+  /** Collects the writes of this turn of the event loop, so that all jobs' messages need one system call. */
   #gatherWrites(): void {
     if (this.#isGathering) return;
     this.#isGathering = true;
@@ -267,7 +267,7 @@ export class ProviderSocket {
     this.#events.backlogChanged();
   }
 
-  /** WebSocket headers and pings are among the unsent bytes, but sending these is no progress. */
+  /** `bufferedAmount` includes WebSocket headers and pings. Sending only those is no progress. */
   #countSentBytes(): void {
     this.#sentBytes = Math.max(this.#sentBytes, this.#written - this.#socket.bufferedAmount);
   }

@@ -1,11 +1,11 @@
-/** `Refusal`: error for which `ProviderSession` closes the connection. Contains the code and the exact reason for the provider. */
+/** `Refusal`: error for which `ProviderSession` closes the connection. The provider receives its code, message and reason. */
 import { type OpenedStatement, type RejectionCode, type RejectionReason, StatementError } from '@inference/protocol';
 
 export class Refusal extends Error {
   constructor(
     readonly code: RejectionCode,
     message: string,
-    /** Set if a signed statement was invalid. */
+    /** Null unless a signed statement was invalid or contradicted other facts. */
     readonly reason: RejectionReason | null = null,
   ) {
     super(message);

@@ -7,12 +7,11 @@ import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage, RequestFram
 import type { JobHandle, JobSink } from '../provider-connection.js';
 import type { ProviderSocket } from './provider-socket.js';
 
-/** Messages of a provider about a job. */
 type JobReport = Extract<ProviderMessage, { type: 'job_accepted' | 'job_progress' | 'job_failed' | 'job_completed' }>;
 
 interface RunningJobsOptions {
   readonly socket: Pick<ProviderSocket, 'send' | 'sendJob' | 'hasSent' | 'withdrawJob'>;
-  /** Maximum wait for the end of a stopped job, in milliseconds. Afterwards the slot is freed without a report. */
+  /** Maximum wait for the end of a stopped job. Afterwards the slot is freed without a report. */
   readonly cancelConfirmMs: number;
   /** Called when a slot becomes free. Not called at the end of the session. */
   readonly onFreed: () => void;
@@ -59,7 +58,7 @@ export class RunningJobs {
     this.#options.onFreed();
   }
 
-  /** Sends a job to a reserved slot. If the session has ended, the job is reported as lost in a later turn of the event loop. */
+  /** Sends a job to a reserved slot. If the session has ended, the job is reported as lost after this call has returned. */
   start(message: JobMessage, frames: RequestFrames, sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     const { socket } = this.#options;

@@ -25,7 +25,7 @@ export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Maximum stored nonces. Stored nonces distinguish late and repeated answers from answers to unknown challenges. */
+/** Maximum nonces per list. The lists distinguish late and repeated answers from answers to unknown challenges. */
 const MAX_NONCES = 32;
 
 class PeriodicChallenge {

@@ -15,7 +15,7 @@ import { maxChallengeAge, type SessionCounters, type SessionOptions } from './se
 
 interface EvidenceEvents {
   sendChallenge(nonce: string): void;
-  /** The trust verdict changed, because of new evidence or with time. */
+  /** The evidence changed, or the trust verdict expired. */
   changed(): void;
   failed(refusal: Refusal): void;
 }

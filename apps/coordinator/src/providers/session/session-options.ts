@@ -18,7 +18,7 @@ export interface SessionOptions {
   readonly enrolments: EnrolmentService;
   /** Verifies machine tokens, which link providers to accounts. Default: linking is disabled. */
   readonly links?: LinkService;
-  /** Interval at which the provider pings, if other coordinators can take over. Default: chosen by the provider. */
+  /** Interval at which providers ping this coordinator. Set in a cluster, where another can take over. Default: the provider's choice. */
   readonly heartbeatMs?: number;
   /** Accepts or rejects model offers. Default: accepts all. */
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
@@ -73,7 +73,7 @@ export interface SessionTimings {
   readonly challengeAnswerMs: number;
   /** Interval of pings to a provider, and of liveness checks. */
   readonly pingMs: number;
-  /** Silence, measured in unanswered pings, after which a provider is considered dead. Detected within 30 s. */
+  /** Silence, measured in unanswered pings, after which a provider is considered dead. */
   readonly silenceMs: number;
   /** First and maximum backoff after a provider reported full slots. */
   readonly backoffMs: number;
@@ -93,13 +93,16 @@ export const SESSION_TIMINGS: SessionTimings = {
   cancelConfirmMs: 30_000,
 };
 
-/** Ping interval of providers in a cluster, in milliseconds. A provider leaves a silent coordinator within two intervals. */
+/** Ping interval of providers in a cluster. A provider leaves a silent coordinator within two intervals. */
 export const CLUSTER_HEARTBEAT_MS = 2000;
 
 /** Number of consecutive unanswered challenges that ends the session. */
 export const MAX_MISSED_CHALLENGES = 3;
 
-/** Maximum age of the newest passed challenge for trust: one interval plus the tolerated misses. */
+/**
+ * Maximum age of the newest passed challenge for trust, in milliseconds: one interval, the time in which missed challenges end the
+ * session, and one answer time as a margin.
+ */
 export function maxChallengeAge(timings: SessionTimings): number {
   return timings.challengeIntervalMs + (MAX_MISSED_CHALLENGES + 1) * timings.challengeAnswerMs;
 }

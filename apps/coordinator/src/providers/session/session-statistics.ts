@@ -14,7 +14,6 @@ const MAX_SIGNED_MODELS = 64;
 const MAX_ANSWERED_MODELS = 256;
 
 export class SessionStatistics {
-  /** Running jobs, as reported by the provider. */
   reportedJobs = 0;
   /** Newest reported rates in tokens per second, lowered to the chip's plausible maximum. Null: not reported. */
   decodeTps: number | null = null;
@@ -23,7 +22,6 @@ export class SessionStatistics {
   host: HostState = DEFAULT_HOST_STATE;
   /** Number of jobs placed on the provider. */
   placements = 0;
-  /** Model of the newest job. */
   latestModel: string | null = null;
   #requestsServed = 0;
   #tokensGenerated = 0;

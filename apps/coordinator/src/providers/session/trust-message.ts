@@ -20,6 +20,7 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
   key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
 };
 
+/** Maximum of the message's schema, in characters. */
 const MAX_REMEDY_LENGTH = 512;
 
 /** The provider's current restriction by its reputation. */
@@ -74,7 +75,7 @@ export function trustMessage(
   };
 }
 
-/** For insufficient trust, adds the remedy of the first part that the owner can act on. Limited by the message to 512 characters. */
+/** For insufficient trust, adds the remedy of the first part that the owner can act on. */
 function statusRemedy({ parts }: TrustVerdict, status: Exclude<ProviderStatus, 'online'>, quarantine: OperatorQuarantine | null): string {
   if (status === 'quarantined' && quarantine !== null) return quarantineRemedy(quarantine);
   const text = STATUS_REMEDIES[status];

@@ -97,6 +97,5 @@ export interface TrustEvidence {
   readonly challenge: ChallengeEvidence | null;
   readonly sealingKey: SealingKeyEvidence | null;
   readonly device: DeviceFindings | null;
-  /** Whether the operator admits simulated enclaves. */
   readonly allowSimulatedEnclave: boolean;
 }

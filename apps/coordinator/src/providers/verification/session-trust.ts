@@ -15,7 +15,7 @@ interface SessionTrustOptions {
   readonly onExpiry: () => void;
 }
 
-/** Maximum delay of a Node.js timer, in milliseconds. */
+/** Maximum delay of a Node.js timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class SessionTrust {
@@ -33,7 +33,7 @@ export class SessionTrust {
     this.#options = options;
   }
 
-  /** The verdict on the current evidence. Recomputed only after a change. */
+  /** The verdict on the current evidence. Computed again after a change of the evidence, and when the verdict expires. */
   verdict(): TrustVerdict {
     const now = this.#options.now();
     if (this.#verdict === null || now >= this.#verdict.validUntil) {

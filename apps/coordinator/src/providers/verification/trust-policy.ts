@@ -12,15 +12,15 @@ import {
 import type { TrustEvidence } from './evidence.js';
 
 export interface TrustLimits {
-  /** Maximum age of the newest passed challenge, in milliseconds. */
+  /** Maximum age of the newest passed challenge. */
   readonly maxChallengeAgeMs: number;
-  /** Maximum age of the newest answer from device management, in milliseconds. */
+  /** Maximum age of the newest answer from device management. */
   readonly maxManagementAgeMs: number;
 }
 
-/** Maximum age of an attestation on arrival, in milliseconds. Challenges later report the current posture (state of the protections). */
+/** Maximum age of an attestation on arrival. Challenges later report the current posture (state of the protections). */
 export const MAX_ATTESTATION_AGE_MS = 24 * 60 * 60_000;
-/** Maximum age of an answer from device management, in milliseconds. The coordinator asks again well before. */
+/** Maximum age of an answer from device management. The coordinator asks again well before. */
 export const MAX_MANAGEMENT_AGE_MS = 24 * 60 * 60_000;
 
 /** One requirement of trust, such as an answered challenge or a valid certificate chain, and whether the evidence meets it. */
@@ -124,7 +124,7 @@ class TrustEvaluator {
   #posture(): Finding {
     const { attestation, challenge } = this.evidence;
     if (attestation === null) return missing('attestation_missing');
-    // Both postures must be good. A later one does not excuse a gap in the attestation.
+    // Both postures must be good. A later one does not excuse a gap in the attestation. The part `enclave` checks the enclave.
     for (const posture of [attestation.posture, challenge?.posture ?? attestation.posture]) {
       const gap = postureGap(posture, true);
       if (gap !== null) return failed(gap);

@@ -1,7 +1,7 @@
 /**
  * `verifyDeviceEvidence` verifies the stored certificate chains of a device and recomputes their nonces.
  *
- * Run when a connection gets new evidence, and for descriptions of providers at other coordinators.
+ * Called when a connection gets new evidence, and for descriptions of providers at other coordinators.
  */
 import { fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -33,7 +33,7 @@ export function verifyDeviceEvidence(evidence: DeviceEvidence, context: DeviceVe
   };
 }
 
-/** Whether a valid ACME chain was presented when this key enrolled. A chain to a simulated anchor is valid only for a simulated enclave. */
+/** Whether the stored ACME chain of this key is valid. A chain to a simulated anchor is valid only for a simulated enclave. */
 export function isAcmeVerified(
   device: DeviceFindings | null,
   key: { readonly publicKeySha256: string; readonly simulated: boolean },

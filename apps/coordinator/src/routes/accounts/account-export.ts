@@ -1,7 +1,7 @@
 /**
  * `/console/v1/account/export`: download of all data that is stored about the account.
  *
- * POST checks the password and returns a link with a short-lived grant; GET with the grant downloads the file.
+ * POST checks the password and returns a link with a short-lived grant. GET with the grant downloads the file.
  */
 import { ConsoleAccountExportSchema, RequestAccountExportSchema, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';

@@ -1,4 +1,4 @@
-/** `accountRoutes`: Fastify plugin that registers sign-in, OAuth, organisations, API keys, exports, and admin routes of accounts. */
+/** `accountRoutes` registers sign-in, OAuth, organisations, API keys, exports, and admin routes of accounts. */
 import type { ConsoleSettings } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';

@@ -88,7 +88,7 @@ function keyBody(key: OwnedKey, now: number): ConsoleKey {
   };
 }
 
-/** Parses an expiry time, in milliseconds. Null: never expires. Undefined: unchanged. Throws RequestError for a time in the past. */
+/** Parses an expiry time, in milliseconds. Null means never, undefined unchanged. Throws RequestError unless it is in the future. */
 function expiryOf(text: string | null | undefined, now: number): number | null | undefined {
   if (text === null || text === undefined) return text;
   const time = Date.parse(text);
@@ -96,7 +96,7 @@ function expiryOf(text: string | null | undefined, now: number): number | null |
   throw new RequestError('invalid_request', 'expires_at', 'expires_at must be a time in the future.');
 }
 
-/** Reads the budget of a request. Null: no budget. Undefined: unchanged. Throws RequestError for a period without an amount. */
+/** Reads the budget of a request. Null means none, undefined unchanged. Throws RequestError for a period without an amount. */
 function budgetFrom({ budget_micro_usd: amount, budget_period: period }: UpdateKey): KeyBudget | null | undefined {
   if (amount === undefined) {
     if (period === undefined) return undefined;

@@ -1,5 +1,5 @@
 /**
- * `AUTH_ROUTES`: the routes of the authentication library better-auth that are served under `/console/auth`. Each has a schema for the
+ * `AUTH_ROUTES` lists the routes of the authentication library better-auth that are served under `/console/auth`. Each has a schema for the
  * documentation, and flags for the checks and limits that sign-in.ts adds. better-auth validates the bodies.
  */
 import type { FastifySchema } from 'fastify';
@@ -13,7 +13,7 @@ export interface AuthRoute {
   readonly schema: FastifySchema;
   /** Limits failed attempts per `email` of the body. */
   readonly limitEmail?: true;
-  /** The route sends an e-mail to the `email` of the body. Refused without a mailer; above the limits, no e-mail is sent. */
+  /** The route sends an e-mail to the `email` of the body, and needs a mailer. Above the limits, no e-mail is sent. */
   readonly needsMail?: true;
   /** The body must contain the password, in addition to the session. */
   readonly needsPassword?: true;

@@ -2,7 +2,7 @@
  * `/console/v1/organisation/invitations`: members invite people by e-mail. `/console/v1/invitations`: recipients accept with the token from
  * the e-mail.
  *
- * Responses do not reveal whether an address has an account. The inviting member never sees the token.
+ * Responses do not reveal whether an address has an account, except a member's. The inviting member never sees the token.
  */
 import {
   type ConsoleInvitation,

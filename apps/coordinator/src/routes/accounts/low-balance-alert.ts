@@ -3,7 +3,7 @@ import { ConsoleLowBalanceAlertSchema, RequestError, UpdateLowBalanceAlertSchema
 import type { LowBalanceRepository } from '../../database/accounts/low-balance-repository.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
-/** `alerts`: null if this coordinator cannot send e-mails. */
+/** `alerts` is null if this coordinator cannot send e-mails. */
 export function addLowBalanceAlert(api: ConsoleApi, alerts: LowBalanceRepository | null): void {
   const path = '/low-balance-alert';
   api.add({ method: 'GET', path, response: ConsoleLowBalanceAlertSchema }, async ({ caller }) => ({

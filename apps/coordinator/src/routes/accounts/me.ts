@@ -32,7 +32,7 @@ export function addSettings(server: FastifyInstance, settings: ConsoleSettings):
   );
 }
 
-/** `/session`: the signed-in account, or null. The status is 200 even without a session: browsers log each 401 as an error. */
+/** `/session`: the signed-in account, or null. The status is always 200, because browsers log each 401 as an error. */
 export function addSession(server: FastifyInstance, { sessions, organisations, publicOrigin }: ConsoleAccess): void {
   server.get(
     '/console/v1/session',

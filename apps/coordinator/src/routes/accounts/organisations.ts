@@ -1,4 +1,4 @@
-/** `/console/v1/organisations` creates an organisation; `/console/v1/organisation` manages the selected one and its members. */
+/** `/console/v1/organisations` creates an organisation. `/console/v1/organisation` manages the selected one and its members. */
 import {
   ConsoleMemberListSchema,
   ConsoleMembershipSchema,
@@ -151,7 +151,7 @@ function requireDone(outcome: MemberOutcome): void {
   }
 }
 
-/** Reads a boolean query parameter; absent: false. Throws RequestError for other texts. */
+/** Reads a boolean query parameter, by default false. Throws RequestError for other texts. */
 function flagOf(query: ConsoleCall<unknown>['query'], name: string): boolean {
   const text = query[name];
   if (text === undefined || text === 'false') return false;

@@ -10,7 +10,7 @@ import {
 import type { Auth } from '../../accounts/auth.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
-/** Row of better-auth's table. `backedUp`: the passkey is synchronised between the person's devices. */
+/** Row of better-auth's table. A `backedUp` passkey is synchronised between the person's devices. */
 interface PasskeyRow {
   readonly id: string;
   readonly name?: string | null;

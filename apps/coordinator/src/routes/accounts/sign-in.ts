@@ -113,7 +113,8 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       if (!(await isPasswordOf(routes.auth, session.user.id, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
     }
     const handled = await routes.auth.handler(webRequest(request, origin, route.forwardAs));
-    const isOverLimit = handled.ok && route.addsPasskey && session !== null && (await isExcess(routes.auth, handled, session.user.id));
+    const isOverLimit =
+      handled.ok && route.addsPasskey && session !== null && (await wasRemovedAsExcess(routes.auth, handled, session.user.id));
     return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
   };
   let answer: Response;
@@ -175,15 +176,15 @@ async function beginAttempt(
   return route.limitEmail && client !== null ? signIns.begin(client) : null;
 }
 
-/** Removes the new passkey if concurrent registrations have exceeded the maximum. Returns whether it was removed. */
-async function isExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
+/** Whether the new passkey was removed, because concurrent registrations have exceeded the maximum. */
+async function wasRemovedAsExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
   const { id } = (await answer.clone().json()) as { readonly id?: string };
   if (id === undefined) return false;
   const { adapter } = await auth.$context;
   return removeIfExcess(adapter, userId, id);
 }
 
-/** Sends the e-mail that informs the user of a change. `user`: state before the change. */
+/** Sends the e-mail that informs the user of a change. `user` is the state before the change. */
 async function notify(
   routes: AuthRoutes,
   { notice }: AuthRoute,
@@ -201,14 +202,14 @@ async function emailOf(answer: Response): Promise<string | null> {
   return user?.email ?? null;
 }
 
-/** Client of the attempt, for the limits; null without an e-mail address. */
+/** Client of the attempt, for the limits. Null without an e-mail address. */
 function clientOf({ devices }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
   const email = normalizeEmail(address ?? '');
   if (email === '') return null;
   return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
 }
 
-/** Cookie header; undefined if a bearer token authenticates the request instead. */
+/** Cookie header. Ignored if a bearer token authenticates the request instead. */
 function cookiesOf(request: FastifyRequest): string | undefined {
   return hasBearer(request) ? undefined : request.headers.cookie;
 }
@@ -242,7 +243,7 @@ function isPlainPath(address: string | null, origin: string): boolean {
   return PATH.test(path) || !path.startsWith('/');
 }
 
-/** String member of a JSON body; null: absent or not a string. better-auth reports other errors of the body. */
+/** String member of a JSON body, if present. better-auth reports other errors of the body. */
 function textMember(request: FastifyRequest, name: string): string | null {
   const body = bytesOf(request);
   if (!isJson(request) || body.length === 0) return null;

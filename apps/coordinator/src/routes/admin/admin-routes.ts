@@ -1,4 +1,4 @@
-/** `adminRoutes`: registers the operators' routes for health, metrics, incidents, rollouts and the audit log. */
+/** `adminRoutes` registers the operators' routes for health, metrics, incidents, rollouts and the audit log. */
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';

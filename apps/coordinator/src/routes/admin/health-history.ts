@@ -54,7 +54,7 @@ function resolutionOf(range: Range, requested: Resolution | undefined): Resoluti
   throw new RequestError('invalid_request', 'resolution', `resolution must be ${allowed.join(' or ')} for the range ${range}.`);
 }
 
-/** Parses the stored figures of a row. Skips rows that another version of the coordinator wrote in another form. */
+/** Parses the stored figures of a row. Skips rows in the form of another version. */
 function figuresOf({ slotAt, figures }: { readonly slotAt: number; readonly figures: string }) {
   const value: unknown = JSON.parse(figures);
   return isFigures().Check(value) ? [{ slotAt, figures: value }] : [];

@@ -24,7 +24,7 @@ export interface AdminHealthRoutes {
   /** Rejects when the database does not answer. */
   readonly ledger: () => Promise<LedgerSummary>;
   readonly registry: ProviderRegistry;
-  /** Name of this coordinator in its cluster; null: no cluster. */
+  /** Name of this coordinator in its cluster, if any. */
   readonly coordinatorId: string | null;
   readonly views: NetworkViews;
   readonly quarantines: Pick<QuarantineRepository, 'all'>;
@@ -103,7 +103,7 @@ function ledgerBody(summary: LedgerSummary, now: number): NonNullable<AdminHealt
 }
 
 const { properties } = AdminHealthSchema;
-/** Part of the response that each coordinator contributes. `models`: ids, because several coordinators may serve the same model. */
+/** Part of the response that each coordinator contributes. `models` are ids, because several coordinators may serve the same model. */
 const HealthPartSchema = Type.Object({
   coordinator: properties.coordinators.items,
   models: Type.Array(Type.String({ maxLength: 256 })),

@@ -70,7 +70,6 @@ function addIncidentList(server: FastifyInstance, { incidents, now }: IncidentRo
   });
 }
 
-/** Creates, edits and removes incidents. */
 function addIncidentChanges(server: FastifyInstance, routes: IncidentRoutes): void {
   const { incidents } = routes;
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
@@ -109,7 +108,6 @@ function addIncidentChanges(server: FastifyInstance, routes: IncidentRoutes): vo
   });
 }
 
-/** Adds updates to incidents, and edits their messages. */
 function addIncidentUpdates(server: FastifyInstance, routes: IncidentRoutes): void {
   const { incidents } = routes;
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
@@ -154,7 +152,7 @@ function sendUnknown(reply: FastifyReply): FastifyReply {
   return reply;
 }
 
-/** Scheduled times of maintenance, ISO 8601; null for incidents. */
+/** Scheduled times of maintenance (ISO 8601). Null for incidents. */
 interface Schedule {
   readonly starts_at: string | null;
   readonly ends_at: string | null;

@@ -1,4 +1,4 @@
-/** `billingRoutes`: registers balance, usage, prices, earnings, deposits and withdrawals, for API keys, the console and operators. */
+/** `billingRoutes` registers balance, usage, prices, earnings, deposits and withdrawals, for API keys, the console and operators. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import type { Deposits } from '../../billing/payments/deposits.js';
@@ -33,7 +33,6 @@ interface BillingRoutesDeps {
   readonly operator: BillingDetails;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null without a payment processor. */
   readonly processor: PaymentProcessor | null;
   /** Called with the outcome of each event of the payment processor. */
   readonly onPaymentEvent: (outcome: string) => void;

@@ -33,7 +33,7 @@ interface MoneyRoutes {
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null: no payment processor, so no checkout and no automatic payouts. */
+  /** Without a payment processor, there are no checkouts and no automatic payouts. */
   readonly processor: PaymentProcessor | null;
   readonly development: boolean;
   readonly now: () => number;

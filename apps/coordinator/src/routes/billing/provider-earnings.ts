@@ -107,7 +107,7 @@ export function addProviderEarnings(server: FastifyInstance, routes: ProviderEar
   });
 }
 
-/** Provider of the request's machine token. Null: the request was refused, and the error is sent. */
+/** Provider of the request's machine token. Returns null after sending an error. */
 async function linkedProviderOf(
   { database }: ProviderEarningsRoutes,
   request: FastifyRequest,

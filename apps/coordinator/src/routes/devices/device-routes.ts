@@ -1,4 +1,4 @@
-/** `deviceRoutes`: registers the routes of device management: webhooks, enrolment profiles, and the operators' device list. */
+/** `deviceRoutes` registers the routes of device management: webhooks, enrolment profiles, and the operators' device list. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DeviceManagement } from '../../devices/device-management.js';
 import { addDeviceOperations, addDevices } from './devices.js';

@@ -1,7 +1,8 @@
 /**
  * Routes for webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators.
  *
- * Authentic webhooks get 200 even if they have no effect, so that the sender does not retry.
+ * Webhooks with the outcome `ignored` or `rejected` get 200, so that the sender does not retry. `refused` ones, such as replays, get an
+ * error.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';

@@ -1,4 +1,4 @@
-/** Public routes of the end-to-end mode: the keyset, and the attestation records that its entries reference by hash. */
+/** Public routes of the end-to-end mode: the keyset (sealing keys of providers), and the attestation records that it references. */
 import { apiError, documentedErrors } from '@inference/formats';
 import { E2eKeysetSchema, Sha256HexSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
@@ -20,7 +20,7 @@ interface E2eRoutesDeps {
   readonly anchor: TrustAnchor;
   readonly views: NetworkViews;
   readonly keysets: KeysetRepository;
-  /** Null: keysets are not appended to a transparency log. */
+  /** Transparency log, if any, that keysets are appended to. */
   readonly keysetLog: KeysetLog | null;
   readonly now: () => number;
 }

@@ -1,5 +1,6 @@
 /**
- * `KeysetPublisher` publishes the keyset of the network. All clients get the same bytes, from every coordinator.
+ * `KeysetPublisher` publishes the keyset of the network, with the sealing keys of all providers that serve the end-to-end mode. All clients
+ * get the same bytes, from every coordinator.
  *
  * To publish, a coordinator claims the next epoch in the database, appends the keyset to the transparency log, and stores the keyset with
  * the inclusion proof. If a coordinator stops in between, another one completes the claim. Each epoch thus has one leaf in the log.
@@ -25,7 +26,7 @@ export interface PublishedKeyset {
 
 interface NetworkEntries {
   readonly entries: readonly E2eKeysetProvider[];
-  /** Time of the newest registration among the entries, in milliseconds; minus infinity without entries. */
+  /** Time of the newest registration among the entries, in milliseconds. Minus infinity without entries. */
   readonly newestRegistrationAt: number;
 }
 
@@ -33,7 +34,7 @@ interface KeysetPublisherOptions {
   readonly repository: Pick<KeysetRepository, 'newest' | 'newestClaim' | 'claim' | 'publish'>;
   /** Entries of the whole network. */
   readonly providers: () => Promise<NetworkEntries>;
-  /** Null: keysets are not appended to a transparency log. */
+  /** Transparency log, if any, that keysets are appended to. */
   readonly log: Pick<KeysetLog, 'publish'> | null;
   /** Milliseconds. */
   readonly now: () => number;
@@ -86,12 +87,12 @@ export class KeysetPublisher {
     return toPublishedKeyset(await this.#publishNext({ v: 1, epoch: lastEpoch + 1, issued_at: now, providers }, isFresh ? newest : null));
   }
 
-  /** Claims and publishes a keyset. `current`: keyset to serve while the log is unavailable; null: none that clients still accept. */
+  /** Claims and publishes a keyset. While the log is unavailable, serves `current` instead, if it is younger than {@link RENEW_MS}. */
   async #publishNext(keyset: E2eKeyset, current: StoredKeyset | null): Promise<StoredKeyset> {
     const { repository } = this.#options;
     const content = { epoch: keyset.epoch, body: fromUtf8(keysetLeafBytes(keyset)), issuedAt: keyset.issued_at };
     const claim = await repository.claim(content);
-    // Null: another coordinator has published a keyset meanwhile.
+    // Without a claim, another coordinator has published a keyset meanwhile.
     const completed = claim === null ? await repository.newest() : await this.#complete(claim);
     if (completed !== null) return completed;
     if (current !== null) return current;
@@ -100,14 +101,14 @@ export class KeysetPublisher {
     return (await repository.newest()) ?? content;
   }
 
-  /** Appends a claimed keyset to the log and stores it with the proof. Returns the newest stored keyset; null: the log is unavailable. */
+  /** Appends a claimed keyset to the log and stores it with the proof. Returns the newest keyset, or null if the log is unavailable. */
   async #complete(claim: StoredKeyset): Promise<StoredKeyset | null> {
     const { repository, log } = this.#options;
     const keyset = JSON.parse(claim.body) as E2eKeyset;
     const proof = log === null ? null : await log.publish(keysetLeafBytes(keyset));
     if (log !== null && proof === null) return null;
     const next = { ...claim, body: canonicalJson(proof === null ? keyset : { ...keyset, log: proof }) };
-    // False: another coordinator completed the claim first.
+    // If not stored, another coordinator completed the claim first.
     return (await repository.publish(next)) ? next : await repository.newest();
   }
 }
@@ -116,12 +117,12 @@ function sortedProviders(entries: readonly E2eKeysetProvider[]): E2eKeysetProvid
   return [...entries].sort((a, b) => (a.provider_id < b.provider_id ? -1 : 1)).slice(0, MAX_KEYSET_PROVIDERS);
 }
 
-/** False also for a negative age, after the clock was set back. */
+/** Also false for a negative age, after the clock was set back. */
 function isYounger({ issuedAt }: StoredKeyset, maxAgeMs: number, now: number): boolean {
   return now >= issuedAt && now - issuedAt < maxAgeMs;
 }
 
-/** Whether `providers` differ from the keyset enough to publish now. If only record hashes differ: not before `minRecordsAgeMs`. */
+/** Whether `providers` differ from the keyset. If only record hashes differ, the keyset must be at least `minRecordsAgeMs` old. */
 function isChanged(newest: StoredKeyset, providers: readonly E2eKeysetProvider[], now: number, minRecordsAgeMs: number): boolean {
   const known = (JSON.parse(newest.body) as E2eKeyset).providers;
   if (canonicalJson(known) === canonicalJson(providers)) return false;

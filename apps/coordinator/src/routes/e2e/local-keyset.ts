@@ -1,4 +1,4 @@
-/** `LocalKeyset`: keyset entries of this coordinator's providers, and the attestation records that the entries reference by hash. */
+/** `LocalKeyset` has the keyset entries of this coordinator's providers, and the attestation records that these reference by hash. */
 import {
   canonicalJsonBytes,
   type E2eKeysetProvider,
@@ -36,7 +36,7 @@ export type KeysetPart = Static<typeof KeysetPartSchema>;
 interface LocalKeysetOptions {
   readonly registry: ProviderRegistry;
   readonly anchor: TrustAnchor;
-  /** Null: entries have no `log_index`. */
+  /** Without a transparency log, entries have no `log_index`. */
   readonly log: Pick<KeysetLog, 'providerIndex'> | null;
   readonly now: () => number;
 }
@@ -56,7 +56,7 @@ export class LocalKeyset {
     return (await this.#part.get()).value;
   }
 
-  /** Canonical JSON of the record with this hash; null: unknown, or no longer retained. */
+  /** Canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
   record(sha256: string): string | null {
     return this.#records.get(sha256)?.text ?? null;
   }
@@ -87,7 +87,7 @@ export class LocalKeyset {
   }
 }
 
-/** Keyset entry of a provider without the record hash. Null: no request may be sealed to the provider now. */
+/** Keyset entry of a provider without the record hash. Null if no request may be sealed to the provider now. */
 function entryOf(
   { registration, key, trust, status }: ProviderSnapshot,
   models: readonly string[],

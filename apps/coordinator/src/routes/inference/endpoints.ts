@@ -141,7 +141,7 @@ interface JobContext {
   readonly span: TraceSpan;
 }
 
-/** Runs a job, stores its receipt or error code, writes the log line and updates metrics. Never rejects. Null: an unexpected error. */
+/** Runs a job, stores its receipt or error code, writes the log line and updates metrics. Resolves to null after an unexpected error. */
 export async function runJob(
   routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'failedRequests' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
@@ -189,7 +189,6 @@ function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: Clien
   });
 }
 
-/** Maximum bytes of a streamed response. */
 export function maxStreamBytes({ params }: Pick<JobRequest, 'params'>): number {
   return MAX_STREAM_BYTES.base + MAX_STREAM_BYTES.perToken * (params.maxTokens ?? DEFAULT_MAX_TOKENS);
 }
@@ -216,7 +215,7 @@ interface EndedJob {
 interface Failure {
   readonly code: ErrorCode;
   readonly provider: ProviderConnection | null;
-  /** Model of the last attempt; null: there was no attempt. */
+  /** Model of the last attempt, if any. */
   readonly model: string | null;
   readonly durationMs: number;
 }
@@ -276,7 +275,7 @@ function countJob(
   });
 }
 
-/** Times of a delivered answer, measured from the start of its request. Null: nothing to measure. */
+/** Times of a delivered answer, measured from the start of its request, if they can be measured. */
 function answerTimes({ params, endpoint }: JobRequest, { receipt, pace }: Billed, startMs: number): AnswerTimes | null {
   // An unstreamed text arrives at once, so its throughput is unknown.
   if (pace === null || (!params.stream && modelTypeOf(endpoint) === 'text')) return null;
@@ -285,7 +284,6 @@ function answerTimes({ params, endpoint }: JobRequest, { receipt, pace }: Billed
   return { model: receipt.model, firstTokenMs, durationMs, decodedTokens: pace.decodedTokens };
 }
 
-/** Ends the span with outcome, attempts, model and token counts. */
 function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   const billed = outcome.kind === 'failed' ? null : outcome.billed;
   span.end(
@@ -326,7 +324,7 @@ function failureFields({ reason, problem }: FailedJob): Record<string, unknown> 
   return { reason, ...(problem === undefined ? {} : { problem }) };
 }
 
-/** Charged counts. They differ from the signed counts if the provider overstates usage, or the client disconnects. */
+/** Charged counts, which are lower than the signed counts after a disconnect of the client. */
 function billedFields(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
   const { charge, usage } = billed;
@@ -339,7 +337,7 @@ function billedFields(billed: Billed | null): Record<string, unknown> {
   };
 }
 
-/** Value of a header; for a repeated header, the combined value (RFC 9110 section 5.3). */
+/** Value of a header, combined if the header is repeated (RFC 9110 section 5.3). */
 function headerValue(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;

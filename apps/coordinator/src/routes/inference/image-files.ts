@@ -19,7 +19,7 @@ interface ImageFileRoutes {
   readonly now: () => number;
 }
 
-/** Errors must not be cached: the URL exists before its image does. */
+/** Errors must not be cached, because the URL exists before its image. */
 const NO_STORE = { 'cache-control': 'no-store' };
 
 const IMAGE_CONTENT = Object.fromEntries(Object.values(IMAGE_CONTENT_TYPES).map((type) => [type, { schema: {} }]));
@@ -113,7 +113,7 @@ interface ByteRange {
 
 const ONE_RANGE = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/i;
 
-/** Parses `Range` (RFC 9110 section 14.1.2). Null: the whole body, because the header is absent, invalid or unsupported. */
+/** Parses `Range` (RFC 9110 section 14.1.2). Returns null, for the whole body, if the header is absent, invalid or unsupported. */
 export function parseRange(header: string | undefined, length: number): ByteRange | 'unsatisfiable' | null {
   const [matched, from, to, suffix] = ONE_RANGE.exec(header?.trim() ?? '') ?? [];
   if (matched === undefined) return null;

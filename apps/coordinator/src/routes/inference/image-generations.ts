@@ -29,7 +29,7 @@ interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countT
   readonly supply: ImageSupply;
   /** Maximum wait for an image provider, in milliseconds. */
   readonly queueMs: number;
-  /** Origin of image URLs, such as `https://gateway.example`; null: the origin of the request. */
+  /** Origin of image URLs, such as `https://gateway.example`. Null stands for the origin of the request. */
   readonly publicOrigin: string | null;
 }
 
@@ -72,7 +72,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** Handles one request. Null: the response was sent, or the client disconnected. Throws RequestError for an invalid header. */
+/** Handles one request. Returns null if the response was sent or the client disconnected. Throws RequestError for an invalid header. */
 async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.params;
   const waitUntil = routes.now() + routes.queueMs;
@@ -117,7 +117,7 @@ async function runImageJob(
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : deferringReceipts(routes.deferredReceipts, allocation.expiresAt);
-  // If the image store is full, the job is cancelled: no charge, no effect on the provider's reputation.
+  // If the image store is full, the job is cancelled without a charge or an effect on the provider's reputation.
   const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: cancellation, delivery, span: startSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();

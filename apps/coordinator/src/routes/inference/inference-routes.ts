@@ -1,4 +1,4 @@
-/** `inferenceRoutes`: registers the inference endpoints, images, sealed requests, model lists, receipts and the model catalogue. */
+/** `inferenceRoutes` registers the inference endpoints, images, sealed requests, model lists, receipts and the model catalogue. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
@@ -54,7 +54,7 @@ interface InferenceRoutesDeps {
   readonly now: () => number;
   /** Whether models outside the catalogue are rejected. */
   readonly catalogueOnly: boolean;
-  /** Fetches images at URLs of requests; null: URLs are refused. */
+  /** Fetches images at URLs of requests. Without a fetcher, URLs are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
   /** Free token counting: maximum bytes per account and minute. */
   readonly countTokensBytesPerMinute: number;
@@ -62,7 +62,7 @@ interface InferenceRoutesDeps {
   readonly networkLimits: NetworkLimits | null;
   /** Maximum wait for an image provider, in milliseconds. */
   readonly imageQueueMs: number;
-  /** Origin of image URLs, such as `https://gateway.example`; null: the origin of the request. */
+  /** Origin of image URLs, such as `https://gateway.example`. Null stands for the origin of the request. */
   readonly publicOrigin: string | null;
 }
 

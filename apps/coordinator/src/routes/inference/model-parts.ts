@@ -34,7 +34,7 @@ export const ModelPartSchema = Type.Object({
   weights: Type.Array(Type.Object({ sha256: Type.String({ maxLength: 64 }), provider_count: count }), { maxItems: MAX_WEIGHTS_PER_PART }),
   sizes: Type.Array(Type.String({ maxLength: 32 }), { maxItems: MAX_SIZES }),
   max_images: count,
-  /** Image input limits over all providers with vision. Absent: no such provider, or a coordinator of an earlier version. */
+  /** Image input limits over all providers with vision. Absent without such a provider, and from coordinators of earlier versions. */
   vision: Type.Optional(VisionOfferSchema),
 });
 export type ModelPart = Static<typeof ModelPartSchema>;
@@ -51,7 +51,7 @@ export const DemandSchema = Type.Object({
 });
 export type Demand = Static<typeof DemandSchema>;
 
-/** `model` null: no provider of this coordinator serves the model. Clients of this coordinator may still request it. */
+/** `model` is null if no provider of this coordinator serves the model. Clients of this coordinator may still request it. */
 export const ModelDemandSchema = Type.Object({ model: nullable(ModelPartSchema), demand: DemandSchema });
 
 export function modelPart({ offer, providers, firstSeenAt }: ListedModel, registry: ProviderRegistry): ModelPart {
@@ -76,7 +76,7 @@ export function modelPart({ offer, providers, firstSeenAt }: ListedModel, regist
   };
 }
 
-/** Member `vision` with the maxima over the offers; no member without offers. */
+/** Member `vision` with the maxima over the offers, if any. */
 function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'> {
   if (offers.length === 0) return {};
   return {
@@ -109,7 +109,7 @@ export function networkModels(parts: readonly (readonly ModelPart[])[]): readonl
   return models.slice(0, MAX_LISTED_MODELS).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Combines the parts about one model. Null: no coordinator serves the model. */
+/** Combines the parts about one model. Returns null if no coordinator serves the model. */
 export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
   const [first] = parts;
   if (first === undefined) return null;
@@ -122,6 +122,7 @@ export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
     providers: sum(parts.map(({ providers }) => providers)),
     attested: sum(parts.map(({ attested }) => attested)),
     has_hardware_trust: parts.some(({ has_hardware_trust }) => has_hardware_trust),
+    // Earlier versions report only whether there is such a provider.
     hardware: sum(parts.map(({ hardware, has_hardware_trust }) => hardware ?? Number(has_hardware_trust))),
     context_length: contexts.length === 0 ? null : Math.max(...contexts),
     thinks: parts.some(({ thinks }) => thinks === true),
@@ -144,7 +145,7 @@ export function networkDemand(parts: readonly Demand[]): Demand {
   };
 }
 
-/** Shortest wait in whole milliseconds; null: no coordinator has an estimate. */
+/** Shortest wait in whole milliseconds. Null without any estimate. */
 export function shortestWait(waits: readonly (number | null)[]): number | null {
   const known = waits.flatMap((ms) => ms ?? []);
   return known.length === 0 ? null : Math.round(Math.min(...known));

@@ -49,7 +49,6 @@ export function defineModelsView(views: NetworkViews, registry: ProviderRegistry
   );
 }
 
-/** Entry of a model in the model lists. */
 export function modelEntry(model: ModelPart, prices: ModelRoutes['prices']) {
   return { ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) };
 }
@@ -143,7 +142,7 @@ function ownMembers(model: ModelPart) {
   };
 }
 
-/** Limits of the provider with the largest context; null if unknown. */
+/** Limits of the provider with the largest context, or null. */
 function limitsOf({ model_type, context_length }: ModelPart) {
   return model_type === 'image' ? {} : { context_length, max_output_tokens: model_type === 'text' ? context_length : null };
 }

@@ -55,7 +55,7 @@ function descriptionOf({ model_type, display_name, quantization, context_length,
   return `${facts.join('; ')}.`;
 }
 
-/** Prices as decimal strings in USD. Image requests are charged per image only; embeddings have no completion. */
+/** Prices as decimal strings in USD. Image requests are charged per image only. Embeddings have no completion. */
 function pricingOf(type: ModelType, rates: Rates) {
   const { promptPerMillion, completionPerMillion, perImage } = rates;
   return {

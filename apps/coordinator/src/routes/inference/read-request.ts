@@ -1,6 +1,6 @@
 /**
- * `readRequest`: parses an inference request, and fetches the images that the request references by URL, if the operator permits that.
- * Fetches nothing for a request that would be refused.
+ * `readRequest` parses an inference request, and fetches the images that the request references by URL, if the operator permits that.
+ * Fetches nothing for a request that `JobRunner.earlyRefusal` refuses.
  */
 import { RequestError } from '@inference/formats';
 import { MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
@@ -14,13 +14,13 @@ import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 
 export interface ImageFetching {
   readonly runner: Pick<JobRunner, 'earlyRefusal'>;
-  /** Fetches images at URLs of requests; null: URLs are refused. */
+  /** Fetches images at URLs of requests. Without a fetcher, URLs are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
 }
 
 interface ReadRequest {
   readonly job: ReadJobRequest;
-  /** Failure that was found before images were fetched; the job must not run. Null: the job may run. */
+  /** Failure found before images were fetched, after which the job must not run. */
   readonly refusal: FailedJob | null;
 }
 

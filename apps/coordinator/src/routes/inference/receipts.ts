@@ -68,7 +68,7 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
         sendError(reply, apiError('not_found', { message: NO_RECEIPT }));
         return reply;
       }
-      // The cast is safe: receipts are verified before they are stored.
+      // The cast is safe, because `settleAnswer` verifies receipts before they are stored.
       const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt | E2eReceipt;
       return {
         object: 'inference.receipt',

@@ -1,4 +1,4 @@
-/** `POST /v1/e2e/requests`: requests that clients seal to providers. The coordinator relays and charges ciphertext without its key. */
+/** `POST /v1/e2e/requests`: requests that clients seal (encrypt end to end) to providers. The coordinator relays and charges them. */
 import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
 import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -132,7 +132,7 @@ function requireContentType({ headers }: FastifyRequest): void {
   }
 }
 
-/** Pixels of the image size in the context; without a size, of the largest size that the model offers. Null: no image request. */
+/** Pixels of the image size in the context, by default of the model's largest size. Null for a request without images. */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
   if (context.images === undefined) return null;
   if (context.image_size !== undefined) return pixelCount(context.image_size);

@@ -8,14 +8,14 @@ import { sendError } from '../plugins/send-error.js';
 
 export interface TokenCountingLimits {
   readonly countTokensLimit: CountTokensLimit;
-  /** Limit of the whole cluster; null outside a cluster. */
+  /** Limit of the whole cluster, if any. */
   readonly countTokensNetworkLimit: NetworkLimit | null;
 }
 
 const LIMIT_REACHED =
   'Token counting is free, so concurrent requests and bytes per minute are limited per account. Pixels of images count as bytes. Try again later.';
 
-/** Returns a function that counts bytes of the request, in one or more calls. False: a limit is reached, and the 429 is sent. */
+/** Returns a function that counts further bytes of the request. If a limit is reached, it sends the 429 and returns false. */
 export function tokenCounting(
   reply: FastifyReply,
   { accountId }: Pick<ApiKey, 'accountId'>,

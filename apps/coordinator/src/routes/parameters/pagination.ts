@@ -2,7 +2,6 @@
 import { RequestError } from '@inference/formats';
 import { parseQueryInteger } from './query.js';
 
-/** Reads `limit` and `cursor`. Throws RequestError. */
 export function readPageQuery(query: Readonly<Record<string, string | undefined>>): {
   readonly limit: number;
   readonly after: PageCursor | null;
@@ -15,7 +14,6 @@ export function readPageQuery(query: Readonly<Record<string, string | undefined>
   return { limit, after: { at: Number(at), id } };
 }
 
-/** Reads `limit`. Throws RequestError. */
 export function readLimit(query: Readonly<Record<string, string | undefined>>): number {
   const limit = query.limit === undefined ? 50 : parseQueryInteger(query.limit);
   if (limit !== null && limit >= 1 && limit <= 200) return limit;
@@ -34,8 +32,8 @@ export interface Page<Item> {
 }
 
 /**
- * Makes a page of at most `limit` items. `rows`: up to `limit + 1` rows; an extra row means that a next page exists. `mark`: position of
- * a row, for the cursor.
+ * Makes a page of at most `limit` items. An extra row in `rows` means that a next page exists. `mark` returns the position of a row, for
+ * the cursor.
  */
 export function toPage<Row, Item>(
   rows: readonly Row[],
@@ -67,7 +65,7 @@ export function cutPage<Row, Item>(
 
 const MAX_CHARACTERS = 256;
 
-/** Text of a query parameter; null if absent or empty. Throws RequestError for a repeated or too long parameter. */
+/** Text of a query parameter, or null if absent or empty. Throws RequestError for a repeated or too long parameter. */
 export function readTextFilter(query: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = query[name];
   if (value === undefined || value === '') return null;

@@ -1,4 +1,4 @@
-/** `queryReader` parses query strings by a schema. Unknown parameters are ignored; repeated or invalid parameters are errors. */
+/** `queryReader` parses query strings by a schema. Unknown parameters are ignored, and repeated or invalid parameters are errors. */
 import { RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -39,7 +39,7 @@ function readParameter(parameter: Parameter, values: readonly string[]): unknown
   return value;
 }
 
-/** Null unless decimal digits: no sign, fraction, exponent or leading zeros, so that each number has a single spelling. */
+/** Accepts only decimal digits without leading zeros, so that each number has a single spelling. Returns null for other texts. */
 export function parseQueryInteger(text: unknown): number | null {
   return typeof text === 'string' && /^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null;
 }

@@ -27,7 +27,7 @@ export function readSortedPage<Sort extends string>(query: Query, sorts: readonl
   return { limit: readLimit(query), sort, order, after: query.cursor === undefined ? null : readCursor(query.cursor, sort, order) };
 }
 
-/** Makes a page of at most `limit` items. `rows`: up to `limit + 1` rows; an extra row means that a next page exists. */
+/** Makes a page of at most `limit` items. An extra row in `rows` means that a next page exists. */
 export function toSortedPage<Row, Item, Sort extends string>(
   rows: readonly Row[],
   { limit, sort, order }: SortedPage<Sort>,
@@ -66,7 +66,7 @@ function isText(value: unknown, maxLength: number): value is string {
   return typeof value === 'string' && value.length <= maxLength && !value.includes('\0');
 }
 
-/** Members of the JSON array in the cursor; none if the cursor is malformed. */
+/** Members of the JSON array in the cursor. Empty if the cursor is malformed. */
 function parseCursor(cursor: string): readonly unknown[] {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));

@@ -18,7 +18,7 @@ export function readDayRange(query: Readonly<Record<string, string | undefined>>
   return { from, to };
 }
 
-/** Reads the optional days `from` and `to`, both inclusive. Result in milliseconds, `to` exclusive. Throws RequestError. */
+/** Reads the optional days `from` and `to`, both inclusive, as milliseconds with `to` exclusive. Throws RequestError. */
 export function readTimeSpan(query: Readonly<Record<string, string | undefined>>): TimeSpan {
   const from = query.from === undefined ? null : dayNumber('from', query.from);
   const to = query.to === undefined ? null : dayNumber('to', query.to);
@@ -37,7 +37,7 @@ function dayNumber(name: string, text: string): number {
   throw new RequestError('invalid_request', name, `${name} must be a day such as 2026-01-31.`);
 }
 
-/** Milliseconds of a time in the schema's format; undefined for undefined. Throws RequestError for a nonexistent day or hour. */
+/** Parses a time that matches the schema's pattern, in milliseconds. Throws RequestError for a nonexistent day or hour. */
 export function parseTime(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const date = text.slice(0, 10);

@@ -15,7 +15,7 @@ import { sendError } from './send-error.js';
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Admits a request with a valid key of `kind` within its rate limit. False: the request was refused, and the error is sent.
+     * Admits a request with a valid key of `kind` within its rate limit. Otherwise sends an error and returns false.
      *
      * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: a rate limit is
      * exceeded. 503: the database did not answer.
@@ -71,7 +71,7 @@ export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
   { decorators: { fastify: ['rateLimits'] } },
 );
 
-/** Account that the request acts for, by session or API key. Only for routes with a guard. */
+/** Account that the request acts for, by session or API key. Only for routes with the `account`, `session` or `apiKey` guard. */
 export function accountOf(request: FastifyRequest): string {
   return request.sessionAccountId ?? keyOf(request).accountId;
 }
@@ -82,7 +82,6 @@ export function keyOf(request: FastifyRequest): ApiKey {
   return request.apiKey;
 }
 
-/** Whether the key may use the model. */
 export function mayUseModel(key: ApiKey, model: string): boolean {
   return key.models === null || key.models.includes(model);
 }
@@ -93,7 +92,7 @@ export function requireModel(key: ApiKey, model: string): void {
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
 }
 
-/** Key in the request headers; null: none. */
+/** Key in the request headers, or null if there is none. */
 export function presentedKey(request: FastifyRequest): string | null {
   const { authorization } = request.headers;
   if (authorization !== undefined) {

@@ -8,7 +8,7 @@ interface AttemptLimitOptions {
   readonly maxAttempts: number;
   readonly windowMs: number;
   readonly now: () => number;
-  /** Maximum names counted at a time; the oldest are evicted. */
+  /** Maximum names counted at a time. The oldest are evicted. */
   readonly maxNames?: number;
 }
 
@@ -27,7 +27,7 @@ export class AttemptLimit implements AttemptCounter {
     this.#options = options;
   }
 
-  /** Counts an attempt. Null: admitted. Otherwise the attempt must be refused; the result is the number of seconds to wait. */
+  /** Counts an attempt. Returns null, or the number of seconds to wait if the attempt must be refused. */
   count(name: string): number | null {
     const now = this.#options.now();
     let attempts = this.#attempts.get(name);

@@ -1,4 +1,4 @@
-/** `BodyReader`: reads one request body into memory and inflates it. Refuses a body that exceeds a limit. */
+/** `BodyReader` reads one request body into memory and inflates it. Bodies that exceed a limit are refused. */
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { apiError, type ErrorCode, RequestError } from '@inference/formats';
@@ -18,7 +18,7 @@ interface BodyReaderOptions {
   readonly encoding: Encoding;
   /** Maximum bytes of the inflated body. */
   readonly maxBytes: number;
-  /** Claim on the memory budget; grows with the body. The reader releases the claim if the body is refused. */
+  /** Claim on the memory budget, which grows with the body. The reader releases the claim if the body is refused. */
   readonly claim: Claim;
   /** Time within which {@link MIN_BYTES_PER_WINDOW} must arrive. */
   readonly windowMs: number;

@@ -1,7 +1,7 @@
 /**
- * `ACCESS_POLICIES`: for each route that accepts a session, the permission that the role of an organisation's member must include.
+ * `ACCESS_POLICIES` names the permission that a member of an organisation needs for each route that accepts a session.
  *
- * The coordinator refuses to start if such a route has no entry.
+ * The plugin `guards` refuses to register such a route without an entry, so the coordinator does not start.
  */
 import type { OrganisationAction, Permission } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
@@ -13,7 +13,7 @@ export type AccessPolicy =
       /** `account`: a personal account or an organisation. `organisation`: personal accounts are refused. */
       readonly acts: 'account' | 'organisation';
       readonly permission: Permission;
-      /** Action for the organisation's log, recorded after success. Absent: no entry, or the handler writes the entry. */
+      /** Action for the organisation's log, recorded after success. Absent if the handler writes the entry, or none is needed. */
       readonly action?: OrganisationAction;
     };
 
@@ -111,7 +111,7 @@ export function policyOf(method: string, url: string): AccessPolicy {
   return policy;
 }
 
-/** Action to record in the organisation's log after a successful request; null: none. */
+/** The {@link AccessPolicy} action of the request's route, or null if nothing is to be recorded. */
 export function actionOf(request: FastifyRequest): OrganisationAction | null {
   const policy = policyOf(request.method, request.routeOptions.url ?? '');
   return policy.acts === 'person' ? null : (policy.action ?? null);

@@ -20,12 +20,12 @@ export interface ConsoleAccess {
   readonly organisationLog: OrganisationLog;
   /** Called if an action could not be written to the log of its organisation. */
   readonly onLogError: (error: unknown) => void;
-  /** Configured origin of the console, or null. */
+  /** Configured origin of the console. If null, the console works only under loopback addresses; see `consoleOrigin`. */
   readonly publicOrigin: string | null;
 }
 
 export interface ConsoleCall<Body> {
-  /** The signed-in person. `account`: the account that the request acts for, such as an organisation. */
+  /** The person's session. `caller.account` is the account that the request acts for: the person's own, or an organisation. */
   readonly caller: SignedIn;
   /** Id of the signed-in person. */
   readonly userId: string;
@@ -44,14 +44,13 @@ interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly body?: Body;
-  /** Body of a successful response: documentation, and the type that the handler returns. */
+  /** Schema of a successful response. Used for the handler's type and the documentation, but not to check responses. */
   readonly response: Answer;
   readonly status?: number;
   /** Subject of the action in the organisation's log. Default: the last path parameter. */
   readonly subject?: (answer: Static<Answer>) => string;
 }
 
-/** Registers routes for signed-in accounts. */
 export class ConsoleApi {
   readonly #server: FastifyInstance;
   /** Run before the body is read. */
@@ -81,6 +80,7 @@ export class ConsoleApi {
       handler: async (request, reply) => {
         const consoleCaller = callerOf(request);
         const { organisation, userId } = consoleCaller;
+        // Fastify validates nothing (`useDocumentationSchemas`), and `requestBodies` passes the body as bytes.
         const body = (check === null ? undefined : check(readJsonBody(bytesOf(request)))) as Static<Body>;
         const answer = await handle({
           ...consoleCaller,
@@ -100,7 +100,7 @@ export class ConsoleApi {
     });
   }
 
-  /** Registers a streamed download of one of the media types. `make` throws RequestError before the first part. */
+  /** Registers a route that streams a file. If `make` rejects, the client gets an error. A later error truncates the file. */
   addDownload(
     file: { readonly path: string; readonly types: readonly string[] },
     make: (call: ConsoleCall<undefined>) => Download | Promise<Download>,
@@ -116,7 +116,6 @@ export class ConsoleApi {
 
 /** Organisation that the signed-in person acts for, and the person's role there. */
 export interface ActingMember {
-  /** Id of the organisation. */
   readonly id: string;
   readonly role: OrganisationRole;
 }
@@ -134,7 +133,11 @@ function callerOf(request: FastifyRequest): ConsoleCaller {
   return request.consoleCaller;
 }
 
-/** Authenticates a request by session. Null: the request was refused, and the error is sent. */
+/**
+ * Checks the origin and content type of a request, its session, and that the person's account is not suspended.
+ *
+ * Returns null after sending an error. `actForAccount` (`guards.ts`) sets `organisation` later.
+ */
 export async function authenticateSession(
   access: ConsoleAccess,
   request: FastifyRequest,
@@ -147,6 +150,7 @@ export async function authenticateSession(
   const origin = consoleOrigin(request, access.publicOrigin);
   if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (isMutation(request)) {
+    // With a bearer token, `SessionReader` ignores cookies, the credentials that a browser attaches for other sites.
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return refuse('cross_origin');
     if (request.method !== 'DELETE' && !isJson(request)) return refuse('not_json');
   }
@@ -161,7 +165,7 @@ export function isMutation(request: FastifyRequest): boolean {
   return request.method !== 'GET' && request.method !== 'HEAD';
 }
 
-/** Headers as a Fetch API object. */
+/** Headers as a Fetch API object, without pseudo-headers of HTTP/2. */
 export function headersOf(request: FastifyRequest): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {

@@ -1,10 +1,10 @@
-/** Checks against cross-site request forgery. Mutations need the console's own origin (RFC 6454) or a bearer token. */
+/** Checks against cross-site request forgery. Mutations from another origin (RFC 6454) are refused unless they have a bearer token. */
 import type { FastifyRequest } from 'fastify';
 
 /** `localhost`, `127.0.0.1:8080`, `[::1]:8080`, …: names that no remote host can claim. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
-/** Origin of the console for a request: `publicOrigin`, else a loopback origin from `Host`. Null: `Host` is not a loopback address. */
+/** Origin of the console: `publicOrigin`, else the request's `Host` if that is a loopback address, else null. */
 export function consoleOrigin(request: FastifyRequest, publicOrigin: string | null): string | null {
   if (publicOrigin !== null) return publicOrigin;
   const { host } = request.headers;
@@ -24,7 +24,7 @@ export function isJson(request: FastifyRequest): boolean {
   return /^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '');
 }
 
-/** Whether the request has a bearer token, as the agent's requests do. Browsers never attach one by themselves, unlike cookies. */
+/** Whether the request has a bearer token. Browsers never attach one by themselves, unlike cookies. */
 export function hasBearer(request: FastifyRequest): boolean {
   return /^Bearer +\S/i.test(request.headers.authorization ?? '');
 }

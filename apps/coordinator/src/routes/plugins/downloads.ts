@@ -1,4 +1,4 @@
-/** Downloads of account data and logs (JSON lines or CSV), streamed with back-pressure. */
+/** Downloads, streamed with back-pressure: account data as JSON, and logs as JSON lines or CSV. */
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
@@ -64,7 +64,7 @@ async function* csvLines<Entry>(
 /** Rows per query. */
 const PAGE_ROWS = 500;
 
-/** Reads all rows of a list, page by page. `read` returns at most `limit` rows after a position; null: from the beginning. */
+/** Reads all rows of a list, page by page. `read` returns at most `limit` rows that follow the row `after`. */
 export async function* allPages<Row extends { readonly at: number; readonly id: string }>(
   read: (limit: number, after: { readonly at: number; readonly id: string } | null) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {

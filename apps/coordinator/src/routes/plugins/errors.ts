@@ -1,4 +1,4 @@
-/** `errorHandling`: Fastify plugin that answers failed requests, unknown paths, and requests during a shutdown. */
+/** `errorHandling` is a Fastify plugin that answers failed requests, unknown paths, and requests during a shutdown. */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -14,13 +14,13 @@ export interface ErrorHandlingOptions {
   readonly isDraining: () => boolean;
   /** Whether new requests are refused, except health checks. */
   readonly isRefusing: () => boolean;
-  /** Sends the console's 404 page to browsers; false for other requests. */
+  /** Sends the console's 404 page to browsers. Returns false for other requests. */
   readonly sendNotFoundPage?: ((request: FastifyRequest, reply: FastifyReply) => boolean) | undefined;
 }
 
 export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
   async (server, { log, isDraining, isRefusing, sendNotFoundPage }) => {
-    /** 404, or 405 with `Allow` if the path exists with other methods. */
+    /** Answers 404, or 405 with `Allow` if the path exists with other methods. */
     const answerUnknown = (request: FastifyRequest, reply: FastifyReply): void => {
       const path = pathOf(request);
       const allowed = server.methodsOf(path);
@@ -49,7 +49,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
 
     server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
       if (error instanceof RequestError) {
-        // After an error of a body parser, Fastify sets `connection: close`. Here, the rest of the body is discarded instead.
+        // After an error of a body parser, Fastify sets `connection: close`. Here, `discardRest` reads the rest of the body instead.
         reply.removeHeader('connection');
         // RFC 9110 section 15.5.9: the server closes the connection after 408.
         if (error.code === 'body_too_slow') reply.header('connection', 'close');

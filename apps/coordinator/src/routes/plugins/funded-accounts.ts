@@ -14,13 +14,13 @@ export class FundedAccounts {
   readonly #known = new BoundedMap<string, { readonly isFunded: boolean; readonly until: number }>(MAX_REMEMBERED);
   readonly #pending = new Map<string, Promise<boolean>>();
 
-  /** `now`: a monotonic clock, in milliseconds. */
+  /** `now` is a monotonic clock, in milliseconds. */
   constructor(ledger: Pick<Ledger, 'balance'>, now: () => number = () => performance.now()) {
     this.#ledger = ledger;
     this.#now = now;
   }
 
-  /** Whether the account has a balance. Synchronous if cached. If the ledger cannot be read: the last state, initially false. */
+  /** Whether the account has a balance. Synchronous if cached. While the ledger cannot be read, the last state applies, initially false. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
@@ -36,7 +36,7 @@ export class FundedAccounts {
     try {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;
     } catch {
-      // The ledger logs its own failures. The reservation for the request's job then fails with an error.
+      // If the ledger still fails, so does the reservation of the request's job, which reports the error.
     }
     this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded ? FUNDED_MS : UNFUNDED_MS) });
     return isFunded;

@@ -17,7 +17,7 @@ declare module 'fastify' {
     recordAct(act: OrganisationAct): Promise<void>;
   }
   interface FastifyRequest {
-    /** Account that a session acts for; set by the account and session guards. */
+    /** Account that a session acts for, set by the account and session guards. */
     sessionAccountId: string | null;
     /** Set by the account and session guards, for requests with a session. */
     consoleCaller: ConsoleCaller | null;
@@ -30,13 +30,12 @@ declare module 'fastify' {
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 interface Guards {
-  /** Admits an API key. */
   readonly apiKey: Guard;
   /** Admits an API key or a session. For routes that only read data of the account. A request with both is authenticated by key. */
   readonly account: Guard;
   /** Admits operators: an admin key, or a session of an account with the admin flag. */
   readonly admin: Guard;
-  /** Admits a session whose person may use the route in the account that the request names; see `ACCESS_POLICIES`. */
+  /** Admits a session whose person may use the route in the account that the request names, by `ACCESS_POLICIES`. */
   readonly session: Guard;
 }
 
@@ -84,8 +83,9 @@ function usesAny({ onRequest }: RouteOptions, guards: readonly Guard[]): boolean
 }
 
 /**
- * Resolves the account that the request names: the person's own, or an organisation in which the person's role permits the route. Null:
- * the request was refused, and the error is sent. Memberships are read on every request, so that a removal takes effect at once.
+ * Resolves the account that the request names: the person's own, or an organisation in which the person's role permits the route.
+ *
+ * Returns null after sending an error. Memberships are read on every request, so that a removal takes effect at once.
  */
 async function actForAccount(
   { organisations }: ConsoleAccess,
@@ -117,7 +117,7 @@ async function actForAccount(
   return { ...person, caller: { ...person.caller, account }, organisation: { id: accountId, role } };
 }
 
-/** Id of the account to act for; null: none named. The query parameter serves links, which cannot send a header. */
+/** Id of the account that the request names, if any. The query parameter serves links, which cannot send a header. */
 function namedAccount(request: FastifyRequest): string | null {
   const header = request.headers[ACCOUNT_HEADER];
   if (typeof header === 'string') return header;

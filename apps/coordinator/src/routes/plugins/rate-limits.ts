@@ -15,7 +15,7 @@ import { MINUTE_MS } from '../../time-units.js';
 import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
-/** Maximum requests per window; 0: no limit. */
+/** Maximum requests per window. 0 disables a limit. */
 interface RateLimitSettings {
   /** Requests per API key and minute. */
   readonly keyPerMinute: number;
@@ -30,7 +30,7 @@ interface RateLimitSettings {
 }
 
 interface RateLimitOptions extends RateLimitSettings {
-  /** Counters that all coordinators of the cluster share. Null: this coordinator has no peers. */
+  /** Counters that all coordinators of the cluster share. Null without peers. */
   readonly network: NetworkCounts | null;
 }
 
@@ -40,11 +40,11 @@ export interface NetworkCounts {
 }
 
 export interface RateLimits {
-  /** Counts a request with a valid key. False: the limit is exceeded, and the error is sent. */
+  /** Counts a request with a valid key. If the limit is exceeded, sends the error and returns false. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
-  /** Seconds for which unknown keys of this address are refused with 429; null if not blocked. Valid keys are still accepted. */
+  /** Seconds for which unknown keys of this address are refused with 429, or null. Valid keys are still accepted. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;
-  /** Counts a wrong key. Returns the seconds to wait if this key must be refused with 429; otherwise null. */
+  /** Counts a wrong key. Returns the seconds to wait if this key must be refused with 429, or null. */
   countWrongKey(request: FastifyRequest): Promise<number | null>;
   /** Guard of routes without a key, by address. Applied to {@link PUBLIC_ROUTES} automatically. */
   readonly publicRoutes: onRequestHookHandler;
@@ -110,6 +110,7 @@ async function createRateLimits(server: FastifyInstance, { network, ...settings 
 
 type Limit = (request: FastifyRequest) => LimitState | Promise<LimitState>;
 
+/** State as reported by `@fastify/rate-limit`. `isAllowed` means that the request is exempt from the limit. */
 type LimitState =
   | { readonly isAllowed: true }
   | {

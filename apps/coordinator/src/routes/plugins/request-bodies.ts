@@ -1,5 +1,5 @@
 /**
- * `requestBodies`: Fastify plugin that reads request bodies as bytes, and bounds their memory.
+ * `requestBodies` is a Fastify plugin that reads request bodies as bytes, and bounds their memory.
  *
  * Bodies stay in memory until the response is complete, because retries on other providers send them again. Three separate memory budgets
  * exist: accounts with a balance, accounts without one, and requests without an account. Unpaid requests thus cannot displace paid ones.
@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly requestBodies: RequestBodies;
   }
   interface FastifyRequest {
-    /** Claim on the memory budget; released when the response closes. Null: no body was read, or the budget had no room. */
+    /** Claim on the memory budget, released when the response closes. Null if no body was read or the budget had no room. */
     bodyClaim: Claim | null;
     /** True once the response is complete or the connection is closed. */
     isAnswered: boolean;
@@ -108,7 +108,7 @@ class RequestBodies {
     return MAX_UNAUTHENTICATED_BYTES;
   }
 
-  /** Whether an account has a balance; cached for up to a minute. Never rejects. */
+  /** Whether an account has a balance; see `FundedAccounts`. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     return this.#options.isFunded(accountId);
   }
@@ -167,13 +167,14 @@ class RequestBodies {
   }
 }
 
-/** Account or operator that a guard admitted; null: none. */
+/** Account or operator that a guard admitted, if any. */
 function accountIdOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
 
-/** Error code that refuses a body before reading; null: the body may be read. */
+/** Error code that refuses a body before reading, or null if the body may be read. */
 function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
+  // Nobody receives this error.
   if (request.isAnswered) return 'invalid_request';
   // Unauthenticated requests must not be compressed: they are small, and inflating costs memory.
   if (encoding !== 'none' && isUnauthenticated) return 'body_encoded';
@@ -197,7 +198,7 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
 
 const NO_BODY = new Uint8Array(0);
 
-/** Bytes of the body; empty when the request has no body. */
+/** Bytes of the body. Empty when the request has no body. */
 export function bytesOf(request: FastifyRequest): Uint8Array {
   return request.body instanceof Uint8Array ? request.body : NO_BODY;
 }

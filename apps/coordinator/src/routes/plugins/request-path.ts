@@ -33,7 +33,7 @@ function withoutOrigin(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** API path that an unknown path probably meant, such as `/chat/completions`; null: none. `isKnown`: whether a path has a route. */
+/** API path that an unknown path such as `/chat/completions` probably meant, if any. `isKnown` tells whether a path has a route. */
 export function suggestPath(path: string, isKnown: (path: string) => boolean): string | null {
   if (path.length > 256 || !/^[\w/.:@-]+$/.test(path)) return null;
   const segments = path.split('/').filter((segment) => segment !== '');

@@ -1,4 +1,4 @@
-/** `methodsOf`: finds the HTTP methods that a path has routes for. Used by 405 responses and preflights. */
+/** `methodsOf` finds the HTTP methods that a path has routes for. Used by 405 responses and preflights. */
 import fastifyPlugin from 'fastify-plugin';
 
 declare module 'fastify' {

@@ -1,5 +1,5 @@
 /**
- * Helpers for route schemas. Fastify uses the schemas only for the OpenAPI document; handlers validate requests themselves. Routes without
+ * Helpers for route schemas. Fastify uses the schemas only for the OpenAPI document. Handlers validate requests themselves. Routes without
  * `tags` are not in the document.
  */
 import type {} from '@fastify/swagger';
@@ -35,7 +35,6 @@ export const KEY_ERRORS = [
   'rate_limit_exceeded',
 ] as const satisfies readonly ErrorCode[];
 
-/** Path parameters of type string. */
 export function pathParams(...names: readonly string[]) {
   return Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
 }

@@ -1,5 +1,5 @@
 /**
- * `createHttpServer`: creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
+ * `createHttpServer` creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
  * format of the request path.
  */
 import type { Socket } from 'node:net';
@@ -44,6 +44,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
       connectionsCheckingInterval: Math.ceil(requestMs / 8),
       requireHostHeader: false,
     },
+    // Instead, `errorHandling` refuses requests during the shutdown, and `ResponseDrain` ends connections.
     return503OnClosing: false,
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },

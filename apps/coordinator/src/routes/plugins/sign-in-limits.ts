@@ -9,12 +9,12 @@ import { HOUR_MS } from '../../time-units.js';
 import { localAttempts } from './attempt-limit.js';
 
 interface SignInLimitOptions {
-  /** Attempts per client and e-mail address in fifteen minutes; 0: no limit. */
+  /** Attempts per client and e-mail address in fifteen minutes. 0 disables all limits. */
   readonly maxPerQuarterHour: number;
   readonly now: () => number;
-  /** Counters of all coordinators. Absent: counts are local to the process. */
+  /** Counters of all coordinators. By default, counts are local to the process. */
   readonly attempts?: AttemptCounters | undefined;
-  /** Waits `ms` milliseconds; rejects when the client disconnects. */
+  /** Waits `ms` milliseconds. Rejects when the client disconnects. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -22,12 +22,13 @@ export interface SignInClient {
   readonly email: string;
   /** Network of the client's address, from `networkOf`. */
   readonly network: string;
-  /** Id of a browser with an earlier sign-in for this e-mail address; null for an unknown browser. */
+  /** Id of a browser with an earlier sign-in for this e-mail address. Null for an unknown browser. */
   readonly device: string | null;
 }
 
-/** An admitted attempt. `isDelayed`: the e-mail address has too many attempts of unknown clients; call {@link SignInLimits.delay} first. */
+/** An admitted attempt. */
 export interface SignInAttempt {
+  /** If true, the e-mail address has too many attempts of unknown clients. Call {@link SignInLimits.delay} first. */
   readonly isDelayed: boolean;
   /** Undoes the count. Call after a success, and if the password was not checked or the result not stored. */
   refund(): Promise<void>;
@@ -110,12 +111,12 @@ export class SignInLimits {
     return { isDelayed: false, refund: async () => this.#networks.refund(network) };
   }
 
-  /** Counts each password that a signed-in user enters to confirm an action, right or wrong. Null: admitted; else the seconds to wait. */
+  /** Counts each password that a signed-in user enters to confirm an action, right or wrong. Returns null, or the seconds to wait. */
   async countConfirmation(sessionId: string): Promise<number | null> {
     return this.#options.maxPerQuarterHour === 0 ? null : this.#confirmations.count(sessionId);
   }
 
-  /** Waits before an attempt with `isDelayed`. False: refuse, because too many attempts wait. Rejects when the client disconnects. */
+  /** Waits before an attempt with `isDelayed`. Returns false if too many attempts wait. Rejects when the client disconnects. */
   async delay(client: SignInClient, signal: AbortSignal): Promise<boolean> {
     const name = nameOf(client);
     if (this.#delayed.has(name) || this.#delayed.size >= MAX_DELAYED) return false;
@@ -128,12 +129,12 @@ export class SignInLimits {
     }
   }
 
-  /** Records a successful sign-in: the client is known from now on. */
+  /** Records a successful sign-in, after which the client is known for {@link KNOWN_MS}. */
   async recordSuccess(client: SignInClient): Promise<void> {
     await this.#known.add(nameOf(client));
   }
 
-  /** Counts an e-mail. False: the limit is reached, and the e-mail must not be sent. */
+  /** Counts an e-mail. If the limit is reached, returns false, and the e-mail must not be sent. */
   async admitMail(client: SignInClient): Promise<boolean> {
     if (this.#options.maxPerQuarterHour === 0) return true;
     const ofClient = [this.#mailsOfClients, nameOf(client)] as const;
@@ -146,7 +147,7 @@ export class SignInLimits {
   }
 }
 
-/** Normalized e-mail address, for the counters. */
+/** Normalized e-mail address of bounded length, for the counters. */
 export function normalizeEmail(email: string): string {
   return email.trim().toLowerCase().slice(0, 320);
 }

@@ -1,4 +1,4 @@
-/** `AgentReleaseFile` reads the signed agent releases in the file `AGENT_RELEASES`, again after each change. Invalid file: no releases. */
+/** `AgentReleaseFile` reads the signed agent releases in the file `AGENT_RELEASES`, again after each change. */
 import { readFile, stat } from 'node:fs/promises';
 import { lazyValidator, type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 
@@ -9,7 +9,7 @@ export class AgentReleaseFile {
   #loadedVersion = '';
   #feed: Promise<ReleaseFeed> = Promise.resolve(NONE);
 
-  /** `path` null: no releases. */
+  /** Without a valid file, there are no releases. */
   constructor(
     private readonly path: string | null,
     private readonly onProblem: (reason: string) => void,

@@ -68,7 +68,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
 }
 
 interface ReleaseQuery {
-  /** Null: the rollouts of all releases are complete. */
+  /** Null if the rollouts of all releases are complete. */
   readonly asking: AskingMachine | null;
   readonly isCanary: boolean;
   readonly isCheck: boolean;

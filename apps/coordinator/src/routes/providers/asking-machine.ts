@@ -1,5 +1,5 @@
 /**
- * `askingMachines`: identifies the machine that requests agent releases, so that a rollout can decide per machine.
+ * `askingMachines` identifies the machine that requests agent releases, so that a rollout can decide per machine.
  *
  * A session token identifies the machine. Without a token, the network address does, if only one machine is connected from there.
  */
@@ -20,11 +20,11 @@ const NetworkQuerySchema = Type.String({ minLength: 1, maxLength: 64 });
 const MAX_FOUND = 2;
 
 export interface AskingMachine {
-  /** Null: unknown. */
+  /** The machine, if known. */
   readonly machine: ConnectedMachine | null;
-  /** Whether a session token identified the machine. False: unknown, or inferred from the address. */
+  /** Whether a session token identified the machine. False for a machine that was inferred from the address. */
   readonly isProven: boolean;
-  /** Network of the request, for decisions about unknown machines. Null: no connected machine has the session token of the request. */
+  /** Network of the request, for decisions about unknown machines. Null if no connected machine has the request's session token. */
   readonly network: string | null;
 }
 

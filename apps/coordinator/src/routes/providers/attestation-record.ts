@@ -1,11 +1,11 @@
-/** `attestationRecord`: builds the public attestation record of a provider, with every claim of the specification and its evidence. */
+/** `attestationRecord` builds the public attestation record of a provider, with every claim of the specification and its evidence. */
 import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { isPartOk, type TrustVerdict } from '../../providers/verification/trust-policy.js';
 import { isAcmeVerified } from '../../providers/verification/verify-device-evidence.js';
 
-/** `models`: ids of the provider's models that the public model list contains. */
+/** `models` are the ids of the provider's models in the public model list. */
 export function attestationRecord(provider: ProviderSnapshot, models: string[], anchor: TrustAnchor): AttestationRecord {
   const { identity, hardware } = provider.registration;
   const { attestation } = identity;

@@ -108,7 +108,7 @@ async function providerStatusOf(sources: StatusSources, provider: ProviderSnapsh
   return providerStatus(provider, { registry, requestQueue, now: now(), earnings });
 }
 
-/** Earnings of a provider; null if the database fails, so that the rest of the status is still shown. */
+/** Earnings of a provider, or null if the database fails, so that the rest of the status is still shown. */
 async function earningsOf({ database, now, onFailure }: StatusSources, providerId: string): Promise<ProviderEarnings | null> {
   try {
     return await readProviderEarnings(database, providerId, now());

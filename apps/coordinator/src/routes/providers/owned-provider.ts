@@ -19,7 +19,7 @@ interface OwnedProviderRoutes {
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
   readonly statusOf: (providerId: ProviderId) => Promise<ProviderStatusAnswer | null>;
-  /** Remote control from the console; null while disconnected. */
+  /** State of remote control from the console. Null while disconnected. */
   readonly controlOf: (providerId: ProviderId) => Promise<ConsoleMachineControl | null>;
 }
 

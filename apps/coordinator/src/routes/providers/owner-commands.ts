@@ -32,7 +32,7 @@ interface OwnerCommandRoutes {
   readonly ownedProviders: OwnedProviderRepository;
   readonly commands: OwnerCommandRepository;
   readonly attempts: AttemptCounters;
-  /** Sends a command to a provider at any coordinator. Null: the provider is not connected; commands are never queued. */
+  /** Sends a command to a provider at any coordinator. Resolves to null if disconnected, because commands are never queued. */
   readonly execute: ProviderRegistry['executeOwnerCommand'];
   /** Called if an outcome could not be stored. The response to the owner contains it nevertheless. */
   readonly onLogError: (error: unknown) => void;
@@ -113,7 +113,7 @@ function failure(code: 'machine_offline' | 'machine_unsupported' | 'machine_not_
   return new RequestError(code, null, apiError(code).message);
 }
 
-/** Returns a function that reads the remote control state of a provider, at any coordinator. Null: not connected. */
+/** Returns a function that reads the remote control state of a provider, if connected, at any coordinator. */
 export function machineControls(
   registry: ProviderRegistry,
   views: NetworkViews,

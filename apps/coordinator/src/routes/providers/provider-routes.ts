@@ -1,4 +1,4 @@
-/** `providerRoutes`: registers attestation records, own status, agent releases, owner commands, and providers for owners and operators. */
+/** `providerRoutes` registers attestation records, own status, agent releases, owner commands, and providers for owners and operators. */
 import { apiError, openAiError } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
@@ -45,7 +45,7 @@ interface ProviderRoutesDeps {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
   readonly now: () => number;
-  /** Reports a failed ledger read; the response then lacks the earnings. */
+  /** Reports failures that do not fail the response: of reading earnings, or of storing the outcome of an owner command. */
   readonly onFailure: (error: unknown) => void;
 }
 

@@ -1,4 +1,4 @@
-/** `atomFeed`: renders incidents and maintenance of the public status as an Atom feed (RFC 4287), for `/status.atom`. */
+/** `atomFeed` renders incidents and maintenance of the public status as an Atom feed (RFC 4287), for `/status.atom`. */
 import type { Incident, NetworkStatus } from '@inference/formats';
 
 const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
@@ -12,7 +12,7 @@ const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
 };
 const MAX_ENTRIES = 50;
 
-/** Renders the newest {@link MAX_ENTRIES} incidents. `origin`: scheme and host of the console, such as `https://gateway.example`. */
+/** Renders the newest {@link MAX_ENTRIES} incidents. `origin` is that of the console, such as `https://gateway.example`. */
 export function atomFeed(status: NetworkStatus, origin: string): string {
   const incidents = [...status.open_incidents, ...status.maintenance, ...status.past_incidents]
     .sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at))

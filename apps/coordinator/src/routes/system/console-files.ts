@@ -55,8 +55,8 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Opens the built console. `directory` null: the bundled console. Returns null if there is none. Throws {@link StartupError} if `directory`
- * has no build.
+ * Opens the built console in `directory`, or the bundled one (null). Returns null if none is bundled. Throws {@link StartupError} if
+ * `directory` has no build.
  */
 export function openConsoleFiles(directory: string | null): ConsoleFiles | null {
   const root = resolve(directory ?? bundledConsole());

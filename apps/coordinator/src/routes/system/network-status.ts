@@ -13,7 +13,7 @@ const FEED_DAYS = 90;
 
 interface NetworkStatusRoutes {
   readonly statusService: NetworkStatusService;
-  /** Origin of the console; null: the origin of the request. */
+  /** Origin of the console. Null stands for the origin of the request. */
   readonly publicOrigin: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `addExamples`: adds request bodies, values of path parameters and curl commands to the OpenAPI document.
+ * `addExamples` adds request bodies, values of path parameters and curl commands to the OpenAPI document.
  *
  * The commands read base URL and credential from environment variables. Documentation tools display the extension `x-codeSamples`.
  */
@@ -29,7 +29,6 @@ const PATH_EXAMPLES: Readonly<Record<string, Readonly<Record<string, string>>>> 
   '/v1/e2e/records/{record_sha256}': { record_sha256: '3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea' },
 };
 
-/** Query strings of curl commands, by path. */
 const QUERY_EXAMPLES: Readonly<Record<string, string>> = {
   '/v1/models': 'limit=20',
   '/v1/payments/usage': 'limit=20',
@@ -43,7 +42,7 @@ const CREDENTIALS: Readonly<Record<string, string>> = { '/v1/machine/earnings': 
 
 const JSON_TYPE = 'application/json';
 
-/** Changes the operations in place. `paths`: member `paths` of the OpenAPI document. */
+/** Changes the operations in the `paths` of the OpenAPI document in place. */
 export function addExamples(paths: Readonly<Record<string, object | undefined>>): void {
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, value] of Object.entries(operations ?? {})) {

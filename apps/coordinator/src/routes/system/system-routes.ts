@@ -1,4 +1,4 @@
-/** `systemRoutes`: registers `/`, health, statistics, network status and the OpenAPI document. */
+/** `systemRoutes` registers `/`, health, statistics, network status and the OpenAPI document. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import type { NetworkStatusService } from '../../telemetry/statistics/network-status.js';
@@ -13,7 +13,7 @@ import { addStatistics } from './statistics.js';
 interface SystemRoutesDeps {
   readonly statistics: PublicStatistics;
   readonly statusBoard: NetworkStatusService;
-  /** Origin of the console; null: the origin of the request. */
+  /** Origin of the console. Null stands for the origin of the request. */
   readonly publicOrigin: string | null;
   readonly isDraining: () => boolean;
   /** Never rejects. */
@@ -25,7 +25,7 @@ interface SystemRoutesDeps {
 
 export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server, deps) => {
   const { statistics, statusBoard, publicOrigin, isDraining, databaseState, consoleFiles, now } = deps;
-  // Clients of the Messages format probe the base URL with HEAD; people open the URL in a browser.
+  // Clients of the Messages format probe the base URL with HEAD. People open the URL in a browser.
   const schema = {
     summary: 'Name of the service.',
     tags: ['System'],

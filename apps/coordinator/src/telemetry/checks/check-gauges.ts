@@ -1,4 +1,4 @@
-/** Registers the Prometheus gauges of the periodic checks. A gauge has no value until its check has succeeded once. */
+/** Registers the Prometheus gauges of the periodic checks. Their values are absent until the check has succeeded once. */
 
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { PendingMoney } from '../../database/ledger/pending-money.js';
@@ -8,7 +8,7 @@ import type { PeriodicCheck } from './periodic-check.js';
 export interface DatabaseReading {
   readonly isOk: boolean;
   readonly answerMs: number;
-  /** Clock of the database minus clock of this process, in milliseconds. Null for SQLite, or if the database does not answer. */
+  /** Clock of the database minus clock of this process. Null for SQLite, or if the database does not answer. */
   readonly clockDifferenceMs: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** `PeriodicCheck` reads a value at intervals and caches it, so that a scrape of the metrics never waits for a query. */
+/** `PeriodicCheck` reads a value at intervals and caches it, so that scrapes of the metrics wait for no query. */
 
 interface PeriodicCheckOptions<Value> {
   /** Used in logs, and as the metric label `check`. */

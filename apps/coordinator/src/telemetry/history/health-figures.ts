@@ -6,7 +6,7 @@
 import Type, { type Static } from 'typebox';
 
 const number = Type.Number();
-/** Counts by key: an outcome, a reason, or the upper bound of a histogram bucket. */
+/** Counts by key. A key is an outcome, a reason, a trust level, or the upper bound of a histogram bucket. */
 const counts = Type.Record(Type.String({ maxLength: 64 }), Type.Number({ minimum: 0 }));
 
 export const HealthFiguresSchema = Type.Object({
@@ -16,22 +16,27 @@ export const HealthFiguresSchema = Type.Object({
   jobs: counts,
   /** Failed attempts by reason. */
   failedAttempts: counts,
-  /** Histogram of job durations: jobs per bucket, by upper bound in seconds. Not cumulative. */
+  /** Jobs per bucket of duration, by upper bound in seconds. Not cumulative. Has all buckets, or none if no job ended. */
   jobSeconds: counts,
-  /** Histogram of the time from request to first content of streams, in the same form. */
+  /** The same for the time from request to first content of streams. */
   firstTokenSeconds: counts,
-  /** Sums of gauges over all samples. `waiting`, `running`: jobs. `routable`: providers that can take jobs. */
+  /**
+   * Sums of gauges over all samples. `waiting` and `running` count jobs. `routable` counts providers with the status `online`.
+   *
+   * `slots` counts the jobs that all connected providers can run at once. `usedSlots` counts their slots in use.
+   */
   sums: Type.Object({ waiting: number, running: number, routable: number, slots: number, usedSlots: number }),
   /** Sums of connected providers over all samples, by trust level. */
   providers: counts,
   /** Maximum number of waiting jobs in one sample. */
   maxWaiting: number,
-  /** Maximum delay of a timer by a busy event loop, in milliseconds. */
+  /** Longest time that a busy event loop delayed a timer. */
   maxLoopLagMs: number,
   /**
-   * Newest check of the ledger, possibly from before the interval. Null: none since the process started.
+   * Newest check of the ledger, which may have run before the interval. Null: no check since the process started.
    *
-   * `at` in milliseconds since 1970. Micro-USD: `owed` (account balances), `held` (reservations), `fees`, `requestedWithdrawals`.
+   * `at` is in milliseconds since 1970, and `problems` is the number of problems found. The other members are totals in micro-USD,
+   * not increases of the interval. `LedgerSummary` explains them.
    */
   ledger: Type.Union([
     Type.Null(),
@@ -83,7 +88,6 @@ export function addCounts(a: Counts, b: Counts): Counts {
   return sum;
 }
 
-/** The later of two ledger checks. */
 export function laterLedger(a: HealthFigures['ledger'], b: HealthFigures['ledger']): HealthFigures['ledger'] {
   return a === null || (b !== null && b.at >= a.at) ? b : a;
 }
@@ -110,5 +114,6 @@ export function quantileOf(histogram: Counts, quantile: number): number | null {
     before += count;
     lower = bound;
   }
+  // Not reached, because `rank` is at most the total. Only the compiler needs this line.
   return lower;
 }

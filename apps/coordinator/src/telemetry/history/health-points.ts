@@ -2,7 +2,7 @@
 import { type AdminHealthPoint, ERRORS } from '@inference/formats';
 import { addCounts, type Counts, type HealthFigures, laterLedger, quantileOf } from './health-figures.js';
 
-/** Maximum error codes, and maximum trust levels, per point. */
+/** Maximum number of error codes per point, and of trust levels. */
 const MAX_KEYS = 20;
 
 /** Figures of one coordinator in one slot, an interval of fixed length. */
@@ -12,7 +12,11 @@ interface SlotFigures {
   readonly figures: HealthFigures;
 }
 
-/** Points of all slots that start in [from, to), including empty slots. Times in milliseconds since 1970. */
+/**
+ * Returns a point for each slot that starts in [from, to), even if no coordinator ran then. `from` must be the start of a slot.
+ *
+ * Times are in milliseconds since 1970.
+ */
 export function healthPoints(
   rows: readonly SlotFigures[],
   { from, to, slotMs }: { readonly from: number; readonly to: number; readonly slotMs: number },

@@ -80,7 +80,7 @@ export class HealthRecorder {
     this.#unstored.set(minute, mergeFigures(this.#unstored.get(minute) ?? NO_FIGURES, figures));
   }
 
-  /** Stores minutes that started at or before `latest`. If that fails, a minute stays for the next call. */
+  /** Stores minutes that started at or before `latest`. A minute that could not be stored stays for the next call. */
   async #store(latest: number): Promise<void> {
     for (const [minute, figures] of [...this.#unstored]) {
       if (minute > latest) continue;

@@ -31,7 +31,7 @@ function statusOf({ kind, startsAt, endsAt, resolvedAt, updates }: StoredInciden
   return 'scheduled';
 }
 
-/** Time of the last visible change, never in the future. The scheduled start counts if the maintenance has not ended before. */
+/** Time of the last visible change, never in the future. The scheduled start counts as a change unless the maintenance ended earlier. */
 function updatedAt({ createdAt, changedAt, startsAt, updates }: StoredIncident, endedAt: number | null, now: number): number {
   const startedAt = startsAt !== null && startsAt <= (endedAt ?? now) ? startsAt : null;
   return Math.min(now, Math.max(createdAt, updates[0]?.at ?? 0, changedAt ?? 0, startedAt ?? 0, endedAt ?? 0));

@@ -1,5 +1,5 @@
 /**
- * `ModelPerformance`: histograms of response times and speeds per model at this coordinator, over the last 24 hours.
+ * `ModelPerformance`: histograms of response times and speeds per model at this coordinator, over the last 24 to 28 hours.
  *
  * `networkPerformance` merges the histograms of all coordinators and computes percentiles for the models pages.
  */
@@ -20,13 +20,13 @@ const SLICE_COUNT = PERFORMANCE_HOURS / SLICE_HOURS + 1;
 const MAX_MODELS = 512;
 /** Minimum output tokens for a speed. Shorter answers measure the network more than the model. */
 const MIN_DECODED_TOKENS = 16;
-/** Speeds are counted in tenths of a token per second, because the smallest bucket starts at 1. */
+/** Speeds are counted in tenths of a token per second, because the lowest bucket starts at 1. */
 const SPEED_UNITS_PER_TPS = 10;
 
 const METRICS = ['first_token_ms', 'tokens_per_second', 'duration_ms'] as const;
 type Metric = (typeof METRICS)[number];
 
-/** Times of a settled request. Requests of clients that read too slowly are excluded. */
+/** Times of a settled request. Not recorded if the client read too slowly. */
 export interface AnswerTimes {
   readonly model: string;
   /** From the request to the first content of a stream; null: not a stream. */
@@ -75,6 +75,7 @@ export class ModelPerformance {
     };
     // Reinserts the model as the newest, so that it is evicted last.
     this.#models.set(model, histograms);
+    // Durations are compared only among answers that were not streamed.
     if (firstTokenMs === null) {
       histograms.duration_ms.add(durationMs, slice);
       return;

@@ -61,7 +61,7 @@ export function statisticsPart(registry: RegistryView): StatisticsPart {
   };
 }
 
-/** Combines the parts of all coordinators with database sums. `minutes` may lack idle minutes, and may start before the series. */
+/** Combines the parts of all coordinators with database sums. `minutes` may omit idle minutes, and may start before the series. */
 export function networkStats(parts: readonly StatisticsPart[], lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
   const providers = newestRegistrations(parts.map((part) => part.providers));
   const total = (of: (provider: ProviderPart) => number): number => providers.reduce((sum, provider) => sum + of(provider), 0);

@@ -2,7 +2,7 @@
  * `NetworkStatusService` computes the content of the status page: component reports, model checks and incidents in the database,
  * and the models served now.
  *
- * Computed at most every 30 seconds. If the database does not answer, the last status is shown with all components down.
+ * A status is cached for 30 seconds. While the database does not answer, the last status is shown with all components down.
  */
 import {
   COMPONENT_STATES,
@@ -26,7 +26,6 @@ import { DAY_MS, MINUTE_MS } from '../../time-units.js';
 import { incidentBody } from './incident-body.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
-/** Maximum age of the cached status, in seconds. */
 export const STATUS_MAX_AGE_SECONDS = 30;
 /** Component name in the database under which failed calls to the payment processor are recorded. */
 export const PAYMENTS_FAILED = 'payments_failed';
@@ -37,11 +36,11 @@ const MAX_MODELS = 500;
 const MAX_PAST_INCIDENTS = 50;
 /** Maximum incidents per read, in any state. */
 const MAX_READ_INCIDENTS = 100;
-/** After more minutes without reports, a component has a partial outage. Coordinators report several times per minute. */
+/** A component has a partial outage after more minutes than this without reports. Coordinators report several times per minute. */
 const MAX_SILENT_MINUTES = 3;
-/** After more minutes without reports, a component has left the network and is not shown. */
+/** A component is no longer shown after more minutes than this without reports. */
 const REMOVED_AFTER_SILENT_MINUTES = 7 * 1440;
-/** How long payments are shown as degraded after a failed call. */
+/** How long payments are shown as degraded after a failed call to the payment processor. */
 const DEGRADED_MINUTES = 5;
 
 const COMPONENT_NAMES: Readonly<Record<StatusComponentId, string>> = { api: 'API', payments: 'Payments', console: 'Console' };
@@ -67,7 +66,6 @@ type StatusSnapshot = Omit<NetworkStatus, 'model_count'>;
 export interface StatusSelection {
   /** Number of days of history, including today. */
   readonly days: number;
-  /** Maximum number of models. */
   readonly limit: number;
   /** Part of a model id, case-insensitive. Empty: all models. */
   readonly search: string;
@@ -77,7 +75,6 @@ interface NetworkStatusDeps {
   readonly components: Pick<ComponentAvailabilityRepository, 'read'>;
   readonly models: Pick<ModelAvailabilityRepository, 'recentModels' | 'read'>;
   readonly incidents: Pick<IncidentRepository, 'list'>;
-  /** Models that the network serves now. */
   readonly readServed: () => Promise<ReadonlySet<string>>;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
@@ -168,7 +165,7 @@ export class NetworkStatusService {
   }
 }
 
-/** Groups for the status page. Incidents are ordered newest first, unfinished maintenance by its start. */
+/** Groups for the status page. Incidents keep their order, and unfinished maintenance is sorted by its start. */
 function groupIncidents(stored: readonly StoredIncident[], now: number): { open: Incident[]; maintenance: Incident[]; past: Incident[] } {
   const bodies = stored.map((incident) => incidentBody(incident, now));
   const hasEnded = ({ status }: Incident): boolean => status === 'resolved' || status === 'completed';
@@ -215,7 +212,7 @@ function componentBody(id: StatusComponentId, { reported, failed, affecting, now
 /**
  * State of a component or model: the worst of the measured state and the impacts of incidents.
  *
- * During maintenance without an incident that has an impact, `under_maintenance`, even if the measured state is an outage.
+ * Maintenance hides a measured outage: the state is then `under_maintenance`, unless an incident with an impact is active too.
  */
 function stateOf(measured: ComponentState, affecting: readonly Incident[]): ComponentState {
   const states = affecting.map(({ kind, impact }) => (kind === 'maintenance' ? 'under_maintenance' : STATE_OF_IMPACT[impact]));

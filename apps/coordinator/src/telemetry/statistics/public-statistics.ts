@@ -1,4 +1,4 @@
-/** `PublicStatistics`: the statistics that anyone may read: network, leaderboard and totals. Each is computed at most once per period. */
+/** `PublicStatistics`: statistics that anyone may read (network, leaderboard, totals), cached for the times in {@link MAX_AGE_SECONDS}. */
 import {
   LEADERBOARD_METRICS,
   type Leaderboard,
@@ -18,7 +18,6 @@ import { networkStats, type RegistryView, StatisticsPartSchema, seriesStart, sta
 import { pseudonyms } from './pseudonym.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
-/** Maximum age of each cached statistic, in seconds. */
 export const MAX_AGE_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
 /** Name of the secret shared by all coordinators of a database, so that an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';

@@ -22,7 +22,7 @@ interface NotificationsHost {
   readonly show: (body: string) => Promise<string | null>;
 }
 
-/** `host`: for tests. */
+/** The command on a host, which tests replace. */
 export function notificationsCommandOn({ platform, show }: NotificationsHost): Command {
   return {
     ...setting,

@@ -46,7 +46,7 @@ async function printAvailability(availability: AvailabilityStatus | null, json: 
   else await print([availability === null ? 'The provider is still starting.' : availabilityText(availability)]);
 }
 
-/** `resume`: ends a pause. Schedule and host condition may still prevent serving. */
+/** After a pause, schedule and host condition may still prevent serving. */
 export const resumeCommand: Command = {
   name: 'resume',
   summary: 'Ends a pause.',

@@ -78,7 +78,6 @@ async function steps(setup: Setup): Promise<number> {
   return EXIT.fine;
 }
 
-/** Final state of the setup. */
 async function closingLines(dataDir: string, isRunning: boolean, model: string, isLinked: boolean): Promise<string[]> {
   const whose = isLinked
     ? 'Earnings go to your account.'
@@ -102,7 +101,7 @@ async function closingLines(dataDir: string, isRunning: boolean, model: string, 
 const SETTLE_MS = 20_000;
 const POLL_MS = 500;
 
-/** Status once the coordinator has decided on this machine, or after a while. Null: no daemon answers. */
+/** Status once the coordinator has decided on this machine, or after `SETTLE_MS`. Null if no daemon answers. */
 async function settledStatus(dataDir: string): Promise<DaemonStatus | null> {
   const deadline = performance.now() + SETTLE_MS;
   for (;;) {

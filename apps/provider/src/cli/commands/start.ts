@@ -43,7 +43,11 @@ async function start(args: readonly string[]): Promise<number> {
   return await launch(command, json, running?.pid ?? null);
 }
 
-/** Starts or restarts the service, waits until the daemon answers, and prints the result. `previousPid`: of the previous daemon. */
+/**
+ * Starts or restarts the service, waits until the daemon answers, and prints the result.
+ *
+ * @param previousPid Process id of the previous daemon; null if none ran.
+ */
 export async function launch(
   { dataDir, manager }: ServiceCommand,
   json: boolean,

@@ -20,7 +20,7 @@ Exit codes: 0 ready for requests, 1 running but not getting requests, 3 not runn
   run: status,
 };
 
-/** Longer than the daemon's wait of 2.5 seconds for the coordinator. */
+/** Longer than the daemon waits for the coordinator (`VIEW_MS`). */
 const ANSWER_MS = 6_000;
 
 async function status(args: readonly string[]): Promise<number> {

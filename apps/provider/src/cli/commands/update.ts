@@ -52,7 +52,7 @@ const OPTIONS = {
 
 /** Short, because the daemon has the token in memory. */
 const TOKEN_MS = 3_000;
-/** Longer than the daemon's wait of 2.5 seconds for the coordinator, and than a daemon's start. */
+/** Longer than the daemon waits for the coordinator (`VIEW_MS`), and than a daemon's start. */
 const ANSWER_MS = 15_000;
 /** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
 const SWITCH_OVERHEAD_MS = 120_000;
@@ -75,13 +75,12 @@ const NEEDS_OWNER: readonly UpdateOutcome[] = ['not_offered', 'rolled_back', 'br
 
 type Report = (outcome: UpdateOutcome, version: string | null, ...text: string[]) => UpdateReport;
 
-/** One run of the command. */
 interface UpdateRun {
   readonly options: OwnerOptions;
   readonly found: Installation;
-  /** Folder of the installed versions; null: another installer owns the installation. */
+  /** Folder of the installed versions. Null if another installer owns the installation. */
   readonly prefix: string | null;
-  /** Version of `--to`; null: the newest on offer. */
+  /** Version of `--to`. Null for the newest on offer. */
   readonly to: string | null;
   readonly signal: AbortSignal;
   readonly report: Report;
@@ -152,7 +151,7 @@ async function findRelease(updateRun: UpdateRun): Promise<{ readonly release: Re
   }
 }
 
-/** `later`: newer version that the rollout withholds from this machine for now; null: none. */
+/** @param later Newer version that the rollout does not offer to this machine yet; null if there is none. */
 function reportNoRelease({ options: { values }, found, to, report }: UpdateRun, later: RolloutNotice | null): UpdateReport {
   if (later !== null) {
     const { version, mayUpdateNow } = later;
@@ -234,7 +233,7 @@ function trialTimeoutOf(text: string | boolean | undefined): number {
   return seconds * 1000;
 }
 
-/** Restarts the service after its running jobs. Returns false if a daemon was started by hand. Throws ServiceError. */
+/** Restarts the service after its running jobs. Returns false if the service does not run. Throws ServiceError. */
 async function restartService(dataDir: string): Promise<boolean> {
   const manager = await serviceManager(dataDir, undefined);
   if ((await manager.state(labelOf(dataDir))).kind === 'not_running') return false;
@@ -247,13 +246,13 @@ type UpdateOutcome =
   | 'current'
   /** A newer version is being rolled out, but not offered to this machine yet. */
   | 'later'
-  /** The requested version is neither offered nor on disk, or is not newer. */
+  /** The requested version is not on disk, and is not offered to this machine or not newer. */
   | 'not_offered'
   /** A newer version is offered; only the check was requested. */
   | 'available'
   /** Prepared, without switching. */
   | 'ready'
-  /** Active from the next start; no daemon runs now, or one started by hand. */
+  /** Current, but not confirmed: the service does not run, or its trial continues. */
   | 'switched'
   /** Running and confirmed. */
   | 'updated'

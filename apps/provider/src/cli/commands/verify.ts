@@ -17,7 +17,7 @@ Exit codes: 0 consistent, 1 inconsistent or not published, 3 no provider is runn
   run: verify,
 };
 
-/** Longer than the daemon's wait of 2.5 seconds for the coordinator. */
+/** Longer than the daemon waits for the coordinator (`VIEW_MS`). */
 const STATUS_MS = 6_000;
 
 async function verify(args: readonly string[]): Promise<number> {

@@ -4,7 +4,7 @@ import type { Command } from '../command.js';
 export interface CompletedOption {
   /** With dashes. */
   readonly name: string;
-  /** `choices`: words of a closed list. `path`: a file or directory. `text`: anything else. `none`: the option takes no value. */
+  /** With `none`, the option takes no value. A `path` is a file or directory. */
   readonly value: 'none' | 'choices' | 'path' | 'text';
   readonly choices: readonly string[];
 }

@@ -8,7 +8,7 @@ export function abortOnInterrupt(reason?: Error): AbortSignal {
   return interrupted.signal;
 }
 
-/** Runs `work`. On SIGINT or SIGTERM aborts its signal, prints `sentence`, and returns a failure code. */
+/** Runs `work`. SIGINT and SIGTERM abort its signal. If `work` then rejects, prints `sentence` and returns a failure code. */
 export async function untilInterrupted(sentence: string, work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const broken = new AbortController();
   const stop = (): void => broken.abort();

@@ -32,10 +32,11 @@ const SHIPPED: Readonly<Record<string, () => string>> = {
 /**
  * Models from `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. The first stays loaded by default.
  *
- * A projector `mmproj-FILE` in the folder of FILE is used. FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or
- * `demo-vision`. Without arguments: the stored models in use, else the demo model.
+ * FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or `demo-vision`. A projector `mmproj-FILE` beside FILE is
+ * used.
  *
- * `maxKeep`: maximum keep-alive time of the settings, overridden by a KEEP on the command line.
+ * @param given Arguments. Without any, the stored models in use are served, or else the demo model.
+ * @param maxKeep Maximum keep-alive time of the settings. A KEEP on the command line overrides it.
  */
 export function modelChoices(given: readonly string[] | undefined, store: ModelStore, maxKeep: KeepAlive = ALWAYS): ModelChoice[] {
   if (given === undefined) {

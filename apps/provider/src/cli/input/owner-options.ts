@@ -23,7 +23,10 @@ export interface OwnerOptions {
 }
 
 /**
- * Throws {@link UsageError}. `more`: options besides `--data-dir` and `--json`. `words`: permitted number of positional arguments.
+ * Throws {@link UsageError}.
+ *
+ * @param more Options besides `--data-dir` and `--json`.
+ * @param words Permitted number of positional arguments.
  */
 export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { min?: number; max?: number } = {}): OwnerOptions {
   const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };

@@ -59,7 +59,6 @@ function csvField(value: string): string {
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Estimates below the earnings. */
 export function forecastLines(forecast: EarningsForecast | null, electricity: ElectricityEstimate | null, isAsked: boolean): string[] {
   return [
     ...wrapped(

@@ -6,10 +6,10 @@ import { isOpen, nextChange, openTimes } from '../../host/availability/windows.j
 
 interface ScheduleFacts {
   readonly time_zone: string;
-  /** Empty: always. */
+  /** An empty list means always. */
   readonly windows: AvailabilityPolicy['windows'];
   readonly open_now: boolean;
-  /** ISO 8601; null: never within a week. */
+  /** ISO 8601; null if not within a week. */
   readonly next_change_at: string | null;
   /** Open times of the next seven days; `to` is null without an end. */
   readonly open_times: readonly { readonly from: string; readonly to: string | null }[];

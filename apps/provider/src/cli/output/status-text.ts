@@ -9,11 +9,15 @@ import { clean, count, dollars, percent, spanOf, wrapped } from './terminal.js';
 import { closedText, jobOutlook, outlookText } from './why-no-jobs.js';
 
 const HEAD = 13;
-/** Maximum number of listed decisions. */
 const MAX_DECISIONS = 6;
 const MAX_COLUMNS = 80;
 
-/** Output lines without line feeds: state, reason and next step, then the facts. `now` in milliseconds; `earnings` null if unknown. */
+/**
+ * Output lines without line feeds: state, reason and next step, then the facts.
+ *
+ * @param now Milliseconds since 1970.
+ * @param earnings Null if unknown.
+ */
 export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
   const { version, pid, started_at, coordinator_view: view } = status;
   const { headline, reason, next } = jobOutlook(status);
@@ -39,7 +43,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
   ];
 }
 
-/** Named lines of earnings: by day if the machine is linked, else the coordinator's sums. */
+/** Named lines of earnings: of today and the last week if known, else the coordinator's sums. */
 export function earningsFacts({ coordinator_view: view }: DaemonStatus, earnings: EarningsView | null): (readonly [string, string])[] {
   if (earnings !== null)
     return [
@@ -110,7 +114,7 @@ function trustText({ trust, simulated_enclave, connection }: DaemonStatus): stri
   return `${trust.trust_level}${simulated}, ${trust.routable ? 'ready for requests' : trust.status.replaceAll('_', ' ')}`;
 }
 
-/** Who paused from the console, and whether commands from there are forbidden. Empty: neither. */
+/** Lines about a pause from the console, and about forbidden commands. */
 function consoleLines({ availability, remote_control: remote }: DaemonStatus, now: number): string[] {
   const from = availability?.pause?.console;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -121,7 +125,6 @@ function consoleLines({ availability, remote_control: remote }: DaemonStatus, no
   ];
 }
 
-/** Lines about problems only. */
 function settingsLines({ settings, hardening }: DaemonStatus): string[] {
   const { problem, needs_restart, path } = settings;
   const open = [

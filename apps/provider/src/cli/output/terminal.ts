@@ -11,7 +11,7 @@ export function print(lines: readonly string[]): Promise<void> {
   });
 }
 
-/** A line without control characters. */
+/** One line without control characters, shortened to `MAX_LENGTH`. Returns `?` if nothing is left. */
 export function clean(text: string): string {
   const line = text.replace(UNSAFE, ' ').replace(/\s+/g, ' ').trim();
   // The cut may have halved a character.
@@ -35,7 +35,6 @@ export function wrapped(head: string, text: string): string[] {
   return [...lines, line];
 }
 
-/** Formats a duration for display. */
 export function spanOf(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;

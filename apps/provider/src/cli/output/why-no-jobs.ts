@@ -4,15 +4,15 @@ import { ownerStep } from '../../host/availability/owner-step.js';
 
 export interface JobOutlook {
   /**
-   * `serving`: ready for requests. `idle`: ready, but no demand. `held`: no requests for now; the owner need not act. `needs_owner`:
-   * no requests until the owner acts.
+   * An `idle` machine is ready, but there is no demand. A `held` machine gets no requests for now, and `needs_owner` until the owner
+   * acts.
    */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   /** Without a full stop. */
   readonly headline: string;
-  /** A sentence; null: the headline is sufficient. */
+  /** A sentence. Null if the headline is sufficient. */
   readonly reason: string | null;
-  /** The most useful action of the owner; null: none is needed. */
+  /** The most useful action of the owner. Null if none is needed. */
   readonly next: string | null;
 }
 

@@ -7,7 +7,6 @@ import type { Machine, Recommendation, Recommendations } from './recommendations
 
 const NAME = 41;
 
-/** One table row. */
 export function modelRow(name: string, size: string, speed: string, vision: string, last: string): string {
   return `${left(name, NAME)}${right(size, 9)}${right(speed, 9)}${right(vision, 7)}${right(last, 14)}`.trimEnd();
 }

@@ -28,7 +28,7 @@ export type Machine = Pick<HostFacts, 'chip' | 'memoryBytes' | 'bandwidthGbs'> &
 export interface Recommendation {
   /** Id of a stored model, or a source for `models pull`. */
   readonly source: string;
-  /** `stored`, `catalogue`: listed by the operator, `demand`: served in the network, `popular`: most downloaded. */
+  /** The operator lists the `catalogue`. A model in `demand` is served in the network; a `popular` one is downloaded most. */
   readonly origin: 'stored' | 'catalogue' | 'demand' | 'popular';
   readonly bytes: number;
   readonly tokensPerSecond: number | null;
@@ -41,9 +41,9 @@ export interface Recommendation {
 export interface Recommendations {
   /** Best first. */
   readonly models: readonly Recommendation[];
-  /** Why earnings are unknown; null: at least one is estimated. */
+  /** Why earnings are unknown. Null if at least one is estimated. */
   readonly noDemand: string | null;
-  /** Why downloads are missing; null: the model repository answered. */
+  /** Why downloads may be missing. Null if the model repository answered. */
   readonly repositoryProblem: string | null;
 }
 
@@ -57,7 +57,7 @@ const REPOSITORY_MS = 15_000;
 
 interface Sources {
   readonly store: OpenStore['store'];
-  /** Null: none is set. */
+  /** Null if none is set. */
   readonly coordinator: string | null;
   readonly modelRepository: ModelRepository;
 }

@@ -24,7 +24,7 @@ export const SETUP_OPTIONS = {
   yes: { type: 'boolean', short: 'y' },
 } as const;
 
-/** Null: not answered. */
+/** Members are null if not answered. */
 export interface Answers {
   readonly coordinator: string | null;
   readonly link: boolean | null;

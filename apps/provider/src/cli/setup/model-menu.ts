@@ -20,7 +20,7 @@ export interface ModelMenu {
   /** Best first; the demo model is the last. */
   readonly items: readonly MenuItem[];
   readonly head: readonly string[];
-  /** Why recommendations may be missing; null: none are. */
+  /** Why recommendations may be missing, or null. */
   readonly problem: string | null;
   readonly footer: readonly string[];
 }

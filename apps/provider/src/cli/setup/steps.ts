@@ -1,7 +1,8 @@
 /**
  * Steps of `setup`, in order. Each step stores its result before the next begins, so that an interrupted setup can continue.
  *
- * A step that an earlier run has completed is skipped, unless an option gives another answer.
+ * A step that an earlier run has completed is skipped, unless an option gives another answer. Only the coordinator's address is asked
+ * again.
  */
 
 import { CoordinatorError, coordinatorAddress, requestCoordinator } from '../../account/coordinator-http.js';
@@ -143,7 +144,11 @@ export async function chooseModel(setup: Setup, coordinator: string): Promise<st
   return id;
 }
 
-/** The first recommendation if requested or already downloaded, else the owner's choice. Throws StartupError without any. */
+/**
+ * The first recommendation if requested. Otherwise the owner's choice or, without prompts, a model that needs no download.
+ *
+ * @throws {StartupError} There is no recommendation.
+ */
 async function choiceOf({ dataDir, answers, prompt }: Setup, coordinator: string): Promise<string> {
   const menu = await modelMenu(modelStoreOf(dataDir), coordinator, modelMemorySettings(readConfig(configPath(dataDir))));
   const [first] = menu.items;
@@ -167,7 +172,6 @@ async function pickModel(menu: ModelMenu, prompt: Prompt): Promise<string> {
   return pickModel(menu, prompt);
 }
 
-/** Chooses the serving schedule. */
 export async function chooseSchedule({ dataDir, answers, settled, prompt, run, knowsSchedules }: Setup): Promise<void> {
   if (!knowsSchedules || (answers.schedule === null && settled.schedule)) return;
   let answer = answers.schedule ?? (prompt === null ? 'always' : null);

@@ -14,7 +14,6 @@ export interface Size {
   readonly rows: number;
 }
 
-/** Line with its emphasis. */
 export interface Line {
   readonly text: string;
   readonly style: 'plain' | 'strong' | 'good' | 'bad' | 'dim';

@@ -14,7 +14,7 @@ export interface StatusSnapshot {
 
 export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'no answer yet', earnings: null };
 
-/** Longer than the daemon's wait of 2.5 seconds for the coordinator. */
+/** Longer than the daemon waits for the coordinator (`VIEW_MS`). */
 const STATUS_MS = 6_000;
 const EARNINGS_MS = 4_000;
 /** Earnings change with every job, and are requested from another machine. */

@@ -70,7 +70,6 @@ async function inLines(poller: StatusPoller, signal: AbortSignal): Promise<void>
   });
 }
 
-/** One log line. Pure. */
 export function plainLine({ status, problem, earnings }: StatusSnapshot): string {
   if (status === null) return `not running: ${clean(problem ?? 'no answer')}`;
   const today = earnings === null ? '' : ` earned_today_micro_usd=${earnings.today.earned}`;

@@ -1,7 +1,7 @@
 /**
  * Worker thread of the watchdog: kills the process when the main thread's event loop is blocked for too long.
  *
- * Time during which this thread did not run either (sleep, stopped process) does not count.
+ * Time during which this thread did not run either (sleep, stopped process) counts as two ticks at most.
  */
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';

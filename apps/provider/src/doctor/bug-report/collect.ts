@@ -13,7 +13,6 @@ import type { CheckResult } from '../check.js';
 import type { Redactor } from './redact.js';
 
 export interface ReportPart {
-  /** Name of the file. */
   readonly name: string;
   readonly what: string;
   readonly text: string;

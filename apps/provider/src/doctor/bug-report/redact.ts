@@ -55,7 +55,11 @@ export class Redactor {
     return left;
   }
 
-  /** Copy of a JSON value. `names`: permitted members of the outermost object; null: all but secrets. */
+  /**
+   * Copies a JSON value without private data.
+   *
+   * @param names Permitted members of the outermost object. Null permits all but secrets.
+   */
   value(value: unknown, names: ReadonlySet<string> | null = null): unknown {
     if (typeof value === 'string') return this.text(value).slice(0, MAX_TEXT);
     if (Array.isArray(value)) return value.map((each) => this.value(each));

@@ -32,7 +32,6 @@ export async function loadWeights({
   }
 }
 
-/** Whether the vocabulary is byte-pair encoded. */
 export function isBytePair({ vocabularyType }: LlamaModel): boolean {
   return vocabularyType === LlamaVocabularyType.bpe;
 }

@@ -21,7 +21,7 @@ export interface LoadedModel extends LoadedPrompt {
   readonly contextSize: number;
   /** Maximum tokens of one batch. */
   readonly batchTokens: number;
-  /** Positions of a sliding window. Null: full attention. */
+  /** Positions of a sliding window. Null with full attention. */
   readonly window: number | null;
   readonly native: NativeContext;
   readonly samplers: NativeSamplers;
@@ -29,9 +29,8 @@ export interface LoadedModel extends LoadedPrompt {
   /** Whether drafts are enabled and the KV cache can drop the last tokens of a sequence. Recurrent states cannot. */
   readonly canDraft: boolean;
   readonly usesGpu: boolean;
-  /** Whether a token ends an answer. */
   readonly isEnd: (token: Token) => boolean;
-  /** Null: a text-only model. */
+  /** Null for a text-only model. */
   readonly vision: VisionReader | null;
 }
 
@@ -59,10 +58,9 @@ export interface LoadedPrompt {
 
 interface LoadPromptOptions {
   readonly vocabularySource: VocabularySource;
-  /** Null: the file contains none. */
+  /** Null if the file contains none. */
   readonly template: string | null;
   readonly tokenize: Tokenize;
-  /** Whether the vocabulary is byte-pair encoded. */
   readonly isBytePair: boolean;
   readonly tokens: PromptModel['tokens'];
 }

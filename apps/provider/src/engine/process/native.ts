@@ -8,7 +8,7 @@ import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } fro
 
 /** Flat pairs of token and value. */
 export type Pairs = readonly number[];
-/** `weight`: sum of exp(logit − greatest logit) over all tokens. */
+/** The `weight` is the sum of exp(logit − greatest logit) over all tokens. */
 type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
 
 /** Sampler of one stream. Stores the drawn tokens, which penalties and grammars need. */
@@ -41,7 +41,7 @@ export interface NativeContext {
   /** Adds tokens of a sequence at a position. Returns the batch positions of the tokens listed in `withLogits`, for sampling. */
   addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
-  /** -1: nothing could be sampled. */
+  /** Resolves to -1 if nothing could be sampled. */
   sampleToken(batchIndex: number, sampler: NativeSampler): Promise<number>;
   sampleToken(
     batchIndex: number,
@@ -53,13 +53,12 @@ export interface NativeContext {
   ): Promise<Sampled>;
   /** Clears a sequence. */
   disposeSequence(sequence: number): void;
-  /** Removes positions from `start` to before `end` (-1: the last). False: unsupported; the sequence is then unusable. */
+  /** Removes positions from `start` to before `end`, or to the last if -1. Returns false if unsupported; the sequence is then unusable. */
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
   /** Lowest cached position; models with a sliding window drop the oldest. */
   getSequenceKvCacheMinPosition(sequence: number): number;
 }
 
-/** Samplers of a model. */
 export interface NativeSamplers {
   newSampler(config: SamplerConfig): NativeSampler;
   /** Value for `grammarEvaluationState` of one stream. Throws `GrammarError`. */
@@ -92,7 +91,6 @@ export function nativeGrammar(state: LlamaGrammarEvaluationState): unknown {
   return (state as unknown as { readonly _state: unknown })._state;
 }
 
-/** Tokens in the addon's format. */
 export function nativeTokens(tokens: readonly Token[]): Uint32Array {
   return Uint32Array.from(tokens);
 }

@@ -38,7 +38,7 @@ export class Outbox {
     this.#withoutText.add(event.job);
   }
 
-  /** `logprobs`: of the piece's tokens, for all pieces of a stream or for none. */
+  /** All pieces of a stream have `logprobs`, or none has. */
   piece(job: number, tokens: number, text: string, logprobs?: readonly TokenLogprob[]): void {
     this.#pieces.push(job, tokens, text);
     if (logprobs !== undefined) this.#logprobs.push({ job, logprobs });

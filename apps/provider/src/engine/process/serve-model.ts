@@ -1,4 +1,7 @@
-/** `serveModel`: message loop of an engine process. The process has the model, but no network sockets and no keys. */
+/**
+ * `serveModel`: message loop of an engine process. The process gets no keys (`engineEnvironment`), and no network if the system can deny
+ * it (`findConfinement`).
+ */
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { EngineSettings, FromEngine, ToEngine } from '../messages.js';
 import type { Embedder } from './embedder.js';

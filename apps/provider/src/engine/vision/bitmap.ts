@@ -21,7 +21,11 @@ const FORMATS: readonly string[] = ['png', 'jpeg', 'webp', 'gif'];
 sharp.concurrency(1);
 sharp.cache(false);
 
-/** Null: the file is damaged, too large, animated or of another format. `scale`: factor of both sides, up to 1. */
+/**
+ * Resolves to null for a file that is damaged, too large, animated or of another format.
+ *
+ * @param scale Factor of both sides, up to 1.
+ */
 export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap | null> {
   try {
     const image = sharp(file, { limitInputPixels: MAX_INPUT_IMAGE_PIXELS, failOn: 'error', pages: 1 });

@@ -1,4 +1,7 @@
-/** `ImageBudget` limits the decoded images in memory per cache scope. The unit is prompt tokens, because native memory grows with them. */
+/**
+ * `ImageBudget` limits the decoded images in memory per cache scope (requests that may share cached prompts). The unit is prompt tokens,
+ * because native memory grows with them.
+ */
 import type { StreamControl } from '../process/output/text-stream.js';
 
 /** Part of a scope's budget that a request has reserved. */
@@ -25,10 +28,10 @@ type Control = Pick<StreamControl, 'cancelled' | 'onChange'>;
 export class ImageBudget {
   readonly #scopes = new Map<string | null, ScopeBudget>();
 
-  /** `maxTokens`: maximum tokens of one scope, and of one reservation. */
+  /** @param maxTokens Limit of one scope, and of one reservation. */
   constructor(private readonly maxTokens: number) {}
 
-  /** Waits for room. Null: the request was cancelled first. `scope`: an account's; null: shared by all requests without a scope. */
+  /** Waits for room. Resolves to null if the request is cancelled first. All requests with the `scope` null share one budget. */
   async reserve(scope: string | null, tokens: number, control: Control): Promise<ImageReservation | null> {
     const own = this.#scopes.get(scope) ?? { reserved: 0, waiting: [] };
     this.#scopes.set(scope, own);

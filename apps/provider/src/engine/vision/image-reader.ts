@@ -17,7 +17,7 @@ export class ImageReader implements VisionReader {
 
   readonly #budget: ImageBudget;
 
-  /** `contextSize`: tokens of one sequence, and of the prepared images of one scope. */
+  /** @param contextSize Tokens of one sequence. Also limits the prepared images of one scope. */
   constructor(
     private readonly projector: Pick<Projector, 'prepare'>,
     readonly maxImageTokens: number,
@@ -45,7 +45,6 @@ export class ImageReader implements VisionReader {
     }
   }
 
-  /** Appends the decoded images to `decoded`. */
   async #decodeAll(all: readonly PromptImage[], decoded: OwnedImage[], isCancelled: () => boolean): Promise<void> {
     for (const image of all) {
       if (isCancelled()) return;

@@ -55,11 +55,13 @@ export class NativeVisionContext implements NativeContext {
   readonly sampleToken = ((batchIndex: number, sampler: NativeSampler, ...raw: readonly unknown[]) =>
     this.exclusively(() => {
       if (raw.length === 0) return (sampler as VisionSampler).sample(this.options.context, batchIndex, () => this.#logits(batchIndex));
+      // The other members of `logits` are not needed: the likeliest token is always included.
       const [filter, , , , top] = raw[2] as readonly [readonly number[], boolean, boolean, boolean, number];
       return rawLogits(this.#logits(batchIndex), filter, top);
     })) as NativeContext['sampleToken'];
 
   disposeSequence(sequence: number): void {
+    // -1 and -1 stand for all positions.
     this.options.library.llama_memory_seq_rm(this.#memory, sequence, -1, -1);
   }
 

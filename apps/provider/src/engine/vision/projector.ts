@@ -1,4 +1,7 @@
-/** `Projector`: llama.cpp's image encoder (`mmproj`), which turns bitmaps into embeddings and tokens around them. */
+/**
+ * `Projector`: llama.cpp's image encoder (an `mmproj` file). `prepare` divides a bitmap into chunks, and each chunk's `read` decodes
+ * embeddings into a context. In the prompt, placeholder tokens stand for the embeddings.
+ */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Token } from 'node-llama-cpp';
 import type { MediaChunk } from '../process/decoding/media-span.js';
@@ -11,7 +14,7 @@ import type { VisionVocabulary } from './vision-vocabulary.js';
 /** `mtmd_input_chunk_type`. */
 const TEXT_CHUNK = 0;
 const IMAGE_CHUNK = 1;
-/** Bytes of the hash in a placeholder token: JavaScript's integers hold 53 bits. */
+/** Bytes of the pixels' hash in one placeholder token. Seven would exceed the 53 bits of JavaScript's integers. */
 const PLACEHOLDER_BYTES = 6;
 /** Result of `mtmd_tokenize` for an image that cannot be preprocessed. */
 const UNUSABLE_IMAGE = 2;
@@ -22,11 +25,11 @@ export interface ProjectorSettings {
   readonly vocabulary: VisionVocabulary;
   readonly useGpu: boolean;
   readonly threads: number;
-  /** Maximum embeddings of one image, for projectors whose token count grows with the image. Null: the projector's own limit. */
+  /** Maximum tokens of one image, for projectors whose token count grows with the image. If null, the projector's own limit applies. */
   readonly maxImageTokens: number | null;
 }
 
-/** The context that images are decoded into, with its batch size. */
+/** Context that receives the embeddings of images. */
 interface Target {
   readonly native: NativeVisionContext;
   readonly context: Pointer;
@@ -47,7 +50,7 @@ export class Projector {
     private readonly marker: string,
   ) {}
 
-  /** Null: the file is no image projector of the model. Throws {@link UnknownLayout}. */
+  /** Resolves to null if llama.cpp cannot use the file as an image projector of the model. Throws {@link UnknownLayout}. */
   static async load(
     library: LlamaLibrary,
     { path, model, vocabulary, useGpu, threads, maxImageTokens }: ProjectorSettings,
@@ -73,7 +76,11 @@ export class Projector {
     return loaded;
   }
 
-  /** Checks the layout of `mtmd_input_text` by comparing tokens, because no function returns this struct. */
+  /**
+   * Checks the layout of `mtmd_input_text`. No function returns this struct, so a text's tokens are compared with the vocabulary's.
+   *
+   * A wrong `text_len` would include ` and more`. A wrong `parse_special` would change the tokens of `eosString`.
+   */
   #checkInputText(vocabulary: VisionVocabulary): void {
     const { library, projector } = this;
     const text = `Hello${vocabulary.tokens.eosString ?? ''}`;
@@ -89,6 +96,7 @@ export class Projector {
 
   /** Whether the tokens of an image attend to each other in both directions, so that they need a single batch. */
   get isNonCausal(): boolean {
+    // Null stands for any image chunk.
     return this.library.mtmd_decode_use_non_causal(this.projector, null) as boolean;
   }
 
@@ -101,7 +109,7 @@ export class Projector {
     this.#target = target;
   }
 
-  /** Prompt tokens of an image of this size, computed without pixels. 0: the projector takes no such image. */
+  /** Prompt tokens of an image of this size, computed without pixels. 0 if the projector cannot preprocess the image. */
   async count(width: number, height: number): Promise<number> {
     const chunks = await this.#tokenize({ width, height, rgb: null });
     if (chunks === null) return 0;
@@ -110,7 +118,7 @@ export class Projector {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** Cuts an image into chunks. Null: the projector takes no such image. */
+  /** Divides an image into chunks. Resolves to null if the projector cannot preprocess the image. */
   async prepare(bitmap: Bitmap): Promise<OwnedImage | null> {
     const chunks = await this.#tokenize(bitmap);
     if (chunks === null) return null;
@@ -122,7 +130,9 @@ export class Projector {
       else {
         const start = tokens.length;
         const count = this.library.mtmd_input_chunk_get_n_tokens(chunk) as number;
+        // With M-RoPE, positions are two-dimensional, and a chunk takes fewer of them than tokens.
         const positions = this.library.mtmd_input_chunk_get_n_pos(chunk) as number;
+        // The hash fills five tokens, which repeat.
         for (let index = 0; index < count; index++) tokens.push(ids[index % ids.length] as Token);
         media.push({ start, tokens: count, positions, read: (sequence, position) => this.#read(chunk, sequence, position) });
       }
@@ -130,7 +140,7 @@ export class Projector {
     return { tokens, chunks: media, free: () => void this.library.mtmd_input_chunks_free(chunks) };
   }
 
-  /** Encodes a chunk and decodes the embeddings. */
+  /** Encodes a chunk, and decodes its embeddings into the sequence from `position`. */
   #read(chunk: Pointer, sequence: number, position: number): Promise<void> {
     const { library, projector } = this;
     if (this.#target === null) throw new Error('the projector has no context');
@@ -139,13 +149,18 @@ export class Projector {
       if ((await callAsync<number>(library.mtmd_encode_chunk, projector, chunk)) !== 0)
         throw new Error('llama.cpp could not encode an image');
       const embeddings = library.mtmd_get_output_embd(projector);
+      // `[0]` receives the next position, which `MediaChunk.positions` already gives. The nulls are a callback and its data.
       const rest = [position, sequence, batchTokens, [0], null, null];
       const code = await callAsync<number>(library.mtmd_helper_decode_image_chunk, projector, context, chunk, embeddings, ...rest);
       if (code !== 0) throw new Error(`llama.cpp could not decode an image (${code})`);
     });
   }
 
-  /** The chunks of an image, which the caller frees. Only the marker is ever parsed, never a client's text. */
+  /**
+   * Returns the chunks of an image, which the caller frees, or null if the image cannot be preprocessed.
+   *
+   * Only the marker is parsed as text, never a client's text.
+   */
   async #tokenize({ width, height, rgb }: Omit<Bitmap, 'rgb'> & { readonly rgb: Uint8Array | null }): Promise<Pointer | null> {
     const { library } = this;
     const bitmap = library.mtmd_bitmap_init(width, height, rgb) as Pointer;
@@ -165,7 +180,7 @@ export class Projector {
     }
   }
 
-  /** Lists the chunks. If one is neither text nor image, frees all and throws. */
+  /** Lists the chunks. If one is neither text nor image, frees all of them and throws. */
   #list(chunks: Pointer): Pointer[] {
     const { library } = this;
     const list = Array.from(
@@ -179,6 +194,7 @@ export class Projector {
   }
 
   #textTokens(chunk: Pointer): Token[] {
+    // An output argument: the function writes the count into the array.
     const count = [0];
     const pointer = this.library.mtmd_input_chunk_get_tokens_text(chunk, count) as Pointer | null;
     if (pointer === null || count[0] === 0) return [];
@@ -186,7 +202,10 @@ export class Projector {
   }
 }
 
-/** Negative numbers from the pixels, so that the prefix cache distinguishes images. Five together hold 240 bits of the hash. */
+/**
+ * Five placeholder tokens with 240 bits of the pixels' hash, so that the prefix cache distinguishes images. They are negative, because
+ * the model's own tokens are not.
+ */
 function placeholders({ width, height, rgb }: Bitmap): Token[] {
   const hash = createHash('sha256').update(`${width} ${height} `).update(rgb).digest();
   const count = Math.floor(hash.length / PLACEHOLDER_BYTES);

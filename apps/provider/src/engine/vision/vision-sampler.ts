@@ -24,7 +24,7 @@ export class VisionSampler implements NativeSampler {
   /** Does nothing, because the constructor applied the configuration. */
   applyConfig(): void {}
 
-  /** Draws a token from the logits at a batch position and stores the token. -1: nothing could be sampled. */
+  /** Draws a token from the logits at a batch position and stores it. Returns -1 if nothing could be sampled. */
   sample(context: Pointer, batchIndex: number, logits: () => Float32Array): number {
     const chain = this.#chain;
     if (chain === null) throw new Error('the sampler is disposed');
@@ -111,7 +111,9 @@ export function visionSamplers(library: LlamaLibrary, vocabulary: Pointer, vocab
   };
 }
 
+/** 32-bit words of a `llama_token_data`: id, logit, probability. */
 const ENTRY_WORDS = 3;
+/** Four 64-bit members: pointer to the entries, their count, index of the drawn entry, whether they are sorted. */
 const HEADER_BYTES = 32;
 
 /** `llama_token_data_array` in native memory. */

@@ -6,14 +6,14 @@ export interface CurrentAvailability {
   readonly state: AvailabilityState;
   /** Empty while serving. */
   readonly reasons: readonly Reason[];
-  /** Time of the next change that is known in advance, in milliseconds since 1970. Null: unknown. */
+  /** Time of the next change that is known in advance, in milliseconds since 1970. Null if unknown. */
   readonly nextChangeAt: number | null;
 }
 
 interface AvailabilityControllerOptions {
   /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
-  /** Resolves when no job runs. `force`: hand jobs back where possible. `cancel`: end the drain; running jobs continue. */
+  /** Resolves when no job runs. At `force`, jobs are handed back where possible. At `cancel`, the drain ends and jobs continue. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   /** Frees the models' memory. */
   readonly unload: () => Promise<void>;

@@ -7,9 +7,9 @@ import { reasonText } from './reason-text.js';
 import { isOpen, nextChange } from './windows.js';
 
 export interface Pause {
-  /** End in milliseconds since 1970; null: until the owner resumes. */
+  /** End in milliseconds since 1970; null if the owner must resume. */
   readonly until: number | null;
-  /** Present: the owner paused from the console. Absent: on this machine; only there can the pause then be ended. */
+  /** Present if the owner paused from the console. A pause set on this machine can only be ended there. */
   readonly console?: {
     /** Milliseconds since 1970. */
     readonly at: number;
@@ -21,7 +21,7 @@ export interface Pause {
 export interface AvailabilityFacts {
   /** The machine's own time zone. */
   readonly timeZone: string;
-  /** Time without owner input in milliseconds; null: unknown. Measured only for policies that need the value. */
+  /** Time without owner input in milliseconds; null if unknown. Measured only for policies that need the value. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
   /** Remaining cooldown of each stress that ended, in milliseconds. */
@@ -37,11 +37,11 @@ export interface Reason {
 }
 
 export interface Availability {
-  /** `leave`: accept no jobs, finish running jobs. `refuse`: accept no jobs, return running jobs to the coordinator. */
+  /** Jobs are accepted only in `serve`. Running jobs are finished in `leave`, and returned to the coordinator in `refuse`. */
   readonly state: 'serve' | 'leave' | 'refuse';
   /** Empty while serving. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
-  /** Time of the next change that is known in advance, in milliseconds since 1970. Null: unknown. */
+  /** Time of the next change that is known in advance, in milliseconds since 1970. Null if unknown. */
   readonly nextChangeAt: number | null;
 }
 
@@ -75,7 +75,7 @@ interface FoundReason {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
   readonly isCurrent: boolean;
-  /** End that is known in advance. Null: unknown. */
+  /** End that is known in advance. Null if unknown. */
   readonly endsAt: number | null;
 }
 
@@ -112,7 +112,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   return found;
 }
 
-/** Time at which no reason remains, if nothing but time changes; null: unknown. */
+/** Time at which no reason remains if nothing but time changes. Null if unknown. */
 function findReopening(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly FoundReason[]): number | null {
   let at = now;
   let found = reasons;

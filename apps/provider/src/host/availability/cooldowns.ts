@@ -7,7 +7,7 @@ export interface StressFlags {
   readonly power: boolean;
 }
 
-/** End of each cooldown in milliseconds of the monotonic clock; 0: none. */
+/** Milliseconds by kind of stress: ends on the monotonic clock, where 0 means no cooldown, or durations. */
 export type Cooldowns = { readonly [Name in keyof StressFlags]: number };
 
 export const NO_COOLDOWNS: Cooldowns = { heat: 0, memory: 0, power: 0 };

@@ -11,7 +11,7 @@ const STEPS: Readonly<Record<string, string>> = {
   no_memory: 'Close programs, or serve a smaller model: inference-provider models recommend',
 };
 
-/** `code`: reason from the availability policy. Returns a sentence or command; null: the reason ends without an action. */
+/** Sentence or command for a reason of the availability policy. Null if the reason ends without an action. */
 export function ownerStep(code: string): string | null {
   return STEPS[code] ?? null;
 }

@@ -22,7 +22,7 @@ export function pauseText({ until, console: from }: Pause): string {
   return `${JSON.stringify({ until, ...(from === undefined ? {} : { console: from }) })}\n`;
 }
 
-/** Null: no pause, an expired pause, or a damaged text. `now` in milliseconds since 1970. */
+/** Returns null for an expired pause or a damaged text. `now` is in milliseconds since 1970. */
 export function readPause(text: string, now: number): Pause | null {
   let found: unknown;
   try {
@@ -36,7 +36,7 @@ export function readPause(text: string, now: number): Pause | null {
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 } as const;
 
-/** The words after `pause`. Throws an Error with a sentence for the owner. `now` in milliseconds since 1970. */
+/** Parses the words after `pause`. Throws an Error with a sentence for the owner. `now` is in milliseconds since 1970. */
 export function parsePauseArguments(words: readonly string[], now: number, timeZone: string): Pause {
   const [first, second] = words;
   if (first === undefined) return { until: null };

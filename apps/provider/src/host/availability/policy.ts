@@ -15,14 +15,14 @@ export interface Window {
 }
 
 export interface AvailabilityPolicy {
-  /** IANA name; null: the machine's current zone. */
+  /** IANA name; null for the machine's current zone. */
   readonly timeZone: string | null;
-  /** Empty: always. */
+  /** An empty list means always. */
   readonly windows: readonly Window[];
-  /** Minutes without owner input before serving; null: serve regardless of use. */
+  /** Minutes without owner input before serving; null to serve regardless of use. */
   readonly onlyWhenIdleMinutes: number | null;
   readonly onBattery: 'stop' | 'serve';
-  /** `stop`: at serious heat. `serve`: until critical heat. */
+  /** With `stop`, serious heat ends serving; with `serve`, only critical heat. */
   readonly whenHot: 'stop' | 'serve';
   /** Treatment of running jobs when serving ends. */
   readonly whenLeaving: 'finish' | 'hand_back';

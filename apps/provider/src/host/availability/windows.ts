@@ -11,7 +11,7 @@ const MAX_TRANSITIONS = 4;
 interface OpenTime {
   /** Milliseconds since 1970. */
   readonly from: number;
-  /** Null: no end. */
+  /** Null without an end. */
   readonly to: number | null;
 }
 

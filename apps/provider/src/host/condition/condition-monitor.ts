@@ -26,12 +26,10 @@ export class ConditionMonitor {
     this.#done = this.#watch(source, everyMs, onChange);
   }
 
-  /** Current filtered condition. */
   get condition(): HostCondition {
     return this.#filter.current;
   }
 
-  /** Stops the readings. */
   async close(): Promise<void> {
     this.#abort.abort();
     await this.#done;

@@ -1,9 +1,9 @@
-/** `HostCondition`: heat, memory pressure and power. Missing readings are treated as normal. Placement prefers normal machines. */
+/** `HostCondition`: heat, memory pressure and power, normal without readings. The scheduler (`isStrained`) prefers normal machines. */
 
 export interface HostCondition {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
   readonly memoryPressure: 'normal' | 'warning' | 'critical';
-  /** `low_battery`: on battery with little charge. */
+  /** With `low_battery`, the machine runs on a battery with little charge. */
   readonly power: 'mains' | 'battery' | 'low_battery';
 }
 

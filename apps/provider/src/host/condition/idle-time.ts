@@ -25,18 +25,18 @@ export async function readIdleMs({ platform, root }: HostSource): Promise<number
   return idleOfLogind(await commandOutput(LOGIND), Date.now());
 }
 
-/** `"HIDIdleTime" = 4193219125`; the shortest of several. */
+/** Reads `"HIDIdleTime" = 4193219125`, in nanoseconds. The shortest of several counts. */
 export function idleOfIoreg(text: string): number | null {
   const times = [...text.matchAll(/"HIDIdleTime"\s*=\s*(\d+)/g)].map(([, digits]) => Number(digits) / 1e6);
   return times.length === 0 ? null : Math.floor(Math.min(...times));
 }
 
-/** `b true` and `t 1753862400000000`: microseconds since 1970. */
+/** Reads `b true` and `t 1753862400000000`, in microseconds since 1970. */
 export function idleOfLogind(text: string, now: number): number | null {
   const [hint, since] = text.trim().split('\n');
   if (hint === 'b false') return 0;
   const microseconds = /^t (\d+)$/.exec(since ?? '')?.[1];
-  // 0: never idle, or no logged-in session that reports.
+  // With 0, the machine was never idle, or no session reports.
   if (hint !== 'b true' || microseconds === undefined || Number(microseconds) === 0) return null;
   return Math.max(0, now - Math.floor(Number(microseconds) / 1000));
 }

@@ -46,7 +46,7 @@ function zoneHeat(zone: Folder): HostCondition['thermal'] {
   return hottest;
 }
 
-/** `over`: by how much the trip point is passed, in thousandths of a degree. */
+/** `over` is the distance above the trip point in millidegrees Celsius, negative below. */
 function atTrip(type: string, over: number): HostCondition['thermal'] {
   switch (type) {
     case 'critical':

@@ -18,7 +18,7 @@ export class OwnerActivityMonitor {
     this.#onReading = onReading;
   }
 
-  /** Idle time at the last reading, in milliseconds; null: unknown. */
+  /** Idle time at the last reading, in milliseconds; null if unknown. */
   get idleMs(): number | null {
     return this.#idleMs;
   }

@@ -1,4 +1,4 @@
-/** `SleepInhibitor` prevents idle sleep of the system with a child process, which always ends with this process. */
+/** `SleepInhibitor` prevents idle sleep of the system with a child process, which ends with this process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const MAX_RETRY_MS = 3_600_000;
 /** Lifetime after which the retry delay is reset. */
 const STABLE_MS = 60_000;
 
-/** Null if the system has no inhibitor command. `root`: `/`, or the folder of a simulated machine with its own commands. */
+/** Null if the system has no inhibitor command. A simulated machine has its own commands under `root`. */
 export function inhibitCommand(root: string, pid: number): InhibitCommand | null {
   const caffeinate = join(root, 'usr/bin/caffeinate');
   // -i: no idle sleep; -w: until this process ends (caffeinate(8)).
@@ -34,13 +34,12 @@ export class SleepInhibitor {
   #retryTimer: NodeJS.Timeout | null = null;
   #retryMs = FIRST_RETRY_MS;
 
-  /** `onProblem`: called when the inhibitor fails; a retry follows. */
+  /** Calls `onProblem` when the inhibitor fails. A retry follows. */
   constructor(command: InhibitCommand | null, onProblem: (reason: string) => void) {
     this.#command = command;
     this.#onProblem = onProblem;
   }
 
-  /** Whether an inhibitor prevents sleep now. */
   get isActive(): boolean {
     return this.#child !== null;
   }

@@ -2,7 +2,7 @@
 import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** IANA name. `root`: `/`, or the folder of a simulated machine. Falls back to the zone of this process. */
+/** IANA name. Falls back to the zone of this process. A simulated machine's folder may replace `root`. */
 export function systemTimeZone(root = '/', env: Readonly<Record<string, string | undefined>> = process.env): string {
   const named = [root === '/' ? env.TZ : undefined, linkedZone(join(root, 'etc/localtime'))];
   return named.find((name) => name !== undefined && isZone(name)) ?? processZone();

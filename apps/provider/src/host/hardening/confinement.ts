@@ -1,13 +1,13 @@
 /**
  * `findConfinement` finds a way to deny network access to model processes: a network namespace on Linux, a sandbox on macOS.
  *
- * The daemon status reports if there is none.
+ * The daemon status reports the way as `engine_network`.
  */
 import { execFile } from 'node:child_process';
 
 export interface Confinement {
   readonly kind: 'network_namespace' | 'sandbox' | 'none';
-  /** Reason why no confinement is active, for the owner; null: confinement is active. */
+  /** Why there is none, for the owner, or null. */
   readonly why: string | null;
   /** Command-line prefix of the confined program. */
   readonly wrap: readonly string[];

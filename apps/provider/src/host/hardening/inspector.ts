@@ -6,7 +6,7 @@ const HARMLESS =
   /^--(max-old-space-size|max-semi-space-size|stack-trace-limit|no-warnings|no-deprecation|enable-source-maps|use-openssl-ca|use-bundled-ca)(=[\w-]*)?$/;
 const LOADERS = ['LD_PRELOAD', 'DYLD_INSERT_LIBRARIES'];
 
-/** Reason why the daemon must not run in this process, without a full stop; null: no reason. */
+/** Reason why the daemon must not run in this process, without a full stop, or null. */
 export function inspectorProblem(
   execArgv: readonly string[] = process.execArgv,
   env: Readonly<Record<string, string | undefined>> = process.env,

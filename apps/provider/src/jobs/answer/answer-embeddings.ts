@@ -12,7 +12,6 @@ interface EmbeddingsOptions {
   readonly opened: ParsedEmbeddings;
   readonly responseMetadata: ResponseMetadata;
   readonly model: Pick<ModelLease, 'embedding' | 'embed'>;
-  /** Bytes of the request's body. */
   readonly requestBytes: number;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;

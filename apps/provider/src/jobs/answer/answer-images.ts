@@ -14,7 +14,6 @@ interface ImagesOptions {
   readonly responseMetadata: ResponseMetadata;
   readonly overrides: Overrides;
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
-  /** Bytes of the request's body. */
   readonly requestBytes: number;
   /** Sends the images that the body links, then the body. Waits while the reader is slow. */
   readonly writeImages: (images: readonly Uint8Array[], body: string) => Promise<void>;

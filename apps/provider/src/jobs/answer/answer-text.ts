@@ -15,14 +15,13 @@ export interface AnswerOptions {
   readonly responseMetadata: ResponseMetadata;
   /** Maximum tokens of each choice. */
   readonly maxTokens: number;
-  /** Scope of prompt-prefix sharing; null: no sharing. */
+  /** Scope of prompt-prefix sharing; null without sharing. */
   readonly cacheScope: string | null;
   readonly thinkTags: ThinkTags | null;
-  /** Whether the model writes think sections, as in its offer. Null: unknown. */
+  /** Whether the model writes think sections, as in its offer. Null if unknown. */
   readonly thinks: boolean | null;
-  /** Upper bound of the prompt tokens of one image. Null: the model takes no images. */
+  /** Upper bound of the prompt tokens of one image. Null if the model takes no images. */
   readonly maxImageTokens: number | null;
-  /** Bytes of the request's body. */
   readonly requestBytes: number;
   readonly generate: (request: GenerationRequest) => Generation;
   /** Waits while the reader is slow. */

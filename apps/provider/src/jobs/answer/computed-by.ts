@@ -5,9 +5,9 @@ import type { Sampling } from '../../engine/messages.js';
 /** Identity of the model that computed an answer. */
 export interface ModelIdentity {
   readonly engine: string;
-  /** Null: not computed yet. */
+  /** Null until computed. */
   readonly weightsSha256: string | null;
-  /** Null: the file contains no chat template. */
+  /** Null without a chat template. */
   readonly templateSha256: string | null;
 }
 

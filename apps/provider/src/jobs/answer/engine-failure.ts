@@ -3,7 +3,7 @@ import type { GenerationError } from '../../engine/generation.js';
 import type { FieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 
-/** `fields`: field names of the request's format. */
+/** @param fields Field names of the request's format. */
 export function failureOf({ ended }: GenerationError, fields: FieldNames): JobError {
   switch (ended.kind) {
     case 'context_length_exceeded':

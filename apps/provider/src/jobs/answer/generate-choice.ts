@@ -24,7 +24,7 @@ import { ThroughputMeter } from './throughput-meter.js';
 export interface GeneratedChoice {
   readonly prompt: Required<PromptCounts>;
   readonly counts: OutputCounts;
-  /** Null: the stream was ended early. */
+  /** Null if the stream was ended early. */
   readonly finish: { readonly reason: CompletedFinishReason; readonly stopSequence?: string } | null;
   readonly computation: Computation;
   /** Decode tokens per second, from the first piece to the last; null for too few tokens. */
@@ -171,7 +171,7 @@ function isDone(filter: OutputFilter, { parallelToolCalls }: TextRequest): boole
   return filter.stopped || (!parallelToolCalls && filter.completedToolCalls > 0);
 }
 
-/** Number of tokens consumed; fewer than the batch has if the choice completed before its end. */
+/** Appends the events of a batch. Returns the number of consumed tokens, fewer than the batch's if the choice completes early. */
 function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly Piece[], events: OutputEvent[]): number {
   let tokens = 0;
   for (const piece of batch) {
@@ -210,7 +210,7 @@ function callId(prefix: string, scope: string, index: number): string {
   return `${prefix}${sha256Hex(new TextEncoder().encode(`${scope} ${index}`)).slice(0, 24)}`;
 }
 
-/** Batches of the source, and null after each `idleMs` milliseconds of silence. */
+/** Yields the batches of the source, and null after each `idleMs` milliseconds of silence. */
 async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): AsyncGenerator<Batch | null> {
   const batches = source[Symbol.asyncIterator]();
   try {

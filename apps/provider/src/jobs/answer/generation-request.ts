@@ -74,7 +74,7 @@ function promptMessage(message: ChatMessage): PromptMessage {
   }
 }
 
-/** `before`: prefix of the content. */
+/** Begins the content with `before`. */
 function promptContent(content: MessageContent, before = ''): PromptMessage['content'] {
   if (typeof content === 'string') return before + content;
   const parts = content.map((part): PromptPart => {

@@ -18,7 +18,7 @@ export interface OutputCounts {
   readonly hiddenTokens: number;
 }
 
-/** Counts of an output with an answer of `answerBytes` bytes. `thinks`: from the model's offer. */
+/** Counts of an output, bounded by the bytes of its answer. If the model's offer says that it never `thinks`, no token is hidden. */
 export function signedOutput(
   { completionTokens, hiddenTokens }: OutputCounts,
   { thinks, answerBytes }: { readonly thinks: boolean | null; readonly answerBytes: number },

@@ -10,7 +10,7 @@ export class ThroughputMeter {
   #lastAt = 0;
   #tokens = 0;
 
-  /** `tokens`: total generated so far. */
+  /** Records the number of tokens generated so far. */
   count(tokens: number): void {
     this.#lastAt = performance.now();
     this.#tokens = tokens;
@@ -19,14 +19,14 @@ export class ThroughputMeter {
     this.#firstTokens = tokens;
   }
 
-  /** Null for too few tokens. */
+  /** Decode rate; null for too few tokens. */
   tokensPerSecond(): number | null {
     const seconds = (this.#lastAt - this.#firstAt) / 1000;
     const tokens = this.#tokens - this.#firstTokens;
     return tokens < 8 || seconds <= 0 ? null : tokens / seconds;
   }
 
-  /** `computed`: uncached prompt tokens. Null for too few tokens or without output. */
+  /** Prefill rate of `computed` uncached prompt tokens; null for too few of them, or without output. */
   promptTokensPerSecond(computed: number): number | null {
     const seconds = (this.#firstAt - this.#beganAt) / 1000;
     return computed < MIN_PROMPT || seconds <= 0 ? null : computed / seconds;

@@ -35,7 +35,7 @@ const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
 export interface E2eChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signE2eResponse'>;
   readonly replays: ReplaySet;
-  /** Checkpoint of the transparency log for a client with this tree head. Null: unknown. Default: none. */
+  /** Checkpoint of the transparency log for a client with this tree head, or null. Default: none. */
   readonly checkpointFor?: (head: E2eLogHead) => string | null;
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;

@@ -49,7 +49,7 @@ interface E2eResponseOptions {
   readonly stream: boolean;
   readonly head: E2eAnswerHead;
   readonly sealer: E2eAnswerSealer;
-  /** Commitment of the receipt to an image. `sha256`: lowercase hex. */
+  /** Commitment of the receipt to an image, whose hash is lowercase hex. */
   readonly commitImage: (index: number, sha256: string) => string;
   readonly sign: (content: SealedContent, end: ReceiptEnd) => Promise<SignedE2eResponse>;
   readonly sink: FrameSink;
@@ -93,7 +93,7 @@ export class E2eResponse implements JobResponse {
     this.#frames.grant(bytes);
   }
 
-  /** Adds text. Waits while the reader is slow; rejects with the signal's reason when the job ends meanwhile. */
+  /** Adds text. Waits while the reader is slow. Rejects with the signal's reason if the job ends meanwhile. */
   async write(text: string): Promise<void> {
     if (text === '') return;
     await this.#flushed;

@@ -1,4 +1,4 @@
-/** Interfaces of a job's sealed request and response, implemented by {@link CoordinatorChannel} and {@link E2eChannel}. */
+/** Interfaces of a job's sealed (HPKE-encrypted) request and response. `CoordinatorChannel` and `E2eChannel` implement them. */
 import type { ApiError } from '@inference/formats';
 import type { Frame, JobCompleted, JobFailure, Overrides } from '@inference/protocol';
 import type { Answered } from '../answer/answer-text.js';
@@ -13,7 +13,7 @@ export interface JobTerms {
   /** Bytes of the body, which bound the signed prompt tokens. */
   readonly requestBytes: number;
   readonly overrides: Overrides;
-  /** Scope of prompt-prefix sharing; null: no sharing. */
+  /** Requests of one scope share cached prompt prefixes. Null without sharing. */
   readonly cacheScope: string | null;
 }
 
@@ -30,7 +30,7 @@ export interface JobResponse {
   /** Plaintext bytes written, sent or not. */
   readonly written: number;
   grant(bytes: number): void;
-  /** Waits while the reader is slow. Rejects with the signal's reason when the job ends meanwhile. */
+  /** Waits while the reader is slow. Rejects with the signal's reason if the job ends meanwhile. */
   write(text: string): Promise<void>;
   /** Sends an image answer: the images that the body links, and the body. */
   writeImages(images: readonly Uint8Array[], body: string): Promise<void>;
@@ -43,11 +43,11 @@ export interface JobResponse {
 export interface JobChannel {
   /** True once the request is complete and opened. Throws {@link JobError}. */
   accept(frame: Frame): boolean;
-  /** Parses the request; compares it with the job's context. Throws {@link JobError}, and RequestError if {@link refuse} is not null. */
+  /** Parses the request and compares it with the job's context. Throws {@link JobError}, or RequestError if {@link refuse} is not null. */
   terms(): JobTerms;
-  /** Call once, after `terms` or its failure. `credit`: bytes that may be sent. */
+  /** Call once, after `terms` or its failure. The response may send `credit` bytes until `grant` adds more. */
   openResponse(credit: number, signal: AbortSignal): JobResponse;
-  /** Answers with an error that only the client can read, signed. Null: the coordinator renders errors. */
+  /** Answers with a signed error that only the client can read. Null if the coordinator renders errors. */
   readonly refuse: ((error: ApiError, startedAt: number) => Promise<JobCompleted>) | null;
   /** The part of a failure that the coordinator may know. */
   reportedFailure(failure: JobFailure): JobFailure;

@@ -1,6 +1,6 @@
 /** `ReplaySet` detects replays: stores job ids, or encapsulated keys and nonces of sealed requests, until they expire. */
 
-/** One value per job, which lives for minutes; two per sealed request, which lives for at most an hour. */
+/** A job adds one value for minutes. A sealed request adds two values for at most an hour. */
 const MAX_VALUES = 131_072;
 /** Interval between two sweeps of a set that is not full, in milliseconds. */
 const SWEEP_EVERY_MS = 60_000;
@@ -8,7 +8,7 @@ const SWEEP_EVERY_MS = 60_000;
 export class ReplaySet {
   /** Value → time in milliseconds after which the value may be removed. */
   readonly #values = new Map<string, number>();
-  /** Values that expired before were removed. Never decreases, even if the clock is set back. */
+  /** Values that expired before this time were removed. Never decreases, even if the clock is set back. */
   #sweptAt = 0;
 
   constructor(private readonly maxValues = MAX_VALUES) {}
@@ -22,8 +22,8 @@ export class ReplaySet {
   }
 
   /**
-   * Adds all values or none. `replayed`: a value is known. `expired`: a value may have been removed, because the clock was ahead.
-   * `full`: no room, so the request must be refused.
+   * Adds all values or none. Returns `replayed` if a value is known, and `expired` if one may have been removed, because the clock was
+   * ahead. When `full`, the request must be refused.
    */
   add(
     values: readonly string[],

@@ -30,7 +30,6 @@ export interface OutputConstraint extends CompiledConstraint {
   fits(output: FinishedOutput): Promise<boolean>;
 }
 
-/** Answer of the thread. */
 export type CompilationResult = { readonly constraint: CompiledConstraint } | { readonly failure: JobFailure };
 
 export class ConstraintCompiler {
@@ -38,7 +37,7 @@ export class ConstraintCompiler {
   readonly #pool: Pool;
   readonly #maxMs: number;
 
-  /** `maxMs`: time limit per task. Default: 10 s. */
+  /** A task may take `maxMs`, by default 10 s. */
   constructor({ maxMs = MAX_MS }: { readonly maxMs?: number } = {}) {
     this.#maxMs = maxMs;
     this.#pool = pool(ENTRY, {
@@ -50,7 +49,9 @@ export class ConstraintCompiler {
   }
 
   /**
-   * Null without a constraint. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the signal's reason.
+   * Resolves to null without a constraint.
+   *
+   * @throws {JobError} `unsupported` or `invalid_request`, with the field. Or throws the signal's reason.
    */
   async compile(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
     const constraint = constraintRequest(parsed);

@@ -22,7 +22,6 @@ import type { JobFailure } from '@inference/protocol';
 import { type FieldNames, fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 
-/** A finished output. */
 export interface FinishedOutput {
   readonly text: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
@@ -45,7 +44,6 @@ const STEPS_AHEAD = 10_000;
 /** Maximum tool calls of an answer if at least one is required. */
 const MAX_CALLS = 16;
 
-/** Null without a constraint. */
 export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | null {
   const { request } = parsed;
   if (request.task === 'count') return null;
@@ -54,7 +52,7 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   return answerFormat(constraint) !== null || callable(constraint).length > 0 ? constraint : null;
 }
 
-/** Request field that contains a client's schema, pattern or choices; null: none. */
+/** Request field that contains a client's schema, pattern or choices; null without any. */
 export function schemaField(constraint: ConstraintRequest): string | null {
   const format = answerFormat(constraint);
   if (format !== null && format.type !== 'json_object') return format.field ?? constraint.fields.responseSchema;
@@ -273,7 +271,6 @@ function mayFit(schema: unknown, value: unknown): boolean {
   return isValidDocument(schema, value) !== false;
 }
 
-/** Whether a complete output satisfies the constraint. */
 export function satisfiesConstraint(constraint: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
   const { responseFormat, tools, toolChoice } = constraint;
   const known = new Map(tools.map((tool) => [tool.name, tool]));

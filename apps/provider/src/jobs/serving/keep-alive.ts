@@ -1,7 +1,7 @@
 /** `KeepAlive`: how long an unused model stays in memory. */
 
 export type KeepAlive =
-  /** Loaded at the start, and never unloaded. */
+  /** Loaded at the start, and never unloaded for lack of jobs. */
   | { readonly kind: 'always' }
   | { readonly kind: 'idle'; readonly minutes: number }
   /** Unloaded some seconds after the last job. */
@@ -12,7 +12,7 @@ export const DEFAULT_KEEP_ALIVE: KeepAlive = { kind: 'idle', minutes: 30 };
 /** Idle limit of `on_demand`, in milliseconds, so that the next job of a conversation finds the model loaded. */
 const ON_DEMAND_MS = 10_000;
 
-/** Maximum idle time in milliseconds; null: unlimited. */
+/** Maximum idle time in milliseconds; null if unlimited. */
 export function idleLimitMs(keep: KeepAlive): number | null {
   switch (keep.kind) {
     case 'always':
@@ -39,7 +39,6 @@ export function parseKeepAlive(text: string): KeepAlive | null {
   return /^\d{1,5}$/.test(text) && minutes > 0 ? { kind: 'idle', minutes } : null;
 }
 
-/** The setting as text. */
 export function keepAliveText(keep: KeepAlive): string {
   return keep.kind === 'idle' ? String(keep.minutes) : keep.kind;
 }

@@ -9,7 +9,7 @@ import type { KeepAlive } from './keep-alive.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ModelPoolOptions {
-  /** Models to serve. Each fits under the ceiling together with all always-loaded models. */
+  /** Each must fit under the ceiling together with all always-loaded models. */
   readonly models: readonly Serving[];
   /** Maximum bytes of all models together. */
   readonly ceiling: number;
@@ -35,7 +35,6 @@ interface Lease {
   release(): void;
 }
 
-/** A job that waits for its lease. */
 interface Waiter {
   /** Changes when `replace` replaces the model. */
   model: ServedModel;
@@ -71,7 +70,7 @@ export class ModelPool {
     this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#create(serving)]));
   }
 
-  /** Loads the always-loaded models. Throws the first error if all fail and no other model exists. */
+  /** Loads the always-loaded models. Throws when aborted, or the first error if every model is disabled. */
   async start(signal: AbortSignal): Promise<void> {
     const stop = (): void => void this.close();
     signal.addEventListener('abort', stop, { once: true });

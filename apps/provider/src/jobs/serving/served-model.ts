@@ -1,4 +1,7 @@
-/** `ServedModel`: a model with its engine process. The process restarts after a crash; repeated failures disable the model. */
+/**
+ * `ServedModel`: a model with its engine process. The process restarts after a crash. A failed load or repeated crashes disable the
+ * model for a time.
+ */
 import { MAX_IMAGE_TOKENS, type ModelOffer, type VisionOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
 import type { Engine, EngineStatusEvent } from '../../engine/engine.js';
@@ -32,7 +35,6 @@ export type StartEngine = (
   signal: AbortSignal,
 ) => Promise<RunningEngine>;
 
-/** Events of a model, for the owner. */
 export type ModelEvent =
   | { readonly type: 'loading'; readonly id: string }
   | { readonly type: 'ready'; readonly id: string; readonly milliseconds: number }
@@ -80,7 +82,7 @@ export const SERVING_TIMINGS: ServingTimings = {
   priorityAfterMs: 5000,
 };
 
-/** `disabled`: failing, not offered. */
+/** A `disabled` model has failed and is not offered for a time. */
 type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 
 /** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
@@ -132,7 +134,7 @@ export class ServedModel implements ModelOperations {
     return this.#keep;
   }
 
-  /** Takes effect at once; a running idle timer restarts. */
+  /** Stops a running idle timer. `ModelPool` starts the next. */
   set keep(keep: KeepAlive) {
     if (keepAliveText(keep) === keepAliveText(this.#keep)) return;
     this.#keep = keep;
@@ -149,7 +151,6 @@ export class ServedModel implements ModelOperations {
     return this.#state;
   }
 
-  /** Whether the model occupies memory. */
   get isInMemory(): boolean {
     return this.#state === 'loading' || this.#state === 'ready' || this.#state === 'unloading';
   }
@@ -202,7 +203,7 @@ export class ServedModel implements ModelOperations {
     };
   }
 
-  /** Throws while the model is not loaded, or for an image model; the same applies to the other operations. */
+  /** Throws while the model is not loaded, and if it is an image model. */
   generate(request: GenerationRequest): Generation {
     return this.#textEngine().generate(request);
   }
@@ -217,7 +218,7 @@ export class ServedModel implements ModelOperations {
     return engine.generateImages(request);
   }
 
-  /** Loads a `cold` model. Resolves when the model is ready, or with the error when disabled. */
+  /** Loads a `cold` model. Resolves to the error of a failed load. Otherwise resolves to null, also if unloaded meanwhile. */
   load(): Promise<Error | null> {
     const loading = this.#load();
     this.#loading = loading;
@@ -289,7 +290,6 @@ export class ServedModel implements ModelOperations {
     this.#timer.unref();
   }
 
-  /** Registers a job's use. */
   acquire(): void {
     this.leases++;
     this.usedAt = performance.now();

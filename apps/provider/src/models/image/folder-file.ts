@@ -7,7 +7,6 @@ import { ModelFileError } from '../gguf-header.js';
 /** Maximum bytes; vocabularies are the largest files. */
 const MAX_BYTES = 32 << 20;
 
-/** Whether the path is a file. */
 export function hasFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }

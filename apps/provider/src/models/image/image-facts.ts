@@ -16,7 +16,6 @@ export interface ImageFacts {
   readonly scale: number;
 }
 
-/** Maximum images of one job. */
 export const MAX_IMAGES_OF_A_JOB = 4;
 
 /** Memory of an image job besides the weights, in bytes: decoder activations per pixel, and attention between all pairs of latent pixels. */

@@ -3,7 +3,6 @@ import type { Description } from './stable-diffusion-folder.js';
 
 interface Companion {
   readonly repository: string;
-  /** Path in the repository. */
   readonly path: string;
 }
 
@@ -32,7 +31,6 @@ const KNOWN_MODELS: readonly KnownModel[] = [
   },
 ];
 
-/** The known model of a repository, or null. */
 export function knownModel(repository: string): KnownModel | null {
   return KNOWN_MODELS.find((model) => model.repository.toLowerCase() === repository.toLowerCase()) ?? null;
 }

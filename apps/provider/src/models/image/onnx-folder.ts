@@ -16,7 +16,6 @@ export interface OnnxImageModel {
   readonly facts: ImageFacts;
   readonly vocabulary: ClipVocabulary;
   readonly scheduler: SchedulerConfig;
-  /** Paths of the three graphs. */
   readonly graphs: { readonly textEncoder: string; readonly unet: string; readonly vaeDecoder: string };
   /** Channels of the latent. */
   readonly channels: number;
@@ -112,7 +111,7 @@ export function readOnnxFolder(folder: string): OnnxImageModel {
 
 interface LatentShape {
   readonly channels: number;
-  /** Fixed size of the latent; null: any size. */
+  /** Fixed size of the latent; null if any size is possible. */
   readonly height: number | null;
   readonly width: number | null;
 }
@@ -188,7 +187,7 @@ function sizesOf(folder: string, listed: readonly string[] | undefined, { height
   return sizes;
 }
 
-/** Every file of the model, graphs first. */
+/** Every file of the model: the index, the graphs with their weights, and the configurations. */
 function filesOf(
   folder: string,
   graphs: OnnxImageModel['graphs'],

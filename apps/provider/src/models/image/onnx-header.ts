@@ -6,7 +6,7 @@ import { ModelFileError } from '../gguf-header.js';
 export interface OnnxValue {
   readonly name: string;
   readonly type: string;
-  /** Size of each dimension. Null: the size is variable. */
+  /** Size of each dimension. Null if variable. */
   readonly shape: readonly (number | null)[];
 }
 
@@ -209,7 +209,7 @@ class OnnxReader {
     if (location === EXTERNAL_LOCATION) this.#takeExternal(external, expected);
     else if (raw !== null ? raw !== expected : typed === 0 && expected > 0)
       throw new Damaged('the data of a tensor does not match its dimensions');
-    // Typed data takes at least one byte per number.
+    // Typed data takes at least half a byte per number: two 4-bit numbers share a byte.
     else if (raw === null && elements > Math.max(1, typed) * 2) throw new Damaged('the data of a tensor does not match its dimensions');
   }
 

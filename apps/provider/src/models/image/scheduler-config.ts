@@ -9,7 +9,7 @@ export interface SchedulerConfig {
   readonly betaStart: number;
   readonly betaEnd: number;
   readonly betaSchedule: 'linear' | 'scaled_linear' | 'squaredcos_cap_v2';
-  /** Explicit betas in place of a schedule; null: none. */
+  /** Explicit betas in place of a schedule, or null. */
   readonly betas: readonly number[] | null;
   /** Prediction type of the model: noise, clean image, or velocity. */
   readonly prediction: 'epsilon' | 'sample' | 'v_prediction';
@@ -17,7 +17,7 @@ export interface SchedulerConfig {
   readonly stepsOffset: number;
   /** The final step removes all noise; otherwise noise of the first timestep remains. */
   readonly endsClean: boolean;
-  /** The clean image is clipped to ±clip; null: unclipped. */
+  /** The clean image is clipped to ±clip, unless null. */
   readonly clip: number | null;
   /** The last timestep is pure noise, regardless of the betas. */
   readonly zeroTerminalSnr: boolean;

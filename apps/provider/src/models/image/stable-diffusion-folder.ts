@@ -15,7 +15,6 @@ interface StableDiffusionModel {
   readonly quantization: string;
   readonly promptTokens: number;
   readonly facts: ImageFacts;
-  /** Path of each part. */
   readonly files: Readonly<Record<string, string>>;
   /** Engine options, by the engine's names. */
   readonly config: Readonly<Record<string, string | number | boolean>>;

@@ -47,7 +47,7 @@ async function attempt(options: Download, tuning: Tuning): Promise<{ bytes: numb
 /**
  * Downloads in one piece, for servers without ranges. Restarts from the beginning after a failure.
  *
- * @param bytes Length that the server reports; null: none.
+ * @param bytes Length that the server reports, or null.
  */
 async function downloadWhole(options: Download, tuning: Tuning, bytes: number | null): Promise<void> {
   const { file, signal, onProgress, freeBytes } = options;

@@ -3,11 +3,11 @@
 export interface RangeSource {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** `manual`: a redirect is an error (`refused`). */
+  /** With `manual`, a redirect is an error (`refused`). */
   readonly redirect?: 'follow' | 'manual';
 }
 
-/** `transient`: a retry may succeed; `changed`: the file was replaced; `refused`: a retry is useless. */
+/** A retry may succeed after a `transient` error, and is useless when `refused`. If `changed`, the file was replaced. */
 export class TransferError extends Error {
   constructor(
     readonly kind: 'transient' | 'changed' | 'refused',
@@ -19,10 +19,10 @@ export class TransferError extends Error {
 }
 
 export interface Probe {
-  /** Null: the server reports no length. */
+  /** Null if the server reports no length. */
   readonly bytes: number | null;
   readonly supportsRanges: boolean;
-  /** A strong entity tag, or the time of the last change; null: the server reports neither. */
+  /** A strong entity tag, or the time of the last change. Null if the server reports neither. */
   readonly validator: string | null;
 }
 
@@ -69,7 +69,6 @@ export async function* readRange(
   }
 }
 
-/** Reads the whole file. */
 export async function* readWhole(source: RangeSource, signal: AbortSignal, stallMs: number): AsyncGenerator<Uint8Array> {
   const answer = await request(source, {}, signal, stallMs);
   try {

@@ -10,7 +10,7 @@ export interface RemoteFile {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Null: unknown before the download. */
+  /** Null if unknown before the download. */
   readonly bytes: number | null;
   readonly sha256: string | null;
 }
@@ -43,7 +43,7 @@ export function readSource(text: string): Source {
   return { kind: 'file', path: text };
 }
 
-/** The file at a URL. `name`: name in the store; by default the last part of the URL. */
+/** The file at a URL. Its `name` in the store is the last part of the URL by default. */
 export function addressFile(url: string, name = decodeURIComponent(basename(new URL(url).pathname))): RemoteFile {
   return { name: safeName(name), url, headers: {}, bytes: null, sha256: null };
 }
@@ -76,13 +76,13 @@ export async function repositoryEntries(
 export interface Variant {
   /** For example `hf:owner/repository:Q4_K_M`. */
   readonly source: string;
-  /** Null: the repository's single model has no label in its name. */
+  /** Null if the repository's single model has no label in its name. */
   readonly quantization: string | null;
   /** Bytes of all files, a projector included. */
   readonly bytes: number;
-  /** 0: the model reads no images. */
+  /** 0 if the model reads no images. */
   readonly projectorBytes: number;
-  /** Hash of each file, the projector last. Null: not listed. */
+  /** Hash of each file, or null if not listed. The projector is last. */
   readonly sha256: readonly (string | null)[];
 }
 
@@ -108,7 +108,7 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
     .sort((a, b) => a.bytes - b.bytes);
 }
 
-/** The default quantization if present, else the largest; null: no quantization. */
+/** The default quantization if present, else the largest. Null for an empty list. */
 export function preferredVariant(variants: readonly Variant[]): Variant | null {
   return variants.find(({ quantization }) => quantization?.toUpperCase() === DEFAULT_QUANTIZATION) ?? variants.at(-1) ?? null;
 }
@@ -124,7 +124,7 @@ export function repositoryFiles(source: Repository, entries: Entries, modelRepos
  * The projector for {@link repositoryFiles}, or null. The name in the store contains repository and folder, because projectors of
  * most repositories have the same file name.
  *
- * @param requested File name or precision, from the owner; null: the usual precision.
+ * @param requested File name or precision, from the owner. If null, the usual precision.
  * @throws {DownloadError} As {@link repositoryProjector}.
  */
 export function repositoryProjectorFile(
@@ -163,7 +163,7 @@ export function repositoryFile({ repository }: Repository, entries: Entries, pat
 /** Parts of an image model in ONNX (onnx-folder.ts). */
 const IMAGE_PARTS = /^(?:model_index\.json|(?:tokenizer|scheduler|text_encoder|unet|vae_decoder)\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$/;
 
-/** Folder name and files of an image model's repository; null for other repositories. */
+/** Folder name and files of an image model's repository. Null for others, and if a quantization is requested. */
 export function imageFolderOf(
   { repository, quantization }: Repository,
   entries: Entries,

@@ -22,9 +22,9 @@ const UNSERVED_TASKS = /-to-(?:image|3d)|audio|speech|video|ranking/;
 
 export interface FoundRepository {
   readonly repository: string;
-  /** In the last month; null: not reported. */
+  /** Count of the last month; null if not reported. */
   readonly downloads: number | null;
-  /** True: a download requires HF_TOKEN of an account with access. */
+  /** Whether a download requires HF_TOKEN of an account with access. */
   readonly isGated: boolean;
 }
 

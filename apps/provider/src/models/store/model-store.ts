@@ -1,4 +1,4 @@
-/** `ModelStore`: the models on the owner's disk. A folder contains the files, and `library.json` lists them; writes are atomic. */
+/** `ModelStore`: the models on the owner's disk. A folder contains the files, and `library.json` lists them. */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -12,13 +12,13 @@ const EntrySchema = Type.Object({
   file: Type.String({ minLength: 1 }),
   /** All files, with a projector last. Most models have one file. */
   files: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
-  /** The projector among the files; absent: the model reads no images. */
+  /** The projector among the files. Absent if the model reads no images. */
   projector: Type.Optional(Type.String({ minLength: 1 })),
   sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   bytes: Type.Integer({ minimum: 0 }),
   source: Type.String(),
   pulled_at: Type.Integer({ minimum: 0 }),
-  /** Keep-alive setting (`always`, `on_demand` or minutes); null: not served. */
+  /** Keep-alive setting (`always`, `on_demand` or minutes); null if not served. */
   use: Type.Union([Type.String(), Type.Null()]),
 });
 const ListSchema = Type.Object({ version: Type.Literal(1), models: Type.Array(EntrySchema) });
@@ -37,7 +37,7 @@ export class ModelStoreError extends Error {
 export class ModelStore {
   readonly #listFile: string;
 
-  /** `directory`: created at the first write. */
+  /** Creates `directory` at the first write. */
   constructor(readonly directory: string) {
     this.#listFile = join(directory, 'library.json');
   }
@@ -99,7 +99,6 @@ export class ModelStore {
     return this.#pathOf(file);
   }
 
-  /** Path of the projector, or null. */
   projectorPath({ projector }: StoredModel): string | null {
     return projector === undefined ? null : this.#pathOf(projector);
   }

@@ -25,7 +25,7 @@ import {
 import type { ModelStore, StoredModel } from './model-store.js';
 import { DownloadError, type Progress, requireSpace, type Tuning } from './transfer.js';
 
-/** `usual`: the source's projector, if any. `named`: a path, a URL, or a file name or precision in the repository. */
+/** The `usual` projector is the source's, if any. A `name` is a path, a URL, or a file name or precision in the repository. */
 export type ProjectorChoice = { readonly kind: 'usual' } | { readonly kind: 'none' } | { readonly kind: 'named'; readonly name: string };
 
 export interface PullOptions {
@@ -38,7 +38,7 @@ export interface PullOptions {
   readonly projector: ProjectorChoice;
   /** Expected hash of the model, from the owner. */
   readonly sha256: string | null;
-  /** Hashes that the coordinator's catalogue allows for an id. Null: the id is not listed. */
+  /** Hashes that the coordinator's catalogue allows for an id. Resolves to null if the id is not listed. */
   readonly catalogueHashesOf: (id: string) => Promise<readonly string[] | null>;
   /** Installs the engine for quantized image models unless installed. */
   readonly installEngine: (signal: AbortSignal) => Promise<void>;
@@ -54,11 +54,11 @@ interface Pulled {
   readonly facts: ModelFacts;
   /** Source of the verified hash. */
   readonly verifiedBy: 'owner' | 'catalogue' | 'repository' | null;
-  /** Why the source's projector was left out although the owner did not ask for that. Null: not left out. */
+  /** Why the source's projector was left out although the owner did not ask for that, or null. */
   readonly leftOut: LeftOut | null;
 }
 
-/** `audio`: the projector reads audio. `hash`: the expected hash is that of the model without the projector. */
+/** The projector reads only `audio`, or the expected `hash` is that of the model without the projector. */
 type LeftOut = 'audio' | 'hash';
 
 /** Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the owner. */
@@ -326,7 +326,7 @@ interface Candidate {
   readonly folder?: string;
 }
 
-/** Adds a model to the store. `alone`: the model without its projector, added instead if only its hash is the expected hash. */
+/** Adds a model to the store. If only the hash of `alone`, the model without its projector, is expected, adds `alone` instead. */
 async function addModel(options: PullOptions, model: Candidate, alone: Candidate | null): Promise<Pulled> {
   const { store, now } = options;
   const id = options.id ?? model.facts.id;

@@ -121,7 +121,6 @@ class ChunkProgress {
     for (const stored of this.#partial.values()) this.#writtenBytes += stored;
   }
 
-  /** Stored bytes of all chunks. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }
@@ -170,7 +169,7 @@ function chunkBytes({ bytes, chunk_bytes }: State, index: number): number {
   return Math.min(chunk_bytes, bytes - index * chunk_bytes);
 }
 
-/** State of an earlier download of the same file, matched by the server's validator or by the expected hash. */
+/** State of an earlier download of the same file. Without a validator from the server, only a file with an expected hash is resumed. */
 async function readResumableState({ file, sha256 }: Download, { bytes, validator }: RemoteFile): Promise<State | null> {
   let state: unknown;
   try {

@@ -24,7 +24,7 @@ export function isProjectorName(path: string): boolean {
 /**
  * The projector for a model file; null if the repository has none.
  *
- * @param requested File name or precision such as `BF16`; null: the first of `PRECISIONS` that exists.
+ * @param requested File name or precision such as `BF16`. If null, the first of `PRECISIONS` that exists.
  * @throws {DownloadError} The requested projector does not exist, or several projectors fit equally.
  */
 export function repositoryProjector<F extends File>(

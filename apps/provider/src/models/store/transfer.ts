@@ -8,7 +8,7 @@ import { type RangeSource, TransferError } from './http-ranges.js';
 export interface Download extends RangeSource {
   /** Path of the file. Until completion, `.part` and `.part.json` are stored with the same prefix. */
   readonly file: string;
-  /** Expected length; null: unknown. */
+  /** Expected length, or null. */
   readonly bytes: number | null;
   /** Hexadecimal. */
   readonly sha256: string | null;
@@ -22,7 +22,7 @@ export interface Download extends RangeSource {
 export interface Progress {
   readonly phase: 'downloading' | 'verifying';
   readonly bytes: number;
-  /** Null: the server reports no length. */
+  /** Null if the server reports no length. */
   readonly total: number | null;
 }
 
@@ -50,7 +50,7 @@ export class DownloadError extends Error {
   }
 }
 
-/** Retries after transient failures. `progress` returns the current position: progress resets the failure count. */
+/** Retries after transient failures. `progress` returns the current position, and every advance resets the failure count. */
 export async function withRetries<T>(
   work: () => Promise<T>,
   tuning: Tuning,
@@ -73,7 +73,6 @@ export async function withRetries<T>(
   }
 }
 
-/** Writes all bytes at a position of a file. */
 export async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;

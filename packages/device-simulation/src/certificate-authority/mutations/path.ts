@@ -21,7 +21,7 @@ const CONSTRAINTS = '2.5.29.19';
 const KEY_USAGE = '2.5.29.15';
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Leaf with one flipped signature bit. */
+/** Flips the last bit of a certificate, which belongs to the signature. */
 function flippedSignature(certificate: string): string {
   const bytes = fromBase64(certificate);
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] as number) ^ 1;

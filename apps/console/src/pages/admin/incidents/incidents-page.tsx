@@ -18,7 +18,6 @@ import { incidentPath, useIncidents, useToastAndRefetch } from '../queries.js';
 import { IncidentDialog } from './incident-dialog.js';
 import { EditUpdateDialog, UpdateDialog } from './update-dialog.js';
 
-/** The open dialog. */
 type Open =
   | { readonly what: 'new'; readonly kind: Incident['kind'] }
   | { readonly what: 'edit' | 'delete' | 'update' | 'resolve' | 'reopen' | 'updates'; readonly incident: Incident }

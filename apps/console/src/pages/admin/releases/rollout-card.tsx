@@ -93,7 +93,7 @@ function RolloutFacts({ rollout }: { readonly rollout: AdminRollout }) {
 
 const BUTTON_KINDS: Readonly<Partial<Record<RolloutAct, 'primary' | 'danger'>>> = { resume: 'primary', halt: 'danger' };
 
-/** Buttons for the actions that the state permits. `act` is the action that the user must confirm now. */
+/** Buttons for the actions that the state permits, with a dialog to confirm each. */
 function RolloutActs({ rollout }: { readonly rollout: AdminRollout }) {
   const [act, setAct] = useState<RolloutAct | null>(null);
   const toastAndRefetch = useToastAndRefetch();

@@ -8,7 +8,7 @@ import { useActions } from '../queries.js';
 import { actionText, outcomeText } from './action-texts.js';
 
 interface AuditLogProps {
-  /** Id of the object of the actions, such as an account or machine; null: all. */
+  /** Id of an account, machine or other object of actions. Null: actions on all objects. */
   readonly subject: string | null;
   readonly title?: string;
 }
@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<AdminAction>[] = [
   { key: 'outcome', header: 'Result', cell: ({ outcome }) => outcomeText(outcome) },
 ];
 
-/** Path of the page about the subject of an action. Null: there is no such page. */
+/** Route pattern of the page about the subject of an action. Null: there is no such page. */
 function pageOf(action: string): Parameters<typeof pathWithId>[0] | null {
   if (action.includes('/providers/')) return PATHS.adminProvider;
   return action.includes('/accounts/') ? PATHS.adminAccount : null;

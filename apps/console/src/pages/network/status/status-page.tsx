@@ -15,7 +15,7 @@ import { Field } from '../../../ui/forms/field.js';
 import { useUrlText } from '../../../ui/navigation/url-state.js';
 import { DayBar } from './day-bar.js';
 
-/** The coordinator caches the status for thirty seconds. */
+/** Twice the time for which the coordinator caches the status. */
 const REFRESH_MS = 60_000;
 
 const INDICATOR_TONES: Readonly<Record<NetworkStatus['status']['indicator'], Tone>> = {

@@ -1,7 +1,7 @@
 /** Display texts for the claims of an attestation record, and for the stages and steps of their verification. */
 import type { ChainStep, VerificationStage } from '@inference/verifier';
 
-/** Unlisted claims show their own name. */
+/** `RecordFindings` labels other claims with their name. */
 export const CLAIM_LABELS: Readonly<Record<string, string>> = {
   provider_id: 'Provider ID',
   se_public_key: 'Enclave key',

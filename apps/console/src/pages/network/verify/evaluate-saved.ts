@@ -20,7 +20,7 @@ import type { HttpAnswer } from './read-input.js';
 
 interface SavedAnswer {
   readonly answer: HttpAnswer;
-  /** Request body; empty: unknown. */
+  /** Request body, empty if unknown. */
   readonly request: string;
   /** Pasting may change white space at the end of a body. Files are exact. */
   readonly isPasted: boolean;

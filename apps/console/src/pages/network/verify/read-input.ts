@@ -57,7 +57,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value is a response body of a public format: chat, completions, messages, responses, embeddings or images. */
+/** Whether a value looks like a response body: chat, completions, messages, responses, embeddings or images. */
 function isAnswerBody(value: Readonly<Record<string, unknown>>): boolean {
   return ['choices', 'content', 'output', 'data'].some((member) => Array.isArray(value[member]));
 }

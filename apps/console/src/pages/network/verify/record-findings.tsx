@@ -1,4 +1,4 @@
-/** `RecordFindings`: shows the findings about one record, stage by stage while verification runs, then the overall result. */
+/** `RecordFindings`: shows the verification of one record: progress or the overall result, and below it the finished stages. */
 import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verifier';
 import { RESULT_LABELS } from '../../../features/trust/labels.js';
 import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
@@ -11,10 +11,12 @@ import { CHAIN_STEPS, CLAIM_LABELS, STAGE_TEXTS } from './claim-texts.js';
 import { passedTone, stageOutcome } from './stage-outcome.js';
 import type { RecordProgress } from './use-verification.js';
 
+/** Length of `VERIFICATION_STAGES`. A constant, because the verifier package is loaded only on first use. */
 const STAGES = 4;
 
 export function RecordFindings({ progress }: { readonly progress: RecordProgress }) {
   const { record, anchor, stages, verdict } = progress;
+  // `mda_verified`: the record claims Apple's device attestation. `maker`: chains must end at Apple's pinned root.
   const isCertified = record.mda_verified && !record.simulated && anchor === 'maker';
   return (
     <div>
@@ -37,12 +39,14 @@ export function outcomeOf({ record, verdict }: RecordProgress): 'failed' | 'simu
   if (verdict === null) return null;
   if (!verdict.consistent) return 'failed';
   if (record.simulated || verdict.findings.some(({ result }) => result === 'simulated')) return 'simulated';
+  // The evidence for the Secure Enclave decides between the remaining results.
   return VERDICT_OF_EVIDENCE[verdict.enclave];
 }
 
 function Outcome({ progress }: { readonly progress: RecordProgress }) {
   const findings = progress.verdict?.findings ?? [];
   const count = (result: Finding['result']): number => findings.filter((finding) => finding.result === result).length;
+  // `word`: only the coordinator makes the claim, without evidence.
   const counts = `${count('reproduced')} claims reproduced, ${count('simulated')} simulated, ${count('word')} on the coordinator's word, ${count('contradicted')} contradicted.`;
   const outcome = outcomeOf(progress);
   if (outcome === null) return null;
@@ -71,13 +75,14 @@ const OUTCOMES = {
   claimed: {
     tone: 'warn',
     title: 'Every claim that can be checked agrees with its evidence, but the hardware is not proved',
-    advice: 'The machine claims a Secure Enclave: no Apple certificate confirms it.',
+    advice: 'The machine claims a Secure Enclave, but no Apple certificate confirms it.',
   },
   hardware: { tone: 'good', title: 'Passed: every claim that can be checked agrees with its evidence', advice: '' },
 } as const;
 
 interface StageProps {
   readonly stage: StageVerdict;
+  /** Passed checks are green only for certified records (`passedTone`). */
   readonly isCertified: boolean;
 }
 
@@ -89,7 +94,7 @@ function Stage({ stage: { stage, findings, chain }, isCertified }: StageProps) {
     <details className="stage" open={outcome.isFailed}>
       <summary>
         <span className="stage-title">{title}</span> <Badge tone={outcome.tone}>{outcome.label}</Badge>{' '}
-        <span className="stage-count">{outcome.count}</span>
+        <span className="stage-count">{outcome.countLabel}</span>
       </summary>
       <p className="stage-about">{about}</p>
       {chain === null ? null : <ChainSteps chain={chain} isCertified={isCertified} />}

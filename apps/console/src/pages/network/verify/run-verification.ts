@@ -23,7 +23,7 @@ export interface VerificationAnchor {
   readonly name: string;
 }
 
-/** Time of the verification. `newest-challenge`: for saved records, the time of the newest challenge in the record. */
+/** Time of the verification. `newest-challenge`: time of the newest challenge in a saved record, or now if there is none. */
 export type AsOf = 'now' | 'newest-challenge';
 
 /** `downloaded`: a feed, or a single record of a feed. Throws {@link InputError} for other input. */

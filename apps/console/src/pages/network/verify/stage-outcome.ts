@@ -8,7 +8,7 @@ interface StageOutcome {
   readonly label: string;
   readonly tone: Tone;
   /** Such as "7 checks, all passed". */
-  readonly count: string;
+  readonly countLabel: string;
   readonly isFailed: boolean;
 }
 
@@ -23,13 +23,13 @@ export function stageOutcome(stage: VerificationStage, findings: readonly Findin
   const outcome = ({ label, tone }: { readonly label: string; readonly tone: Tone }): StageOutcome => ({
     label,
     tone: passedTone(tone, isCertified),
-    count: countText(findings),
+    countLabel: countText(findings),
     isFailed: false,
   });
   if (has('contradicted')) return { ...outcome(STEP_LABELS.failed), isFailed: true };
-  // If the record claims nothing, all its values are false and agree with the evidence. Such a stage must not be shown as passed.
+  // If the record claims nothing in this stage, all values are false and agree with the evidence. This is not a passed stage.
   const isClaimed = stage === 'enclave_key' || findings.some(({ value }) => value !== false);
-  if (!isClaimed) return { ...outcome(STEP_LABELS.not_claimed), count: pluralize(findings.length, 'check') };
+  if (!isClaimed) return { ...outcome(STEP_LABELS.not_claimed), countLabel: pluralize(findings.length, 'check') };
   const level = findings.find(({ claim }) => claim === 'trust_level');
   if (level?.value === 'self_signed') return outcome({ ...TRUST_LEVELS.self_signed, tone: 'neutral' });
   if (has('simulated')) return outcome(RESULT_LABELS.simulated);

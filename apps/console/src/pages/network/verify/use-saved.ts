@@ -13,7 +13,7 @@ export type SavedVerification =
 
 export interface SavedInput {
   readonly input: Exclude<VerifyInput, { readonly kind: 'record' }>;
-  /** Request body; empty: unknown. */
+  /** Request body, empty if unknown. */
   readonly request: string;
   readonly isPasted: boolean;
 }

@@ -7,7 +7,7 @@ import type { QuestionImage } from './question-image.js';
 interface ImageListProps {
   readonly label: string;
   readonly images: readonly QuestionImage[];
-  /** Removes an image. Absent, for a sent message: no buttons are shown. */
+  /** Absent for sent messages, whose images have no remove buttons. */
   readonly onRemove?: (index: number) => void;
   /** Moves the focus elsewhere after the last image is removed. */
   readonly onEmpty?: () => void;

@@ -16,14 +16,14 @@ export function imageChars(images: readonly QuestionImage[]): number {
   return images.reduce((sum, { dataUri }) => sum + dataUri.length, 0);
 }
 
-/** Reason why a request cannot contain one more image; null: possible. */
+/** Reason why a request cannot contain `added` too, if any. */
 export function imageProblem(images: readonly QuestionImage[], added: QuestionImage): string | null {
   if (images.length >= MAX_INPUT_IMAGES) return `A conversation can have at most ${MAX_INPUT_IMAGES} images.`;
   if (imageChars([...images, added]) <= MAX_IMAGE_CHARS) return null;
   return `${added.name} is too large together with the other images of this conversation. Remove an image, or start a new conversation.`;
 }
 
-/** Reason why the selected models cannot receive images; null: all can. */
+/** Reason why the selected models cannot receive images, if any. */
 export function textOnlyReason(models: readonly ModelEntry[], selected: readonly string[]): string | null {
   if (!models.some(readsImages)) return 'No connected machine serves a model that reads images.';
   const textOnly = selected.filter((id) => !models.some((model) => model.id === id && readsImages(model)));

@@ -6,7 +6,7 @@ import { imageProblem, type QuestionImage } from './question-image.js';
 export interface Attachments {
   readonly images: readonly QuestionImage[];
   readonly isPreparing: boolean;
-  /** Reason why the last image was not attached; null: none. */
+  /** Reason why the last image was not attached, if any. */
   readonly problem: string | null;
   add(files: readonly File[]): void;
   remove(index: number): void;
@@ -16,7 +16,7 @@ export interface Attachments {
 interface AttachmentsOptions {
   /** Images of earlier messages. Every request repeats them, so they count against the limits. */
   readonly sent: readonly QuestionImage[];
-  /** Reason why no image can be attached; null: images can be. */
+  /** Reason why no image can be attached, if any. */
   readonly refusal: string | null;
 }
 

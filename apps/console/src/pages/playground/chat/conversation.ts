@@ -1,8 +1,8 @@
 /**
  * Types of a chat conversation, its reducer `conversation`, and `chatBody` for requests.
  *
- * Turns alternate between questions and replies. A reply has one column per compared model. A column has one or more versions, because
- * responses can be regenerated.
+ * Turns are questions and replies. A reply has one column per compared model. A column has one or more versions, because responses can
+ * be regenerated.
  */
 import type { QuestionImage } from '../attachments/question-image.js';
 import type { Problem } from '../requests/problems.js';
@@ -33,7 +33,6 @@ export interface Question {
   readonly omittedImages?: number;
 }
 
-/** Text and images of a question that is composed or edited. */
 export type QuestionContent = Required<Pick<Question, 'text' | 'images'>>;
 
 export interface Answer {
@@ -114,7 +113,6 @@ function changeColumn(
   );
 }
 
-/** Retains the objects of other turns, so that only the changed turn renders again. */
 function changeAnswer(turns: readonly Turn[], answerId: string, change: (answer: Answer) => Answer): readonly Turn[] {
   return turns.map((turn) => {
     if (turn.role === 'user' || !turn.columns.some(({ versions }) => versions.some(({ id }) => id === answerId))) return turn;
@@ -146,7 +144,6 @@ export function shownAnswer(column: AnswerColumn): Answer | undefined {
   return column.versions[column.shown];
 }
 
-/** All images of a conversation, in order. */
 export function imagesOf(turns: readonly Turn[]): readonly QuestionImage[] {
   return turns.flatMap((turn) => (turn.role === 'user' ? (turn.images ?? []) : []));
 }
@@ -161,7 +158,7 @@ export function isBusy(turns: readonly Turn[]): boolean {
 
 export interface ChatRequest {
   readonly model: string;
-  /** System prompt; empty: none. */
+  /** System prompt, or empty. */
   readonly system: string;
   /** Turns before the response, including the last question. */
   readonly turns: readonly Turn[];
@@ -170,7 +167,7 @@ export interface ChatRequest {
   readonly parameters: Parameters;
 }
 
-/** Body of a chat request, byte for byte as sent. Failed responses are omitted from the history. */
+/** Body of a chat request, byte for byte as sent. The history omits empty, failed and running responses. */
 export function chatBody({ model, system, turns, column, parameters }: ChatRequest): string {
   const messages = [
     ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),

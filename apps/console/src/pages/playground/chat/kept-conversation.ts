@@ -35,9 +35,9 @@ const VERSION = 1;
 const MAX_CHARS = 2_000_000;
 
 /**
- * Stores the conversation, without the oldest images if it is too large.
+ * Stores the conversation, without the oldest images if the conversation is too large.
  *
- * False: the text alone is too large, or the browser refuses. An earlier copy is then removed.
+ * @returns False if the text alone is too large, or the browser refuses. Also removes the earlier copy in this case.
  */
 export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: KeptConversation): boolean {
   const textOf = (stored: readonly Turn[]): string => JSON.stringify({ version: VERSION, accountId, models, form, turns: stored });
@@ -59,7 +59,7 @@ export function forgetConversation(storage: TabStorage): void {
   storage.removeItem(CONVERSATION_KEY);
 }
 
-/** Restores the conversation of this account; null: none. Removes a conversation of another account or of another version. */
+/** Restores the conversation of this account, if any. Removes a conversation of another account or version. */
 export function storedConversation(storage: TabStorage, accountId: string): KeptConversation | null {
   const text = storage.getItem(CONVERSATION_KEY);
   if (text === null) return null;
@@ -117,7 +117,7 @@ function readConversation(text: string, accountId: string): KeptConversation | n
   };
 }
 
-/** Parses a stored turn; null if invalid. `index`: position of the turn, for an id that no new message has. */
+/** Parses a stored turn. Null if invalid. The new id contains `index`, and differs from the ids of new messages. */
 function readTurn(value: unknown, index: number): Turn | null {
   const id = `stored-${index}`;
   if (member(value, 'role') === 'user') return readQuestion(value, id);

@@ -11,7 +11,7 @@ interface QuestionViewProps {
   readonly question: Question;
   /** Whether no message follows. */
   readonly isLast: boolean;
-  /** False while a response runs or the parameters are invalid. */
+  /** False while a response runs, or without valid settings. */
   readonly canSend: boolean;
   readonly onSend: (content: QuestionContent) => void;
   readonly canDelete: boolean;

@@ -11,7 +11,7 @@ interface ReplyViewProps {
   readonly reply: Reply;
   /** Only the last reply can be regenerated. */
   readonly isLast: boolean;
-  /** False while a response runs or the parameters are invalid. */
+  /** False while a response runs, or without valid settings. */
   readonly canSend: boolean;
   readonly onRegenerate: (column: number) => void;
   readonly onShow: (column: number, version: number) => void;

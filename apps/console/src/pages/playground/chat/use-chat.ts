@@ -34,7 +34,6 @@ export interface Chat {
   edit(question: Question, content: QuestionContent, settings: ChatSettings): void;
   /** Requests another version of a response. A failed version is replaced. */
   regenerate(reply: Reply, column: number, settings: ChatSettings): void;
-  /** Shows another version of a response. */
   show(reply: Reply, column: number, version: number): void;
   remove(turn: Turn): void;
   /** Cancels the running responses in the page and on the providers. */

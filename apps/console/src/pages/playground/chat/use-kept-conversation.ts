@@ -1,11 +1,10 @@
-/** `useKeptConversation`: while switched on, stores the conversation in this tab after each change. Off by default. */
+/** `useKeptConversation`: while switched on, stores the conversation and settings in this tab. Off by default. */
 import { useEffect, useRef, useState } from 'react';
 import { isBusy } from './conversation.js';
 import { forgetConversation, type KeptConversation, storeConversation } from './kept-conversation.js';
 
 interface KeepSwitch {
   readonly isOn: boolean;
-  /** Whether storing failed. */
   readonly failed: boolean;
   set(isOn: boolean): void;
 }
@@ -16,7 +15,7 @@ export function useKeptConversation(accountId: string, { turns, models, form }: 
   const [failed, setFailed] = useState(false);
   const storedTurns = useRef(-1);
   useEffect(() => {
-    // A running response changes with each piece of text. To avoid a write per piece, the conversation is stored only at the start and after the end of a response.
+    // Stores only at the start and after the end of a response, to avoid a write per piece of text.
     if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
     storedTurns.current = turns.length;
     setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));

@@ -12,9 +12,9 @@ import { imageFilesOf, KEY_VARIABLE, requestCode } from './request-code.js';
 
 interface ViewCodeProps {
   readonly endpoint: 'chat' | 'images';
-  /** Requests to show, by model. `body` is called when the dialog opens. An empty list disables the button. */
+  /** One request per model. `body` is called only while the dialog is open. An empty list disables the button. */
   readonly requests: readonly { readonly model: string; readonly body: () => string }[];
-  /** Whether the request contains an example, because the user has not typed a message. */
+  /** Whether the message of the request is an example. */
   readonly isExample: boolean;
 }
 

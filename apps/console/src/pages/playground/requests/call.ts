@@ -41,7 +41,6 @@ export class Deadline {
     this.restart(ms);
   }
 
-  /** Restarts the timer. */
   restart(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#timeout.abort(), ms);

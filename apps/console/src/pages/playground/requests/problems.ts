@@ -110,7 +110,7 @@ export const TIMED_OUT: Problem = {
   remedy: RETRY,
 };
 
-/** The stream ended without signature or error: an intermediary closed the connection. */
+/** For a stream that ended without signature, end event or error, for example because a proxy closed the connection. */
 export const CUT_OFF: Problem = {
   title: 'The response is incomplete',
   text: 'The stream ended without a signature. The response may be incomplete and cannot be verified.',

@@ -7,7 +7,7 @@ const PAUSE_MS = 400;
 /** Number of newest requests that are read. Other requests of the account may be newer. */
 const NEWEST_COUNT = 20;
 
-/** Cost in micro-USD. Null: the job is not listed in time, or was not charged. */
+/** Cost in micro-USD. Null: the list has no charge for the job in time, or cannot be read. */
 export async function requestCost(jobId: string, signal: AbortSignal): Promise<number | null> {
   for (let tries = 0; tries < MAX_TRIES && !signal.aborted; tries++) {
     try {

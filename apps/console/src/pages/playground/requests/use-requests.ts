@@ -2,9 +2,7 @@
 import { useEffect, useMemo, useRef } from 'react';
 
 interface Requests {
-  /** Runs `request` with an abort signal. */
   run<Outcome>(request: (signal: AbortSignal) => Promise<Outcome>): Promise<Outcome>;
-  /** Aborts all running requests. */
   stop(): void;
   /** Aborted when the user leaves the page; null before the page is mounted. */
   readonly leaveSignal: AbortSignal | null;

@@ -20,7 +20,6 @@ export type AnswerCheck =
   /** Evidence is missing, so the response was neither verified nor contradicted. */
   | { readonly state: 'unknown'; readonly reason: string };
 
-/** Facts of a receipt that the report shows. */
 export interface ReceiptFacts {
   readonly model: string;
   readonly usage: TokenUsage;

@@ -17,7 +17,7 @@ export interface Evidence {
   /** Path of the called endpoint. Absent: not compared. */
   readonly endpoint?: string;
   readonly provider: ProviderFacts | null;
-  /** Attestation feed, downloaded while the response ran. Null: the download failed. */
+  /** Attestation feed. Null: the download failed. */
   readonly feed: unknown;
   readonly answer:
     | { readonly kind: 'stream'; readonly bytes: Uint8Array }

@@ -65,7 +65,6 @@ export class EncapsulationPool {
     return encapsulation;
   }
 
-  /** Number of precomputed encapsulations for this recipient. */
   readyCount(recipient: Uint8Array): number {
     return this.#pools.get(nameOf(recipient))?.ready.length ?? 0;
   }

@@ -15,6 +15,6 @@ export interface EncapsulationBatch {
   readonly recipient: Uint8Array;
   /** The `count` of the request. */
   readonly count: number;
-  /** `enc ‖ shared secret`, repeated `count` times; null if the encapsulation failed. */
+  /** `enc ‖ shared secret`, repeated `count` times, or null if the encapsulation failed. */
   readonly pairs: Uint8Array<ArrayBuffer> | null;
 }

@@ -109,7 +109,7 @@ export function checkAttestation(statement: SignedStatement, rules: Pick<Admissi
   };
 }
 
-/** Leading or trailing spaces could make different serial numbers look equal. The schema already rejects control characters and markup. */
+/** Rejects names and serial numbers that could look like others, such as with a trailing space. The schema rejects control characters. */
 function requireSafeTexts({ chip_name, hardware_model, os_version, agent, serial_number }: Attestation): void {
   const trimmed = [chip_name, hardware_model, os_version, agent.version].every((text) => text.trim() === text);
   if (trimmed && /^[0-9A-Za-z-]+$/.test(serial_number)) return;

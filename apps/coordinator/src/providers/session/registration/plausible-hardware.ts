@@ -1,5 +1,7 @@
 /**
- * `plausibleHardware` limits the reported cores, memory and rates to the maximum of the attested chip. Limits exaggeration, proves nothing.
+ * `plausibleHardware` limits the reported cores and memory to the maximum of the attested chip, and takes its bandwidth from a table.
+ *
+ * This bounds exaggeration but proves nothing, because a modified agent chooses the chip name.
  */
 import { type Attestation, bandwidthOf, type ChipFacts, chipFacts, type Hardware } from '@inference/protocol';
 
@@ -41,7 +43,7 @@ export function plausibleHardware(
   };
   const memoryGb = Math.min(memory_gb, max.memoryGb);
   const names = ['chip_family', 'cpu_cores', 'gpu_cores', 'bandwidth_gbs', 'performance_cores', 'efficiency_cores'] as const;
-  // Agents report 0 if they do not know the chip's bandwidth. Not listed as a false report.
+  // Agents report 0 if they do not know the chip's bandwidth, which is no false report.
   const adjusted = names.filter((name) => hardware[name] !== reported[name] && !(name === 'bandwidth_gbs' && reported[name] === 0));
   return { hardware, memoryGb, adjusted: [...adjusted, ...(memoryGb === memory_gb ? [] : ['memory_gb'])] };
 }
@@ -64,7 +66,7 @@ function plausibleBandwidth(reported: number, gpuCores: number, chip: ChipFacts 
   return chip === null ? Math.min(reported, DEFAULT_MAX.bandwidthGbs) : bandwidthOf(chip, gpuCores);
 }
 
-/** Core counts, if they are consistent with the total. */
+/** Counts of both kinds of cores. Empty if they are missing or exceed the total. */
 function coresOf({ performance_cores: performance, efficiency_cores: efficiency }: Hardware, all: number): Partial<Hardware> {
   if (performance === undefined || efficiency === undefined || performance + efficiency > all) return {};
   return { performance_cores: performance, efficiency_cores: efficiency };

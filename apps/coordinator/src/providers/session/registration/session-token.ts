@@ -1,4 +1,4 @@
-/** Bearer token of a session, with which the provider reads its own status over HTTP. The coordinator stores only its hash. */
+/** Bearer token of a session, with which the provider reads its own status over HTTP. The session keeps only the token's hash. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 

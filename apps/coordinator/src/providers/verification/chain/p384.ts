@@ -23,7 +23,7 @@ export function verifyP384(point: Uint8Array, message: Uint8Array, signature: Ui
   return verify('sha384', message, { key, dsaEncoding: 'der' }, signature);
 }
 
-/** Valid signatures, by the hashes of key, message and signature. */
+/** Hashes of key, message and signature of valid signatures. */
 const verified = new BoundedMap<string, true>(64);
 
 /** {@link verifyP384} with a cache of valid signatures. Few issuers sign all chains, and a verification takes a millisecond. */
@@ -50,7 +50,10 @@ function importPoint(point: Uint8Array): KeyObject | null {
   }
 }
 
-/** SEQUENCE of two positive, minimal INTEGERs. The crypto library checks that both are below the group order. */
+/**
+ * Whether `der` is a SEQUENCE of two positive, minimal INTEGERs, in at most 104 bytes. The crypto library checks that both are below the
+ * group order.
+ */
 function isStrictSignature(der: Uint8Array): boolean {
   if (der[0] !== 0x30 || der[1] !== der.length - 2 || der.length > 104) return false;
   const afterR = afterInteger(der, 2);

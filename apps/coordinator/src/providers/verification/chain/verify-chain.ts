@@ -1,7 +1,7 @@
 /**
  * `verifyDeviceChain` verifies a device certificate and its issuer up to a trust anchor (RFC 5280 section 6.1).
  *
- * Returns the first failed check. The verifier package has an independent implementation (docs/decisions/0010).
+ * A refusal contains the code of the first failed check. The verifier package has an independent implementation (docs/decisions/0010).
  */
 import { type ChainRejection, equalBytes, fromBase64, fromHex } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -20,7 +20,7 @@ import {
 } from './standard-extensions.js';
 import type { TrustAnchor } from './trust-anchor.js';
 
-/** Maximum age of a certificate for trust level `hardware`, in milliseconds. */
+/** Maximum age of a certificate for trust level `hardware`. */
 export const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
 /** Maximum base64 characters of one certificate. Real ones have about 1200. */
 const MAX_CERTIFICATE_CHARACTERS = 16_384;
@@ -44,7 +44,7 @@ export interface ChainFacts extends DeviceFacts {
   /** Validity period of the device certificate, in milliseconds since 1970. */
   readonly notBefore: number;
   readonly notAfter: number;
-  /** When the chain stops supporting `hardware`: when a certificate expires or reaches the maximum age. */
+  /** When the chain stops supporting `hardware`: a certificate expires, or the device certificate reaches the maximum age. */
   readonly goodUntil: number;
   /** SHA-256 of the device certificate's DER, in hexadecimal. */
   readonly leafSha256: string;
@@ -148,6 +148,7 @@ function parse(der: Uint8Array): Certificate {
 
 /** AlgorithmIdentifier of ecdsa-with-SHA384, without parameters (RFC 5758 section 3.2). */
 const ECDSA_SHA384 = fromHex('300a06082a8648ce3d040303');
+/** Tag and length of a SEQUENCE without members. */
 const EMPTY_NAME_BYTES = 2;
 
 /** Returns the leaf's public key. Requires that the names match, and that the issuer signed the leaf. */

@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
 export function closePipelined(server: Server): void {
   const responsesBySocket = new WeakMap<Socket, Set<ServerResponse>>();
   server.on('request', ({ socket }, response) => {
+    // A response without a socket waits for its turn.
     if (response.socket !== null) return;
     const responses = responsesBySocket.get(socket) ?? responsesClosedWith(socket);
     responsesBySocket.set(socket, responses);
@@ -17,7 +18,6 @@ export function closePipelined(server: Server): void {
   });
 }
 
-/** Creates the set of responses to close with the connection. */
 function responsesClosedWith(socket: Socket): Set<ServerResponse> {
   const responses = new Set<ServerResponse>();
   socket.once('close', () => {

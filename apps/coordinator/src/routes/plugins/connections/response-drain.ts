@@ -1,4 +1,4 @@
-/** `ResponseDrain` disconnects clients that stop reading a response or read too slowly. The shutdown waits for unread responses. */
+/** `ResponseDrain` disconnects clients that stop reading a response or read too slowly. The shutdown awaits `whenDrained`. */
 import type { Server, ServerResponse } from 'node:http';
 import { WaitGroup } from '../../../wait-group.js';
 

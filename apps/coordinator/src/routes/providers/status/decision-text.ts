@@ -1,4 +1,4 @@
-/** `decisionText`: explains a placement decision to the owner of the provider in one sentence. */
+/** `decisionText` explains a placement decision to the owner of the provider in one sentence. */
 
 import type { UnavailableReason } from '@inference/scheduler';
 import type { LoggedDecision } from '../../../providers/placement/placement-log.js';
@@ -41,7 +41,6 @@ const UNAVAILABLE: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'hel
   no_free_slot: 'Unavailable: no free slot.',
 };
 
-/** Sentence for one logged placement decision. */
 export function decisionText({ verdict, lastAt, challengedAt }: LoggedDecision): string {
   switch (verdict.outcome) {
     case 'chosen':

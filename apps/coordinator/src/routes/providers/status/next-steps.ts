@@ -1,4 +1,4 @@
-/** `nextSteps`: recommends actions to a provider's owner. First causes that block all jobs, then some jobs, then improvements. */
+/** `nextSteps` recommends actions to a provider's owner. First causes that block all jobs, then some jobs, then improvements. */
 import { actionableParts, type NextStep, type ProviderStatusAnswer } from '@inference/protocol';
 import type { UnavailableReason } from '@inference/scheduler';
 import { formatDuration } from './decision-text.js';
@@ -104,6 +104,7 @@ function lostRequestSteps(facts: StatusFacts): NextStep[] {
   if (recent.some(({ reason }) => reason === 'below_trust_floor')) {
     const gap = trust_parts.find(({ state }) => state !== 'ok');
     const remedy = gap?.remedy === undefined ? '' : ` ${gap.remedy}`;
+    // 512 is the maximum length in `ProviderStatusSchema`.
     steps.push({ code: 'below_trust_floor', text: `Some requests require trust level hardware.${remedy}`.slice(0, 512) });
   }
   const strain = strainText(host);

@@ -1,4 +1,4 @@
-/** `providerStatus`: builds the status that owners and operators see of a connected provider. */
+/** `providerStatus` builds the status that owners and operators see of a connected provider. */
 import type { AwayReason, PlacementDecision, ProviderStatusAnswer, ReportedAvailability } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
@@ -16,7 +16,7 @@ interface StatusInput {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly now: number;
-  /** Null: the earnings could not be read. */
+  /** Null if the earnings could not be read. */
   readonly earnings: ProviderEarnings | null;
 }
 

@@ -96,7 +96,7 @@ function lineOf(row: Row): string {
   return `${row.id}  ${type}, ${row.quantization}, ${byteSizeText(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
 }
 
-/** `served`: ids of the running provider's models; null: no provider runs. */
+/** @param served Ids of the running provider's models; null if no provider runs. */
 export function emptyStoreText(served: readonly string[] | null): string {
   const now =
     served === null || served.length === 0

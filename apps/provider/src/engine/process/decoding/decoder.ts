@@ -41,7 +41,6 @@ interface DecoderOptions {
   readonly outbox: Outbox;
 }
 
-/** A stream with its sequence. */
 interface Running {
   readonly stream: TextStream;
   readonly sequence: CachedSequence;
@@ -255,7 +254,7 @@ export class Decoder {
   /**
    * Reads the next slice of a prompt. Resolves to false if no prompt could be read.
    *
-   * `limitMs`: time for the slice while other streams generate, in milliseconds; null: no other stream generates.
+   * @param limitMs Time for the slice while other streams generate. Null if none does.
    */
   async #readSlice(limitMs: number | null): Promise<boolean> {
     const running = this.#takePrompt(limitMs !== null);
@@ -364,7 +363,7 @@ export class Decoder {
     }
   }
 
-  /** Decodes the batch, while earlier text is written, and samples a token per stream. Null: the batch failed, and all streams ended. */
+  /** Decodes the batch while earlier text is written, and samples a token per stream. If the batch fails, ends all and returns null. */
   async #decodeAndSample(batch: readonly Running[], batchIndices: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
     const { context } = this.options;
     const decoded = context.decodeBatch();

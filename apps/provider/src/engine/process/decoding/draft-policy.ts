@@ -42,7 +42,7 @@ export class DraftCost {
   #roundMs = Number.POSITIVE_INFINITY;
   #rounds = 0;
   #timedRounds = 0;
-  /** Cost per drafted token in rounds, by the index in `LENGTHS`. Null: not measured. */
+  /** Cost per drafted token in rounds, by the index in `LENGTHS`. Null until measured. */
   readonly #perToken: (number | null)[] = LENGTHS.map(() => null);
 
   /** Whether to time the next round without a draft. Called once per such round. */
@@ -102,7 +102,7 @@ export class DraftPolicy {
     this.#hitRates[index] = old + HIT_SMOOTHING * ((isHit ? 1 : 0) - old);
   }
 
-  /** Number of tokens to draft in this round, up to `max`. 0: no draft is likely to save time. `matched`: length of the match. */
+  /** Number of tokens to draft after a match of `matched` tokens, up to `max`. 0 if no draft is likely to save time. */
   draftLength(matched: number, max: number): number {
     this.#allowance = Math.min(MAX_ALLOWANCE, this.#allowance + ALLOWANCE_PER_ROUND);
     let best = 0;

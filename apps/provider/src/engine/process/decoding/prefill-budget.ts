@@ -14,9 +14,9 @@ export const MIN_SLICE = 16;
 const SMOOTHING = 0.2;
 
 export class PrefillBudget {
-  /** Usual time to decode a token of all running streams, in milliseconds. 0: not measured. */
+  /** Usual time to decode a token of all running streams, in milliseconds. 0 until measured. */
   #decodeMs = 0;
-  /** Time per prompt token in the last slice, in milliseconds. 0: not measured. */
+  /** Time per prompt token in the last slice. 0 until measured. */
   #msPerToken = 0;
   #overdrawnMs = 0;
 

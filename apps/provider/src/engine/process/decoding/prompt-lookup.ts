@@ -14,7 +14,7 @@ export class PromptLookup {
   readonly #tokens: Token[] = [];
   /** Position after the latest occurrence of `MIN_MATCH` tokens, by their hash. */
   readonly #ends = new Map<number, number>();
-  /** Position of the predicted next token; null: the last tokens occur nowhere earlier. */
+  /** Position of the predicted next token; null if the last tokens occur nowhere earlier. */
   #predicted: number | null = null;
   /** Number of last tokens that equal those before `#predicted`, up to `MAX_DRAFT`. */
   #matched = 0;

@@ -31,7 +31,7 @@ export interface Repeatability {
   /**
    * Minimum rows of a shared batch with bit-exact tokens. Prompts are then bit-exact in slices of at least `slice` tokens.
    *
-   * Null: a bit-exact stream needs batches of its own, and its prompt is cut at multiples of `slice`.
+   * If null, a bit-exact stream needs batches of its own, and its prompt is cut at multiples of `slice`.
    */
   readonly minRows: 1 | 2 | null;
   /** Prompt tokens of a repeatable stream per batch: the minimum, or the exact number if `minRows` is null. */
@@ -192,6 +192,7 @@ class Probe {
     return logits;
   }
 
+  /** The largest logits, and the sum of all (`weight`), as text. */
   async #logits(batchIndex: number): Promise<string> {
     const sampled = await this.options.context.sampleToken(
       batchIndex,
@@ -204,6 +205,7 @@ class Probe {
     return `${sampled[3]?.join()} ${sampled[4]}`;
   }
 
+  /** Varied test tokens, the same in each test. */
   #token(index: number): Token {
     return ((index * 7919 + 13) % this.#vocabulary) as Token;
   }

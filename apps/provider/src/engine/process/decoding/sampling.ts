@@ -10,7 +10,7 @@ import type { SamplerConfig } from '../native.js';
 /** llama.cpp replaces this seed by a random seed. */
 const RANDOM_SEED = 0xffff_ffff;
 
-/** `limit`: maximum generated tokens. Penalties cover all generated tokens and none of the prompt. */
+/** Penalties cover all generated tokens, at most `limit`, and none of the prompt. */
 export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig {
   const { topK, topP, minP, logitBias, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
   const penalised = frequencyPenalty !== 0 || presencePenalty !== 0 || repetitionPenalty !== 1;

@@ -14,7 +14,7 @@ export interface CachedSequence {
   tokens: Token[];
   /** Images among the tokens, in order. */
   media: MediaSpan[];
-  /** Null: nothing may be reused. */
+  /** Null if nothing may be reused. */
   scope: string | null;
   /** Number of leading tokens computed bit-exactly. */
   bitExactTokens: number;
@@ -27,7 +27,6 @@ interface SequenceRequest {
   readonly scope: string | null;
   /** Reuse only bit-exact tokens. */
   readonly repeatable: boolean;
-  /** Images in the prompt. */
   readonly media: readonly MediaSpan[];
 }
 
@@ -37,7 +36,7 @@ interface SequencePoolOptions {
   readonly grain: number;
   /** Tokens at the end of a prompt that a repeatable request always computes. */
   readonly minRest: number;
-  /** Size of the attention's sliding window, which must be cached before the first computed position. Null: full attention. */
+  /** Size of the attention's sliding window, which must be cached before the first computed position. Null with full attention. */
   readonly window: number | null;
   readonly now?: () => number;
 }
@@ -66,7 +65,7 @@ export class SequencePool {
     return this.#free.length > 0;
   }
 
-  /** Takes the free sequence with the longest common prefix, cut to that prefix. Null: none is free. */
+  /** Takes the free sequence with the longest common prefix, cut to that prefix. Returns null if none is free. */
   take(request: SequenceRequest): CachedSequence | null {
     let best: CachedSequence | undefined;
     let length = -1;
@@ -88,7 +87,6 @@ export class SequencePool {
     this.#free.push(sequence);
   }
 
-  /** Releases a sequence with unknown contents. */
   releaseUnknown(sequence: CachedSequence): void {
     sequence.scope = null;
     this.release(sequence);

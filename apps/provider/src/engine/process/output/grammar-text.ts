@@ -10,11 +10,9 @@ const MAX_DEPTH = 600;
 /** Characters that `mayExceedPositions` tries. A look-ahead, because llama.cpp adds the positions of all characters of a token at once. */
 const STEPS_AHEAD = 80;
 
-/** Parts of the model used here. */
 interface GrammarTextModel {
   /** Bytes of a token as the grammar reads them. */
   pieceBytes(token: Token): Uint8Array;
-  /** Tokens of a text. */
   tokenize(text: string): Token[];
 }
 
@@ -26,7 +24,7 @@ export class GrammarText implements StreamText {
   lastText = '';
   readonly exceedsByState = new Map<string, boolean>();
 
-  /** `limit`: maximum tokens. If even the shortest text is longer, the output is cut off. Throws {@link GrammarTooLarge}. */
+  /** If even the shortest text has more than `limit` tokens, the output is cut off. Throws {@link GrammarTooLarge}. */
   constructor(
     private readonly model: GrammarTextModel,
     grammar: Grammar,
@@ -43,12 +41,11 @@ export class GrammarText implements StreamText {
     return this.#state.length === 1 && this.#state[0] === null;
   }
 
-  /** Whether the text may end here. */
   get mayEnd(): boolean {
     return this.#state.includes(null) && !this.#decoder.isInCharacter;
   }
 
-  /** Accepts a token if the text can still be completed. False: unchanged. Throws for a token outside the grammar. */
+  /** Accepts a token if the text can still be completed, else returns false. Throws for a token outside the grammar. */
   take(token: Token, remainingTokens: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
     let next: MatcherState | null = this.#state;
@@ -68,7 +65,7 @@ export class GrammarText implements StreamText {
     return this.lastText;
   }
 
-  /** Empty: an incomplete character matches no grammar. */
+  /** Always empty, because an incomplete character matches no grammar. */
   end(): string {
     return '';
   }

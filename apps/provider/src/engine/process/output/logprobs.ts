@@ -24,7 +24,8 @@ export class RawLogprobs {
 
   /** Log probabilities of the likeliest tokens and of the given token, at the batch position of its sampling. */
   async of(batchIndex: number, token: Token): Promise<ReadonlyMap<Token, number>> {
-    // Issued together; the single compute thread runs the calls in order.
+    // Issued together; the single compute thread runs the calls in order. First: logits of `token` and of the selected token, and the
+    // weight of all. Second: logits of the `TOP` likeliest tokens.
     const [all, best] = await Promise.all([
       this.context.sampleToken(batchIndex, this.#greedy, false, false, [[token], false, false, true, 0], true),
       this.context.sampleToken(batchIndex, this.#top, false, false, [[], false, false, false, TOP], false),
@@ -48,7 +49,8 @@ function pairsOf(flat: Pairs): [Token, number][] {
 const MIN = -9999;
 
 /**
- * `text`: text of the token; '' while its character is incomplete. `logprobs`: values of the likeliest tokens and of this token.
+ * @param text Text of the token; '' while its character is incomplete.
+ * @param logprobs Values of the likeliest tokens and of this token.
  */
 export function tokenLogprob(
   vocabulary: Vocabulary,

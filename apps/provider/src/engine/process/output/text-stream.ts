@@ -56,7 +56,7 @@ export interface StreamOptions {
   readonly limit: number;
   readonly sampler: NativeSampler;
   readonly text: TextAssembler | GrammarText;
-  /** Null: no log probabilities are requested. */
+  /** Null if no log probabilities are requested. */
   readonly logprobs: { readonly vocabulary: Vocabulary; readonly alternatives: number } | null;
   readonly isEnd: (token: Token) => boolean;
   /** Called when the last slice of the prompt is decoded. */
@@ -95,7 +95,7 @@ export class TextStream {
   }
 
   /**
-   * Accepts a sampled token. The caller then calls `write` once per token, in order. `more`: whether the stream continues.
+   * Accepts a sampled token. The stream continues if `more`. The caller then calls `write` once per token, in order.
    *
    * @throws An error for an impossible token, after which the decoder ends the stream.
    */

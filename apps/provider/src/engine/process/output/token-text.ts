@@ -16,9 +16,9 @@ const BYTE = 6;
 interface TokenText {
   /** Bytes in the vocabulary. */
   readonly piece: Uint8Array;
-  /** The same, but for NUL. */
+  /** Bytes of the text: U+FFFD in place of NUL. */
   readonly bytes: Uint8Array;
-  /** Text, if the bytes of this token are complete UTF-8. Null: a character continues in another token. */
+  /** Text, if the bytes of this token are complete UTF-8. Null if a character continues in another token. */
   readonly text: string | null;
 }
 
@@ -39,7 +39,7 @@ export interface VocabularySource {
 
 export class Vocabulary {
   readonly #entries: (TokenText | undefined)[] = [];
-  /** `printed`: texts whose control tokens are printed. */
+  /** @param printed Texts whose control tokens are printed. */
   constructor(
     private readonly source: VocabularySource,
     private readonly printed: readonly string[],

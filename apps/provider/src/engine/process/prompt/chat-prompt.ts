@@ -25,23 +25,22 @@ export class InfillUnsupported extends Error {
   }
 }
 
-/** Parts of the model used here. */
 export interface PromptModel {
-  /** `special`: parse texts of control tokens as control tokens. */
+  /** @param special Whether texts of control tokens become control tokens. */
   tokenize(text: string, special: boolean): Token[];
   readonly tokens: {
     readonly bos: Token | null;
     readonly bosString: string | null;
     readonly eosString: string | null;
     readonly shouldPrependBosToken: boolean;
-    /** Tokens before the prefix, before the suffix and before the answer. Null or absent: the model has none. */
+    /** Tokens before the prefix, before the suffix and before the answer. Null or absent if the model has none. */
     readonly infill?: { readonly prefix: Token | null; readonly suffix: Token | null; readonly middle: Token | null };
   };
 }
 
 /** The prompt fills the context and leaves no space for an answer. */
 export class PromptTooLong extends Error {
-  /** `actual`: tokens of the prompt; estimated if a full count would delay other streams. */
+  /** @param actual Tokens of the prompt, estimated if a full count would delay other streams. */
   constructor(readonly actual: number) {
     super('the prompt is too long');
     this.name = 'PromptTooLong';
@@ -55,7 +54,7 @@ export interface PromptTokens {
   readonly tokens: Token[];
   /** Images, in order. */
   readonly media: readonly MediaChunk[];
-  /** The rendered text, trimmed, ends with an open think tag. */
+  /** Whether the rendered text, trimmed, ends with an open think tag. */
   readonly startsInsideThinking: boolean;
 }
 
@@ -104,8 +103,8 @@ export class ChatPrompt {
   }
 
   /**
-   * Tokens of a prompt, fewer than `limit`. `images`: the prompt's decoded images, in order. Throws {@link TemplateError} (also if
-   * the template drops an image), {@link PromptTooLong} and {@link InfillUnsupported}.
+   * Tokens of a prompt, fewer than `limit`. The decoded `images` are in order. Throws {@link TemplateError} (also if the template
+   * drops an image), {@link PromptTooLong} and {@link InfillUnsupported}.
    */
   tokenize(input: PromptInput, limit: number, { images }: PromptImages = NO_IMAGES): PromptTokens {
     const prompt = new PromptBuilder(this.model, images);
@@ -224,7 +223,6 @@ class PromptBuilder {
   }
 }
 
-/** Messages with placeholders for images. */
 function withPlaceholders(messages: readonly PromptMessage[], hidden: ControlTextMask): TemplateMessage[] {
   let index = 0;
   return messages.map(({ content, ...message }) => {
@@ -234,7 +232,6 @@ function withPlaceholders(messages: readonly PromptMessage[], hidden: ControlTex
   });
 }
 
-/** Messages with content in the template's form. */
 function withContent(messages: readonly TemplateMessage[], asParts: boolean): readonly unknown[] {
   return asParts ? messages.map((message) => ({ ...message, content: [{ type: 'text', text: message.content }] })) : messages;
 }

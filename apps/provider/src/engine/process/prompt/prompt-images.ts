@@ -3,9 +3,8 @@ import type { Token } from 'node-llama-cpp';
 import type { PromptImage, PromptInput } from '../../messages.js';
 import type { MediaChunk } from '../decoding/media-span.js';
 
-/** An image cannot be decoded. */
 export class ImageError extends Error {
-  /** `field`: path of the image in the client's request. */
+  /** @param field Path of the image in the client's request. */
   constructor(readonly field: string) {
     super('an image cannot be decoded');
     this.name = 'ImageError';
@@ -28,7 +27,6 @@ export interface PromptImages {
 
 export const NO_IMAGES: PromptImages = { images: [], free: () => {} };
 
-/** All images of a prompt, in order. */
 export function imagesOfPrompt(prompt: PromptInput): readonly PromptImage[] {
   if (prompt.type === 'text') return [];
   return prompt.messages.flatMap(({ content }) =>

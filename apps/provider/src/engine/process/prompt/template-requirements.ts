@@ -2,13 +2,13 @@
 import type { PromptTool, TemplateMessage } from '../../messages.js';
 
 export interface TemplateRequirements {
-  /** Position of system messages; `nowhere`: their text is added to the first user message. */
+  /** Position of system messages. If `nowhere`, their text is added to the first user message. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
-  /** The first turn is the user's. */
+  /** Whether the first turn must be the user's. */
   readonly userFirst: boolean;
-  /** User and assistant alternate. */
+  /** Whether user and assistant must alternate. */
   readonly alternating: boolean;
-  /** `text`: the template does not render tools, calls and results in the format that the output filter reads. */
+  /** If `text`, the template does not render tools, calls and results in the format that the output filter reads. */
   readonly tools: 'template' | 'text';
 }
 

@@ -11,7 +11,7 @@ export function tokenizerOf(tokenize: Tokenize, isBytePair: boolean, whole: read
   return isBytePair ? inPieces(tokenize, whole) : tokenize;
 }
 
-/** `whole`: texts of single tokens that must not be cut. */
+/** @param whole Texts of single tokens, which must not be cut. */
 export function inPieces(tokenize: Tokenize, whole: readonly string[]): Tokenize {
   const longest = Math.max(0, ...whole.map(({ length }) => length));
   return (text, special) => {

@@ -1,7 +1,6 @@
 /** `Noise`: normally distributed numbers from a seed, by xoshiro128** (Blackman and Vigna). Equal on every machine. */
 import { createHash } from 'node:crypto';
 
-/** `seed`: any text. */
 export class Noise {
   readonly #state: Uint32Array;
   #second: number | null = null;

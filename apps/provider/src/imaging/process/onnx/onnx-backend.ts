@@ -100,7 +100,7 @@ export class OnnxBackend implements ImageBackend {
     return states;
   }
 
-  /** The UNet's prediction for the latent under each text, in sequence. */
+  /** The UNet's predictions for the latent, one per text. A graph with a batch size of 1 computes them one after another. */
   async #denoise(latent: Float32Array, shape: readonly number[], timestep: number, states: readonly Float32Array[]): Promise<Float32Array> {
     const { unet } = this.graphs;
     const sample = unet.input('sample');

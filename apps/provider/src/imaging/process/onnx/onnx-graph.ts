@@ -4,7 +4,7 @@ import { InferenceSession, type Tensor } from 'onnxruntime-node';
 export interface GraphInput {
   readonly name: string;
   readonly type: string;
-  /** Size of each dimension. A name: the size is variable. */
+  /** Size of each dimension, or a name for a variable size. */
   readonly shape: readonly (number | string)[];
 }
 
@@ -17,7 +17,7 @@ export class OnnxGraph {
     readonly device: Device,
   ) {}
 
-  /** `devices`: in order of preference. Throws an Error with a message for the owner. */
+  /** Tries the devices in order. Throws an Error with a message for the owner. */
   static async load(path: string, devices: readonly Device[], threads: number): Promise<OnnxGraph> {
     let failure: unknown;
     for (const device of devices) {
@@ -51,7 +51,7 @@ export class OnnxGraph {
     return this.session.inputNames;
   }
 
-  /** First output accepted by `fits`. Throws an Error with a message for the owner. */
+  /** Runs the graph. Returns the first output that `fits` accepts. Throws an Error with a message for the owner. */
   async run(feeds: Readonly<Record<string, Tensor>>, fits: (output: Tensor) => boolean): Promise<Tensor> {
     const outputs = await this.session.run(feeds);
     const fitting = this.session.outputNames.map((name) => outputs[name]).find((output) => output !== undefined && fits(output as Tensor));

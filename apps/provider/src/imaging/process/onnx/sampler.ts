@@ -14,7 +14,7 @@ interface Sampler {
   advance(step: number, latent: Float32Array, prediction: Float32Array, noise: Noise): void;
 }
 
-/** `steps`: at least 1. */
+/** @param steps At least 1. */
 export function samplerOf(config: SchedulerConfig, steps: number): Sampler {
   switch (config.kind) {
     case 'euler':

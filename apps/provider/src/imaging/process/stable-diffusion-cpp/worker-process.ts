@@ -24,7 +24,7 @@ export class WorkerProcess {
   onMessage: (event: WorkerEvent) => void = () => {};
   onEnd: () => void = () => {};
 
-  /** `addOn`: folder of the installed add-on. `memoryLimit` in bytes. */
+  /** Starts the program of the folder `addOn`. Kills the process beyond `memoryLimit` bytes. */
   constructor(addOn: string, memoryLimit: number | null) {
     const packages = join(addOn, 'node_modules');
     const bare = join(packages, `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
