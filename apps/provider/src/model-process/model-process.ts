@@ -8,6 +8,8 @@ import type { ModelProcessEvent, ModelProcessRequest } from './messages.js';
 const PING_EVERY_MS = 10_000;
 /** Maximum characters of one line of output. */
 const MAX_LINE_CHARACTERS = 512;
+/** Failed assertion of ggml: a place and an expression in its sources, so no content of requests. */
+const ASSERTION = /^\S{1,200}:\d{1,6}: GGML_ASSERT\([^"]{1,200}\) failed$/;
 
 /** Common properties of one kind of process. */
 export interface ProcessKind {
@@ -26,7 +28,7 @@ export interface ProcessKind {
 
 interface ProcessHandlers<Event> {
   readonly onMessage: (event: Event) => void;
-  /** One output line of the native library, truncated. */
+  /** One output line of the native library, truncated. Once the model is loaded, assertions only: other lines may quote prompts. */
   readonly onOutput: (line: string) => void;
 }
 
@@ -40,6 +42,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
   readonly exited: Promise<string>;
   readonly #pingEveryMs: number;
   #isAlive = true;
+  #isLoaded = false;
   /** Pings since the last message. A count is safer than a time: a sleeping Mac or a frozen agent sends no pings. */
   #unansweredPings = 0;
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
@@ -66,7 +69,9 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
     });
     for (const output of [this.#child.stdout, this.#child.stderr]) {
       if (output === null) continue;
-      createInterface({ input: output }).on('line', (line) => handlers.onOutput(line.slice(0, MAX_LINE_CHARACTERS)));
+      createInterface({ input: output }).on('line', (line) => {
+        if (!this.#isLoaded || ASSERTION.test(line)) handlers.onOutput(line.slice(0, MAX_LINE_CHARACTERS));
+      });
     }
     this.#child.on('message', (message) => this.#receive(message as ModelProcessEvent<Facts> | Event));
   }
@@ -94,6 +99,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
       ]);
       this.#unansweredPings = 0;
       if (end.type === 'load_failed') throw new Error(end.message);
+      this.#isLoaded = true;
       return end.facts;
     } finally {
       clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** A silent model process: killed after enough unanswered pings, but not because its agent slept. */
+/** Model processes: output that may quote prompts is dropped, and a silent process is killed, but not because its agent slept. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
@@ -10,19 +10,27 @@ const processes: ModelProcess<object, object, { type: 'none' }, { type: 'alive' 
 afterEach(() => Promise.all(processes.splice(0).map((one) => one.kill())));
 
 /** Answers its pings and reports each as a message, once it is loaded: a busy machine starts a process slowly. */
-async function start(onMessage: () => void) {
+async function start(onMessage: () => void, onOutput: (line: string) => void = () => {}) {
   const folder = temporaryDirectory('model-process');
   const entry = join(folder, 'entry.mjs');
   writeFileSync(
     entry,
     `process.on('message', ({ type }) => {
-      if (type === 'load') return process.send({ type: 'loaded', facts: {} });
+      if (type === 'load') {
+        console.error('cannot read the file');
+        return process.send({ type: 'loaded', facts: {} });
+      }
+      if (type === 'none') {
+        console.error('error parsing grammar: PLANTED');
+        console.error('/ggml/src/ggml.c:1234: GGML_ASSERT(PLANTED "text") failed');
+        return console.error('/ggml/src/ggml.c:1234: GGML_ASSERT(a->ne[0] == 1) failed');
+      }
       process.send({ type: 'pong' });
       process.send({ type: 'alive' });
     });\n`,
   );
   const kind = { name: 'test', entry, silenceLimitMs: 1_000, pingEveryMs: 100 };
-  const one = new ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>(kind, { onOutput: () => {}, onMessage });
+  const one = new ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>(kind, { onOutput, onMessage });
   processes.push(one);
   await one.load({}, 60_000);
   return one;
@@ -46,4 +54,16 @@ it('is killed when it stops answering pings', async () => {
   await expect.poll(() => news).toBeGreaterThan(0);
   process.kill(one.pid as number, 'SIGSTOP');
   expect(await one.exited).toMatch(/SIGKILL/);
+});
+
+it('reports its output while it loads, and only failed assertions after that', async () => {
+  const lines: string[] = [];
+  const one = await start(
+    () => {},
+    (line) => lines.push(line),
+  );
+  one.send({ type: 'none' });
+  await expect.poll(() => lines).toContain('/ggml/src/ggml.c:1234: GGML_ASSERT(a->ne[0] == 1) failed');
+  expect(lines).toContain('cannot read the file');
+  expect(lines).not.toContainEqual(expect.stringContaining('PLANTED'));
 });
