@@ -151,7 +151,7 @@ export class Job {
     const startedAt = Date.now();
     try {
       const terms = this.#channel.terms();
-      const opened = await openRequest(terms.parsed, this.deps.constraints, this.#abort.signal);
+      const opened = await openRequest(terms.parsed, terms.cacheScope, this.deps.constraints, this.#abort.signal);
       const response = this.#accept();
       const { answered, identity } = await this.#answer(opened, terms, response);
       this.deps.send(await response.finish({ answered, identity, startedAt }));

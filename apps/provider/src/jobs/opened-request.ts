@@ -14,11 +14,16 @@ export type Opened =
 
 export type Parsed = ParsedRequest | ParsedEmbeddings | ParsedImages;
 
-/** Compiles the constraint of a text request. Throws {@link JobError} `invalid_request` or `unsupported`, or the signal's reason. */
-export async function openRequest(parsed: Parsed, constraints: Pick<ConstraintCompiler, 'compile'>, signal: AbortSignal): Promise<Opened> {
+/** Compiles the constraint of a text request, with the job's cache scope. Throws {@link JobError} `invalid_request` or `unsupported`, or the signal's reason. */
+export async function openRequest(
+  parsed: Parsed,
+  cacheScope: string | null,
+  constraints: Pick<ConstraintCompiler, 'compile'>,
+  signal: AbortSignal,
+): Promise<Opened> {
   if (isImages(parsed)) return { kind: 'images', ...parsed };
   if (!isText(parsed)) return { kind: 'embeddings', ...parsed };
-  return { kind: 'text', ...parsed, constraint: await constraints.compile(parsed, signal) };
+  return { kind: 'text', ...parsed, constraint: await constraints.compile(parsed, signal, cacheScope) };
 }
 
 /** Whether a parsed body agrees with endpoint, model and `stream` of its job's context. */

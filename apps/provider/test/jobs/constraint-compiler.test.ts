@@ -83,6 +83,22 @@ describe('constraints', () => {
     expect(await constraints.compile(chat({}), going)).toBeNull();
   });
 
+  test('are compiled once per cache scope', async () => {
+    const [first, again, other, uncached] = [
+      await constraints.compile(colour, going, 'one'),
+      await constraints.compile(colour, going, 'one'),
+      await constraints.compile(colour, going, 'two'),
+      await constraints.compile(colour, going),
+    ];
+    expect(again?.grammar).toBe(first?.grammar);
+    for (const each of [other, uncached]) {
+      expect(each?.grammar).not.toBe(first?.grammar);
+      expect(each?.grammar).toEqual(first?.grammar);
+    }
+    expect(await again?.fits({ text: '{"colour":"red"}', calls: [] })).toBe(true);
+    expect(await again?.fits({ text: '{"colour":"grey"}', calls: [] })).toBe(false);
+  });
+
   test('of optional tool calls need no thread', async () => {
     const closed = new ConstraintCompiler();
     await closed.close();

@@ -4,6 +4,7 @@ import type { ParsedRequest } from '@inference/formats';
 import type { JobFailure } from '@inference/protocol';
 import { type Pool, Promise as PoolPromise, pool, TerminateError } from 'workerpool';
 import { JobError } from '../job-error.js';
+import { ConstraintCache } from './constraint-cache.js';
 import {
   type CompiledConstraint,
   type ConstraintRequest,
@@ -36,6 +37,7 @@ export class ConstraintCompiler {
   /** Threads start with the first task. */
   readonly #pool: Pool;
   readonly #maxMs: number;
+  readonly #cache = new ConstraintCache();
 
   /** A task may take `maxMs`, by default 10 s. */
   constructor({ maxMs = MAX_MS }: { readonly maxMs?: number } = {}) {
@@ -51,19 +53,34 @@ export class ConstraintCompiler {
   /**
    * Resolves to null without a constraint.
    *
+   * @param scope Cache scope of the job, whose later requests may use the compiled constraint. Null: not cached.
    * @throws {JobError} `unsupported` or `invalid_request`, with the field. Or throws the signal's reason.
    */
-  async compile(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
+  async compile(parsed: ParsedRequest, signal: AbortSignal, scope: string | null = null): Promise<OutputConstraint | null> {
     const constraint = constraintRequest(parsed);
     if (constraint === null) return null;
     const field = schemaField(constraint);
-    if (field === null) return { ...compileConstraint(constraint), fits: async (output) => satisfiesConstraint(constraint, output) };
-    const answer = await this.#ask<CompilationResult>('make', [constraint], field, signal);
-    if ('failure' in answer) throw new JobError(answer.failure.code, answer.failure);
-    return { ...answer.constraint, fits: (output) => this.#ask<boolean>('fits', [constraint, output], field, signal) };
+    const key = this.#cache.keyOf(constraint, scope);
+    let compiled = key === null ? null : this.#cache.get(key);
+    if (compiled === null) {
+      compiled = field === null ? compileConstraint(constraint) : await this.#compileInThread(constraint, field, signal);
+      if (key !== null && scope !== null) this.#cache.add(key, scope, compiled);
+    }
+    const fits: OutputConstraint['fits'] =
+      field === null
+        ? async (output) => satisfiesConstraint(constraint, output)
+        : (output) => this.#ask<boolean>('fits', [constraint, output], field, signal);
+    return { ...compiled, fits };
+  }
+
+  async #compileInThread(constraint: ConstraintRequest, field: string, signal: AbortSignal): Promise<CompiledConstraint> {
+    const result = await this.#ask<CompilationResult>('make', [constraint], field, signal);
+    if ('failure' in result) throw new JobError(result.failure.code, result.failure);
+    return result.constraint;
   }
 
   async close(): Promise<void> {
+    this.#cache.clear();
     await this.#pool.terminate(true);
   }
 

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ConstraintCache } from '../../src/jobs/constraint/constraint-cache.js';
+import type { CompiledConstraint, ConstraintRequest } from '../../src/jobs/constraint/output-constraint.js';
+
+const ONE = 'a'.repeat(32);
+const OTHER = 'b'.repeat(32);
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function constraint(name: string): ConstraintRequest {
+  const tools = [{ name, parameters: {}, strict: false }];
+  return { tools, toolChoice: { type: 'auto' }, parallelToolCalls: true, responseFormat: { type: 'text' } } as unknown as ConstraintRequest;
+}
+
+function compiled(rules = 1): CompiledConstraint {
+  return { grammar: { classes: [], rules: Array.from({ length: rules }, () => [[]]) }, isWhole: false };
+}
+
+/** A cache with functions by names of constraints. */
+function cacheOf() {
+  const cache = new ConstraintCache();
+  const keyOf = (scope: string, name: string) => cache.keyOf(constraint(name), scope) as string;
+  const add = (scope: string, name: string, value = compiled()) => cache.add(keyOf(scope, name), scope, value);
+  const has = (scope: string, name: string) => cache.get(keyOf(scope, name)) !== null;
+  return { cache, add, has };
+}
+
+test('returns the constraint of the same scope and text', () => {
+  const { cache, add, has } = cacheOf();
+  const value = compiled();
+  add(ONE, 'paint', value);
+  expect(cache.get(cache.keyOf(constraint('paint'), ONE) as string)).toBe(value);
+  expect([has(OTHER, 'paint'), has(ONE, 'print')]).toEqual([false, false]);
+});
+
+test('has no key without a scope or for a large constraint', () => {
+  const { cache } = cacheOf();
+  expect(cache.keyOf(constraint('paint'), null)).toBeNull();
+  expect(cache.keyOf(constraint('p'.repeat(70_000)), ONE)).toBeNull();
+});
+
+test('keys do not contain the text', () => {
+  const { cache } = cacheOf();
+  expect(cache.keyOf(constraint('PLANTED'), ONE)).not.toContain('PLANTED');
+});
+
+test('leaves out grammars with many rules', () => {
+  const { add, has } = cacheOf();
+  add(ONE, 'large', compiled(10_001));
+  expect(has(ONE, 'large')).toBe(false);
+});
+
+test('a scope evicts only its own least recently used entries', () => {
+  const { add, has } = cacheOf();
+  add(OTHER, 'other');
+  for (let i = 0; i < 8; i++) add(ONE, `tool-${i}`);
+  expect(has(ONE, 'tool-0')).toBe(true);
+  for (let i = 8; i < 100; i++) add(ONE, `tool-${i}`);
+  expect([has(OTHER, 'other'), has(ONE, 'tool-0'), has(ONE, 'tool-91'), has(ONE, 'tool-92'), has(ONE, 'tool-99')]).toEqual([
+    true,
+    false,
+    false,
+    true,
+    true,
+  ]);
+});
+
+test('many scopes evict the least recently used entry of all', () => {
+  const { add, has } = cacheOf();
+  for (let i = 0; i < 32; i++) add(`scope-${i}`, 'tool');
+  expect(has('scope-0', 'tool')).toBe(true);
+  add(ONE, 'tool');
+  expect([has('scope-0', 'tool'), has('scope-1', 'tool'), has(ONE, 'tool')]).toEqual([true, false, true]);
+});
+
+test('drops entries that were not used for ten minutes, and leaves no timer', () => {
+  const { add, has } = cacheOf();
+  add(ONE, 'paint');
+  vi.advanceTimersByTime(9 * 60_000);
+  expect(has(ONE, 'paint')).toBe(true);
+  vi.advanceTimersByTime(9 * 60_000);
+  expect(has(ONE, 'paint')).toBe(true);
+  vi.advanceTimersByTime(12 * 60_000);
+  expect(has(ONE, 'paint')).toBe(false);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('clear drops all entries and the timer', () => {
+  const { cache, add, has } = cacheOf();
+  add(ONE, 'paint');
+  cache.clear();
+  expect(has(ONE, 'paint')).toBe(false);
+  expect(vi.getTimerCount()).toBe(0);
+});
