@@ -2,7 +2,7 @@
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
-import { body, count, nullable, page, time } from './schema-parts.js';
+import { count, nullable, page, requestBody, time } from './schema-parts.js';
 
 const milliseconds = Type.Integer({ minimum: 0, description: 'milliseconds since 1970' });
 
@@ -103,7 +103,7 @@ export const AdminProviderViewSchema = Type.Object({
 export type AdminProviderView = Static<typeof AdminProviderViewSchema>;
 
 /** `POST /admin/v1/providers/{id}/quarantine`. */
-export const QuarantineSchema = body({
+export const QuarantineSchema = requestBody({
   reason: Type.String({
     pattern: '^\\S(?:.{0,298}\\S)?$',
     description: 'a reason of 1 to 300 characters on one line, which the owner of the machine reads',

@@ -5,7 +5,7 @@
  */
 import { ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { body, count, nullable, time } from './schema-parts.js';
+import { count, nullable, requestBody, time } from './schema-parts.js';
 
 export const ROLLOUT_STATES = ['active', 'paused', 'halted', 'complete'] as const;
 export type RolloutState = (typeof ROLLOUT_STATES)[number];
@@ -32,7 +32,7 @@ const MAX_CANARY_ACCOUNTS = 100;
 
 const percent = Type.Number({ minimum: 0.1, maximum: 100, description: 'a percentage from 0.1 to 100' });
 
-export const RolloutStageSchema = body({
+export const RolloutStageSchema = requestBody({
   /** Share of the machines that are offered the version. Small chip families get a larger share. */
   percent,
   /** Minimum duration of the stage. */
@@ -46,7 +46,7 @@ export const RolloutStageSchema = body({
 });
 
 /** `PUT /admin/v1/rollout-policy`. `immediate` offers each new version to all machines at once. */
-export const RolloutPolicySchema = body({
+export const RolloutPolicySchema = requestBody({
   mode: Type.Enum(['staged', 'immediate'], { description: 'one of staged, immediate' }),
   stages: Type.Array(RolloutStageSchema, { minItems: 1, maxItems: MAX_STAGES, description: `an array of 1 to ${MAX_STAGES} stages` }),
   /** Maximum share of the network's slots that may be updating at once. An urgent rollout may use twice as many. */
