@@ -17,9 +17,9 @@ const MAX_EPOCHS = 16;
 /** Maximum API keys with a remembered comparison. Forgotten keys are compared again. */
 const MAX_CREDENTIALS = 256;
 /** Maximum downloads per comparison, because a new epoch may be published between two downloads. */
-const MAX_COMPARED_DOWNLOADS = 3;
+const MAX_COMPARE_ATTEMPTS = 3;
 /** Maximum consecutive comparisons of one API key without a common epoch. */
-const MAX_UNCOMPARED = 3;
+const MAX_INCONCLUSIVE = 3;
 
 /** Headers of the caller's API key. */
 export type Authorization = Readonly<Record<string, string>>;
@@ -50,7 +50,7 @@ export class KeysetCache {
   /** Comparisons since the current keyset was downloaded, by digest of the API key. */
   readonly #comparisons = new BoundedMap<string, Promise<void>>(MAX_CREDENTIALS);
   /** Comparisons in a row without a common epoch, by digest of the API key. */
-  readonly #uncomparedCounts = new BoundedMap<string, number>(MAX_CREDENTIALS);
+  readonly #inconclusiveCounts = new BoundedMap<string, number>(MAX_CREDENTIALS);
 
   constructor(options: KeysetCacheOptions) {
     this.#options = options;
@@ -118,10 +118,10 @@ export class KeysetCache {
 
   /** Downloads the keyset without credentials, and remembers the hash for this epoch. */
   async #downloadPublic(): Promise<E2eKeyset> {
-    const keyset = await downloadKeyset(this.#options, {}, this.#options.now());
+    const keyset = await downloadKeyset(this.#options, { headers: {} }, this.#options.now());
     const hash = this.#hashOf(keyset);
-    const known = this.#publicHashes.get(keyset.epoch);
-    if (known !== undefined && known !== hash) throw new E2ERefused('targeted', `Epoch ${keyset.epoch} has two keysets.`);
+    const earlier = this.#publicHashes.get(keyset.epoch);
+    if (earlier !== undefined && earlier !== hash) throw new E2ERefused('targeted', `Epoch ${keyset.epoch} has two keysets.`);
     this.#publicHashes.set(keyset.epoch, hash);
     return keyset;
   }
@@ -132,15 +132,15 @@ export class KeysetCache {
     const running = this.#comparisons.get(digest);
     if (running !== undefined) return running;
     const comparing: Promise<void> = this.#compare(authorization).then(
-      (isCompared) => {
-        if (isCompared) {
-          this.#uncomparedCounts.delete(digest);
+      (isConclusive) => {
+        if (isConclusive) {
+          this.#inconclusiveCounts.delete(digest);
           return;
         }
         this.#comparisons.delete(digest, comparing);
-        const count = (this.#uncomparedCounts.get(digest) ?? 0) + 1;
-        this.#uncomparedCounts.set(digest, count);
-        if (count > MAX_UNCOMPARED) throw new E2ERefused('targeted', 'The keyset with credentials is always of another epoch.');
+        const count = (this.#inconclusiveCounts.get(digest) ?? 0) + 1;
+        this.#inconclusiveCounts.set(digest, count);
+        if (count > MAX_INCONCLUSIVE) throw new E2ERefused('targeted', 'The keyset with credentials is always of another epoch.');
       },
       (error: unknown) => {
         this.#comparisons.delete(digest, comparing);
@@ -153,12 +153,12 @@ export class KeysetCache {
 
   /** Returns false if no download had a known epoch. Throws {@link E2ERefused} `targeted` for two keysets of one epoch. */
   async #compare(headers: Authorization): Promise<boolean> {
-    for (let download = 1; download <= MAX_COMPARED_DOWNLOADS; download++) {
+    for (let attempt = 1; attempt <= MAX_COMPARE_ATTEMPTS; attempt++) {
       const keyset = await downloadKeyset(this.#options, { headers }, this.#options.now());
       if (this.#publicHashes.get(keyset.epoch) === undefined) await this.#downloadPublic();
-      const known = this.#publicHashes.get(keyset.epoch);
-      if (known === undefined) continue;
-      if (known === this.#hashOf(keyset)) return true;
+      const publicHash = this.#publicHashes.get(keyset.epoch);
+      if (publicHash === undefined) continue;
+      if (publicHash === this.#hashOf(keyset)) return true;
       throw new E2ERefused('targeted', 'The keyset with credentials differs from the public one.');
     }
     return false;
