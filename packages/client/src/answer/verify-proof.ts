@@ -74,7 +74,7 @@ export function verifyProof(bytes: Uint8Array, answer: AnswerToVerify): Verified
   });
   if (mismatch === 'model' || mismatch === 'endpoint') throw new E2ERefused('wrong_model', `The receipt names another ${mismatch}.`);
   if (mismatch !== null) throw new E2ERefused('bad_proof', `The receipt names another ${mismatch}.`);
-  requireFinish(receipt, answer);
+  requireFinishAndUsage(receipt, answer);
   return { proof, receipt };
 }
 
@@ -82,7 +82,7 @@ function proofOf(bytes: Uint8Array): E2eProof {
   try {
     return parseE2eProof(bytes);
   } catch (error) {
-    if (error instanceof E2eError) throw new E2ERefused('bad_proof', 'The proof of the answer is not valid.', null, { cause: error });
+    if (error instanceof E2eError) throw badProof('The proof of the answer is not valid.', error);
     throw error;
   }
 }
@@ -91,18 +91,26 @@ function receiptOf({ verifyP256 }: E2eCrypto, { receipt }: E2eProof, enclaveKey:
   try {
     return openE2eReceipt(receipt, enclaveKey, verifyP256).value;
   } catch (error) {
-    if (error instanceof StatementError) throw new E2ERefused('bad_proof', `The receipt does not verify: ${error.problem}.`);
+    if (error instanceof StatementError) throw badProof(`The receipt does not verify: ${error.problem}.`, error);
     throw error;
   }
 }
 
-function requireFinish(receipt: E2eReceipt, { head, usage }: AnswerToVerify): void {
+function badProof(message: string, cause: Error): E2ERefused {
+  // A refusal by this client has no HTTP status.
+  return new E2ERefused('bad_proof', message, null, { cause });
+}
+
+function requireFinishAndUsage(receipt: E2eReceipt, { head, usage }: AnswerToVerify): void {
   if (receipt.finish_reason === 'cancelled') throw new E2ERefused('truncated', 'The answer was cancelled before its end.');
-  if ((receipt.finish_reason === 'refused') !== head.status >= 400) {
+  const isRefusedInReceipt = receipt.finish_reason === 'refused';
+  const isRefusedInHead = head.status >= 400;
+  if (isRefusedInReceipt !== isRefusedInHead) {
     throw new E2ERefused('bad_proof', 'The receipt and the status disagree on whether the provider refused.');
   }
-  const counted = receipt.usage === undefined ? null : { ...receipt, usage: receipt.usage };
-  if (counted !== null && !agreesWithReceipt(usage, counted)) {
+  const { usage: counted } = receipt;
+  // Only the receipt of a refusal counts no usage (`e2eReceiptProblem`).
+  if (counted !== undefined && !agreesWithReceipt(usage, { ...receipt, usage: counted })) {
     throw new E2ERefused('bad_proof', 'The receipt counts other tokens than the answer reports.');
   }
 }
