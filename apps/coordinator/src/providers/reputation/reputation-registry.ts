@@ -88,7 +88,7 @@ export class ReputationRegistry {
 
   /** Records that another attempt of the same job was faster. */
   recordSlowAnswer(providerId: ProviderId): void {
-    this.#store.late(providerId);
+    this.#store.answeredSlowly(providerId);
   }
 
   /** Ends the restriction and clears the reputation. False: the key was not restricted. */

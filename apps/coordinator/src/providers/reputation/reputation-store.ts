@@ -28,7 +28,7 @@ export interface ReputationStoreOptions {
 /** Storage of reputations over restarts, shared by the coordinators of a cluster. */
 export interface ReputationPersistence {
   /** Stored reputations, oldest first. */
-  readonly known: Iterable<readonly [ProviderId, Reputation]>;
+  readonly stored: Iterable<readonly [ProviderId, Reputation]>;
   /** Stores a changed reputation; null deletes it. Returns immediately. */
   put(providerId: ProviderId, reputation: Reputation | null): void;
 }
@@ -48,7 +48,7 @@ export class ReputationStore {
 
   constructor(options: ReputationStoreOptions) {
     this.#options = options;
-    for (const [providerId, stored] of options.persistence?.known ?? []) this.#store(providerId, clampedToLimits(stored, options.now()));
+    for (const [id, reputation] of options.persistence?.stored ?? []) this.#store(id, clampedToLimits(reputation, options.now()));
   }
 
   get size(): number {
@@ -78,14 +78,14 @@ export class ReputationStore {
     if (this.#entries.has(providerId)) this.#put(providerId, afterAnswer(this.get(providerId), this.#options.now()));
   }
 
-  late(providerId: ProviderId): void {
+  answeredSlowly(providerId: ProviderId): void {
     this.#put(providerId, afterSlowAnswer(this.get(providerId), this.#options.now()));
   }
 
   /** Clears a reputation. False: the key was not restricted. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
-    this.#drop(providerId);
+    this.#deleteFromMemory(providerId);
     // Stored explicitly, so that other coordinators clear the reputation too.
     this.#options.persistence?.put(providerId, { ...CLEAN_REPUTATION, at: this.#options.now() });
     this.#options.onChange(providerId);
@@ -99,7 +99,7 @@ export class ReputationStore {
   }
 
   close(): void {
-    for (const providerId of [...this.#entries.keys()]) this.#drop(providerId);
+    for (const providerId of [...this.#entries.keys()]) this.#deleteFromMemory(providerId);
   }
 
   #put(providerId: ProviderId, reputation: Reputation): void {
@@ -111,20 +111,20 @@ export class ReputationStore {
   #store(providerId: ProviderId, reputation: Reputation): boolean {
     const now = this.#options.now();
     if (isClean(reputation, now)) {
-      this.#forget(providerId);
+      this.#delete(providerId);
       return false;
     }
-    this.#drop(providerId);
+    this.#deleteFromMemory(providerId);
     // Reinserted at the end, so that the least recently changed entry is evicted first.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
-    if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#forget(this.#evictionCandidate());
+    if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#delete(this.#evictionCandidate());
     return true;
   }
 
   #timerFor(providerId: ProviderId, reputation: Reputation, now: number): NodeJS.Timeout | null {
     const at = nextChangeAt(reputation, now);
     if (at === null) return null;
-    const timer = setTimeout(() => this.#recheck(providerId), Math.min(Math.max(1, at - now + 1), MAX_TIMER_MS));
+    const timer = setTimeout(() => this.#recheck(providerId), Math.min(at - now + 1, MAX_TIMER_MS));
     timer.unref();
     return timer;
   }
@@ -133,7 +133,7 @@ export class ReputationStore {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
     const now = this.#options.now();
-    if (isClean(entry.reputation, now)) this.#forget(providerId);
+    if (isClean(entry.reputation, now)) this.#delete(providerId);
     else entry.timer = this.#timerFor(providerId, entry.reputation, now);
     this.#options.onChange(providerId);
   }
@@ -149,12 +149,12 @@ export class ReputationStore {
   }
 
   /** Deletes a reputation that has no effect any more. */
-  #forget(providerId: ProviderId): void {
-    this.#drop(providerId);
+  #delete(providerId: ProviderId): void {
+    this.#deleteFromMemory(providerId);
     this.#options.persistence?.put(providerId, null);
   }
 
-  #drop(providerId: ProviderId): void {
+  #deleteFromMemory(providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
     if (entry.timer !== null) clearTimeout(entry.timer);
