@@ -94,7 +94,11 @@ export class ReputationStore {
 
   /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, stored: Reputation): void {
-    this.#store(providerId, clampedToLimits(stored, this.#options.now()));
+    const now = this.#options.now();
+    const reputation = clampedToLimits(stored, now);
+    // Without effect, as after `clear`. The row stays in the shared storage for the other coordinators.
+    if (isClean(reputation, now)) this.#deleteFromMemory(providerId);
+    else this.#store(providerId, reputation);
     this.#options.onChange(providerId);
   }
 
@@ -118,7 +122,8 @@ export class ReputationStore {
     // Reinserted at the end, so that the least recently changed entry is evicted first.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
     if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#delete(this.#evictionCandidate());
-    return true;
+    // If all others are restricted, the new entry itself was evicted.
+    return this.#entries.has(providerId);
   }
 
   #timerFor(providerId: ProviderId, reputation: Reputation, now: number): NodeJS.Timeout | null {
