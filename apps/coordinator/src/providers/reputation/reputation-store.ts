@@ -1,4 +1,8 @@
-/** `ReputationStore` holds reputations in memory by enclave key, so that a reconnect clears nothing. Changes can also be persisted. */
+/**
+ * `ReputationStore` holds the reputations of providers in memory, and optionally persists them.
+ *
+ * A provider id is a hash of the provider's enclave key, so a reconnect does not clear the reputation.
+ */
 import type { ProviderId } from '@inference/protocol';
 import {
   afterAnswer,
@@ -17,19 +21,19 @@ import {
 export interface ReputationStoreOptions {
   readonly now: () => number;
   readonly random: () => number;
-  /** Called when the provider's placement facts may have changed. */
+  /** Called when the reputation, or its effect on placement, may have changed, also by time alone. */
   readonly onChange: (providerId: ProviderId) => void;
   /** Maximum number of stored reputations. Default: {@link MAX_ENTRIES}. */
   readonly max?: number;
-  /** Default: none. Reputations are then lost when the process ends. */
+  /** Default: none, so reputations are lost when the process ends. */
   readonly persistence?: ReputationPersistence;
 }
 
-/** Storage of reputations over restarts, shared by the coordinators of a cluster. */
+/** Storage for a restart, shared by all coordinators of a cluster. */
 export interface ReputationPersistence {
-  /** Stored reputations, oldest first. */
+  /** Reputations that were stored before this process started, oldest first. */
   readonly stored: Iterable<readonly [ProviderId, Reputation]>;
-  /** Stores a changed reputation; null deletes it. Returns immediately. */
+  /** Stores a reputation, or deletes it if null. Returns before the write. */
   put(providerId: ProviderId, reputation: Reputation | null): void;
 }
 
@@ -59,7 +63,7 @@ export class ReputationStore {
     return this.#entries.get(providerId)?.reputation ?? CLEAN_REPUTATION;
   }
 
-  /** Enclave keys that are restricted or on probation. */
+  /** Providers that are restricted or on probation. */
   *restricted(): Iterable<[ProviderId, Restriction]> {
     for (const [providerId, { reputation }] of this.#entries) {
       if (reputation.restriction !== null) yield [providerId, reputation.restriction];
@@ -74,19 +78,21 @@ export class ReputationStore {
     return after.restriction === before.restriction ? null : after.restriction;
   }
 
+  /** Records a verified answer. A provider without an entry is clean already. */
   answered(providerId: ProviderId): void {
     if (this.#entries.has(providerId)) this.#put(providerId, afterAnswer(this.get(providerId), this.#options.now()));
   }
 
+  /** Records that another attempt of the same job was faster. */
   answeredSlowly(providerId: ProviderId): void {
     this.#put(providerId, afterSlowAnswer(this.get(providerId), this.#options.now()));
   }
 
-  /** Clears a reputation. False: the key was not restricted. */
+  /** Clears a reputation. Returns false, without a change, if the provider is neither restricted nor on probation. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
     this.#deleteFromMemory(providerId);
-    // Stored explicitly, so that other coordinators clear the reputation too.
+    // Not deleted: other coordinators clear the reputation when they read a clean one.
     this.#options.persistence?.put(providerId, { ...CLEAN_REPUTATION, at: this.#options.now() });
     this.#options.onChange(providerId);
     return true;
@@ -111,7 +117,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** False: the reputation has no effect any more, and was deleted. */
+  /** Returns false if the reputation was deleted instead, because it has no effect any more or was evicted. */
   #store(providerId: ProviderId, reputation: Reputation): boolean {
     const now = this.#options.now();
     if (isClean(reputation, now)) {
@@ -129,6 +135,7 @@ export class ReputationStore {
   #timerFor(providerId: ProviderId, reputation: Reputation, now: number): NodeJS.Timeout | null {
     const at = nextChangeAt(reputation, now);
     if (at === null) return null;
+    // One millisecond more, because a timer may fire slightly early.
     const timer = setTimeout(() => this.#recheck(providerId), Math.min(at - now + 1, MAX_TIMER_MS));
     timer.unref();
     return timer;
@@ -143,7 +150,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** The key without a restriction whose reputation changed least recently. If all have one, the least recently changed key. */
+  /** The provider whose reputation changed least recently, preferably one that is neither restricted nor on probation. */
   #evictionCandidate(): ProviderId {
     let oldest: ProviderId | null = null;
     for (const [providerId, { reputation }] of this.#entries) {
@@ -153,7 +160,7 @@ export class ReputationStore {
     return oldest as ProviderId;
   }
 
-  /** Deletes a reputation that has no effect any more. */
+  /** Deletes a reputation here and in the shared storage, because it has no effect any more or is evicted. */
   #delete(providerId: ProviderId): void {
     this.#deleteFromMemory(providerId);
     this.#options.persistence?.put(providerId, null);
