@@ -67,7 +67,7 @@ export interface DeviceNeeds {
   /** When the current certificate was issued; null: none. Only attestations have certificates. */
   readonly certifiedAt: number | null;
   /** When the device last reconnected, so that older answers may be outdated; null: never. */
-  readonly contradictedSince: number | null;
+  readonly reconnectedAt: number | null;
 }
 
 export type Decision =
@@ -108,28 +108,27 @@ function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): D
   const endedAt = last.endedAt ?? last.expiresAt;
   const failures = failuresInARow(needs.history);
   if (failures > 0) return whenToRetry(failures, last, endedAt, rules);
-  if (needs.contradictedSince !== null && needs.contradictedSince > last.sentAt)
-    return { at: needs.contradictedSince, send: 'doubted', wait: 'fresh' };
+  if (needs.reconnectedAt !== null && needs.reconnectedAt > last.sentAt) return { at: needs.reconnectedAt, send: 'doubted', wait: 'fresh' };
   switch (needs.kind) {
     case 'security_info':
-      return { at: last.sentAt + addJitter(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };
+      return { at: last.sentAt + withJitter(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };
     case 'device_information': {
       if (needs.certifiedAt === null)
-        return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
+        return { at: endedAt + withJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
       // A device may return its cached certificate for a while after a week, so later queries pause for `staleRetryMs`.
       const renewal = Math.max(needs.certifiedAt + rules.attestationRenewMs, endedAt + rules.staleRetryMs);
-      return { at: renewal + (addJitter(rules.staleRetryMs, last.uuid) - rules.staleRetryMs), send: 'renew', wait: 'certificate_young' };
+      return { at: renewal + jitter(rules.staleRetryMs, last.uuid), send: 'renew', wait: 'certificate_young' };
     }
   }
 }
 
 function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules: ScheduleRules): Due {
   if (last.outcome === 'stale_attestation') {
-    return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
+    return { at: endedAt + withJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
   }
-  if (failures >= rules.giveUpAfter) return { at: endedAt + addJitter(rules.giveUpMs, last.uuid), send: 'retry', wait: 'given_up' };
+  if (failures >= rules.giveUpAfter) return { at: endedAt + withJitter(rules.giveUpMs, last.uuid), send: 'retry', wait: 'given_up' };
   const pause = Math.min(rules.maxRetryMs, rules.firstRetryMs * 2 ** (failures - 1));
-  return { at: endedAt + addJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
+  return { at: endedAt + withJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
 /** Number of failed commands since the last success. An expired command is a failure. */
@@ -145,10 +144,14 @@ export function lastFailure(history: readonly PastCommand[]): string | null {
   return last.outcome ?? 'unanswered';
 }
 
-/** Adds up to a fifth to a pause, to spread the devices. Derived from the last command's id, so that decisions are reproducible. */
-function addJitter(pauseMs: number, uuid: string): number {
+function withJitter(pauseMs: number, uuid: string): number {
+  return pauseMs + jitter(pauseMs, uuid);
+}
+
+/** Up to a fifth of a pause, to spread the devices. Derived from the last command's id, so that decisions are reproducible. */
+function jitter(pauseMs: number, uuid: string): number {
   let hash = 0;
   for (let i = 0; i < uuid.length; i++) hash = Math.imul(hash ^ uuid.charCodeAt(i), 0x9e3779b1);
   hash = (hash ^ (hash >>> 15)) >>> 0;
-  return Math.round(pauseMs * (1 + (hash / 2 ** 32) * 0.2));
+  return Math.round(pauseMs * (hash / 2 ** 32) * 0.2);
 }

@@ -27,13 +27,13 @@ export interface WatchedDevice {
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
   /** When the device last reconnected, so that older reports may be outdated; null: never. */
-  readonly contradictedSince: number | null;
+  readonly reconnectedAt: number | null;
 }
 
 interface Entry {
   watchers: number;
   device: WatchedDevice | null;
-  contradictedSince: number | null;
+  reconnectedAt: number | null;
   /** Newest read. Reads of a key run one after the other, so that an older result never replaces a newer one. */
   reading: Promise<void>;
   /** The next read, which waits for the running one. All callers share it until it starts. */
@@ -78,11 +78,11 @@ export class DeviceEvidenceCache {
   }
 
   /** Records that the newest report may be outdated, so that the device is queried again soon. */
-  markContradicted(seKeySha256: string): void {
+  markReconnected(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
-    entry.contradictedSince = this.#options.now();
-    if (entry.device !== null) entry.device = { ...entry.device, contradictedSince: entry.contradictedSince };
+    entry.reconnectedAt = this.#options.now();
+    if (entry.device !== null) entry.device = { ...entry.device, reconnectedAt: entry.reconnectedAt };
   }
 
   /** Reloads the evidence of a watched key and notifies listeners. Never rejects. */
@@ -120,7 +120,7 @@ export class DeviceEvidenceCache {
         enrolment,
         commands,
         readAt,
-        contradictedSince: entry.contradictedSince,
+        reconnectedAt: entry.reconnectedAt,
         evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
         certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
       };
@@ -134,5 +134,5 @@ export class DeviceEvidenceCache {
 }
 
 function newEntry(): Entry {
-  return { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve(), queued: null };
+  return { watchers: 0, device: null, reconnectedAt: null, reading: Promise.resolve(), queued: null };
 }
