@@ -1,5 +1,4 @@
 /** `DeviceEvidenceCache` holds the device evidence of connected providers, so that trust decisions need no database query. */
-
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
 import { type Enrolment, enrolmentOfKey } from '../database/devices/enrolment-repository.js';
@@ -26,7 +25,7 @@ export interface WatchedDevice {
   /** Newest first. */
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
-  /** When the device last reconnected, so that older reports may be outdated; null: never. */
+  /** When the provider on the device last connected, so that older reports may be outdated; null: never. */
   readonly reconnectedAt: number | null;
 }
 
@@ -77,7 +76,7 @@ export class DeviceEvidenceCache {
     if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
   }
 
-  /** Records that the newest report may be outdated, so that the device is queried again soon. */
+  /** Records that the provider connected. Older reports may be outdated, so the device is queried again soon. */
   markReconnected(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;

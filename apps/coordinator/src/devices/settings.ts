@@ -16,7 +16,7 @@ export interface DeviceManagementSettings {
   readonly signing: { readonly certificateFile: string; readonly keyFile: string } | null;
   /** URL of this coordinator for devices; null: its listen address. */
   readonly publicUrl: string | null;
-  /** Interval between queries of a device's protections. */
+  /** Interval between queries of a device's protections, such as SIP and secure boot. */
   readonly securityIntervalMs: number;
 }
 
