@@ -28,10 +28,10 @@ const RECORD_LIFETIME_MS = RENEW_MS + 60_000;
 /** Minimum time between two computations, in milliseconds. */
 const MIN_INTERVAL_MS = 2000;
 
-export const KeysetPartSchema = Type.Array(
+export const KeysetEntriesSchema = Type.Array(
   Type.Object({ provider_id: Type.Unsafe<ProviderId>(Type.String()), registered_at: Type.Number(), entry: E2eKeysetProviderSchema }),
 );
-export type KeysetPart = Static<typeof KeysetPartSchema>;
+export type KeysetEntries = Static<typeof KeysetEntriesSchema>;
 
 interface LocalKeysetOptions {
   readonly registry: ProviderRegistry;
@@ -43,17 +43,17 @@ interface LocalKeysetOptions {
 
 export class LocalKeyset {
   readonly #options: LocalKeysetOptions;
-  readonly #part: TimedCache<KeysetPart>;
+  readonly #entries: TimedCache<KeysetEntries>;
   /** Canonical JSON of records by SHA-256, retained while a served keyset may reference them. */
-  readonly #records = new Map<string, { readonly text: string; readonly namedAt: number }>();
+  readonly #records = new Map<string, { readonly text: string; readonly lastReferencedAt: number }>();
 
   constructor(options: LocalKeysetOptions) {
     this.#options = options;
-    this.#part = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: (now) => this.#compute(now) });
+    this.#entries = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: (now) => this.#compute(now) });
   }
 
-  async part(): Promise<KeysetPart> {
-    return (await this.#part.get()).value;
+  async entries(): Promise<KeysetEntries> {
+    return (await this.#entries.get()).value;
   }
 
   /** Canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
@@ -61,23 +61,24 @@ export class LocalKeyset {
     return this.#records.get(sha256)?.text ?? null;
   }
 
-  async #compute(now: number): Promise<KeysetPart> {
+  async #compute(now: number): Promise<KeysetEntries> {
     const { registry, anchor } = this.#options;
     const { namesOf } = registry.models.listing();
-    const part: KeysetPart = [];
+    const entries: KeysetEntries = [];
     for (const provider of registry.snapshots()) {
       const models = namesOf(provider);
       const entry = entryOf(provider, models);
       if (entry === null) continue;
       const record = canonicalJsonBytes(attestationRecord(provider, models, anchor) as unknown as JsonValue);
       const record_sha256 = sha256Hex(record);
-      this.#records.set(record_sha256, { text: fromUtf8(record), namedAt: now });
+      this.#records.set(record_sha256, { text: fromUtf8(record), lastReferencedAt: now });
       const { identity, registeredAt } = provider.registration;
       const logged = await this.#logIndex(identity.publicKey);
-      part.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
+      entries.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
     }
-    for (const [sha256, { namedAt }] of this.#records) if (now - namedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
-    return part;
+    for (const [sha256, { lastReferencedAt }] of this.#records)
+      if (now - lastReferencedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
+    return entries;
   }
 
   /** Index of the provider's entry in the log. Empty while the log is unavailable, for clients that do not check the log. */
