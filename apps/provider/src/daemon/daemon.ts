@@ -283,7 +283,7 @@ async function startParts(
     },
     onInhibitFailure: (reason) => log.warn({ event: 'sleep_not_prevented', reason }, 'system sleep cannot be prevented'),
     drain: async (force, cancel) => connection()?.drain(force, cancel),
-    unload: async () => models?.served.rest(),
+    unload: async () => models?.served.suspend(),
     resume: () => models?.served.resume(),
   });
   if (!availability.isServing) logAvailability(log, availability.current);
@@ -295,7 +295,7 @@ async function startParts(
     };
     models = new DaemonModels({ daemon: options, totalMemory: host.memoryBytes, confinement, onChange, onEvent });
     models.served.setMemoryIsShort(availability.condition.memoryPressure !== 'normal');
-    if (!availability.isServing) await models.served.rest();
+    if (!availability.isServing) await models.served.suspend();
     // The helper starts while the weights load.
     const [loaded, opened] = await Promise.allSettled([models.served.start(signal), startEnclave(helper, options)]);
     if (opened.status === 'rejected') throw loaded.status === 'rejected' ? loaded.reason : opened.reason;
