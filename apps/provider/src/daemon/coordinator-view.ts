@@ -3,6 +3,7 @@ import { lazyValidator, type ProviderStatusAnswer, ProviderStatusSchema } from '
 
 type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
+/** Maximum duration of the request. Commands such as `status` wait for the answer. */
 const VIEW_MS = 2_500;
 const statusValidator = lazyValidator(ProviderStatusSchema);
 

@@ -28,7 +28,7 @@ interface HostAvailabilityOptions {
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
   readonly onInhibitFailure: (reason: string) => void;
-  /** For {@link AvailabilityController}, like `unload` and `resume`. */
+  /** Passed to {@link AvailabilityController}, like `unload` and `resume`. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   readonly unload: () => Promise<void>;
   readonly resume: () => void;
