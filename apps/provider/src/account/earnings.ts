@@ -42,7 +42,7 @@ export interface Sum {
   readonly earned: number;
 }
 
-/** Sums of this machine. `duty` is the share of the connected time with running jobs, or null without records. */
+/** Sums of this machine. `duty` is the duty cycle: the share of the connected time with running jobs. Null without records. */
 export interface EarningsView {
   readonly today: Sum & { readonly duty: number | null };
   readonly week: Sum & { readonly duty: number | null };
