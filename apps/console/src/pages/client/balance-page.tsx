@@ -41,7 +41,7 @@ export function Page() {
       <div className="stack">
         <CheckoutReturn />
         <WithFirstSteps>
-          <Loaded query={balance} what="The balance">
+          <Loaded query={balance} subject="The balance">
             <Stats>
               <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
               <Stat label="Reserved for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
@@ -80,7 +80,7 @@ function DepositHistory() {
   return (
     <TableCard
       title="Deposits"
-      what="The deposits"
+      subject="The deposits"
       list={list}
       caption="List of deposits"
       columns={COLUMNS}

@@ -22,7 +22,7 @@ export function BillingDetailsCard() {
   });
   return (
     <Card title="Billing details" about="Optional. Shown on your receipts, also on those of earlier deposits.">
-      <Loaded query={details} what="The billing details">
+      <Loaded query={details} subject="The billing details">
         {details.data === undefined ? null : <DetailsForm details={details.data} />}
       </Loaded>
     </Card>

@@ -29,7 +29,7 @@ export function Page() {
       This account has no deposit with this ID.
     </EmptyState>
   );
-  return <LoadedPage query={receipt} what="The deposit" notFound={notFound} page={(data) => <Receipt receipt={data} />} />;
+  return <LoadedPage query={receipt} subject="The deposit" notFound={notFound} page={(data) => <Receipt receipt={data} />} />;
 }
 
 function Receipt({ receipt }: { readonly receipt: ConsoleDepositReceipt }) {

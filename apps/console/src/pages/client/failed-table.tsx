@@ -37,7 +37,7 @@ export function FailedTable({ query, onList }: { readonly query: string; readonl
       title="Requests"
       about="Failed requests cost nothing. Requests refused before they ran, such as those with a wrong key or an invalid body, are not listed."
       actions={<ListChoice list="failed" onList={onList} />}
-      what="The failed requests"
+      subject="The failed requests"
       list={list}
       caption="List of failed requests"
       columns={COLUMNS}

@@ -48,7 +48,7 @@ export function Page() {
         actions={canWrite ? create : undefined}
       />
       <TableCard
-        what="The keys"
+        subject="The keys"
         list={list}
         caption="API keys"
         columns={keyColumns({ onEdit: setEditing, onRevoke: setRevoking }, { canWrite, isShared: organisation !== null })}

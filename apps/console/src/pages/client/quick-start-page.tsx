@@ -44,7 +44,7 @@ export function Page() {
               <QuickKey secret={secret} action={keyAction} error={error} />
             </div>
           </Card>
-          <Loaded query={models} what="The models">
+          <Loaded query={models} subject="The models">
             <FirstRequest models={models.data} secret={secret} />
           </Loaded>
         </WithFirstSteps>

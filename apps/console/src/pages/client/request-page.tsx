@@ -36,7 +36,7 @@ export function Page() {
   return (
     <LoadedPage
       query={request}
-      what="The request"
+      subject="The request"
       notFound={notFound}
       page={(data) => (data.state === 'completed' ? <Completed request={data} /> : <Failed request={data} />)}
     />

@@ -58,7 +58,7 @@ export function Page() {
       />
       <div className="stack">
         <UsageFilters filter={filter} models={all ?? []} onChange={show} />
-        <Loaded query={days} what="Your usage">
+        <Loaded query={days} subject="Your usage">
           <Stats>
             <Stat label="Spent" value={totals && <Money microUsd={totals.costMicroUsd} />} />
             <Stat label="Requests" value={totals && <Count value={totals.requests} />} />

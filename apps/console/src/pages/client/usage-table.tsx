@@ -91,7 +91,7 @@ export function UsageTable({ query, onList }: { readonly query: string; readonly
     <TableCard
       title="Requests"
       actions={<ListChoice list="completed" onList={onList} />}
-      what="The requests"
+      subject="The requests"
       list={list}
       caption="List of requests"
       columns={COLUMNS}

@@ -146,7 +146,7 @@ export function WithdrawalHistory() {
   return (
     <TableCard
       title="Withdrawals"
-      what="Your withdrawals"
+      subject="Your withdrawals"
       list={useWithdrawals()}
       caption="Your withdrawals"
       columns={COLUMNS}
