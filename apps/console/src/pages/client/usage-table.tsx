@@ -2,7 +2,7 @@
 import type { ConsoleUsageEntry, SortOrder, UsageSort } from '@inference/formats';
 import { Link } from 'wouter';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatCount, formatDuration, Money, Time } from '../../ui/display/figures.js';
 import { type Column, TableCard } from '../../ui/display/table.js';
@@ -81,7 +81,7 @@ export function UsageTable({ query, onList }: { readonly query: string; readonly
   const [chosen, setChosen] = useUrlChoice<Order>('sort', ORDER_VALUES);
   const sort = SORTS.find((key) => chosen.startsWith(key)) ?? 'time';
   const order: SortOrder = chosen.endsWith('asc') ? 'asc' : 'desc';
-  const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY_KEY, 'usage', query, sort, order], '/console/v1/usage', {
+  const list = usePaginatedQuery<ConsoleUsageEntry>([...BILLING_QUERY_KEY, 'usage', query, sort, order], '/console/v1/usage', {
     ...Object.fromEntries(new URLSearchParams(query)),
     sort,
     order,
