@@ -74,7 +74,8 @@ const ORDERS = [
   { value: 'latency-asc', label: 'Fastest first' },
 ] as const satisfies readonly { readonly value: `${UsageSort}-${SortOrder}`; readonly label: string }[];
 type Order = (typeof ORDERS)[number]['value'];
-const ORDER_VALUES = ['time-desc', ...ORDERS.map(({ value }) => value)] as const;
+const DEFAULT_ORDER: Order = 'time-desc';
+const ORDER_VALUES = [DEFAULT_ORDER, ...ORDERS.map(({ value }) => value)] as const;
 
 /** Must be rendered with `key={query}`. Otherwise rows of the previous filter would stay visible. */
 export function UsageTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
@@ -98,7 +99,7 @@ export function UsageTable({ query, onList }: { readonly query: string; readonly
       rowKey={({ request_id }) => request_id}
       stacked="compact"
       sorting={{ key: sort, order }}
-      onSort={(next) => setChosen(ORDER_VALUES.find((value) => value === `${next.key}-${next.order}`) ?? 'time-desc')}
+      onSort={(next) => setChosen(ORDER_VALUES.find((value) => value === `${next.key}-${next.order}`) ?? DEFAULT_ORDER)}
       empty={
         <EmptyState
           title="No requests match these filters"
