@@ -1,4 +1,4 @@
-/** `UsageTable`: completed requests that match the filters of the usage page, sorted by a column. Shares parts with `failed-table.tsx`. */
+/** `UsageTable`: completed requests that match the filters of the usage page, in an order that the user selects. */
 import type { ConsoleUsageEntry, SortOrder, UsageSort } from '@inference/formats';
 import { Link } from 'wouter';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
@@ -21,6 +21,7 @@ interface ListChoiceProps {
   readonly onList: (list: RequestList) => void;
 }
 
+/** Switch between this table and `FailedTable`. Both show it. */
 export function ListChoice({ list, onList }: ListChoiceProps) {
   return (
     <Segmented<RequestList>
@@ -35,6 +36,7 @@ export function ListChoice({ list, onList }: ListChoiceProps) {
   );
 }
 
+/** Link to the page of a request, with its time as the text. */
 export function RequestLink({ id, at }: { readonly id: string; readonly at: string }) {
   return (
     <Link href={pathWithId(PATHS.usageRequest, id)}>
@@ -60,7 +62,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
 
 const SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const satisfies readonly UsageSort[];
 
-/** Sort orders, as in the URL. Narrow screens show them as a menu instead of sortable headers. */
+/** Sort orders. The URL contains `value`. Narrow screens show a menu of `label`s instead of sortable headers (`client.css`). */
 const ORDERS = [
   { value: 'time-desc', label: 'Newest first' },
   { value: 'time-asc', label: 'Oldest first' },
@@ -75,6 +77,7 @@ const ORDERS = [
 ] as const satisfies readonly { readonly value: `${UsageSort}-${SortOrder}`; readonly label: string }[];
 type Order = (typeof ORDERS)[number]['value'];
 const DEFAULT_ORDER: Order = 'time-desc';
+/** The default comes first, as `useUrlChoice` requires. */
 const ORDER_VALUES = [DEFAULT_ORDER, ...ORDERS.map(({ value }) => value)] as const;
 
 /** Must be rendered with `key={query}`. Otherwise rows of the previous filter would stay visible. */
