@@ -77,7 +77,7 @@ export async function requestCoordinator(
   }
 }
 
-/** Message of an error response: `error.message`, or OAuth's `error_description`. */
+/** Returns the message of an error response: `error.message`, OAuth's `error_description`, or a sentence with the status. */
 export function errorSentence({ status, value }: JsonAnswer): string {
   const { error, error_description } = (value ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error_description;

@@ -14,7 +14,7 @@ export interface StatusFacts {
   readonly models: readonly { readonly path: string }[];
 }
 
-/** Status before the models are loaded. */
+/** Status while the daemon starts. `Daemon.status` replaces what is known later. */
 export function startingStatus(options: StatusFacts, startedAt: number): DaemonStatus {
   return {
     version: agentVersion(),

@@ -65,7 +65,7 @@ export async function openAnswer(input: AnswerToOpen): Promise<Response> {
 }
 
 interface Origin {
-  /** Position among the recipients. */
+  /** Position among the recipients of the request, which are its candidates. */
   readonly index: number;
   readonly provider: VerifiedProvider;
   readonly jobId: string;
@@ -124,7 +124,7 @@ class AnswerReader {
     this.#comparison.catch(() => {});
   }
 
-  /** Body bytes of a part; null for other parts. */
+  /** Hashes and counts a part. Returns the bytes of a body part; null for other parts. */
   take({ kind, bytes }: E2ePart): Uint8Array | null {
     if (kind === 'proof') {
       this.#proof = bytes;
@@ -175,7 +175,7 @@ class AnswerReader {
     });
   }
 
-  /** Images in base64 inside the body of an image request's answer. */
+  /** Hashes of the images in base64 inside the body of an image request's answer. */
   #hashesOfImagesIn(body: Uint8Array): readonly Uint8Array[] {
     const { crypto, request } = this.#input;
     if (request.images === null || this.head.status !== 200) return [];
@@ -269,7 +269,7 @@ function verifiedVerdict({ origin: { provider, jobId } }: AnswerReader, { receip
   return { state: 'verified', provider, jobId, receipt };
 }
 
-/** Headers of plain mode, from the verified record instead of the coordinator. `x-inference-e2e` is `pending` for a stream. */
+/** Builds the headers of plain mode, from the verified record and head. `x-inference-e2e` is `pending` for a stream. */
 function headersOf({ head, origin: { provider, jobId } }: AnswerReader, state: 'verified' | 'pending'): Record<string, string> {
   const passed = Object.entries(head.headers ?? {}).filter(([name]) => PASSED_HEADERS.test(name));
   return {

@@ -18,7 +18,7 @@ export class TerminalEventGate {
     this.#terminal = TERMINAL[endpoint] ?? null;
   }
 
-  /** Bytes to pass on now: whole events before the terminal event. */
+  /** Returns the bytes to pass on now: whole events before the terminal event. */
   push(bytes: Uint8Array): Uint8Array {
     this.#pending = this.#pending.length === 0 ? bytes : concatBytes(this.#pending, bytes);
     if (this.#isHolding) return EMPTY;
@@ -35,7 +35,7 @@ export class TerminalEventGate {
     return passed;
   }
 
-  /** The withheld rest, once the answer is verified. */
+  /** Returns the withheld rest. Call after the answer is verified. */
   release(): Uint8Array {
     const rest = this.#pending;
     this.#pending = EMPTY;
