@@ -115,7 +115,7 @@ interface Due {
   readonly wait: WaitReason;
 }
 
-/** When the next command is due if the last one is not pending. Ignores `minPauseMs`. */
+/** Returns when the next command is due if the last one is not pending. Ignores `minPauseMs`. */
 function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
   const failures = failuresInARow(needs.history);
@@ -143,13 +143,13 @@ function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules
   return { at: endedAt + withJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
-/** Number of commands since the last success, including expired and pending ones. */
+/** Counts the commands since the last success, including expired and pending ones. */
 export function failuresInARow(history: readonly PastCommand[]): number {
   const success = history.findIndex((command) => command.outcome === 'taken');
   return success === -1 ? history.length : success;
 }
 
-/** Outcome of the newest command; null: none, or a success. An expired or pending command is `unanswered`. */
+/** Returns the outcome of the newest command; null: none, or a success. An expired or pending command is `unanswered`. */
 export function lastFailure(history: readonly PastCommand[]): string | null {
   const last = history[0];
   if (last === undefined || last.outcome === 'taken') return null;
@@ -160,7 +160,7 @@ function withJitter(pauseMs: number, uuid: string): number {
   return pauseMs + jitter(pauseMs, uuid);
 }
 
-/** Up to a fifth of a pause, to spread the devices. Derived from the last command's id, so that decisions are reproducible. */
+/** Returns up to a fifth of a pause, to spread the devices. Derived from the last command's id, so that decisions are reproducible. */
 function jitter(pauseMs: number, uuid: string): number {
   let hash = 0;
   for (let i = 0; i < uuid.length; i++) hash = Math.imul(hash ^ uuid.charCodeAt(i), 0x9e3779b1);

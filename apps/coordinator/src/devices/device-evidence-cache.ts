@@ -48,12 +48,12 @@ export class DeviceEvidenceCache {
     this.#options = options;
   }
 
-  /** Evidence for an enclave key; null if none has been read. */
+  /** Returns the evidence for an enclave key; null if none has been read. */
   forKey(seKeySha256: string): DeviceEvidence | null {
     return this.#entries.get(seKeySha256)?.device?.evidence ?? null;
   }
 
-  /** A watched device, as of the last read. */
+  /** Returns a watched device, as of the last read; null if none has been read. */
   device(seKeySha256: string): WatchedDevice | null {
     return this.#entries.get(seKeySha256)?.device ?? null;
   }

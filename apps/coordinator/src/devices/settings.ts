@@ -71,7 +71,7 @@ function readSigning(env: Environment): DeviceManagementSettings['signing'] {
   };
 }
 
-/** An http or https URL without a trailing slash. May contain `{enrolment}`. */
+/** Reads an http or https URL without a trailing slash. May contain `{enrolment}`. */
 function address(env: Environment, name: string): string | null {
   const value = text(env, name);
   if (value === null) return null;

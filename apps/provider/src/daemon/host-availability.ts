@@ -194,7 +194,7 @@ export class HostAvailability {
   }
 }
 
-/** Availability for the coordinator: codes, without the owner's sentences. */
+/** Converts availability for the coordinator: codes, without the owner's sentences. */
 export function reportedAvailability({ state, reasons, nextChangeAt }: CurrentAvailability): ReportedAvailability {
   const [first] = reasons;
   if (state === 'serving' || first === undefined) return { state };

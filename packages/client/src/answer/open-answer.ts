@@ -175,7 +175,7 @@ class AnswerReader {
     });
   }
 
-  /** Hashes of the images in base64 inside the body of an image request's answer. */
+  /** Returns the hashes of the images in base64 inside the body of an image request's answer. */
   #hashesOfImagesIn(body: Uint8Array): readonly Uint8Array[] {
     const { crypto, request } = this.#input;
     if (request.images === null || this.head.status !== 200) return [];
@@ -251,7 +251,7 @@ function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signa
   return setVerdict(new Response(body, { status: answer.head.status, headers: headersOf(answer, 'pending') }), cell);
 }
 
-/** Signature as a comment, which every SDK ignores, and the format's terminator. */
+/** Returns the signature as a comment, which every SDK ignores, and the format's terminator. */
 function endOfStream({ answer, model }: SealableRequest, { proof }: VerifiedProof): string {
   return answer.signatureEvent({ responseId: '', created: 0, model }, signedParts(proof), 'comment');
 }
@@ -295,7 +295,7 @@ function signatureHeaders({ proof }: VerifiedProof): Record<string, string> {
   };
 }
 
-/** A provider's text as a header value: visible ASCII, trimmed (RFC 9110 section 5.5). */
+/** Converts a provider's text to a header value: visible ASCII, trimmed (RFC 9110 section 5.5). */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

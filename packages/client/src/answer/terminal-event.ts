@@ -43,7 +43,7 @@ export class TerminalEventGate {
   }
 }
 
-/** Position after the blank line that ends the event at `start`; -1 while the event is incomplete. */
+/** Returns the position after the blank line that ends the event at `start`; -1 while the event is incomplete. */
 function eventEnd(bytes: Uint8Array, start: number): number {
   for (let at = bytes.indexOf(LF, start); at !== -1; at = bytes.indexOf(LF, at + 1)) if (bytes[at + 1] === LF) return at + 2;
   return -1;

@@ -176,7 +176,7 @@ export class KeysetCache {
     return toHex(this.#options.crypto.sha256(keysetLeafBytes(keyset)));
   }
 
-  /** Digest that identifies an API key, so the key itself is not stored. */
+  /** Returns a digest that identifies an API key, so the key itself is not stored. */
   #digestOf(authorization: Authorization): string {
     const sorted = Object.entries(authorization).sort(([a], [b]) => (a < b ? -1 : 1));
     return toHex(this.#options.crypto.sha256(utf8(JSON.stringify(sorted))));

@@ -90,7 +90,7 @@ export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): Veri
   };
 }
 
-/** Lowercase hexadecimal SHA-256 of a record's canonical JSON; null: the record has no canonical form. */
+/** Returns the lowercase hexadecimal SHA-256 of a record's canonical JSON; null: the record has no canonical form. */
 function recordSha256(crypto: E2eCrypto, record: AttestationRecord): string | null {
   const bytes = canonicalBytesOrNull(() => canonicalJsonBytes(record as unknown as JsonValue));
   return bytes === null ? null : toHex(crypto.sha256(bytes));

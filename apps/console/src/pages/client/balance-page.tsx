@@ -101,7 +101,7 @@ function DepositHistory() {
 /** Polling interval until a payment is confirmed, in milliseconds. */
 const POLL_MS = 2000;
 
-/** Result of a checkout. The payment service returns with `?deposit=<id>` or `?cancelled`. */
+/** Shows the result of a checkout. The payment service returns with `?deposit=<id>` or `?cancelled`. */
 function CheckoutReturn() {
   const query = new URLSearchParams(useSearch());
   const id = query.get('deposit');
@@ -115,7 +115,7 @@ function CheckoutReturn() {
   return id === null ? null : <DepositStatus id={id} />;
 }
 
-/** State of one deposit. Polled while open, because the payment service often confirms, by webhook, after the browser's return. */
+/** Shows the state of a deposit. Polls while it is open, because the payment service often confirms after the browser's return. */
 function DepositStatus({ id }: { readonly id: string }) {
   const invalidateBilling = useInvalidateBilling();
   const { data: deposit } = useQuery({

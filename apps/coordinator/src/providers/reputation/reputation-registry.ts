@@ -69,7 +69,7 @@ export class ReputationRegistry {
     return this.#store.get(providerId).restriction?.reason === 'answers_not_verified';
   }
 
-  /** Message for a provider that is restricted or on probation; otherwise null. */
+  /** Returns the message for a provider that is restricted or on probation; otherwise null. */
   restrictionMessage(providerId: ProviderId): RestrictionMessage | null {
     const { state, reason, since, until } = this.summaryOf(providerId);
     return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };

@@ -150,7 +150,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** The provider whose reputation changed least recently, preferably one that is neither restricted nor on probation. */
+  /** Returns the provider whose reputation changed least recently, preferably one that is neither restricted nor on probation. */
   #evictionCandidate(): ProviderId {
     let oldest: ProviderId | null = null;
     for (const [providerId, { reputation }] of this.#entries) {

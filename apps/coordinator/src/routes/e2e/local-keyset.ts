@@ -61,7 +61,7 @@ export class LocalKeyset {
     return (await this.#entries.get()).value;
   }
 
-  /** Canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
+  /** Returns the canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
   record(sha256: string): string | null {
     return this.#records.get(sha256)?.text ?? null;
   }
@@ -97,7 +97,7 @@ export class LocalKeyset {
   }
 }
 
-/** Keyset entry of a provider, without record hash and log index. Null if no request may be sealed to the provider now. */
+/** Returns the keyset entry of a provider, without record hash and log index. Null if no request may be sealed to the provider now. */
 function entryOf(
   { registration, key, trust, status }: ProviderSnapshot,
   models: readonly string[],
