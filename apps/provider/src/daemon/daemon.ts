@@ -58,7 +58,7 @@ export class Daemon {
   /**
    * Starts all parts: loads the always-loaded models, starts the enclave helper, and begins to connect to the coordinator.
    *
-   * @throws Errors that `startupErrorText` converts for the owner. Everything that was started is then closed.
+   * @throws Errors that `startupErrorText` converts for the owner.
    */
   static async start(options: DaemonOptions, signal: AbortSignal): Promise<Daemon> {
     createDataDir(options.dataDir);
