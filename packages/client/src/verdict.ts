@@ -43,7 +43,7 @@ export function setVerdict(response: Response, cell: VerdictCell): Response {
   return response;
 }
 
-/** Verdict on a response of a verified fetch; null for other responses. The verdict on a stream changes when the stream ends. */
+/** Returns the verdict on a response of a verified fetch; null for other responses. The verdict on a stream changes at its end. */
 export function verdictOf(response: Response): E2eVerdict | null {
   return cells.get(response)?.verdict ?? null;
 }

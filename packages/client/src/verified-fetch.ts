@@ -55,7 +55,7 @@ export interface VerifiedFetch {
   (input: string | URL | Request, init?: RequestInit): Promise<Response>;
   /** Resolves when the keyset is verified. Rejects with {@link E2ERefused}. */
   ready(): Promise<void>;
-  /** The providers that the next request for a model is sealed to. Rejects with {@link E2ERefused}. */
+  /** Returns the providers that the next request for a model is sealed to. Rejects with {@link E2ERefused}. */
   candidates(model: string): Promise<readonly VerifiedProvider[]>;
 }
 
@@ -203,7 +203,7 @@ class VerifiedClient {
     return setVerdict(new Response(response.body, { status, statusText, headers }), new VerdictCell({ state: 'unverified' }, onFinal));
   }
 
-  /** Path below the base address. Throws {@link E2ERefused} `not_sealable` for another origin. */
+  /** Returns the path below the base address. Throws {@link E2ERefused} `not_sealable` for another origin. */
   #pathOf(address: string): string {
     const base = new URL(this.#base);
     const url = new URL(address);
@@ -226,7 +226,7 @@ class CoordinatorError extends E2ERefused {
   }
 }
 
-/** A 404 becomes `downgraded`: the coordinator does not offer end-to-end mode, or not for this model. */
+/** Converts an error response. A 404 becomes `downgraded`: the coordinator does not offer end-to-end mode, or not for this model. */
 async function coordinatorError(response: Response): Promise<E2ERefused> {
   const headers = RETRY_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);
@@ -238,7 +238,7 @@ async function coordinatorError(response: Response): Promise<E2ERefused> {
   return new CoordinatorError(message, response.status, Object.fromEntries(headers));
 }
 
-/** Message of an error body in the OpenAI form or of RFC 9457; empty if there is none. */
+/** Returns the message of an error body in the OpenAI form or of RFC 9457; empty if there is none. */
 function messageIn(body: Uint8Array): string {
   try {
     const value = JSON.parse(fromUtf8(body)) as { error?: { message?: unknown }; detail?: unknown } | null;

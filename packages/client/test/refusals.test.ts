@@ -561,6 +561,15 @@ describe('requests', () => {
     expect(await refusalOf({ network })).toBe('bad_proof');
   });
 
+  test('the refusal of a receipt that contradicts itself names the contradiction as its cause', async () => {
+    const network = new ScriptedNetwork(hello, 1, [ONLY]);
+    network.changes = { receipt: { finish_reason: 'refused' } };
+    const verdict = verdictOf(await setup({ network }).post());
+    expect(verdict).toMatchObject({ state: 'refused', refusal: { code: 'bad_proof' } });
+    const cause = verdict?.state === 'refused' ? verdict.refusal.cause : null;
+    expect(cause).toMatchObject({ name: 'StatementError', message: expect.stringContaining('/usage is no member of a refusal') });
+  });
+
   test('an aborted request rejects as the caller aborted it', async () => {
     const { fetch } = setup();
     const signal = AbortSignal.abort();

@@ -6,15 +6,15 @@ import { ApiError } from './api-error.js';
 
 interface LoadedPageProps<Data> {
   readonly query: { readonly data: Data | undefined; readonly error: unknown; readonly refetch: () => unknown };
-  /** Name of the resource in the error, such as "The account". */
-  readonly what: string;
+  /** Subject of the sentence about an error, such as "The account". */
+  readonly subject: string;
   /** Shown if the resource does not exist, or its id is invalid. */
   readonly notFound: ReactNode;
   readonly page: (data: Data) => ReactNode;
 }
 
-export function LoadedPage<Data>({ query: { data, error, refetch }, what, notFound, page }: LoadedPageProps<Data>) {
+export function LoadedPage<Data>({ query: { data, error, refetch }, subject, notFound, page }: LoadedPageProps<Data>) {
   if (error instanceof ApiError && (error.status === 404 || error.status === 400)) return notFound;
   if (data !== undefined) return page(data);
-  return error === null ? <PageSkeleton /> : <ErrorState level={1} what={what} error={error} onRetry={() => void refetch()} />;
+  return error === null ? <PageSkeleton /> : <ErrorState level={1} subject={subject} error={error} onRetry={() => void refetch()} />;
 }

@@ -154,6 +154,6 @@ class PageBoundary extends Component<{ readonly children: ReactNode }, State> {
     if (error === null) return this.props.children;
     // Offline, a reload would replace the console by an error page of the browser.
     const retry = (): void => (navigator.onLine ? window.location.reload() : undefined);
-    return <ErrorState what="This page" error={error} level={1} onRetry={retry} />;
+    return <ErrorState subject="This page" error={error} level={1} onRetry={retry} />;
   }
 }

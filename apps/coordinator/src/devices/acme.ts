@@ -41,7 +41,7 @@ export function verifyAcmeAnswer(answer: AcmeAnswer, anchor: TrustAnchor, now: n
   return verifyDeviceChain(object.chain, { claims, freshness }, anchor, now);
 }
 
-/** Certificates in an attestation object (base64 of DER, leaf first), not verified. Null if none can be parsed. */
+/** Returns the unverified certificates of an attestation object: base64 of DER, leaf first. Null if they cannot be read. */
 export function certificatesIn(attestationObject: string): readonly string[] | null {
   const object = decodeObject(attestationObject);
   return object?.format === 'apple' ? object.chain : null;

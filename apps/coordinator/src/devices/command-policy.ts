@@ -1,14 +1,18 @@
-/** `decide`: whether `CommandWorker` sends a device-management command to a device now, or else until when it waits. */
+/** `decide`: whether `CommandWorker` sends a device one kind of device-management command now, or else how long it waits. Pure. */
 import type { CommandKind } from './commands.js';
 
+/** Times in milliseconds. */
 export interface ScheduleRules {
-  /** Interval of queries for the state of protections. All times in milliseconds. */
+  /** Interval of `security_info` queries, which report protections such as SIP and secure boot. */
   readonly securityIntervalMs: number;
-  /** Maximum time from a command to its answer. */
+  /** Time after which an unanswered command has failed. */
   readonly commandLifetimeMs: number;
   /** Age at which the attestation certificate is renewed. Apple issues new ones only about this often. */
   readonly attestationRenewMs: number;
-  /** Pause after the device returned a cached attestation, which contains an old nonce. */
+  /**
+   * Minimum pause between `device_information` queries: after a cached attestation, which contains an old nonce, and after a success that
+   * brought no current certificate.
+   */
   readonly staleRetryMs: number;
   /** Pause after the first failure. Doubles with each consecutive failure. */
   readonly firstRetryMs: number;
@@ -16,7 +20,7 @@ export interface ScheduleRules {
   /** Number of consecutive failures after which a device pauses for {@link giveUpMs}. */
   readonly giveUpAfter: number;
   readonly giveUpMs: number;
-  /** Minimum pause between two commands of the same kind, even if the last answer may be outdated. */
+  /** Minimum time from one command to the next of the same kind, for example if the device reconnects often. */
   readonly minPauseMs: number;
 }
 
@@ -51,12 +55,13 @@ export type CommandOutcome =
   /** The answer was rejected. */
   | 'refused';
 
-/** A command sent earlier. `outcome` is null if there is no answer yet. */
+/** A command sent earlier. Pending if `outcome` is null and it has not expired. */
 export interface PastCommand {
   readonly uuid: string;
   readonly sentAt: number;
   readonly expiresAt: number;
   readonly endedAt: number | null;
+  /** A {@link CommandOutcome}, or text that another version stored. */
   readonly outcome: string | null;
 }
 
@@ -64,21 +69,28 @@ export interface DeviceNeeds {
   readonly kind: CommandKind;
   /** Commands of this kind to this device, newest first. */
   readonly history: readonly PastCommand[];
-  /** When the current certificate was issued; null: none. Only attestations have certificates. */
+  /** When the current attestation certificate was issued; null: none. Unused for `security_info`. */
   readonly certifiedAt: number | null;
-  /** When the device last reconnected, so that older answers may be outdated; null: never. */
-  readonly contradictedSince: number | null;
+  /** When the provider on the device last connected, so that older answers may be outdated; null: never. */
+  readonly reconnectedAt: number | null;
 }
 
 export type Decision =
   | { readonly act: 'send'; readonly reason: SendReason }
   | { readonly act: 'wait'; readonly until: number; readonly reason: WaitReason };
 
-type SendReason = 'first' | 'due' | 'doubted' | 'retry' | 'renew';
+type SendReason =
+  | 'first'
+  | 'due'
+  /** The device has reconnected since the last command. */
+  | 'doubted'
+  | 'retry'
+  | 'renew';
 type WaitReason =
   | 'awaiting_answer'
   | 'fresh'
   | 'certificate_young'
+  /** Waits for the end of `minPauseMs`. */
   | 'just_asked'
   | 'stale_attestation'
   | 'failed_before'
@@ -103,52 +115,55 @@ interface Due {
   readonly wait: WaitReason;
 }
 
-/** When the next command is due after the last one has ended, without the minimum pause. */
+/** Returns when the next command is due if the last one is not pending. Ignores `minPauseMs`. */
 function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
   const failures = failuresInARow(needs.history);
   if (failures > 0) return whenToRetry(failures, last, endedAt, rules);
-  if (needs.contradictedSince !== null && needs.contradictedSince > last.sentAt)
-    return { at: needs.contradictedSince, send: 'doubted', wait: 'fresh' };
+  if (needs.reconnectedAt !== null && needs.reconnectedAt > last.sentAt) return { at: needs.reconnectedAt, send: 'doubted', wait: 'fresh' };
   switch (needs.kind) {
     case 'security_info':
-      return { at: last.sentAt + addJitter(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };
+      return { at: last.sentAt + withJitter(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };
     case 'device_information': {
       if (needs.certifiedAt === null)
-        return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
+        return { at: endedAt + withJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
       // A device may return its cached certificate for a while after a week, so later queries pause for `staleRetryMs`.
       const renewal = Math.max(needs.certifiedAt + rules.attestationRenewMs, endedAt + rules.staleRetryMs);
-      return { at: renewal + (addJitter(rules.staleRetryMs, last.uuid) - rules.staleRetryMs), send: 'renew', wait: 'certificate_young' };
+      return { at: renewal + jitter(rules.staleRetryMs, last.uuid), send: 'renew', wait: 'certificate_young' };
     }
   }
 }
 
 function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules: ScheduleRules): Due {
   if (last.outcome === 'stale_attestation') {
-    return { at: endedAt + addJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
+    return { at: endedAt + withJitter(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
   }
-  if (failures >= rules.giveUpAfter) return { at: endedAt + addJitter(rules.giveUpMs, last.uuid), send: 'retry', wait: 'given_up' };
+  if (failures >= rules.giveUpAfter) return { at: endedAt + withJitter(rules.giveUpMs, last.uuid), send: 'retry', wait: 'given_up' };
   const pause = Math.min(rules.maxRetryMs, rules.firstRetryMs * 2 ** (failures - 1));
-  return { at: endedAt + addJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
+  return { at: endedAt + withJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
-/** Number of failed commands since the last success. An expired command is a failure. */
+/** Counts the commands since the last success, including expired and pending ones. */
 export function failuresInARow(history: readonly PastCommand[]): number {
   const success = history.findIndex((command) => command.outcome === 'taken');
   return success === -1 ? history.length : success;
 }
 
-/** Outcome of the newest command if it failed, otherwise null. `unanswered` also for an expired command. */
+/** Returns the outcome of the newest command; null: none, or a success. An expired or pending command is `unanswered`. */
 export function lastFailure(history: readonly PastCommand[]): string | null {
   const last = history[0];
   if (last === undefined || last.outcome === 'taken') return null;
   return last.outcome ?? 'unanswered';
 }
 
-/** Adds up to a fifth to a pause, to spread the devices. Derived from the last command's id, so that decisions are reproducible. */
-function addJitter(pauseMs: number, uuid: string): number {
+function withJitter(pauseMs: number, uuid: string): number {
+  return pauseMs + jitter(pauseMs, uuid);
+}
+
+/** Returns up to a fifth of a pause, to spread the devices. Derived from the last command's id, so that decisions are reproducible. */
+function jitter(pauseMs: number, uuid: string): number {
   let hash = 0;
   for (let i = 0; i < uuid.length; i++) hash = Math.imul(hash ^ uuid.charCodeAt(i), 0x9e3779b1);
   hash = (hash ^ (hash >>> 15)) >>> 0;
-  return Math.round(pauseMs * (1 + (hash / 2 ** 32) * 0.2));
+  return Math.round(pauseMs * (hash / 2 ** 32) * 0.2);
 }

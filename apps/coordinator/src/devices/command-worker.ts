@@ -80,7 +80,7 @@ export class CommandWorker {
         kind,
         history: device.commands.filter((command) => command.kind === kind),
         certifiedAt: device.certifiedAt,
-        contradictedSince: device.contradictedSince,
+        reconnectedAt: device.reconnectedAt,
       },
       this.#options.now(),
       this.#options.rules,

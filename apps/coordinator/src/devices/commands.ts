@@ -1,5 +1,5 @@
 /**
- * Encodes the two device-management commands: a query for protections, and one for identity with a fresh attestation.
+ * Encodes the two device-management commands: a query of protections such as SIP, and one of identity with a fresh attestation.
  *
  * Neither changes anything on the device.
  */
@@ -25,7 +25,7 @@ export const REQUEST_TYPES: Readonly<Record<CommandKind, string>> = {
 /** Queried together, because each value must match the certificate in the same answer. */
 const IDENTITY_QUERIES = ['SerialNumber', 'ProvisioningUDID', 'SoftwareUpdateDeviceID', 'DevicePropertiesAttestation'] as const;
 
-/** Command as an XML property list. Throws RangeError for a nonce that devices would reject. */
+/** Encodes a command as an XML property list. Throws RangeError for a nonce that devices would reject. */
 export function encodeCommand(command: DeviceCommand): string {
   const RequestType = REQUEST_TYPES[command.kind];
   switch (command.kind) {

@@ -1,5 +1,4 @@
 /** `DeviceEvidenceCache` holds the device evidence of connected providers, so that trust decisions need no database query. */
-
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
 import { type Enrolment, enrolmentOfKey } from '../database/devices/enrolment-repository.js';
@@ -26,14 +25,14 @@ export interface WatchedDevice {
   /** Newest first. */
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
-  /** When the device last reconnected, so that older reports may be outdated; null: never. */
-  readonly contradictedSince: number | null;
+  /** When the provider on the device last connected, so that older reports may be outdated; null: never. */
+  readonly reconnectedAt: number | null;
 }
 
 interface Entry {
   watchers: number;
   device: WatchedDevice | null;
-  contradictedSince: number | null;
+  reconnectedAt: number | null;
   /** Newest read. Reads of a key run one after the other, so that an older result never replaces a newer one. */
   reading: Promise<void>;
   /** The next read, which waits for the running one. All callers share it until it starts. */
@@ -49,12 +48,12 @@ export class DeviceEvidenceCache {
     this.#options = options;
   }
 
-  /** Evidence for an enclave key; null if none has been read. */
+  /** Returns the evidence for an enclave key; null if none has been read. */
   forKey(seKeySha256: string): DeviceEvidence | null {
     return this.#entries.get(seKeySha256)?.device?.evidence ?? null;
   }
 
-  /** A watched device, as of the last read. */
+  /** Returns a watched device, as of the last read; null if none has been read. */
   device(seKeySha256: string): WatchedDevice | null {
     return this.#entries.get(seKeySha256)?.device ?? null;
   }
@@ -77,12 +76,12 @@ export class DeviceEvidenceCache {
     if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
   }
 
-  /** Records that the newest report may be outdated, so that the device is queried again soon. */
-  markContradicted(seKeySha256: string): void {
+  /** Records that the provider connected. Older reports may be outdated, so the device is queried again soon. */
+  markReconnected(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
-    entry.contradictedSince = this.#options.now();
-    if (entry.device !== null) entry.device = { ...entry.device, contradictedSince: entry.contradictedSince };
+    entry.reconnectedAt = this.#options.now();
+    if (entry.device !== null) entry.device = { ...entry.device, reconnectedAt: entry.reconnectedAt };
   }
 
   /** Reloads the evidence of a watched key and notifies listeners. Never rejects. */
@@ -120,7 +119,7 @@ export class DeviceEvidenceCache {
         enrolment,
         commands,
         readAt,
-        contradictedSince: entry.contradictedSince,
+        reconnectedAt: entry.reconnectedAt,
         evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
         certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
       };
@@ -134,5 +133,5 @@ export class DeviceEvidenceCache {
 }
 
 function newEntry(): Entry {
-  return { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve(), queued: null };
+  return { watchers: 0, device: null, reconnectedAt: null, reading: Promise.resolve(), queued: null };
 }

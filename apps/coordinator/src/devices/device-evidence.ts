@@ -84,7 +84,7 @@ export function verifyAttestation(
   return verifyDeviceChain(attestation.map(toBase64), { claims, freshness }, rules.anchor, rules.now);
 }
 
-/** When the certificate in the records was issued; null unless it is valid. */
+/** Returns when the certificate in the records was issued, in milliseconds; null unless it is valid. */
 export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: string, rules: EvidenceRules): number | null {
   const found = attestationIn(records.find((record) => record.kind === 'attestation' && record.enrolmentId === enrolmentId));
   if (found === null) return null;

@@ -32,7 +32,7 @@ interface ProfileSubject {
 /** Rights to query device information (16) and security information (1024), which the two commands need. */
 export const ACCESS_RIGHTS = 16 | 1024;
 
-/** The profile as an XML property list. */
+/** Builds the profile as an XML property list. */
 export function enrolmentProfile(settings: ProfileSettings, subject: ProfileSubject): string {
   const [profileUuid, identityUuid, managementUuid] = subject.uuids;
   const prefix = `network.inference.enrolment.${subject.providerId}`;

@@ -125,7 +125,7 @@ export class ManagementClient {
   }
 }
 
-/** NanoMDM responds with 200, or with 207 for partial success. */
+/** Returns the failure that a status means. NanoMDM responds with 200, or with 207 for partial success. */
 function failureOf(status: number): ManagementFailure | null {
   if (status === 200 || status === 207) return null;
   if (status === 401 || status === 403) return 'management_unauthorized';

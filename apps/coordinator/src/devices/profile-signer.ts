@@ -74,7 +74,7 @@ function algorithmOf(key: KeyObject): Uint8Array {
   throw new Error('the key is neither RSA nor ECDSA');
 }
 
-/** Copied from the certificate. Order of its members in RFC 5280 section 4.1: version, serial number, algorithm, issuer. */
+/** Copies issuer and serial number. Order of a certificate's members: version, serial number, algorithm, issuer (RFC 5280 section 4.1). */
 function issuerAndSerialNumber(der: Uint8Array): Uint8Array {
   const [signed] = membersOf(readDer(der));
   const [, serialNumber, , issuer] = signed === undefined ? [] : membersOf(signed);
@@ -82,13 +82,13 @@ function issuerAndSerialNumber(der: Uint8Array): Uint8Array {
   return sequence(issuer.bytes, serialNumber.bytes);
 }
 
-/** UTCTime, which RFC 5652 section 11.3 requires for years before 2050. */
+/** Encodes a UTCTime, which RFC 5652 section 11.3 requires for years before 2050. */
 function utcTime(milliseconds: number): Uint8Array {
   const digits = new Date(milliseconds).toISOString().replace(/[-:T]/g, '').slice(2, 14);
   return element(0x17, Buffer.from(`${digits}Z`, 'ascii'));
 }
 
-/** Members of a DER SET, sorted by encoding (X.690 section 11.6). */
+/** Joins the members of a DER SET, sorted by encoding (X.690 section 11.6). */
 function setMembers(...members: readonly Uint8Array[]): Uint8Array {
   return concatBytes(...members.map((member) => Buffer.from(member)).sort(Buffer.compare));
 }

@@ -125,7 +125,7 @@ function dictionary(value: PlistValue): PlistDict {
   throw new Malformed();
 }
 
-/** Printable ASCII only, because these identifiers are shown to people. */
+/** Reads a text of printable ASCII, because these identifiers are shown to people. */
 function readText(dict: PlistDict, key: string): string | null {
   const value = dict.get(key);
   if (value === undefined) return null;

@@ -16,7 +16,7 @@ export interface DeviceManagementSettings {
   readonly signing: { readonly certificateFile: string; readonly keyFile: string } | null;
   /** URL of this coordinator for devices; null: its listen address. */
   readonly publicUrl: string | null;
-  /** Interval between queries of a device's protections. */
+  /** Interval between queries of a device's protections, such as SIP and secure boot. */
   readonly securityIntervalMs: number;
 }
 
@@ -71,7 +71,7 @@ function readSigning(env: Environment): DeviceManagementSettings['signing'] {
   };
 }
 
-/** An http or https URL without a trailing slash. May contain `{enrolment}`. */
+/** Reads an http or https URL without a trailing slash. May contain `{enrolment}`. */
 function address(env: Environment, name: string): string | null {
   const value = text(env, name);
   if (value === null) return null;

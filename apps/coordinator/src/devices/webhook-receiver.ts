@@ -198,7 +198,7 @@ export class WebhookReceiver {
     await storeEvidence(database, enrolment.seKeySha256, { kind: 'attestation', enrolmentId: enrolment.id, payload, receivedAt: now() });
   }
 
-  /** Preimages of all nonces that may still be valid, newest first. */
+  /** Returns the preimages of all nonces that may still be valid, newest first. */
   async #preimages(enrolment: Enrolment): Promise<NoncePreimage[]> {
     const { database, now } = this.#options;
     const oldest = weeklyEpoch(now()) - MAX_NONCES_TRIED;

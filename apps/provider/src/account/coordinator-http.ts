@@ -31,14 +31,14 @@ export interface CoordinatorRequest {
 const ANSWER_MS = 15_000;
 const MAX_BYTES = 8 << 20;
 
-/** HTTP address of the coordinator without a trailing slash; null if invalid. */
+/** Converts an address of the coordinator to HTTP, without a trailing slash. Null if invalid. */
 export function coordinatorAddress(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const scheme = { 'http:': 'http:', 'https:': 'https:', 'ws:': 'http:', 'wss:': 'https:' }[url?.protocol ?? ''];
   return url === null || scheme === undefined || url.host === '' ? null : `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** GET, or POST of a form. Resolves to any JSON answer, also of an error. Throws {@link CoordinatorError}, or the signal's reason. */
+/** Sends a GET, or a POST of a form. Returns any JSON answer, also of an error. Throws {@link CoordinatorError}, or the signal's reason. */
 export async function requestCoordinator(
   address: string,
   path: string,
@@ -77,7 +77,7 @@ export async function requestCoordinator(
   }
 }
 
-/** Message of an error response: `error.message`, or OAuth's `error_description`. */
+/** Returns the message of an error response: `error.message`, OAuth's `error_description`, or a sentence with the status. */
 export function errorSentence({ status, value }: JsonAnswer): string {
   const { error, error_description } = (value ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error_description;

@@ -163,7 +163,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
   }
 }
 
-/** Revokes a token (RFC 7009). Throws {@link CoordinatorError} when the coordinator is unreachable. */
+/** Revokes a token (RFC 7009). Throws {@link CoordinatorError}, also if the coordinator refuses. */
 export async function revokeToken(coordinator: string, token: string, ms: number): Promise<void> {
   const answer = await requestCoordinator(coordinator, '/oauth/revoke', { form: { client_id: CLIENT_ID, token }, ms });
   if (answer.status !== 200) throw new CoordinatorError('refused', errorSentence(answer), answer.status);

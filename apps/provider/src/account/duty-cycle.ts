@@ -30,7 +30,7 @@ function activityPath(dataDir: string): string {
   return join(dataDir, 'activity.json');
 }
 
-/** Recorded hours, oldest first. Empty if the file is missing or damaged, because losing statistics is not an error. */
+/** Reads the recorded hours, oldest first. Empty if the file is missing or damaged, because losing statistics is not an error. */
 export function readActivity(dataDir: string): ActivityHour[] {
   try {
     const value: unknown = JSON.parse(readFileSync(activityPath(dataDir), 'utf8'));

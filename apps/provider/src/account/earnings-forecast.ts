@@ -1,4 +1,4 @@
-/** `forecastOf` and `electricityOf`: estimates for the command `earnings`, from the machine's recent days. Pure. */
+/** `forecastOf` and `electricityOf`: estimates for the command `earnings`, from this machine's recent days. Pure. */
 import type { ChipPower } from '@inference/protocol';
 import type { EarningsView } from './earnings.js';
 
@@ -11,7 +11,7 @@ export interface EarningsForecast {
   readonly next_30_days_micro_usd: number;
 }
 
-/** Extrapolates the mean of the complete days, which exclude `days[0]`, today. Returns null if they have no earnings. */
+/** Extrapolates the mean earnings of the complete days. Skips the first day, today. Returns null without earnings. */
 export function forecastOf({ days: [, ...complete] }: Pick<EarningsView, 'days'>): EarningsForecast | null {
   const earned = complete.reduce((sum, day) => sum + day.earned, 0);
   if (earned === 0) return null;
@@ -21,14 +21,17 @@ export function forecastOf({ days: [, ...complete] }: Pick<EarningsView, 'days'>
 export interface ElectricityEstimate {
   readonly kwh_per_day: number;
   readonly cost_per_day_micro_usd: number;
-  /** Number of complete days whose activity is known. */
+  /** Number of complete days with a known duty cycle. */
   readonly from_days: number;
 }
 
 /**
- * Estimates the machine's electricity: maximum power while serving, idle power in the rest of the day.
+ * Estimates the electricity of a whole day: maximum power for the share of the duty cycle, idle power for the rest.
  *
- * @returns Null if the chip's power or the machine's activity is unknown.
+ * The duty cycle is the share of the connected time with running jobs. Days without one are left out. The estimate assumes that the machine
+ * is on, and equally busy, all day.
+ *
+ * @returns Null if the chip's power or every duty cycle is unknown.
  */
 export function electricityOf(
   { days: [, ...complete] }: Pick<EarningsView, 'days'>,

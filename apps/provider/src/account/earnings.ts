@@ -12,7 +12,7 @@ export class UnlinkedError extends Error {
   override name = 'UnlinkedError';
 }
 
-/** Throws {@link CoordinatorError} and {@link UnlinkedError}. */
+/** Requests the earnings of the last days. Throws {@link CoordinatorError} and {@link UnlinkedError}. */
 export async function fetchEarnings(
   account: Account,
   { days, timeZone, signal, ms }: { readonly days: number; readonly timeZone: string; readonly signal?: AbortSignal; readonly ms?: number },
@@ -42,7 +42,7 @@ export interface Sum {
   readonly earned: number;
 }
 
-/** Sums of this machine. `duty` is the share of the connected time with running jobs, or null without records. */
+/** Sums of this machine. `duty` is the duty cycle: the share of the connected time with running jobs. Null without records. */
 export interface EarningsView {
   readonly today: Sum & { readonly duty: number | null };
   readonly week: Sum & { readonly duty: number | null };
@@ -101,7 +101,7 @@ function dayNamer(timeZone: string): (ms: number) => string {
   return (ms) => format.format(ms);
 }
 
-/** Days from `from` to `to`, both included. The coordinator's answer may be wrong, so the list is bounded. */
+/** Returns the days from `from` to `to`, both included. The coordinator's answer may be wrong, so the list is bounded. */
 function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   for (let at = Date.parse(`${from}T00:00:00Z`); at <= Date.parse(`${to}T00:00:00Z`) && days.length < 400; at += DAY_MS) {

@@ -60,7 +60,7 @@ export interface PublishedModels {
 
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
+/** Reads catalogue and demand. If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
 export async function publishedModels(coordinator: string): Promise<PublishedModels> {
   const read = async <Body>(path: string, validator: { Check(value: unknown): value is Body }): Promise<Body | null> => {
     try {

@@ -3,15 +3,16 @@ import { lazyValidator, type ProviderStatusAnswer, ProviderStatusSchema } from '
 
 type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
+/** Maximum duration of the request. Commands such as `status` wait for the answer. */
 const VIEW_MS = 2_500;
 const statusValidator = lazyValidator(ProviderStatusSchema);
 
-/** HTTP address of the coordinator, derived from its WebSocket address. */
+/** Returns the HTTP address of the coordinator, derived from its WebSocket address. */
 export function coordinatorUrl(socketUrl: string): string {
   return socketUrl.replace(/^ws/, 'http').replace(/\/provider\/v1\/socket$/, '');
 }
 
-/** Never rejects; failures are returned as a sentence. */
+/** Downloads the status. Never rejects; a failure is returned as a sentence. */
 export async function fetchCoordinatorView(socketUrl: string, token: string | null): Promise<CoordinatorView> {
   const failed = (problem: string): CoordinatorView => ({ view: null, problem });
   if (token === null) return failed('not connected to the coordinator, or the coordinator gives no status');

@@ -9,7 +9,7 @@ import type { DaemonOptions } from './daemon-options.js';
 
 const CHECK_TIMEOUT_MS = 3_000;
 
-/** Command line of the enclave helper. Throws {@link StartupError} if this machine has none. */
+/** Returns the command line of the enclave helper. Throws {@link StartupError} if this machine has no enclave or no helper. */
 export function helperCommand({ dataDir, simulatedEnclave }: DaemonOptions): readonly string[] {
   const folder = join(dataDir, 'enclave');
   if (simulatedEnclave) return simulatedHelperCommand({ dataDir: folder });

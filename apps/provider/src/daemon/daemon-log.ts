@@ -114,7 +114,7 @@ export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): 
   log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust, simulated));
 }
 
-/** A model of the owner's list cannot be served here. */
+/** Logs that a model of the owner's list cannot be served here. */
 export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): void {
   log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
 }
@@ -194,7 +194,7 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
   );
 }
 
-/** A sentence for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
+/** Returns a sentence for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
 export function trustSentence(trust: TrustMessage, simulated = false): string {
   // A missing part is not the cause if the status has another cause, such as a pause.
   const isCause = trust.routable || trust.status === 'untrusted' || trust.status === 'below_min_trust_level';
@@ -222,7 +222,7 @@ function dateText(ms: number): string {
 /** ECMA-262, Time Values and Time Range. */
 const LATEST_DATE_MS = 8.64e15;
 
-/** Two signed views of the transparency log contradict each other. `reason` contains no job data. */
+/** Logs that two signed views of the transparency log contradict each other. `reason` contains no job data. */
 export function logContradictedLog(log: Logger, reason: string): void {
   log.warn({ event: 'log_contradicted', reason }, "the coordinator's transparency log contradicts itself");
 }

@@ -126,7 +126,7 @@ export class DaemonModels {
     for (const refused of this.#opened.adjust(models, reserve)) logRefusedModel(this.#log, refused);
   }
 
-  /** Serves the models that the owner now selects. Throws ControlRefusal without changing anything. */
+  /** Serves the models that the owner now selects. Throws ControlRefusal, without a change, if it fails or the command line names them. */
   reload(config: Config): ModelsChange {
     const { modelsAreNamed, servingOf } = this.#options;
     if (modelsAreNamed) throw new ControlRefusal('models_named', 'the models are set on the command line');

@@ -31,13 +31,13 @@ import { SelfUpdate } from './self-update.js';
 import { machineState, startingStatus } from './status.js';
 import { Watchdog } from './watchdog/watchdog.js';
 
-/** Parts whose start is asynchronous, in their order. */
+/** Parts that are created before the `Daemon`, because most of them start asynchronously. */
 interface StartedParts {
   readonly environment: DaemonEnvironment;
   readonly availability: HostAvailability;
   readonly models: DaemonModels;
   readonly enclave: Enclave;
-  /** Null without notifications on this system. */
+  /** Null on systems without notifications. */
   readonly notifier: Notifier | null;
 }
 
@@ -51,14 +51,20 @@ export class Daemon {
   readonly #selfUpdate: SelfUpdate;
   readonly #remoteControl: RemoteControl;
   readonly #connection: CoordinatorConnection;
+  /** Watches only after the start, in which models may load for minutes. */
   readonly #watchdog = new Watchdog();
   #isStopping = false;
 
-  /** Locks the data directory, loads always-loaded models, opens the enclave and connects. Throws errors for `startupErrorText`. */
+  /**
+   * Starts all parts: loads the always-loaded models, starts the enclave helper, and begins to connect to the coordinator.
+   *
+   * @throws Errors that `startupErrorText` converts for the owner.
+   */
   static async start(options: DaemonOptions, signal: AbortSignal): Promise<Daemon> {
     createDataDir(options.dataDir);
     const startedAt = Date.now();
     let daemon: Daemon | null = null;
+    // The control socket is also the lock of the data directory.
     const control = await ControlServer.open(
       options.dataDir,
       daemonRoutes(options, startedAt, () => daemon),
@@ -67,11 +73,13 @@ export class Daemon {
     const notifier = openNotifier({
       dataDir: options.dataDir,
       isOn: () => (daemon === null ? options.config : daemon.#settings.config).notifications,
+      // Null while the daemon starts. The notifier reads again later.
       earnings: async () => (daemon === null ? null : daemon.#totalEarnings()),
       log: options.log,
     });
     try {
       const command = helperCommand(options);
+      // One daemon per user may use the real enclave, so all of them lock the same directory: the default one.
       if (!options.simulatedEnclave) unlockMachine = await lockMachine(dataDirOf({}, {}));
       const parts = await startParts(options, command, notifier, () => (daemon === null ? null : daemon.#connection), signal);
       daemon = new Daemon(options, startedAt, control, unlockMachine, parts);
@@ -131,6 +139,7 @@ export class Daemon {
       onCommand: (event) => logRemoteCommand(log, event),
       now: Date.now,
     });
+    // Connects, and reconnects until closed.
     this.#connection = new CoordinatorConnection({
       daemon: options,
       models: models.served,
@@ -162,7 +171,7 @@ export class Daemon {
     return this.#connection.token;
   }
 
-  /** Status for the owner's commands. Includes the coordinator's view, which takes up to `VIEW_MS`. */
+  /** Status for the owner's commands. Waits for the coordinator's status of this provider, at most `VIEW_MS` (`coordinator-view.ts`). */
   async status(): Promise<DaemonStatus> {
     const { view, problem } = await fetchCoordinatorView(this.#options.socketUrl, this.#connection.token);
     const { availability, environment, models } = this.#parts;
@@ -186,11 +195,12 @@ export class Daemon {
     return this.#parts.availability.status;
   }
 
-  /** Throws as {@link HostAvailability.setPause}. */
+  /** Sets or ends the pause. Throws if storing fails, as {@link HostAvailability.setPause}. */
   setPause(pause: Pause | null): void {
     try {
       this.#parts.availability.setPause(pause);
     } finally {
+      // A pause that cannot be stored applies until the daemon ends.
       this.#connection.announceSettings();
     }
   }
@@ -199,7 +209,7 @@ export class Daemon {
     return checkEnclave(this.#parts.enclave);
   }
 
-  /** Call after the owner signed in or out. */
+  /** Call after the owner signed in or out. Waits some seconds for the coordinator's reply. */
   signInChanged(): Promise<LinkStatus> {
     return this.#connection.signInChanged();
   }
@@ -207,18 +217,19 @@ export class Daemon {
   /** Reads the settings file again and applies every setting that can change at run time. */
   reload(): SettingsState {
     const state = this.#settings.reload();
+    // The stored models may have changed even if the settings have not. Unchanged settings are not sent again.
     this.#connection.announceSettings();
     return state;
   }
 
-  /** Throws ControlRefusal without changing anything. */
+  /** Serves the models that the owner now selects. Throws as {@link DaemonModels.reload}. */
   reloadModels(): ModelsChange {
     const change = this.#parts.models.reload(this.#settings.config);
     this.#connection.announceSettings();
     return change;
   }
 
-  /** Earnings of the linked account. Null if not linked, or without an answer. */
+  /** Earnings of the linked account. Null if not linked, or if the coordinator did not answer with the account's earnings. */
   async #totalEarnings(): Promise<TotalEarnings | null> {
     const { state, account_name: account } = this.#connection.status.account;
     if (state !== 'linked') return null;
@@ -226,7 +237,7 @@ export class Daemon {
     return view?.earnings?.of === 'account' ? { account, microUsd: view.earnings.total_micro_usd } : null;
   }
 
-  /** Throws ConfigError for an invalid settings file, or an error of the disk. */
+  /** Stores and applies the schedule. Throws ConfigError for an invalid settings file, or an error of the disk. */
   #setSchedule(windows: readonly Window[]): void {
     storeSchedule(configPath(this.#options.dataDir), windows);
     this.#settings.reload();
@@ -237,13 +248,14 @@ export class Daemon {
     const { pause, schedule } = availability;
     return {
       remote_control: this.#settings.config.remote_control,
+      // Only a pause from the console has the member `console`.
       pause: pause === null ? null : { by: pause.console === undefined ? 'machine' : 'console', until: pause.until },
       schedule: { windows: schedule.windows.map(windowText).join(', '), time_zone: schedule.timeZone },
       ...models.stored,
     };
   }
 
-  /** Settings that apply without a restart; `LIVE_SETTINGS` in config/live-settings.ts lists their names. */
+  /** Applies changed settings at run time. Others of `LIVE_SETTINGS` (`live-settings.ts`) are read from `#settings.config` when used. */
   #applyConfig(config: Config): void {
     const { log, fixedLogLevel } = this.#options;
     if (fixedLogLevel === null) log.level = config.log_level;
@@ -254,9 +266,10 @@ export class Daemon {
 }
 
 /**
- * Starts the parts. If one fails, closes those that have started.
+ * Starts the parts except for the notifier. If one fails, closes those that have started.
  *
- * @param connection Returns null before the first connection.
+ * @param helper Command line of the enclave helper.
+ * @param connection Returns null until the daemon is created.
  */
 async function startParts(
   options: DaemonOptions,
@@ -283,7 +296,7 @@ async function startParts(
     },
     onInhibitFailure: (reason) => log.warn({ event: 'sleep_not_prevented', reason }, 'system sleep cannot be prevented'),
     drain: async (force, cancel) => connection()?.drain(force, cancel),
-    unload: async () => models?.served.rest(),
+    unload: async () => models?.served.suspend(),
     resume: () => models?.served.resume(),
   });
   if (!availability.isServing) logAvailability(log, availability.current);
@@ -295,8 +308,8 @@ async function startParts(
     };
     models = new DaemonModels({ daemon: options, totalMemory: host.memoryBytes, confinement, onChange, onEvent });
     models.served.setMemoryIsShort(availability.condition.memoryPressure !== 'normal');
-    if (!availability.isServing) await models.served.rest();
-    // The helper starts while the weights load.
+    if (!availability.isServing) await models.served.suspend();
+    // The enclave helper starts while the models load.
     const [loaded, opened] = await Promise.allSettled([models.served.start(signal), startEnclave(helper, options)]);
     if (opened.status === 'rejected') throw loaded.status === 'rejected' ? loaded.reason : opened.reason;
     const enclave = opened.value;

@@ -28,15 +28,15 @@ interface HostAvailabilityOptions {
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
   readonly onInhibitFailure: (reason: string) => void;
-  /** For {@link AvailabilityController}, like `unload` and `resume`. */
+  /** Passed to {@link AvailabilityController}, like `unload` and `resume`. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   readonly unload: () => Promise<void>;
   readonly resume: () => void;
 }
 
-/** Short, because an owner who returns to the Mac must not wait. */
+/** Interval of checks for owner input. Short, because an owner who returns to the Mac must not wait. */
 const OWNER_POLL_INTERVAL_MS = 5_000;
-/** Bounds the effect of a changed system clock; all other changes trigger a review. */
+/** Maximum time between two reviews. Only a changed system clock is noticed this late; all other changes trigger a review. */
 const MAX_REVIEW_INTERVAL_MS = 10_000;
 /** Time factor of a simulated machine. */
 const SIMULATED_SPEEDUP = 100;
@@ -87,6 +87,7 @@ export class HostAvailability {
       options.onCondition(changed);
       opened?.review();
     });
+    // A simulated machine checks as often as its other sensors.
     const ownerPollMs = Math.max(POLL_INTERVAL_MS / SIMULATED_SPEEDUP, OWNER_POLL_INTERVAL_MS / speedup);
     const ownerActivity = new OwnerActivityMonitor(source, ownerPollMs, () => opened?.review());
     await Promise.all([condition.firstReading, ownerActivity.setEnabled(policy.onlyWhenIdleMinutes !== null)]);
@@ -193,7 +194,7 @@ export class HostAvailability {
   }
 }
 
-/** Availability for the coordinator: codes, without the owner's sentences. */
+/** Converts availability for the coordinator: codes, without the owner's sentences. */
 export function reportedAvailability({ state, reasons, nextChangeAt }: CurrentAvailability): ReportedAvailability {
   const [first] = reasons;
   if (state === 'serving' || first === undefined) return { state };

@@ -57,7 +57,7 @@ export interface OpenedModels {
   /**
    * Replaces the list of models. Models with an unchanged plan stay loaded. Returns the models that are not served.
    *
-   * Throws as {@link openModels}, without a change.
+   * If no model can be served, throws the error of the first one, without a change.
    */
   readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
 }

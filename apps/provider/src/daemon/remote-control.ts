@@ -94,7 +94,7 @@ export class RemoteControl {
     return refusal;
   }
 
-  /** Reason to refuse any command, or null. Counts the command for the rate limit. */
+  /** Returns the reason to refuse any command, or null. Counts the command for the rate limit. */
   #refusal(expiresAt: number): OwnerCommandRefusal | null {
     const { account, clockSkewMs, isAllowed, now } = this.#options;
     const at = now();

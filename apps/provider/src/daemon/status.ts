@@ -14,7 +14,7 @@ export interface StatusFacts {
   readonly models: readonly { readonly path: string }[];
 }
 
-/** Status before the models are loaded. */
+/** Status while the daemon starts. `Daemon.status` replaces what is known later. */
 export function startingStatus(options: StatusFacts, startedAt: number): DaemonStatus {
   return {
     version: agentVersion(),
@@ -48,7 +48,7 @@ export function machineState({ thermal, memoryPressure, power }: HostCondition):
   return { thermal, memory_pressure: memoryPressure, power };
 }
 
-/** Event for notifications. Null if this machine is not at fault, as after an invalid request. */
+/** Returns the event for notifications. Null if this machine is not at fault, as after an invalid request. */
 export function notifiedOutcome({ end }: JobEvent): 'job_completed' | 'job_failed' | null {
   if (end.kind === 'completed') return 'job_completed';
   return end.kind === 'failed' && JOB_FAILURES[end.failure.code].blame === 'provider' ? 'job_failed' : null;

@@ -315,15 +315,15 @@ test('a killed process fails only its jobs; killed repeatedly, its model is disa
   }
 });
 
-describe('resting', () => {
-  test('unloads every model, refuses jobs, and reloads models with keep-alive always afterwards', async () => {
+describe('a suspended pool', () => {
+  test('unloads every model, refuses jobs, and reloads models with keep-alive always after resume', async () => {
     bench = new Bench([serving('a', 5, always), serving('b', 5)], 10);
     await bench.open('a');
     (await bench.load('b')).release();
-    await bench.models.rest();
+    await bench.models.suspend();
     expect([bench.states(), bench.running.size, bench.models.memoryInUse]).toEqual([{ a: 'cold', b: 'cold' }, 0, 0]);
     expect(bench.models.offers()).toMatchObject([{ state: 'on_demand' }, { state: 'on_demand' }]);
-    await expect(bench.models.lease('b', never)).rejects.toEqual(new ModelUnavailable('resting'));
+    await expect(bench.models.lease('b', never)).rejects.toEqual(new ModelUnavailable('suspended'));
     bench.models.resume();
     (await bench.started('a')).ready();
     await bench.until(() => bench.states().a === 'ready');
@@ -334,16 +334,16 @@ describe('resting', () => {
     bench = new Bench([serving('a', 5)], 10);
     (await bench.load('a')).release();
     void bench.models.model('a')?.unload();
-    await bench.models.rest();
+    await bench.models.suspend();
     expect([bench.states(), bench.running.size]).toEqual([{ a: 'cold' }, 0]);
   });
 
   test('interrupts loading and refuses waiting jobs', async () => {
     bench = new Bench([serving('a', 5)], 10);
     await bench.models.start(never);
-    const waiting = expect(bench.models.lease('a', never)).rejects.toEqual(new ModelUnavailable('resting'));
+    const waiting = expect(bench.models.lease('a', never)).rejects.toEqual(new ModelUnavailable('suspended'));
     await bench.started('a');
-    await bench.models.rest();
+    await bench.models.suspend();
     await waiting;
     expect(bench.states()).toEqual({ a: 'cold' });
     // An interruption does not count against the model.
@@ -352,15 +352,15 @@ describe('resting', () => {
     expect((await bench.load('a')).model.state).toBe('ready');
   });
 
-  test('before the start loads nothing, and a model still loading is unloaded', async () => {
+  test('loads nothing at the start, and unloads a model that is still loading', async () => {
     bench = new Bench([serving('a', 5, always)], 10);
-    await bench.models.rest();
+    await bench.models.suspend();
     await bench.models.start(never);
     expect([bench.states(), bench.starts]).toEqual([{ a: 'cold' }, []]);
     bench.models.resume();
     const start = await bench.started('a');
     start.ready();
-    await bench.models.rest();
+    await bench.models.suspend();
     expect([bench.states(), bench.running.size]).toEqual([{ a: 'cold' }, 0]);
   });
 });
@@ -486,10 +486,10 @@ describe('another list of models', () => {
     expect(bench.events.map(({ type }) => type)).toEqual(['loading', 'ready', 'unloaded']);
   });
 
-  test('a model added during a rest is loaded afterwards', async () => {
+  test('a model added to a suspended pool is loaded afterwards', async () => {
     bench = new Bench([serving('a', 5, always)], 10);
     await bench.open('a');
-    await bench.models.rest();
+    await bench.models.suspend();
     bench.models.replace([serving('b', 5, always)], 10);
     expect(bench.starts).toEqual([]);
     bench.models.resume();

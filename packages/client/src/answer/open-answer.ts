@@ -65,7 +65,7 @@ export async function openAnswer(input: AnswerToOpen): Promise<Response> {
 }
 
 interface Origin {
-  /** Position among the recipients. */
+  /** Position among the recipients of the request, which are its candidates. */
   readonly index: number;
   readonly provider: VerifiedProvider;
   readonly jobId: string;
@@ -124,7 +124,7 @@ class AnswerReader {
     this.#comparison.catch(() => {});
   }
 
-  /** Body bytes of a part; null for other parts. */
+  /** Hashes and counts a part. Returns the bytes of a body part; null for other parts. */
   take({ kind, bytes }: E2ePart): Uint8Array | null {
     if (kind === 'proof') {
       this.#proof = bytes;
@@ -175,7 +175,7 @@ class AnswerReader {
     });
   }
 
-  /** Images in base64 inside the body of an image request's answer. */
+  /** Returns the hashes of the images in base64 inside the body of an image request's answer. */
   #hashesOfImagesIn(body: Uint8Array): readonly Uint8Array[] {
     const { crypto, request } = this.#input;
     if (request.images === null || this.head.status !== 200) return [];
@@ -251,7 +251,7 @@ function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signa
   return setVerdict(new Response(body, { status: answer.head.status, headers: headersOf(answer, 'pending') }), cell);
 }
 
-/** Signature as a comment, which every SDK ignores, and the format's terminator. */
+/** Returns the signature as a comment, which every SDK ignores, and the format's terminator. */
 function endOfStream({ answer, model }: SealableRequest, { proof }: VerifiedProof): string {
   return answer.signatureEvent({ responseId: '', created: 0, model }, signedParts(proof), 'comment');
 }
@@ -269,7 +269,7 @@ function verifiedVerdict({ origin: { provider, jobId } }: AnswerReader, { receip
   return { state: 'verified', provider, jobId, receipt };
 }
 
-/** Headers of plain mode, from the verified record instead of the coordinator. `x-inference-e2e` is `pending` for a stream. */
+/** Builds the headers of plain mode, from the verified record and head. `x-inference-e2e` is `pending` for a stream. */
 function headersOf({ head, origin: { provider, jobId } }: AnswerReader, state: 'verified' | 'pending'): Record<string, string> {
   const passed = Object.entries(head.headers ?? {}).filter(([name]) => PASSED_HEADERS.test(name));
   return {
@@ -295,7 +295,7 @@ function signatureHeaders({ proof }: VerifiedProof): Record<string, string> {
   };
 }
 
-/** A provider's text as a header value: visible ASCII, trimmed (RFC 9110 section 5.5). */
+/** Converts a provider's text to a header value: visible ASCII, trimmed (RFC 9110 section 5.5). */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

@@ -18,7 +18,7 @@ export class TerminalEventGate {
     this.#terminal = TERMINAL[endpoint] ?? null;
   }
 
-  /** Bytes to pass on now: whole events before the terminal event. */
+  /** Returns the bytes to pass on now: whole events before the terminal event. */
   push(bytes: Uint8Array): Uint8Array {
     this.#pending = this.#pending.length === 0 ? bytes : concatBytes(this.#pending, bytes);
     if (this.#isHolding) return EMPTY;
@@ -35,7 +35,7 @@ export class TerminalEventGate {
     return passed;
   }
 
-  /** The withheld rest, once the answer is verified. */
+  /** Returns the withheld rest. Call after the answer is verified. */
   release(): Uint8Array {
     const rest = this.#pending;
     this.#pending = EMPTY;
@@ -43,7 +43,7 @@ export class TerminalEventGate {
   }
 }
 
-/** Position after the blank line that ends the event at `start`; -1 while the event is incomplete. */
+/** Returns the position after the blank line that ends the event at `start`; -1 while the event is incomplete. */
 function eventEnd(bytes: Uint8Array, start: number): number {
   for (let at = bytes.indexOf(LF, start); at !== -1; at = bytes.indexOf(LF, at + 1)) if (bytes[at + 1] === LF) return at + 2;
   return -1;

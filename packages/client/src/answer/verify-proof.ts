@@ -1,4 +1,8 @@
-/** Verifies the proof at the end of an answer: hash, signature, receipt and commitments. */
+/**
+ * Verifies the proof at the end of an answer: hash, signature and receipt, with its commitments, finish reason and usage.
+ *
+ * The receipt is a signed statement of the provider about the job. Commitments are keyed hashes of the contents.
+ */
 import {
   agreesWithReceipt,
   type E2eAnswerHead,
@@ -24,19 +28,21 @@ import { E2ERefused } from '../refusal.js';
 export interface AnswerToVerify {
   readonly crypto: E2eCrypto;
   readonly sealed: SealedE2eRequest;
+  /** The one of `sealed.candidates` that answered. Its keys check the commitments. */
   readonly candidate: E2eCandidate;
   readonly provider: VerifiedProvider;
-  /** `X-Inference-Job-ID`. */
+  /** Header `X-Inference-Job-ID` of the response. */
   readonly jobId: string;
   readonly head: E2eAnswerHead;
-  /** SHA-256 of the request body, 32 bytes. */
+  /** SHA-256 of the request body before sealing, 32 bytes. */
   readonly requestHash: Uint8Array;
-  /** SHA-256 of the joined body parts: 32 bytes, and in lowercase hexadecimal. */
+  /** SHA-256 of the body, joined from its parts: as 32 bytes, and in lowercase hexadecimal. */
   readonly responseHash: { readonly bytes: Uint8Array; readonly hex: string };
-  /** SHA-256 of each image part. */
+  /** SHA-256 of each image part, or of each image inside the body, in order. */
   readonly imageHashes: readonly Uint8Array[];
+  /** Plaintext bytes of the body and image parts. */
   readonly responseBytes: number;
-  /** Lowercase hexadecimal hash of the sealed answer before its final frame. */
+  /** Lowercase hexadecimal SHA-256 of the sealed answer before its final frame, without keep-alives. */
   readonly sealedSha256: string;
   /** Usage stated in the answer. */
   readonly usage: UsageReport;
@@ -47,11 +53,16 @@ export interface VerifiedProof {
   readonly receipt: E2eReceipt;
 }
 
-/** Verifies the bytes of a proof part. Throws {@link E2ERefused} `truncated`, `bad_proof`, `wrong_model`. */
+/**
+ * Verifies the bytes of a proof part.
+ *
+ * @throws {E2ERefused} `wrong_model` for another model or endpoint, `truncated` for a cancelled answer, otherwise `bad_proof`.
+ */
 export function verifyProof(bytes: Uint8Array, answer: AnswerToVerify): VerifiedProof {
   const proof = proofOf(bytes);
   const { crypto, provider, candidate, sealed, responseHash } = answer;
   if (proof.response_hash !== responseHash.hex) throw new E2ERefused('bad_proof', 'The signed hash is not the hash of the answer.');
+  // The signature covers the hexadecimal text of the hash.
   if (!crypto.verifyP256(provider.enclaveKey, utf8(proof.response_hash), signatureOf(proof))) {
     throw new E2ERefused('bad_proof', "The provider's enclave key did not sign the answer.");
   }
@@ -74,7 +85,7 @@ export function verifyProof(bytes: Uint8Array, answer: AnswerToVerify): Verified
   });
   if (mismatch === 'model' || mismatch === 'endpoint') throw new E2ERefused('wrong_model', `The receipt names another ${mismatch}.`);
   if (mismatch !== null) throw new E2ERefused('bad_proof', `The receipt names another ${mismatch}.`);
-  requireFinish(receipt, answer);
+  requireFinishAndUsage(receipt, answer);
   return { proof, receipt };
 }
 
@@ -82,7 +93,7 @@ function proofOf(bytes: Uint8Array): E2eProof {
   try {
     return parseE2eProof(bytes);
   } catch (error) {
-    if (error instanceof E2eError) throw new E2ERefused('bad_proof', 'The proof of the answer is not valid.', null, { cause: error });
+    if (error instanceof E2eError) throw badProof('The proof of the answer is not valid.', error);
     throw error;
   }
 }
@@ -91,18 +102,26 @@ function receiptOf({ verifyP256 }: E2eCrypto, { receipt }: E2eProof, enclaveKey:
   try {
     return openE2eReceipt(receipt, enclaveKey, verifyP256).value;
   } catch (error) {
-    if (error instanceof StatementError) throw new E2ERefused('bad_proof', `The receipt does not verify: ${error.problem}.`);
+    if (error instanceof StatementError) throw badProof(`The receipt does not verify: ${error.problem}.`, error);
     throw error;
   }
 }
 
-function requireFinish(receipt: E2eReceipt, { head, usage }: AnswerToVerify): void {
+function badProof(message: string, cause: Error): E2ERefused {
+  // A refusal by this client has no HTTP status.
+  return new E2ERefused('bad_proof', message, null, { cause });
+}
+
+function requireFinishAndUsage(receipt: E2eReceipt, { head, usage }: AnswerToVerify): void {
   if (receipt.finish_reason === 'cancelled') throw new E2ERefused('truncated', 'The answer was cancelled before its end.');
-  if ((receipt.finish_reason === 'refused') !== head.status >= 400) {
+  const isRefusedInReceipt = receipt.finish_reason === 'refused';
+  const isRefusedInHead = head.status >= 400;
+  if (isRefusedInReceipt !== isRefusedInHead) {
     throw new E2ERefused('bad_proof', 'The receipt and the status disagree on whether the provider refused.');
   }
-  const counted = receipt.usage === undefined ? null : { ...receipt, usage: receipt.usage };
-  if (counted !== null && !agreesWithReceipt(usage, counted)) {
+  const { usage: counted } = receipt;
+  // Only the receipt of a refusal counts no usage (`e2eReceiptProblem`).
+  if (counted !== undefined && !agreesWithReceipt(usage, { ...receipt, usage: counted })) {
     throw new E2ERefused('bad_proof', 'The receipt counts other tokens than the answer reports.');
   }
 }

@@ -11,7 +11,7 @@ export interface ImageReference {
 
 type JsonObject = Record<string, unknown>;
 
-/** Image parts of the messages, input items and tool results of a request, in order. Tool arguments and schemas are not searched. */
+/** Returns the image parts of a request's messages, input items and tool results, in order. Does not search tool arguments and schemas. */
 export function imageReferencesIn(body: unknown): readonly ImageReference[] {
   if (!isObject(body)) return [];
   return ['messages', 'input'].flatMap((name) => {

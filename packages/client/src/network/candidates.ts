@@ -29,14 +29,14 @@ export function nextChoice(
   return { ...before, provider_ids: [...before.provider_ids, ...added].slice(0, MAX_CHOICE_PROVIDERS) };
 }
 
-/** Random order in which each next item is drawn with a probability proportional to its weight. */
+/** Returns a random order in which each next item is drawn with a probability proportional to its weight. */
 function weightedShuffle(crypto: Pick<E2eCrypto, 'randomBytes'>, providers: readonly E2eKeysetProvider[]): E2eKeysetProvider[] {
   // Efraimidis and Spirakis (2006): the order of u^(1/w), as logarithms.
   const keyed = providers.map((provider) => ({ provider, key: Math.log(uniform(crypto)) / provider.weight }));
   return keyed.sort((a, b) => b.key - a.key).map(({ provider }) => provider);
 }
 
-/** Uniform in (0, 1], with 48 random bits. */
+/** Returns a uniform random number in (0, 1], with 48 random bits. */
 function uniform(crypto: Pick<E2eCrypto, 'randomBytes'>): number {
   let value = 0;
   for (const byte of crypto.randomBytes(6)) value = value * 256 + byte;

@@ -72,7 +72,7 @@ function isRedirect({ status, type }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
-/** Body of a response. Throws {@link E2ERefused} `coordinator_said` beyond `maxBytes`. */
+/** Reads the body of a response. Throws {@link E2ERefused} `coordinator_said` beyond `maxBytes`. */
 export async function boundedBytes(response: Response, maxBytes: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];
   let length = 0;

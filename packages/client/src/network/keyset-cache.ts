@@ -1,7 +1,8 @@
 /**
- * `KeysetCache`: the current verified keyset (sealing keys of all providers, numbered by epoch), shared by all requests.
+ * `KeysetCache`: the newest verified keyset, shared by all requests. A keyset lists the sealing keys of all providers.
  *
- * Compares downloads with and without the caller's API key, because a coordinator could target one account.
+ * Each published keyset has a new number, its epoch. A coordinator could publish two keysets of one epoch, to show one account other
+ * keys. Downloads with the account's API key are therefore compared with public ones, which send no key.
  */
 import { type E2eCrypto, type E2eKeyset, type E2eLogHead, keysetLeafBytes, toHex, utf8 } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
@@ -10,16 +11,16 @@ import { downloadKeyset, type KeysetSource } from './keyset.js';
 import type { LogVerifier } from './log-verifier.js';
 import type { ClientState } from './store.js';
 
-/** Time after which a keyset and its records are verified again, in milliseconds. */
+/** Time after which the keyset, and each provider's attestation record (`ProviderVerifier`), are verified again, in milliseconds. */
 export const REFRESH_AFTER_MS = 5 * 60_000;
-/** Maximum epochs with a remembered hash of the public keyset. */
+/** Maximum epochs for which the hash of the public keyset is remembered. */
 const MAX_EPOCHS = 16;
-/** Maximum API keys with a remembered comparison. Forgotten keys are compared again. */
+/** Maximum API keys for which a comparison is remembered. Others are compared again. */
 const MAX_CREDENTIALS = 256;
-/** Maximum downloads per comparison, because a new epoch may be published between two downloads. */
-const MAX_COMPARED_DOWNLOADS = 3;
-/** Maximum consecutive comparisons of one API key without a common epoch. */
-const MAX_UNCOMPARED = 3;
+/** Maximum attempts per comparison. A new epoch may be published between the two downloads of an attempt. */
+const MAX_COMPARE_ATTEMPTS = 3;
+/** Maximum consecutive inconclusive comparisons of one API key: the downloads were never of the same epoch. */
+const MAX_INCONCLUSIVE = 3;
 
 /** Headers of the caller's API key. */
 export type Authorization = Readonly<Record<string, string>>;
@@ -28,7 +29,7 @@ export interface CurrentKeyset {
   readonly keyset: E2eKeyset;
   /** Accepted tree head of the log; null: the policy does not require the log. */
   readonly log: E2eLogHead | null;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly verifiedAt: number;
 }
 
@@ -47,16 +48,16 @@ export class KeysetCache {
   #refreshing: Promise<CurrentKeyset> | null = null;
   /** Hash of the public keyset by epoch. */
   readonly #publicHashes = new BoundedMap<number, string>(MAX_EPOCHS);
-  /** Comparisons since the current keyset was downloaded, by digest of the API key. */
+  /** Running and successful comparisons since the last refresh, by digest of the API key. */
   readonly #comparisons = new BoundedMap<string, Promise<void>>(MAX_CREDENTIALS);
-  /** Comparisons in a row without a common epoch, by digest of the API key. */
-  readonly #uncomparedCounts = new BoundedMap<string, number>(MAX_CREDENTIALS);
+  /** Number of consecutive inconclusive comparisons, by digest of the API key. */
+  readonly #inconclusiveCounts = new BoundedMap<string, number>(MAX_CREDENTIALS);
 
   constructor(options: KeysetCacheOptions) {
     this.#options = options;
   }
 
-  /** Time of the last verification in milliseconds; null: none, or invalidated. */
+  /** Time of the last verification; null before the first one and after {@link invalidate}. */
   get verifiedAt(): number | null {
     return this.#current?.verifiedAt ?? null;
   }
@@ -67,7 +68,12 @@ export class KeysetCache {
     this.#refreshing = null;
   }
 
-  /** Returns a keyset verified in the last five minutes. With `authorization`, also compares both downloads. Throws {@link E2ERefused}. */
+  /**
+   * Returns a keyset verified within {@link REFRESH_AFTER_MS}.
+   *
+   * @param authorization Also compares a download with these headers, whose epoch may be newer than that of the returned keyset.
+   * @throws {E2ERefused}
+   */
   async current(authorization: Authorization = {}): Promise<CurrentKeyset> {
     const current = await this.#getFresh();
     if (Object.keys(authorization).length > 0) await this.#compareOnce(authorization);
@@ -83,7 +89,7 @@ export class KeysetCache {
     return this.#refreshing;
   }
 
-  /** Stores the result, unless `invalidate` was called meanwhile. */
+  /** Starts a refresh. Stores its result, unless {@link invalidate} was called meanwhile. */
   #startRefresh(): Promise<CurrentKeyset> {
     const refreshing = this.#refresh().then(
       (current) => {
@@ -108,6 +114,7 @@ export class KeysetCache {
     this.#comparisons.clear();
     let log: E2eLogHead | null = null;
     if (logVerifier !== null) {
+      // A keyset without an inclusion proof counts as missing from the log.
       if (keyset.log === undefined) throw new E2ERefused('split_view', 'The keyset is not in a transparency log.');
       const accepted = await logVerifier.verifyKeyset(keyset, state.log, now());
       await state.setLog(accepted.state);
@@ -116,31 +123,32 @@ export class KeysetCache {
     return { keyset, log, verifiedAt: now() };
   }
 
-  /** Downloads the keyset without credentials, and remembers the hash for this epoch. */
+  /** Downloads the keyset without the API key, and remembers its hash. Throws {@link E2ERefused}, also for a changed keyset. */
   async #downloadPublic(): Promise<E2eKeyset> {
-    const keyset = await downloadKeyset(this.#options, {}, this.#options.now());
+    const keyset = await downloadKeyset(this.#options, { headers: {} }, this.#options.now());
     const hash = this.#hashOf(keyset);
-    const known = this.#publicHashes.get(keyset.epoch);
-    if (known !== undefined && known !== hash) throw new E2ERefused('targeted', `Epoch ${keyset.epoch} has two keysets.`);
+    const earlier = this.#publicHashes.get(keyset.epoch);
+    if (earlier !== undefined && earlier !== hash) throw new E2ERefused('targeted', `Epoch ${keyset.epoch} has two keysets.`);
     this.#publicHashes.set(keyset.epoch, hash);
     return keyset;
   }
 
-  /** Compares once per keyset and API key. Concurrent requests share one comparison. */
+  /** Compares once per API key and refresh. Inconclusive and failed comparisons are repeated. Concurrent requests share one. */
   #compareOnce(authorization: Authorization): Promise<void> {
     const digest = this.#digestOf(authorization);
     const running = this.#comparisons.get(digest);
     if (running !== undefined) return running;
     const comparing: Promise<void> = this.#compare(authorization).then(
-      (isCompared) => {
-        if (isCompared) {
-          this.#uncomparedCounts.delete(digest);
+      (isConclusive) => {
+        if (isConclusive) {
+          this.#inconclusiveCounts.delete(digest);
           return;
         }
+        // A refresh may have removed this comparison, and another request may have started the next one.
         this.#comparisons.delete(digest, comparing);
-        const count = (this.#uncomparedCounts.get(digest) ?? 0) + 1;
-        this.#uncomparedCounts.set(digest, count);
-        if (count > MAX_UNCOMPARED) throw new E2ERefused('targeted', 'The keyset with credentials is always of another epoch.');
+        const count = (this.#inconclusiveCounts.get(digest) ?? 0) + 1;
+        this.#inconclusiveCounts.set(digest, count);
+        if (count > MAX_INCONCLUSIVE) throw new E2ERefused('targeted', 'The keyset with credentials is always of another epoch.');
       },
       (error: unknown) => {
         this.#comparisons.delete(digest, comparing);
@@ -151,14 +159,14 @@ export class KeysetCache {
     return comparing;
   }
 
-  /** Returns false if no download had a known epoch. Throws {@link E2ERefused} `targeted` for two keysets of one epoch. */
+  /** Returns false if inconclusive. Throws {@link E2ERefused} `targeted` for two keysets of one epoch. */
   async #compare(headers: Authorization): Promise<boolean> {
-    for (let download = 1; download <= MAX_COMPARED_DOWNLOADS; download++) {
+    for (let attempt = 1; attempt <= MAX_COMPARE_ATTEMPTS; attempt++) {
       const keyset = await downloadKeyset(this.#options, { headers }, this.#options.now());
       if (this.#publicHashes.get(keyset.epoch) === undefined) await this.#downloadPublic();
-      const known = this.#publicHashes.get(keyset.epoch);
-      if (known === undefined) continue;
-      if (known === this.#hashOf(keyset)) return true;
+      const publicHash = this.#publicHashes.get(keyset.epoch);
+      if (publicHash === undefined) continue;
+      if (publicHash === this.#hashOf(keyset)) return true;
       throw new E2ERefused('targeted', 'The keyset with credentials differs from the public one.');
     }
     return false;
@@ -168,7 +176,7 @@ export class KeysetCache {
     return toHex(this.#options.crypto.sha256(keysetLeafBytes(keyset)));
   }
 
-  /** Digest that identifies an API key, so the key itself is not stored. */
+  /** Returns a digest that identifies an API key, so the key itself is not stored. */
   #digestOf(authorization: Authorization): string {
     const sorted = Object.entries(authorization).sort(([a], [b]) => (a < b ? -1 : 1));
     return toHex(this.#options.crypto.sha256(utf8(JSON.stringify(sorted))));

@@ -67,12 +67,12 @@ export class Network {
     this.#keysets.invalidate();
   }
 
-  /** Resolves when a current keyset is verified. Throws {@link E2ERefused}. */
+  /** Downloads and verifies the keyset, unless a current one is cached. Throws {@link E2ERefused}. */
   async ready(): Promise<void> {
     await this.#keysets.current();
   }
 
-  /** Verified candidates of a model. With `authorization`, downloads with and without it must be equal. Throws {@link E2ERefused}. */
+  /** Returns verified candidates of a model. `authorization`: see {@link KeysetCache.current}. Throws {@link E2ERefused}. */
   async candidates(query: CandidateQuery): Promise<Candidates> {
     let selection = await this.#select(query);
     const age = this.#options.now() - (this.#keysets.verifiedAt ?? 0);

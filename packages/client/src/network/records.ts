@@ -8,7 +8,7 @@ import type { KeysetSource } from './keyset.js';
 
 const validator = Compile(AttestationFeedSchema.properties.providers.items);
 
-/** The record of a keyset entry; the caller compares its hash. Throws {@link E2ERefused} `stale` (absent) or `policy` (invalid). */
+/** Downloads the record of a keyset entry. The caller compares its hash. Throws {@link E2ERefused} `stale` (absent) or `policy`. */
 export async function downloadRecord(
   { fetch, base }: KeysetSource,
   { provider_id, record_sha256 }: Pick<E2eKeysetProvider, 'provider_id' | 'record_sha256'>,
@@ -18,7 +18,7 @@ export async function downloadRecord(
   return record;
 }
 
-/** Anchor named by a public feed that declares itself simulated; null otherwise. For clients that accept simulations. */
+/** Downloads the trust anchor of the public attestation feed. Null unless the feed declares itself simulated. */
 export async function downloadSimulatedAnchor({ fetch, base }: KeysetSource, providerId: string): Promise<ActiveTrustAnchor | null> {
   const feed = await downloadJson(fetch, `${base}/v1/providers/attestation?provider_id=${providerId}`, {});
   try {

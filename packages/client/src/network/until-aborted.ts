@@ -1,6 +1,6 @@
 /** Ends a wait with the caller's abort signal, without ending the work, which other requests may share. */
 
-/** Result of `work`, or a rejection with the signal's reason as soon as the signal aborts. */
+/** Settles like `work`, or rejects with the signal's reason as soon as the signal aborts. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   // The race handles a rejection, except after an abort before the race.
   work.catch(() => {});

@@ -90,7 +90,7 @@ export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): Veri
   };
 }
 
-/** Lowercase hexadecimal SHA-256 of a record's canonical JSON; null: the record has no canonical form. */
+/** Returns the lowercase hexadecimal SHA-256 of a record's canonical JSON; null: the record has no canonical form. */
 function recordSha256(crypto: E2eCrypto, record: AttestationRecord): string | null {
   const bytes = canonicalBytesOrNull(() => canonicalJsonBytes(record as unknown as JsonValue));
   return bytes === null ? null : toHex(crypto.sha256(bytes));
@@ -126,7 +126,7 @@ function sealingKeyOf(
   return { recipient, usableUntil, enclaveKey };
 }
 
-/** Protections in the newest answer to a challenge, signed by the enclave key. */
+/** Requires that the newest answer to a challenge is recent, signed by the enclave key, and reports the protections as on. */
 function requirePosture({ record, policy, now }: ProviderToVerify, enclaveKey: Uint8Array, refuse: Refuse): void {
   const { last_challenge: transcript } = record;
   if (transcript === null) refuse('stale', 'it has answered no challenge.');
@@ -141,7 +141,7 @@ function requirePosture({ record, policy, now }: ProviderToVerify, enclaveKey: U
   if (!isProtected || !record.attested) refuse('revoked', 'its protections are off.');
 }
 
-/** Evidence under the first of the policy's anchors for which the record is consistent. */
+/** Returns the evidence under the first trust anchor for which the record is consistent. */
 function evidenceOf(input: ProviderToVerify, refuse: Refuse): EnclaveEvidence {
   const { record, policy, simulatedAnchor, now } = input;
   const verdicts = anchorsOf(policy, simulatedAnchor).map((anchor) => ({ anchor, verdict: verifyRecord(record, now, anchor) }));

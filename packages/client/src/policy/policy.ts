@@ -142,7 +142,7 @@ function requireLogMembers({ log, minLogAge, logKey, logWitnesses, logQuorum }: 
   if ((logQuorum ?? 0) > keys.length) throw new PolicyError('logQuorum', `is more than the number of logWitnesses (${keys.length})`);
 }
 
-/** The public key in hexadecimal. */
+/** Returns the public key in hexadecimal. */
 function requireNoteKey(field: string, text: string, type: NoteSignatureType): string {
   try {
     const key = parseNoteKey(sha256, text);

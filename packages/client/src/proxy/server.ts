@@ -102,21 +102,21 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
   await send(response, answer, path);
 }
 
-/** Normalized path of the proxy; null for a path of the coordinator. */
+/** Returns the normalized path of a resource of the proxy itself; null for a path of the coordinator. */
 function ownPathOf(target: string): string | null {
   if (!target.startsWith('/')) return null;
   const pathname = new URL(`http://localhost${target}`).pathname.replace(/\/{2,}/g, '/');
   return `${pathname}/`.startsWith(OWN_PATHS) ? pathname : null;
 }
 
-/** Reason to refuse a request of a web page (Origin header, DNS rebinding); null: accepted. */
+/** Returns the reason to refuse a request of a web page (Origin header, DNS rebinding); null: accepted. */
 function originProblem({ headers }: IncomingMessage, port: number): string | null {
   const isLocal = LOOPBACK_NAMES.some((name) => headers.host === `${name}:${port}`);
   if (!isLocal) return 'The Host header must name a loopback address and the port of this proxy.';
   return headers.origin === undefined ? null : 'This proxy serves no web pages.';
 }
 
-/** The whole body; undefined for a body that is too large. */
+/** Reads the whole body; undefined for a body that is too large. */
 async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -156,7 +156,7 @@ function untilDrained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Last event of a refused stream, in the format of the endpoint. No terminator follows. */
+/** Returns the last event of a refused stream, in the format of the endpoint. No terminator follows. */
 function errorEvent(path: string, { code, message }: E2ERefused): string {
   if (path.startsWith('/v1/messages')) {
     const error = { type: 'e2e_refused', message, details: { code } };

@@ -50,7 +50,7 @@ export class InvalidRequest extends Error {
   }
 }
 
-/** Endpoint at a path below the base URL; null: requests to this path are not sealed. */
+/** Returns the endpoint at a path below the base URL; null: requests to this path are not sealed. */
 export function endpointOf(path: string): Endpoint | null {
   return ENDPOINTS.has(path) ? (path as Endpoint) : null;
 }
@@ -85,7 +85,7 @@ function requireMaxBytes(bytes: number, maxBytes: number): void {
   if (bytes > maxBytes) throw new RequestError('body_too_large', null, `The request body is over ${maxBytes} bytes.`);
 }
 
-/** Headers of an API key, in either SDK's form. */
+/** Selects the headers of an API key, in either SDK's form. */
 export function authorizationOf(headers: Headers): Record<string, string> {
   const sent: Record<string, string> = {};
   for (const name of ['authorization', 'x-api-key']) {

@@ -1,7 +1,7 @@
 /** Console API schemas: the signed-in account, its sessions, passkeys and API keys, and the coordinator's settings. */
 import Type, { type Static } from 'typebox';
 import { ConsoleMembershipSchema } from './organisations.js';
-import { body, microUsd, name, nullable, page, time, timeOrNull } from './schema-parts.js';
+import { microUsd, name, nullable, page, requestBody, time, timeOrNull } from './schema-parts.js';
 
 /** `GET /console/v1/settings`: settings that pages need before sign-in. */
 export const ConsoleSettingsSchema = Type.Object({
@@ -79,7 +79,7 @@ export const ConsolePasskeySchema = Type.Object({
 export type ConsolePasskey = Static<typeof ConsolePasskeySchema>;
 export const ConsolePasskeyListSchema = Type.Object({ data: Type.Array(ConsolePasskeySchema) });
 export type ConsolePasskeyList = Static<typeof ConsolePasskeyListSchema>;
-export const UpdatePasskeySchema = body({ name });
+export const UpdatePasskeySchema = requestBody({ name });
 
 export const ConsoleKeySchema = Type.Object({
   id: Type.String(),
@@ -147,15 +147,15 @@ const keySettings = {
   signature_form: Type.Optional(signatureForm),
 };
 
-export const CreateKeySchema = body({ name, ...keySettings });
+export const CreateKeySchema = requestBody({ name, ...keySettings });
 export type CreateKey = Static<typeof CreateKeySchema>;
 
 /** Absent members remain unchanged. */
-export const UpdateKeySchema = body({ name: Type.Optional(name), ...keySettings });
+export const UpdateKeySchema = requestBody({ name: Type.Optional(name), ...keySettings });
 export type UpdateKey = Static<typeof UpdateKeySchema>;
 
 /** `POST /console/v1/account/export`. The user must re-enter the password. */
-export const RequestAccountExportSchema = body({ password: Type.String({ minLength: 1, maxLength: 128 }) });
+export const RequestAccountExportSchema = requestBody({ password: Type.String({ minLength: 1, maxLength: 128 }) });
 
 /** Download path of the account's data. Works only in the session that requested the export. */
 export const ConsoleAccountExportSchema = Type.Object({ path: Type.String(), expires_at: time });

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { ConsoleDepositSchema } from './billing.js';
 import { AdminMemberSchema } from './organisations.js';
-import { body, day, MAX_AMOUNT_MICRO_USD, page, time, timeOrNull } from './schema-parts.js';
+import { day, MAX_AMOUNT_MICRO_USD, page, requestBody, time, timeOrNull } from './schema-parts.js';
 
 export const AdminAccountSchema = Type.Object({
   id: Type.String(),
@@ -36,13 +36,13 @@ export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
 export const AdminAccountPageSchema = page(AdminAccountSchema);
 
 /** Absent members remain unchanged. */
-export const UpdateAccountSchema = body({
+export const UpdateAccountSchema = requestBody({
   suspended: Type.Optional(Type.Boolean({ description: 'a boolean' })),
   is_admin: Type.Optional(Type.Boolean({ description: 'a boolean' })),
 });
 
 /** Manual deposit. `reference` is an idempotency key: reuse with a different account or amount is a conflict. */
-export const AdminDepositSchema = body({
+export const AdminDepositSchema = requestBody({
   amount_micro_usd: Type.Integer({
     minimum: 1,
     maximum: MAX_AMOUNT_MICRO_USD,
@@ -90,7 +90,7 @@ export const AdminEarningsConcentrationSchema = Type.Object({
 });
 export type AdminEarningsConcentration = Static<typeof AdminEarningsConcentrationSchema>;
 
-export const EndWithdrawalSchema = body({
+export const EndWithdrawalSchema = requestBody({
   /** `transfer` pays through the payment processor; `paid` records a payment by other means. */
   end: Type.Union([Type.Literal('paid'), Type.Literal('rejected'), Type.Literal('transfer')], {
     description: 'one of paid, rejected and transfer',
@@ -98,4 +98,6 @@ export const EndWithdrawalSchema = body({
 });
 
 /** Links a provider to an account, which becomes its owner. */
-export const LinkMachineSchema = body({ account_id: Type.String({ minLength: 1, maxLength: 64, description: 'the id of an account' }) });
+export const LinkMachineSchema = requestBody({
+  account_id: Type.String({ minLength: 1, maxLength: 64, description: 'the id of an account' }),
+});

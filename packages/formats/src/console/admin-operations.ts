@@ -2,7 +2,7 @@
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
-import { body, count, nullable, page, time } from './schema-parts.js';
+import { count, nullable, page, requestBody, time } from './schema-parts.js';
 
 const milliseconds = Type.Integer({ minimum: 0, description: 'milliseconds since 1970' });
 
@@ -43,12 +43,14 @@ const AdminProviderSchema = Type.Object({
   agent: Type.Object({ name: Type.String(), version: Type.String() }),
   models: Type.Array(Type.String()),
   refused_models: Type.Array(Type.Object({ id: Type.String(), reason: Type.String() })),
+  /** Why the provider can take no job at this moment; null if it can. */
   gate: nullable(Type.String()),
   hold: nullable(AdminHoldSchema),
+  /** Placements on the provider since it connected, and their share of all placements in this time. */
   placements: count,
   share_of_placements: Type.Number(),
   speeds: Type.Array(Type.Object({ model: Type.String(), prefill_tps: Type.Number(), decode_tps: Type.Number(), measured_jobs: count })),
-  /** Mean tokens per answer, and the medians over all machines with the model. `outlier`: a mean far above its median. */
+  /** Mean tokens per answer, and the medians of the model's machines; null with too few. `outlier`: a mean far above its median. */
   answer_lengths: Type.Array(
     Type.Object({
       model: Type.String(),
@@ -62,6 +64,7 @@ const AdminProviderSchema = Type.Object({
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
   slots: count,
+  /** Jobs in progress, by the coordinator's count and by the machine's. */
   running_jobs: count,
   reported_jobs: count,
   decode_tps: nullable(Type.Number()),
@@ -103,7 +106,7 @@ export const AdminProviderViewSchema = Type.Object({
 export type AdminProviderView = Static<typeof AdminProviderViewSchema>;
 
 /** `POST /admin/v1/providers/{id}/quarantine`. */
-export const QuarantineSchema = body({
+export const QuarantineSchema = requestBody({
   reason: Type.String({
     pattern: '^\\S(?:.{0,298}\\S)?$',
     description: 'a reason of 1 to 300 characters on one line, which the owner of the machine reads',

@@ -1,7 +1,7 @@
 /** Console API schemas: balance, earnings by day, deposits and their receipts, withdrawals and payouts. */
 import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, nullable, page, time, timeOrNull, usd } from './schema-parts.js';
+import { count, day, MAX_AMOUNT_MICRO_USD, microUsd, nullable, page, requestBody, time, timeOrNull, usd } from './schema-parts.js';
 
 export const ConsoleBalanceSchema = Type.Object({
   balance_micro_usd: microUsd,
@@ -72,7 +72,7 @@ export const ConsoleBillingDetailsSchema = Type.Object({
 export type ConsoleBillingDetails = Static<typeof ConsoleBillingDetailsSchema>;
 
 /** Replaces all details. */
-export const UpdateBillingDetailsSchema = body({
+export const UpdateBillingDetailsSchema = requestBody({
   name: Type.Union([billingName, Type.Null()], { description: 'a line of 1 to 200 characters, or null' }),
   address: Type.Union([billingAddress, Type.Null()], {
     description: `1 to 500 characters in at most ${MAX_ADDRESS_LINES} lines, separated by \\n, or null`,
@@ -107,13 +107,13 @@ export const ConsoleWithdrawalPageSchema = page(ConsoleWithdrawalSchema);
 export const ConsoleLowBalanceAlertSchema = Type.Object({ available: Type.Boolean(), threshold_micro_usd: nullable(microUsd) });
 export type ConsoleLowBalanceAlert = Static<typeof ConsoleLowBalanceAlertSchema>;
 
-export const UpdateLowBalanceAlertSchema = body({
+export const UpdateLowBalanceAlertSchema = requestBody({
   threshold_micro_usd: Type.Union([Type.Integer({ minimum: 1, maximum: MAX_AMOUNT_MICRO_USD }), Type.Null()], {
     description: `a whole number of micro-USD from 1 to ${MAX_AMOUNT_MICRO_USD}, or null for no alert`,
   }),
 });
 
-export const AmountSchema = body({
+export const AmountSchema = requestBody({
   amount_micro_usd: Type.Integer({
     minimum: 1,
     maximum: MAX_AMOUNT_MICRO_USD,

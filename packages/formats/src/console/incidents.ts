@@ -2,7 +2,7 @@
 import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { INCIDENT_IMPACTS, INCIDENT_STATUSES, IncidentSchema, MAINTENANCE_STATUSES, STATUS_COMPONENTS } from '../public/network-status.js';
-import { body, page, timeOrNull } from './schema-parts.js';
+import { page, requestBody, timeOrNull } from './schema-parts.js';
 
 export const MAX_INCIDENT_TITLE = 120;
 export const MAX_INCIDENT_MESSAGE = 2000;
@@ -39,7 +39,7 @@ const status = Type.Enum([...statuses], {
 const subject = { title, impact, components, models };
 
 /** `POST /admin/v1/incidents`. With `starts_at` and `ends_at`: scheduled maintenance. */
-export const AdminIncidentCreateSchema = body({
+export const AdminIncidentCreateSchema = requestBody({
   ...subject,
   status,
   message,
@@ -50,16 +50,16 @@ export type AdminIncidentCreate = Static<typeof AdminIncidentCreateSchema>;
 
 /** `PATCH /admin/v1/incidents/{id}`: replaces the members that are present. */
 export const AdminIncidentChangeSchema = Type.Partial(
-  body({ ...subject, starts_at: Type.Optional(timeOrNull), ends_at: Type.Optional(timeOrNull) }),
+  requestBody({ ...subject, starts_at: Type.Optional(timeOrNull), ends_at: Type.Optional(timeOrNull) }),
 );
 export type AdminIncidentChange = Static<typeof AdminIncidentChangeSchema>;
 
 /** `POST /admin/v1/incidents/{id}/updates`. */
-export const AdminIncidentUpdateSchema = body({ status, message });
+export const AdminIncidentUpdateSchema = requestBody({ status, message });
 export type AdminIncidentUpdate = Static<typeof AdminIncidentUpdateSchema>;
 
 /** `PATCH /admin/v1/incidents/{id}/updates/{update_id}`. */
-export const AdminIncidentUpdateChangeSchema = body({ message });
+export const AdminIncidentUpdateChangeSchema = requestBody({ message });
 export type AdminIncidentUpdateChange = Static<typeof AdminIncidentUpdateChangeSchema>;
 
 /** `GET /admin/v1/incidents`: newest first. */

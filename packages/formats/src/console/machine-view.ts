@@ -1,7 +1,7 @@
 /** Console API schemas: one machine of the account, connected or not, and remote control of the machine. */
 import { MachineSettingsSchema, NAME_PATTERN, OWNER_COMMAND_REFUSALS, OwnerActionSchema, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { body, count, nullable, page, time, timeOrNull } from './schema-parts.js';
+import { count, nullable, page, requestBody, time, timeOrNull } from './schema-parts.js';
 
 /** What the coordinator last knew about a machine, from its last connection. */
 export const ConsoleLastSeenSchema = Type.Object({
@@ -36,7 +36,7 @@ export type ConsoleMachineControl = Static<typeof ConsoleMachineControlSchema>;
 const refusal = Type.Enum([...OWNER_COMMAND_REFUSALS, 'other']);
 
 /** `POST /console/v1/machines/{provider_id}/commands`. */
-export const MachineCommandSchema = body({
+export const MachineCommandSchema = requestBody({
   command_id: Type.String({
     pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
     description: 'a UUID in lower case; the machine executes each id once',
@@ -93,7 +93,7 @@ export type ConsoleMachineView = Static<typeof ConsoleMachineViewSchema>;
 const MACHINE_NAME = `^(?=\\S(?:.{0,62}\\S)?$)${NAME_PATTERN.slice(1)}`;
 
 /** `PATCH /console/v1/machines/{provider_id}`. */
-export const RenameMachineSchema = body({
+export const RenameMachineSchema = requestBody({
   name: Type.Union([Type.String({ pattern: MACHINE_NAME, description: 'a name of 1 to 64 characters' }), Type.Null()], {
     description: 'a name of 1 to 64 characters, without space around it or control characters, or null for none',
   }),

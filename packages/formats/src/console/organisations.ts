@@ -1,6 +1,6 @@
 /** Console API schemas: organisations, members, roles, invitations, and the log of members' actions. */
 import Type, { type Static } from 'typebox';
-import { body, count, name, nullable, page, time } from './schema-parts.js';
+import { count, name, nullable, page, requestBody, time } from './schema-parts.js';
 
 /** Roles of members, from most to fewest permissions. */
 export const ORGANISATION_ROLES = ['owner', 'admin', 'developer', 'billing', 'viewer'] as const;
@@ -36,7 +36,7 @@ export const ConsoleMembershipSchema = Type.Object({
 });
 export type ConsoleMembership = Static<typeof ConsoleMembershipSchema>;
 
-export const OrganisationNameSchema = body({ name });
+export const OrganisationNameSchema = requestBody({ name });
 
 /** `GET /console/v1/organisation`. */
 export const ConsoleOrganisationSchema = Type.Object({
@@ -64,13 +64,13 @@ export type ConsoleMember = Static<typeof ConsoleMemberSchema>;
 export const ConsoleMemberListSchema = Type.Object({ data: Type.Array(ConsoleMemberSchema) });
 export type ConsoleMemberList = Static<typeof ConsoleMemberListSchema>;
 
-export const UpdateMemberSchema = body({ role });
+export const UpdateMemberSchema = requestBody({ role });
 
 /** Response when a member was removed or left. */
 export const ConsoleRemovedMemberSchema = Type.Object({ user_id: Type.String(), revoked_keys: count });
 export type ConsoleRemovedMember = Static<typeof ConsoleRemovedMemberSchema>;
 
-export const CreateInvitationSchema = body({
+export const CreateInvitationSchema = requestBody({
   email: Type.String({ minLength: 3, maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$', description: 'an e-mail address' }),
   role,
 });
@@ -89,7 +89,7 @@ export type ConsoleInvitation = Static<typeof ConsoleInvitationSchema>;
 export const ConsoleInvitationListSchema = Type.Object({ data: Type.Array(ConsoleInvitationSchema) });
 export type ConsoleInvitationList = Static<typeof ConsoleInvitationListSchema>;
 
-export const InvitationTokenSchema = body({
+export const InvitationTokenSchema = requestBody({
   token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'the token of an invitation link' }),
 });
 

@@ -20,8 +20,8 @@ export const name = Type.String({
 });
 export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'a day such as 2026-01-31' });
 
-/** Request body. Unknown members are rejected. */
-export const body = <Properties extends Record<string, TSchema>>(properties: Properties) =>
+/** Schema of a request body. Unknown members are rejected. */
+export const requestBody = <Properties extends Record<string, TSchema>>(properties: Properties) =>
   Type.Object(properties, { additionalProperties: false, description: 'an object' });
 
 /** Page of a list, newest first. `next_cursor`: cursor of the next page; null on the last page. */

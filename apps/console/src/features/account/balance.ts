@@ -1,20 +1,21 @@
-/** Balance query, and the common key prefix of an account's queries about balance, deposits, usage and API keys. */
+/** Balance query, and the key prefix of all queries whose results change with the account's spending. */
 import type { ConsoleBalance } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
-export const MONEY_KEY = ['money'] as const;
+/** Prefix of the React Query keys for balance, deposits, billing details, usage and API keys. */
+export const BILLING_QUERY_KEY = ['billing'] as const;
 
 export function useBalance() {
   return useQuery({
-    queryKey: [...MONEY_KEY, 'balance'],
+    queryKey: [...BILLING_QUERY_KEY, 'balance'],
     queryFn: ({ signal }) => api.get<ConsoleBalance>('/console/v1/balance', { signal }),
     refetchInterval: 30_000,
   });
 }
 
-/** Returns a function to call after a change of the balance or keys: refetches all queries under {@link MONEY_KEY}. */
-export function useInvalidateMoney(): () => Promise<void> {
+/** Returns a function that refetches all queries under {@link BILLING_QUERY_KEY}. Call it after a change of the balance or keys. */
+export function useInvalidateBilling(): () => Promise<void> {
   const queryClient = useQueryClient();
-  return () => queryClient.invalidateQueries({ queryKey: MONEY_KEY });
+  return () => queryClient.invalidateQueries({ queryKey: BILLING_QUERY_KEY });
 }

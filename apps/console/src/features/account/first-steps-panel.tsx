@@ -11,7 +11,7 @@ import { Card } from '../../ui/display/page.js';
 import { Skeleton } from '../../ui/feedback/placeholders.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button, LinkButton } from '../../ui/forms/button.js';
-import { MONEY_KEY, useBalance, useInvalidateMoney } from './balance.js';
+import { BILLING_QUERY_KEY, useBalance, useInvalidateBilling } from './balance.js';
 import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 
 /** Amount that one click adds in development mode. */
@@ -27,7 +27,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const { organisation } = useActiveAccount();
   const isApplicable = STEP_PERMISSIONS.every((permission) => organisation === null || organisation.permissions.includes(permission));
   const { data: facts, isError } = useQuery({
-    queryKey: [...MONEY_KEY, 'first-steps'],
+    queryKey: [...BILLING_QUERY_KEY, 'first-steps'],
     enabled: isApplicable,
     queryFn: async ({ signal }) => {
       const options = { query: { limit: 1 }, signal };
@@ -125,12 +125,12 @@ function StepAction({ step, next, keyAction }: StepActionProps) {
 }
 
 function AddTestFunds({ kind }: { readonly kind: 'primary' | 'secondary' }) {
-  const invalidateMoney = useInvalidateMoney();
+  const invalidateBilling = useInvalidateBilling();
   const toast = useToast();
   const { mutate, isPending } = useMutation({
     mutationFn: async () => {
       await api.post<ConsoleNewDeposit>('/console/v1/deposits/development', { amount_micro_usd: TEST_FUNDS_MICRO_USD });
-      await invalidateMoney();
+      await invalidateBilling();
     },
     onSuccess: () => toast.success(`${formatUsd(TEST_FUNDS_MICRO_USD)} added`),
     onError: (error) => toast.failure('No test funds were added', error),

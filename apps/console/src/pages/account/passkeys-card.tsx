@@ -77,7 +77,7 @@ export function PasskeysCard() {
         ) : undefined
       }
     >
-      <Loaded query={passkeys} what="Your passkeys">
+      <Loaded query={passkeys} subject="Your passkeys">
         {passkeys.data?.length === 0 ? (
           <p>No passkeys yet.</p>
         ) : (

@@ -73,7 +73,7 @@ export function SessionsCard() {
         ) : undefined
       }
     >
-      <Loaded query={sessions} what="Your sessions">
+      <Loaded query={sessions} subject="Your sessions">
         <Table
           caption="List of sessions"
           columns={columns}

@@ -28,7 +28,7 @@ export function TwoFactorCard() {
   };
   return (
     <Card title="Two-factor authentication" about="After your password, signing in asks for a code from an authenticator app.">
-      <Loaded query={twoFactor} what="Two-factor authentication">
+      <Loaded query={twoFactor} subject="Two-factor authentication">
         {twoFactor.data?.enabled ? (
           <div className="stack-small">
             <p className="inline">

@@ -7,7 +7,7 @@ import { Link, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { usePermission, useSettings } from '../../api/session.js';
-import { MONEY_KEY, useBalance, useInvalidateMoney } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY, useBalance, useInvalidateBilling } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { formatUsd, Money, Time } from '../../ui/display/figures.js';
@@ -41,7 +41,7 @@ export function Page() {
       <div className="stack">
         <CheckoutReturn />
         <WithFirstSteps>
-          <Loaded query={balance} what="The balance">
+          <Loaded query={balance} subject="The balance">
             <Stats>
               <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
               <Stat label="Reserved for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
@@ -76,11 +76,11 @@ const COLUMNS: readonly Column<ConsoleDeposit>[] = [
 
 function DepositHistory() {
   const settings = useSettings();
-  const list = usePaginatedQuery<ConsoleDeposit>([...MONEY_KEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
+  const list = usePaginatedQuery<ConsoleDeposit>([...BILLING_QUERY_KEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
   return (
     <TableCard
       title="Deposits"
-      what="The deposits"
+      subject="The deposits"
       list={list}
       caption="List of deposits"
       columns={COLUMNS}
@@ -101,7 +101,7 @@ function DepositHistory() {
 /** Polling interval until a payment is confirmed, in milliseconds. */
 const POLL_MS = 2000;
 
-/** Result of a checkout. The payment service returns with `?deposit=<id>` or `?cancelled`. */
+/** Shows the result of a checkout. The payment service returns with `?deposit=<id>` or `?cancelled`. */
 function CheckoutReturn() {
   const query = new URLSearchParams(useSearch());
   const id = query.get('deposit');
@@ -115,11 +115,11 @@ function CheckoutReturn() {
   return id === null ? null : <DepositStatus id={id} />;
 }
 
-/** State of one deposit. Polled while open, because the payment service often confirms, by webhook, after the browser's return. */
+/** Shows the state of a deposit. Polls while it is open, because the payment service often confirms after the browser's return. */
 function DepositStatus({ id }: { readonly id: string }) {
-  const invalidateMoney = useInvalidateMoney();
+  const invalidateBilling = useInvalidateBilling();
   const { data: deposit } = useQuery({
-    queryKey: [...MONEY_KEY, 'returned', id],
+    queryKey: [...BILLING_QUERY_KEY, 'returned', id],
     queryFn: async ({ signal }): Promise<ConsoleDeposit | null> => {
       const { data } = await api.get<ConsoleDepositPage>('/console/v1/deposits', { signal });
       return data.find((deposit) => deposit.id === id) ?? null;
@@ -129,7 +129,7 @@ function DepositStatus({ id }: { readonly id: string }) {
   const state = deposit?.state;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the balance is fetched again once per state
   useEffect(() => {
-    if (state === 'paid') void invalidateMoney();
+    if (state === 'paid') void invalidateBilling();
   }, [state]);
   if (deposit === undefined || deposit === null) return null;
   const amount = formatUsd(deposit.amount_micro_usd);

@@ -3,7 +3,7 @@ import type { ConsoleBillingDetails, UpdateBillingDetails } from '@inference/for
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { Card } from '../../ui/display/page.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
 import { useToast } from '../../ui/feedback/toast.js';
@@ -12,7 +12,7 @@ import { Field, TextAreaField } from '../../ui/forms/field.js';
 import { Form, useFormMutation } from '../../ui/forms/form.js';
 
 const PATH = '/console/v1/billing-details';
-const QUERY_KEY = [...MONEY_KEY, 'billing-details'];
+const QUERY_KEY = [...BILLING_QUERY_KEY, 'billing-details'];
 const MAX_ADDRESS_LINES = 8;
 
 export function BillingDetailsCard() {
@@ -22,7 +22,7 @@ export function BillingDetailsCard() {
   });
   return (
     <Card title="Billing details" about="Optional. Shown on your receipts, also on those of earlier deposits.">
-      <Loaded query={details} what="The billing details">
+      <Loaded query={details} subject="The billing details">
         {details.data === undefined ? null : <DetailsForm details={details.data} />}
       </Loaded>
     </Card>

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
-import { useInvalidateMoney } from '../../features/account/balance.js';
+import { useInvalidateBilling } from '../../features/account/balance.js';
 import { checkUsd, microUsdOf } from '../../features/account/usd-amount.js';
 import { UsdField } from '../../features/account/usd-field.js';
 import { formatUsd } from '../../ui/display/figures.js';
@@ -29,13 +29,13 @@ const DEPOSIT_PATHS: Readonly<Record<DepositMethod, string>> = {
 
 export function DepositCard() {
   const settings = useSettings();
-  const invalidateMoney = useInvalidateMoney();
+  const invalidateBilling = useInvalidateBilling();
   const toast = useToast();
   const { register, handleSubmit, formState, setValue } = useForm({ defaultValues: { amount: '10' } });
   const deposit = useMutation({
     mutationFn: async ({ method, amountMicroUsd }: DepositRequest) => {
       const created = await api.post<ConsoleNewDeposit>(DEPOSIT_PATHS[method], { amount_micro_usd: amountMicroUsd });
-      if (created.checkout_url === null) await invalidateMoney();
+      if (created.checkout_url === null) await invalidateBilling();
       else window.location.assign(created.checkout_url);
       return created;
     },

@@ -8,7 +8,7 @@ import { useParams } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { LoadedPage } from '../../api/loaded-page.js';
 import { useMe } from '../../api/session.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatUsd, Time } from '../../ui/display/figures.js';
 import { Fact, Facts, PageHeader } from '../../ui/display/page.js';
@@ -21,7 +21,7 @@ export function Page() {
   useMe();
   const { id = '' } = useParams();
   const receipt = useQuery({
-    queryKey: [...MONEY_KEY, 'deposit', id],
+    queryKey: [...BILLING_QUERY_KEY, 'deposit', id],
     queryFn: ({ signal }) => api.get<ConsoleDepositReceipt>(`/console/v1/deposits/${encodeURIComponent(id)}`, { signal }),
   });
   const notFound = (
@@ -29,7 +29,7 @@ export function Page() {
       This account has no deposit with this ID.
     </EmptyState>
   );
-  return <LoadedPage query={receipt} what="The deposit" notFound={notFound} page={(data) => <Receipt receipt={data} />} />;
+  return <LoadedPage query={receipt} subject="The deposit" notFound={notFound} page={(data) => <Receipt receipt={data} />} />;
 }
 
 function Receipt({ receipt }: { readonly receipt: ConsoleDepositReceipt }) {

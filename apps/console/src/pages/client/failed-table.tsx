@@ -1,7 +1,7 @@
 /** `FailedTable`: failed requests that match the filters of the usage page, newest first. */
 import type { ConsoleFailedRequest } from '@inference/formats';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { formatDuration } from '../../ui/display/figures.js';
 import { type Column, TableCard } from '../../ui/display/table.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
@@ -28,7 +28,7 @@ const COLUMNS: readonly Column<ConsoleFailedRequest>[] = [
 
 /** Must be rendered with `key={query}`. Otherwise rows of the previous filter would stay visible. */
 export function FailedTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
-  const list = usePaginatedQuery<ConsoleFailedRequest>([...MONEY_KEY, 'usage-failed', query], '/console/v1/usage/failed', {
+  const list = usePaginatedQuery<ConsoleFailedRequest>([...BILLING_QUERY_KEY, 'usage-failed', query], '/console/v1/usage/failed', {
     ...Object.fromEntries(new URLSearchParams(query)),
     limit: PAGE_ROWS,
   });
@@ -37,7 +37,7 @@ export function FailedTable({ query, onList }: { readonly query: string; readonl
       title="Requests"
       about="Failed requests cost nothing. Requests refused before they ran, such as those with a wrong key or an invalid body, are not listed."
       actions={<ListChoice list="failed" onList={onList} />}
-      what="The failed requests"
+      subject="The failed requests"
       list={list}
       caption="List of failed requests"
       columns={COLUMNS}

@@ -3,7 +3,7 @@ import { QUESTION, type Snippet, type SnippetFacts } from './snippets.js';
 
 const text = JSON.stringify;
 
-/** First lines of a script with the OpenAI SDK. */
+/** Returns the first lines of a script with the OpenAI SDK. */
 function openAiClient({ base, key }: SnippetFacts): string {
   return `import OpenAI from 'openai';
 
@@ -11,7 +11,7 @@ const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
 `;
 }
 
-/** Snippets for features that applications usually need after the first request. */
+/** Returns snippets for features that applications usually need after the first request. */
 export function featureSnippets(facts: SnippetFacts): readonly [Snippet, ...Snippet[]] {
   const { base, key, model } = facts;
   const body = text({ model, messages: [{ role: 'user', content: QUESTION }] });

@@ -71,7 +71,7 @@ export function keyForm(key: ConsoleKey): KeyForm {
   };
 }
 
-/** Last second of a day in the browser's time zone, in milliseconds. Null: not a valid day. */
+/** Returns the last second of a day in the browser's time zone, in milliseconds. Null for an invalid day. */
 function endOfDay(text: string): number | null {
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
   if (year === undefined) return null;

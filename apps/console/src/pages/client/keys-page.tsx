@@ -7,7 +7,7 @@ import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { useActiveAccount, usePermission } from '../../api/session.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { ConfirmDialog } from '../../ui/dialogs/dialog.js';
 import { Money, Time } from '../../ui/display/figures.js';
 import { Badge, PageHeader } from '../../ui/display/page.js';
@@ -28,8 +28,8 @@ export function Page() {
   const [editing, setEditing] = useState<ConsoleKey | 'new' | null>(null);
   const [revoking, setRevoking] = useState<ConsoleKey | null>(null);
   const [createdKey, setCreatedKey] = useState<ConsoleNewKey | null>(null);
-  const list = usePaginatedQuery<ConsoleKey>([...MONEY_KEY, 'keys'], '/console/v1/keys', { limit: PAGE_ROWS });
-  const invalidateKeys = (): Promise<void> => queryClient.invalidateQueries({ queryKey: MONEY_KEY });
+  const list = usePaginatedQuery<ConsoleKey>([...BILLING_QUERY_KEY, 'keys'], '/console/v1/keys', { limit: PAGE_ROWS });
+  const invalidateKeys = (): Promise<void> => queryClient.invalidateQueries({ queryKey: BILLING_QUERY_KEY });
   const revoke = async (key: ConsoleKey): Promise<void> => {
     await api.delete(`/console/v1/keys/${encodeURIComponent(key.id)}`);
     await invalidateKeys();
@@ -48,7 +48,7 @@ export function Page() {
         actions={canWrite ? create : undefined}
       />
       <TableCard
-        what="The keys"
+        subject="The keys"
         list={list}
         caption="API keys"
         columns={keyColumns({ onEdit: setEditing, onRevoke: setRevoking }, { canWrite, isShared: organisation !== null })}

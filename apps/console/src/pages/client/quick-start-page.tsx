@@ -5,7 +5,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
-import { useInvalidateMoney } from '../../features/account/balance.js';
+import { useInvalidateBilling } from '../../features/account/balance.js';
 import { type KeyAction, WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { imageModels, type ModelEntry, modelName, readsImages, textModels, useModels } from '../../features/account/models.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
@@ -24,11 +24,11 @@ export function Page() {
   useMe();
   const models = useModels();
   const [secret, setSecret] = useState<string | null>(null);
-  const invalidateMoney = useInvalidateMoney();
+  const invalidateBilling = useInvalidateBilling();
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => {
       setSecret((await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' })).secret);
-      await invalidateMoney();
+      await invalidateBilling();
     },
   });
   const keyAction: KeyAction = { busy: isPending, create: () => mutate() };
@@ -44,7 +44,7 @@ export function Page() {
               <QuickKey secret={secret} action={keyAction} error={error} />
             </div>
           </Card>
-          <Loaded query={models} what="The models">
+          <Loaded query={models} subject="The models">
             <FirstRequest models={models.data} secret={secret} />
           </Loaded>
         </WithFirstSteps>

@@ -42,7 +42,7 @@ export function ReceiptCard({ receipt }: ReceiptCardProps) {
         ) : undefined
       }
     >
-      <Loaded query={receipt} what="The receipt">
+      <Loaded query={receipt} subject="The receipt">
         {data === null ? null : (
           <Facts>
             <Fact label="Response hash (SHA-256)">{data && <code className="usage-id">{data.response_hash}</code>}</Fact>

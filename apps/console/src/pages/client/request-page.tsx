@@ -8,7 +8,7 @@ import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
 import { LoadedPage } from '../../api/loaded-page.js';
 import { useMe } from '../../api/session.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatDuration, Money, Time } from '../../ui/display/figures.js';
 import { Badge, Card, Fact, Facts, PageHeader } from '../../ui/display/page.js';
@@ -25,7 +25,7 @@ export function Page() {
   useMe();
   const { id = '' } = useParams();
   const request = useQuery({
-    queryKey: [...MONEY_KEY, 'usage-request', id],
+    queryKey: [...BILLING_QUERY_KEY, 'usage-request', id],
     queryFn: ({ signal }) => api.get<ConsoleRequest>(`/console/v1/usage/requests/${encodeURIComponent(id)}`, { signal }),
   });
   const notFound = (
@@ -36,7 +36,7 @@ export function Page() {
   return (
     <LoadedPage
       query={request}
-      what="The request"
+      subject="The request"
       notFound={notFound}
       page={(data) => (data.state === 'completed' ? <Completed request={data} /> : <Failed request={data} />)}
     />

@@ -112,7 +112,7 @@ export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
   };
 }
 
-/** Example request about an image. With an image model, the code first generates the image; otherwise it reads a file. */
+/** Returns an example request about an image. With an image model, the code first generates the image; otherwise it reads a file. */
 export function visionSnippet({ base, key, model }: SnippetFacts, imageModel: string | null): Snippet {
   const text = JSON.stringify;
   const image =

@@ -3,7 +3,7 @@ import type { ConsoleUsageDays, ConsoleUsageHours } from '@inference/formats';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { eachDay } from '../../features/account/utc-days.js';
 import { Chart } from '../../ui/chart/chart.js';
 import { formatShort, formatUsd } from '../../ui/display/figures.js';
@@ -45,7 +45,7 @@ export function UsageChartCard({ filter, usage, models }: UsageChartCardProps) {
   const selectedBucket: Bucket = mayBeHourly ? (chosen ?? (dayCount === 1 ? 'hour' : 'day')) : 'day';
   const query = filterQuery({ ...filter, ...used }).toString();
   const hours = useQuery({
-    queryKey: [...MONEY_KEY, 'usage-hours', query],
+    queryKey: [...BILLING_QUERY_KEY, 'usage-hours', query],
     queryFn: ({ signal }) => api.get<ConsoleUsageHours>(`/console/v1/usage/hours?${query}`, { signal }),
     enabled: selectedBucket === 'hour',
     placeholderData: keepPreviousData,

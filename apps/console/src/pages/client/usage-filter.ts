@@ -29,7 +29,7 @@ export function readFilter(search: string, now: number): UsageFilter {
   };
 }
 
-/** Query of a filter, for the console API and for the URL of the page. */
+/** Builds the query of a filter, for the console API and for the URL of the page. */
 export function filterQuery({ from, to, model, key }: UsageFilter): URLSearchParams {
   const query = new URLSearchParams({ from, to });
   if (model !== null) query.set('model', model);

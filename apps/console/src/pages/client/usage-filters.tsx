@@ -2,7 +2,7 @@
 import type { ConsoleKeyPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { lastDays } from '../../features/account/utc-days.js';
 import { Field, Segmented, Select } from '../../ui/forms/field.js';
 import type { UsageFilter } from './usage-filter.js';
@@ -23,7 +23,7 @@ interface UsageFiltersProps {
 
 export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
   const { data: keys } = useQuery({
-    queryKey: [...MONEY_KEY, 'key-names'],
+    queryKey: [...BILLING_QUERY_KEY, 'key-names'],
     queryFn: async ({ signal }) => (await api.get<ConsoleKeyPage>('/console/v1/keys', { query: { limit: 200 }, signal })).data,
   });
   const choices = [...new Set([...models, ...(filter.model === null ? [] : [filter.model])])].sort();

@@ -6,7 +6,7 @@ import { useLocation, useSearch } from 'wouter';
 import { accountUrl } from '../../api/active-account.js';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS } from '../../routing/paths.js';
 import { Count, Money } from '../../ui/display/figures.js';
 import { PageHeader, Stat, Stats } from '../../ui/display/page.js';
@@ -28,13 +28,13 @@ export function Page() {
   const filter = readFilter(search, Date.now());
   const query = filterQuery(filter).toString();
   const days = useQuery({
-    queryKey: [...MONEY_KEY, 'usage-days', query],
+    queryKey: [...BILLING_QUERY_KEY, 'usage-days', query],
     queryFn: ({ signal }) => api.get<ConsoleUsageDays>(`/console/v1/usage/days?${query}`, { signal }),
     placeholderData: (before) => before,
   });
   // The options of the model filter do not depend on the selected model and key.
   const { data: all } = useQuery({
-    queryKey: [...MONEY_KEY, 'usage-models', filter.from, filter.to],
+    queryKey: [...BILLING_QUERY_KEY, 'usage-models', filter.from, filter.to],
     queryFn: async ({ signal }) => {
       const range = filterQuery({ ...filter, model: null, key: null });
       return modelsUsed((await api.get<ConsoleUsageDays>(`/console/v1/usage/days?${range}`, { signal })).data);
@@ -58,7 +58,7 @@ export function Page() {
       />
       <div className="stack">
         <UsageFilters filter={filter} models={all ?? []} onChange={show} />
-        <Loaded query={days} what="Your usage">
+        <Loaded query={days} subject="Your usage">
           <Stats>
             <Stat label="Spent" value={totals && <Money microUsd={totals.costMicroUsd} />} />
             <Stat label="Requests" value={totals && <Count value={totals.requests} />} />

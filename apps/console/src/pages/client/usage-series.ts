@@ -31,7 +31,7 @@ type ModelUsage = Omit<UsageHour, 'hour'>;
 export const MAX_SERIES = COLOUR_COUNT;
 export const OTHERS = 'Other models';
 
-/** Chart by day. `models`: models used in the range under any filter, so that a model has the same colour under every filter. */
+/** Builds the chart by day. `models`: models used in the range under any filter, so that a model has the same colour under every filter. */
 export function dailyChart(rows: readonly UsageDay[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
   return chartOf(rows, measure, models, { of: ({ day }) => day, all: (from, to) => eachDay({ from, to }), label: shortDay });
 }
@@ -71,13 +71,13 @@ function chartOf<Row extends ModelUsage>(
   };
 }
 
-/** First and last day with usage; null without usage. */
+/** Returns the first and last day with usage; null without usage. */
 export function usedDays(rows: readonly UsageDay[]): DayRange | null {
   const [from, to] = rangeOf(rows.map(({ day }) => day));
   return from === undefined || to === undefined ? null : { from, to };
 }
 
-/** First and last bucket; undefined for an empty list. ISO 8601 texts sort by time. */
+/** Returns the first and last bucket; undefined for an empty list. ISO 8601 texts sort by time. */
 function rangeOf(buckets: readonly string[]): readonly [string | undefined, string | undefined] {
   const sorted = buckets.toSorted();
   return [sorted[0], sorted.at(-1)];
@@ -99,7 +99,7 @@ export function usageTotals(rows: readonly UsageDay[]): UsageTotals {
   };
 }
 
-/** Models used in the range, sorted by name. */
+/** Returns the models used in the range, sorted by name. */
 export function modelsUsed(rows: readonly ModelUsage[]): string[] {
   return [...new Set(rows.map((row) => row.model))].sort();
 }

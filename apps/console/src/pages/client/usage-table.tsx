@@ -1,8 +1,8 @@
-/** `UsageTable`: completed requests that match the filters of the usage page, sorted by a column. Shares parts with `failed-table.tsx`. */
+/** `UsageTable`: completed requests that match the filters of the usage page, in an order that the user selects. */
 import type { ConsoleUsageEntry, SortOrder, UsageSort } from '@inference/formats';
 import { Link } from 'wouter';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { MONEY_KEY } from '../../features/account/balance.js';
+import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatCount, formatDuration, Money, Time } from '../../ui/display/figures.js';
 import { type Column, TableCard } from '../../ui/display/table.js';
@@ -21,6 +21,7 @@ interface ListChoiceProps {
   readonly onList: (list: RequestList) => void;
 }
 
+/** Switch between this table and `FailedTable`. Both show it. */
 export function ListChoice({ list, onList }: ListChoiceProps) {
   return (
     <Segmented<RequestList>
@@ -35,6 +36,7 @@ export function ListChoice({ list, onList }: ListChoiceProps) {
   );
 }
 
+/** Link to the page of a request, with its time as the text. */
 export function RequestLink({ id, at }: { readonly id: string; readonly at: string }) {
   return (
     <Link href={pathWithId(PATHS.usageRequest, id)}>
@@ -60,7 +62,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
 
 const SORTS = ['time', 'model', 'tokens', 'cost', 'latency'] as const satisfies readonly UsageSort[];
 
-/** Sort orders, as in the URL. Narrow screens show them as a menu instead of sortable headers. */
+/** Sort orders. The URL contains `value`. Narrow screens show a menu of `label`s instead of sortable headers (`client.css`). */
 const ORDERS = [
   { value: 'time-desc', label: 'Newest first' },
   { value: 'time-asc', label: 'Oldest first' },
@@ -74,14 +76,16 @@ const ORDERS = [
   { value: 'latency-asc', label: 'Fastest first' },
 ] as const satisfies readonly { readonly value: `${UsageSort}-${SortOrder}`; readonly label: string }[];
 type Order = (typeof ORDERS)[number]['value'];
-const ORDER_VALUES = ['time-desc', ...ORDERS.map(({ value }) => value)] as const;
+const DEFAULT_ORDER: Order = 'time-desc';
+/** The default comes first, as `useUrlChoice` requires. */
+const ORDER_VALUES = [DEFAULT_ORDER, ...ORDERS.map(({ value }) => value)] as const;
 
 /** Must be rendered with `key={query}`. Otherwise rows of the previous filter would stay visible. */
 export function UsageTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
   const [chosen, setChosen] = useUrlChoice<Order>('sort', ORDER_VALUES);
   const sort = SORTS.find((key) => chosen.startsWith(key)) ?? 'time';
   const order: SortOrder = chosen.endsWith('asc') ? 'asc' : 'desc';
-  const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY_KEY, 'usage', query, sort, order], '/console/v1/usage', {
+  const list = usePaginatedQuery<ConsoleUsageEntry>([...BILLING_QUERY_KEY, 'usage', query, sort, order], '/console/v1/usage', {
     ...Object.fromEntries(new URLSearchParams(query)),
     sort,
     order,
@@ -91,14 +95,14 @@ export function UsageTable({ query, onList }: { readonly query: string; readonly
     <TableCard
       title="Requests"
       actions={<ListChoice list="completed" onList={onList} />}
-      what="The requests"
+      subject="The requests"
       list={list}
       caption="List of requests"
       columns={COLUMNS}
       rowKey={({ request_id }) => request_id}
       stacked="compact"
       sorting={{ key: sort, order }}
-      onSort={(next) => setChosen(ORDER_VALUES.find((value) => value === `${next.key}-${next.order}`) ?? 'time-desc')}
+      onSort={(next) => setChosen(ORDER_VALUES.find((value) => value === `${next.key}-${next.order}`) ?? DEFAULT_ORDER)}
       empty={
         <EmptyState
           title="No requests match these filters"

@@ -41,7 +41,7 @@ export function Page() {
             </p>
           </div>
         </Card>
-        <Loaded query={query} what="The API reference">
+        <Loaded query={query} subject="The API reference">
           {query.data === undefined ? (
             <div aria-busy="true">
               <Skeleton height="40rem" />

@@ -59,7 +59,7 @@ interface LoadedDocumentProps {
 function LoadedDocument({ path, load }: LoadedDocumentProps) {
   const { data, error } = useQuery(documentQuery(path, load));
   // After a deployment, the files of the previous release no longer exist. A retry therefore reloads the whole console.
-  if (error !== null) return <ErrorState level={1} what="This document" error={error} onRetry={() => window.location.reload()} />;
+  if (error !== null) return <ErrorState level={1} subject="This document" error={error} onRetry={() => window.location.reload()} />;
   return data === undefined ? <PageSkeleton /> : <Document document={data} isIndex={path === PATHS.docs} />;
 }
 

@@ -10,7 +10,7 @@ export function SearchResults({ query }: { readonly query: string }) {
     queryFn: async () => (await import('./search-index.js')).searchIndex(),
     staleTime: Infinity,
   });
-  if (error !== null) return <ErrorState what="The search" error={error} onRetry={() => window.location.reload()} />;
+  if (error !== null) return <ErrorState subject="The search" error={error} onRetry={() => window.location.reload()} />;
   if (data === undefined) {
     return (
       <div aria-busy="true">

@@ -30,7 +30,7 @@ export function Page() {
     const model = models.find((one) => one.id === id);
     return model === undefined ? notServed : <Model model={model} />;
   };
-  return <LoadedPage query={useCatalogue()} what="This model" notFound={notServed} page={page} />;
+  return <LoadedPage query={useCatalogue()} subject="This model" notFound={notServed} page={page} />;
 }
 
 function Model({ model }: { readonly model: CatalogueModel }) {

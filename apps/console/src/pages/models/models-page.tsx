@@ -50,9 +50,9 @@ export function Page() {
         </form>
       </search>
       <Card flush>
-        <Loaded query={catalogue} what="The models">
+        <Loaded query={catalogue} subject="The models">
           <Table caption="Models" columns={COLUMNS} rows={pages.rows} rowKey={({ id }) => id} stacked empty={<NoModels all={all} />} />
-          {pages.total > PAGE_SIZE ? <Pager {...pages} size={PAGE_SIZE} what="models" /> : null}
+          {pages.total > PAGE_SIZE ? <Pager {...pages} size={PAGE_SIZE} items="models" /> : null}
         </Loaded>
       </Card>
       <p className="muted small model-measures">

@@ -86,7 +86,7 @@ function Prices() {
       }
       flush
     >
-      <Loaded query={catalogue} what="The models">
+      <Loaded query={catalogue} subject="The models">
         <Table
           caption="Prices of models"
           columns={COLUMNS}

@@ -52,7 +52,7 @@ export function Page() {
           <Segmented label="Time" value={window} onValue={setWindow} options={WINDOWS} />
         </div>
         <Card flush>
-          <Loaded query={board} what="The leaderboard">
+          <Loaded query={board} subject="The leaderboard">
             <Table
               caption="Leaderboard"
               columns={COLUMNS}
@@ -66,7 +66,7 @@ export function Page() {
                 </EmptyState>
               }
             />
-            {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="owners" /> : null}
+            {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} items="owners" /> : null}
           </Loaded>
         </Card>
         <p className="muted small board-time">

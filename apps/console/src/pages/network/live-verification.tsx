@@ -25,7 +25,7 @@ export function LiveVerification() {
       about="Your browser checks the newest signed answer of a machine to a challenge of this network, now. The record is public and contains no requests or responses."
     >
       <div className="live-record">
-        <Loaded query={stats} what="The network">
+        <Loaded query={stats} subject="The network">
           {machine === undefined ? (
             <Progress label="Looking for a machine…" />
           ) : machine === null ? (

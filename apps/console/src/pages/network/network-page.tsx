@@ -27,7 +27,7 @@ export function Page() {
         actions={<LinkButton href={PATHS.providers}>Check a provider</LinkButton>}
       />
       <div className="stack">
-        <Loaded query={stats} what="The network" staleTitle="These figures are out of date.">
+        <Loaded query={stats} subject="The network" staleTitle="These figures are out of date.">
           <LiveTotals stats={data} />
           <Activity stats={data} />
           <div className="columns">

@@ -35,7 +35,7 @@ export function Page() {
     const [record] = feed.providers;
     return record === undefined ? notConnected : <Provider record={record} feed={feed} />;
   };
-  return <LoadedPage query={useFeedOf(id)} what="This provider" notFound={notConnected} page={page} />;
+  return <LoadedPage query={useFeedOf(id)} subject="This provider" notFound={notConnected} page={page} />;
 }
 
 function Provider({ record, feed }: { readonly record: AttestationRecord; readonly feed: AttestationFeed }) {

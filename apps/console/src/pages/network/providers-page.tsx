@@ -90,7 +90,7 @@ export function Page() {
         </form>
       </search>
       <Card flush>
-        <Loaded query={stats} what="The list">
+        <Loaded query={stats} subject="The list">
           <Table
             caption="Providers"
             columns={COLUMNS}
@@ -105,7 +105,7 @@ export function Page() {
               )
             }
           />
-          {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="providers" /> : null}
+          {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} items="providers" /> : null}
         </Loaded>
       </Card>
       <Legend topics={['verdicts', 'levels']} />

@@ -62,7 +62,11 @@ function Invitation({ token, me }: { readonly token: string; readonly me: { read
     );
   }
   if (data === undefined) {
-    return error === null ? <PageSkeleton /> : <ErrorState level={1} what="The invitation" error={error} onRetry={() => void refetch()} />;
+    return error === null ? (
+      <PageSkeleton />
+    ) : (
+      <ErrorState level={1} subject="The invitation" error={error} onRetry={() => void refetch()} />
+    );
   }
   return (
     <InvitationCard title={`Join ${data.organisation_name}`}>

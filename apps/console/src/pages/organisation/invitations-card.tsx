@@ -49,7 +49,7 @@ export function InvitationsCard({ role }: { readonly role: OrganisationRole }) {
         ) : undefined
       }
     >
-      <Loaded query={invitations} what="The invitations">
+      <Loaded query={invitations} subject="The invitations">
         <Table
           caption="List of invitations"
           columns={columns}

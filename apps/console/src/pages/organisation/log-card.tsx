@@ -66,7 +66,7 @@ export function LogCard() {
           Download CSV
         </DownloadLink>
       }
-      what="The log"
+      subject="The log"
       list={list}
       caption="Log of the organisation"
       columns={COLUMNS}

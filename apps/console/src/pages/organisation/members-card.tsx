@@ -58,7 +58,7 @@ export function MembersCard({ role }: { readonly role: OrganisationRole }) {
   ];
   return (
     <Card title="Members" flush>
-      <Loaded query={members} what="The members">
+      <Loaded query={members} subject="The members">
         <Table
           caption="List of members"
           columns={columns}

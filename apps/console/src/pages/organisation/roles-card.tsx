@@ -13,7 +13,7 @@ export function RolesCard() {
   const organisation = useOrganisation();
   return (
     <Card title="Roles" about="Only owners add, change or remove owners." flush>
-      <Loaded query={organisation} what="The roles">
+      <Loaded query={organisation} subject="The roles">
         <Table
           caption="Permissions of each role"
           columns={columnsOf(organisation.data?.roles ?? [])}

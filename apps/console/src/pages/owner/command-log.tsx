@@ -33,7 +33,7 @@ export function CommandLog({ providerId }: { readonly providerId: string }) {
     <TableCard
       title="Commands from the console"
       about="The last 1,000 commands to the machines of this account are retained."
-      what="The commands"
+      subject="The commands"
       list={list}
       caption="Commands that were sent to this machine"
       columns={COLUMNS}

@@ -35,7 +35,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
   }
   const request = decided ?? data;
   if (request === undefined) {
-    if (error !== null) return <ErrorState what="The code" error={error} onRetry={() => void refetch()} />;
+    if (error !== null) return <ErrorState subject="The code" error={error} onRetry={() => void refetch()} />;
     return (
       <Card title="Looking up the code">
         <Skeleton height="9rem" />

@@ -66,7 +66,7 @@ export function Page() {
             <Stat label="Pending" value={<Money microUsd={balance.data.pending_micro_usd} />} />
           )}
         </Stats>
-        <Loaded query={earnings} what="Your earnings" staleTitle="These figures are out of date.">
+        <Loaded query={earnings} subject="Your earnings" staleTitle="These figures are out of date.">
           <ByDay earnings={earnings.data} nameOf={names} />
         </Loaded>
         <div className="columns">

@@ -30,7 +30,12 @@ export function Page() {
     </EmptyState>
   );
   return (
-    <LoadedPage query={machine} what="The machine" notFound={notFound} page={(data) => <Machine machine={data} error={machine.error} />} />
+    <LoadedPage
+      query={machine}
+      subject="The machine"
+      notFound={notFound}
+      page={(data) => <Machine machine={data} error={machine.error} />}
+    />
   );
 }
 

@@ -88,7 +88,7 @@ export function Page() {
         }
       />
       <div className="stack">
-        <Loaded query={machines} what="Your machines" staleTitle="These states are out of date.">
+        <Loaded query={machines} subject="Your machines" staleTitle="These states are out of date.">
           {isEmpty ? (
             <Card title="No machines linked" about="Earn with a Mac in three steps.">
               <HowToLink />

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
-import { useInvalidateMoney } from '../../features/account/balance.js';
+import { useInvalidateBilling } from '../../features/account/balance.js';
 import { checkUsd, floorToCents, formatUsdInput, microUsdOf } from '../../features/account/usd-amount.js';
 import { UsdField } from '../../features/account/usd-field.js';
 import { WithdrawalState } from '../../features/account/withdrawal-state.js';
@@ -74,13 +74,13 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
   const [confirming, setConfirming] = useState<number | null>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
-  const invalidateMoney = useInvalidateMoney();
+  const invalidateBilling = useInvalidateBilling();
   const { field, onSubmit, setValue, reset } = useFormMutation({ amount: '' }, async ({ amount }) => setConfirming(microUsdOf(amount)));
   const withdraw = async (amount: number): Promise<void> => {
     await api.post<ConsoleWithdrawal>('/console/v1/withdrawals', { amount_micro_usd: amount });
     toast.success(`Withdrawal of ${formatUsd(amount)} requested`, 'The operator will pay it. See its state below.');
     reset();
-    await Promise.all([invalidateMoney(), queryClient.invalidateQueries({ queryKey: EARNINGS_KEY })]);
+    await Promise.all([invalidateBilling(), queryClient.invalidateQueries({ queryKey: EARNINGS_KEY })]);
   };
   return (
     <Form onSubmit={onSubmit}>
@@ -146,7 +146,7 @@ export function WithdrawalHistory() {
   return (
     <TableCard
       title="Withdrawals"
-      what="Your withdrawals"
+      subject="Your withdrawals"
       list={useWithdrawals()}
       caption="Your withdrawals"
       columns={COLUMNS}

@@ -49,7 +49,7 @@ export function Page() {
         }
       />
       <div className="stack">
-        <Loaded query={models} what="The models">
+        <Loaded query={models} subject="The models">
           {models.data === undefined || steps === undefined ? (
             <Skeleton height="24rem" />
           ) : (

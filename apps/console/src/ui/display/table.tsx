@@ -151,18 +151,18 @@ interface TableCardProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly about?: ReactNode;
   readonly actions?: ReactNode;
   readonly list: LoadMoreProps['list'] & LoadedProps['query'] & { readonly data: readonly Row[] | undefined };
-  /** Name of the list in its error, such as "The deposits". */
-  readonly what: string;
+  /** Subject of the sentence about a failed download, such as "The deposits". */
+  readonly subject: string;
   /** Filters above the table. */
   readonly children?: ReactNode;
 }
 
 /** Card with a table of a list that is fetched page by page. */
-export function TableCard<Row>({ title, about, actions, list, what, children, ...table }: TableCardProps<Row>) {
+export function TableCard<Row>({ title, about, actions, list, subject, children, ...table }: TableCardProps<Row>) {
   return (
     <Card title={title} about={about} actions={actions} flush>
       {children}
-      <Loaded query={list} what={what}>
+      <Loaded query={list} subject={subject}>
         <Table {...table} rows={list.data} />
       </Loaded>
       <LoadMore list={list} />
@@ -191,17 +191,17 @@ export function usePages<Row>(rows: readonly Row[] | undefined, size: number): P
 
 interface PagerProps extends Omit<PageOfRows<unknown>, 'rows'> {
   readonly size: number;
-  /** Plural of the listed things, such as `providers`. */
-  readonly what: string;
+  /** Plural of the listed items, such as `providers`. */
+  readonly items: string;
 }
 
 /** Buttons and position for {@link usePages}. */
-export function Pager({ first, total, page, pages, go, size, what }: PagerProps) {
+export function Pager({ first, total, page, pages, go, size, items }: PagerProps) {
   const last = Math.min(total, first + size);
   return (
-    <nav className="list-foot" aria-label={`Pages of ${what}`}>
+    <nav className="list-foot" aria-label={`Pages of ${items}`}>
       <span role="status" className="number">
-        {total === 0 ? `No ${what}` : `${formatCount(first + 1)} to ${formatCount(last)} of ${formatCount(total)} ${what}`}
+        {total === 0 ? `No ${items}` : `${formatCount(first + 1)} to ${formatCount(last)} of ${formatCount(total)} ${items}`}
       </span>
       {pages === 1 ? null : (
         <span className="row">

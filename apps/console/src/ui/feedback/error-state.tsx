@@ -7,13 +7,13 @@ import { DisplayableError } from './displayable-error.js';
 interface ErrorStateProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
-  /** Missing content, such as "The providers". */
-  readonly what?: string;
+  /** Subject of the title, such as "The providers". */
+  readonly subject?: string;
   readonly level?: 1;
 }
 
-export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateProps) {
-  const title = `${what} could not be shown`;
+export function ErrorState({ error, onRetry, subject = 'This', level }: ErrorStateProps) {
+  const title = `${subject} could not be shown`;
   return (
     <div className="empty-state" role="alert">
       <TriangleAlert size={28} strokeWidth={1.5} aria-hidden="true" />
@@ -38,15 +38,15 @@ export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateP
 
 export interface LoadedProps {
   readonly query: { readonly data: unknown; readonly error: unknown; readonly refetch: () => unknown };
-  readonly what: string;
+  readonly subject: string;
   /** Title of a note above data that could not be refreshed. Without a title, no note is shown. */
   readonly staleTitle?: string;
   readonly children: ReactNode;
 }
 
 /** Shows `children`, also while the query loads. If the query failed before it loaded any data, shows the error instead. */
-export function Loaded({ query: { data, error, refetch }, what, staleTitle, children }: LoadedProps) {
-  if (data === undefined && error !== null) return <ErrorState what={what} error={error} onRetry={() => void refetch()} />;
+export function Loaded({ query: { data, error, refetch }, subject, staleTitle, children }: LoadedProps) {
+  if (data === undefined && error !== null) return <ErrorState subject={subject} error={error} onRetry={() => void refetch()} />;
   return (
     <>
       {error === null || staleTitle === undefined ? null : <ErrorNote error={error} title={staleTitle} />}

@@ -65,7 +65,7 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof Row)[];
 
 export class ReputationRepository {
-  readonly #known: (readonly [ProviderId, StoredReputation])[] = [];
+  readonly #stored: (readonly [ProviderId, StoredReputation])[] = [];
   readonly #database: Database;
   /** Queued rows. Null: the reputation has expired, so the row is removed if it is older than {@link SETTLED_MS}. */
   readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
@@ -93,7 +93,7 @@ export class ReputationRepository {
       .where('written_at', '<', writtenBefore)
       .execute();
     const repository = new ReputationRepository(options);
-    repository.onChange = (...one) => void repository.#known.push(one);
+    repository.onChange = (...one) => void repository.#stored.push(one);
     await (repository.#refreshing?.begin() ?? repository.refresh());
     repository.onChange = null;
     return repository;
@@ -118,8 +118,8 @@ export class ReputationRepository {
   }
 
   /** Reputations as loaded by `open`, oldest first. */
-  get known(): readonly (readonly [ProviderId, StoredReputation])[] {
-    return this.#known;
+  get stored(): readonly (readonly [ProviderId, StoredReputation])[] {
+    return this.#stored;
   }
 
   /** Queues the reputation of a provider; null: it has expired. */

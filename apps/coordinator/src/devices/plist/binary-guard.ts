@@ -98,7 +98,7 @@ function walk(layout: Layout, reference: number, depth: number, remaining: { val
   }
 }
 
-/** Start and length of a value's content. `unit`: bytes per element. */
+/** Reads the start and length of a value's content. `unit`: bytes per element. */
 function readSize(layout: Layout, at: number, unit: number): { readonly start: number; readonly length: number } {
   const { bytes, end } = layout;
   let length = bytes.readUInt8(at) & 0x0f;
@@ -115,7 +115,7 @@ function readSize(layout: Layout, at: number, unit: number): { readonly start: n
   return { start, length };
 }
 
-/** Device reports have plain ASCII keys only. */
+/** Reads a key. Device reports have plain ASCII keys only. */
 function keyOf(layout: Layout, reference: number): string {
   const at = offsetOf(layout, reference);
   requireWellFormed(layout.bytes.readUInt8(at) >> 4 === 0x5);

@@ -62,7 +62,7 @@ export class AnswerLengthStats {
     });
   }
 
-  /** Means of a provider for a model, with the medians of `members`. Null before the provider's first answer. */
+  /** Returns the means of a provider for a model, with the medians of `members`. Null before the provider's first answer. */
   compare(providerId: ProviderId, model: string, members: () => Iterable<ProviderId>): ComparedLength | null {
     const own = this.#lengths.get(keyOf(providerId, model));
     if (own === undefined) return null;
@@ -105,7 +105,7 @@ function isBeyond(value: number, medianTokens: number | null): boolean {
   return medianTokens !== null && value > OUTLIER_FACTOR * medianTokens + OUTLIER_TOKENS;
 }
 
-/** Lower median. With four providers, two colluding ones then cannot raise it. */
+/** Returns the lower median, so that two colluding providers of four cannot raise the result. */
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;

@@ -1,5 +1,5 @@
 /**
- * `ReputationRegistry`: reputations of enclave keys, for placement and routes. Inference reports outcomes through `ProviderConnection`.
+ * `ReputationRegistry`: reputations of providers, for placement and routes. Inference reports outcomes through `ProviderConnection`.
  *
  * `ReputationStore` holds the state, and `reputation.ts` the rules.
  */
@@ -59,17 +59,17 @@ export class ReputationRegistry {
     return this.#store.get(providerId);
   }
 
-  /** Enclave keys that are restricted or on probation. */
+  /** Providers that are restricted or on probation. */
   *restricted(): Iterable<[ProviderId, ReputationSummary]> {
     for (const [providerId] of this.#store.restricted()) yield [providerId, this.summaryOf(providerId)];
   }
 
-  /** Whether the key is restricted, or on probation, because an answer did not verify. */
+  /** Whether the provider is restricted, or on probation, because an answer did not verify. */
   isDistrusted(providerId: ProviderId): boolean {
     return this.#store.get(providerId).restriction?.reason === 'answers_not_verified';
   }
 
-  /** Message for a provider that is restricted or on probation; otherwise null. */
+  /** Returns the message for a provider that is restricted or on probation; otherwise null. */
   restrictionMessage(providerId: ProviderId): RestrictionMessage | null {
     const { state, reason, since, until } = this.summaryOf(providerId);
     return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };
@@ -88,10 +88,10 @@ export class ReputationRegistry {
 
   /** Records that another attempt of the same job was faster. */
   recordSlowAnswer(providerId: ProviderId): void {
-    this.#store.late(providerId);
+    this.#store.answeredSlowly(providerId);
   }
 
-  /** Ends the restriction and clears the reputation. False: the key was not restricted. */
+  /** Clears a reputation. Returns false, without a change, if the provider is neither restricted nor on probation. */
   reinstate(providerId: ProviderId): boolean {
     if (!this.#store.clear(providerId)) return false;
     this.#options.onEvent({ type: 'reinstated', providerId });

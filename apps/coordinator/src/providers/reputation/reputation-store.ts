@@ -1,4 +1,8 @@
-/** `ReputationStore` holds reputations in memory by enclave key, so that a reconnect clears nothing. Changes can also be persisted. */
+/**
+ * `ReputationStore` holds the reputations of providers in memory, and optionally persists them.
+ *
+ * A provider id is a hash of the provider's enclave key, so a reconnect does not clear the reputation.
+ */
 import type { ProviderId } from '@inference/protocol';
 import {
   afterAnswer,
@@ -17,19 +21,19 @@ import {
 export interface ReputationStoreOptions {
   readonly now: () => number;
   readonly random: () => number;
-  /** Called when the provider's placement facts may have changed. */
+  /** Called when the reputation, or its effect on placement, may have changed, also by time alone. */
   readonly onChange: (providerId: ProviderId) => void;
   /** Maximum number of stored reputations. Default: {@link MAX_ENTRIES}. */
   readonly max?: number;
-  /** Default: none. Reputations are then lost when the process ends. */
+  /** Default: none, so reputations are lost when the process ends. */
   readonly persistence?: ReputationPersistence;
 }
 
-/** Storage of reputations over restarts, shared by the coordinators of a cluster. */
+/** Storage for a restart, shared by all coordinators of a cluster. */
 export interface ReputationPersistence {
-  /** Stored reputations, oldest first. */
-  readonly known: Iterable<readonly [ProviderId, Reputation]>;
-  /** Stores a changed reputation; null deletes it. Returns immediately. */
+  /** Reputations that were stored before this process started, oldest first. */
+  readonly stored: Iterable<readonly [ProviderId, Reputation]>;
+  /** Stores a reputation, or deletes it if null. Returns before the write. */
   put(providerId: ProviderId, reputation: Reputation | null): void;
 }
 
@@ -48,7 +52,7 @@ export class ReputationStore {
 
   constructor(options: ReputationStoreOptions) {
     this.#options = options;
-    for (const [providerId, stored] of options.persistence?.known ?? []) this.#store(providerId, clampedToLimits(stored, options.now()));
+    for (const [id, reputation] of options.persistence?.stored ?? []) this.#store(id, clampedToLimits(reputation, options.now()));
   }
 
   get size(): number {
@@ -59,7 +63,7 @@ export class ReputationStore {
     return this.#entries.get(providerId)?.reputation ?? CLEAN_REPUTATION;
   }
 
-  /** Enclave keys that are restricted or on probation. */
+  /** Providers that are restricted or on probation. */
   *restricted(): Iterable<[ProviderId, Restriction]> {
     for (const [providerId, { reputation }] of this.#entries) {
       if (reputation.restriction !== null) yield [providerId, reputation.restriction];
@@ -74,19 +78,21 @@ export class ReputationStore {
     return after.restriction === before.restriction ? null : after.restriction;
   }
 
+  /** Records a verified answer. A provider without an entry is clean already. */
   answered(providerId: ProviderId): void {
     if (this.#entries.has(providerId)) this.#put(providerId, afterAnswer(this.get(providerId), this.#options.now()));
   }
 
-  late(providerId: ProviderId): void {
+  /** Records that another attempt of the same job was faster. */
+  answeredSlowly(providerId: ProviderId): void {
     this.#put(providerId, afterSlowAnswer(this.get(providerId), this.#options.now()));
   }
 
-  /** Clears a reputation. False: the key was not restricted. */
+  /** Clears a reputation. Returns false, without a change, if the provider is neither restricted nor on probation. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
-    this.#drop(providerId);
-    // Stored explicitly, so that other coordinators clear the reputation too.
+    this.#deleteFromMemory(providerId);
+    // Not deleted: other coordinators clear the reputation when they read a clean one.
     this.#options.persistence?.put(providerId, { ...CLEAN_REPUTATION, at: this.#options.now() });
     this.#options.onChange(providerId);
     return true;
@@ -94,12 +100,16 @@ export class ReputationStore {
 
   /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, stored: Reputation): void {
-    this.#store(providerId, clampedToLimits(stored, this.#options.now()));
+    const now = this.#options.now();
+    const reputation = clampedToLimits(stored, now);
+    // Without effect, as after `clear`. The row stays in the shared storage for the other coordinators.
+    if (isClean(reputation, now)) this.#deleteFromMemory(providerId);
+    else this.#store(providerId, reputation);
     this.#options.onChange(providerId);
   }
 
   close(): void {
-    for (const providerId of [...this.#entries.keys()]) this.#drop(providerId);
+    for (const providerId of [...this.#entries.keys()]) this.#deleteFromMemory(providerId);
   }
 
   #put(providerId: ProviderId, reputation: Reputation): void {
@@ -107,24 +117,26 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** False: the reputation has no effect any more, and was deleted. */
+  /** Returns false if the reputation was deleted instead, because it has no effect any more or was evicted. */
   #store(providerId: ProviderId, reputation: Reputation): boolean {
     const now = this.#options.now();
     if (isClean(reputation, now)) {
-      this.#forget(providerId);
+      this.#delete(providerId);
       return false;
     }
-    this.#drop(providerId);
+    this.#deleteFromMemory(providerId);
     // Reinserted at the end, so that the least recently changed entry is evicted first.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
-    if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#forget(this.#evictionCandidate());
-    return true;
+    if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#delete(this.#evictionCandidate());
+    // If all others are restricted, the new entry itself was evicted.
+    return this.#entries.has(providerId);
   }
 
   #timerFor(providerId: ProviderId, reputation: Reputation, now: number): NodeJS.Timeout | null {
     const at = nextChangeAt(reputation, now);
     if (at === null) return null;
-    const timer = setTimeout(() => this.#recheck(providerId), Math.min(Math.max(1, at - now + 1), MAX_TIMER_MS));
+    // One millisecond more, because a timer may fire slightly early.
+    const timer = setTimeout(() => this.#recheck(providerId), Math.min(at - now + 1, MAX_TIMER_MS));
     timer.unref();
     return timer;
   }
@@ -133,12 +145,12 @@ export class ReputationStore {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
     const now = this.#options.now();
-    if (isClean(entry.reputation, now)) this.#forget(providerId);
+    if (isClean(entry.reputation, now)) this.#delete(providerId);
     else entry.timer = this.#timerFor(providerId, entry.reputation, now);
     this.#options.onChange(providerId);
   }
 
-  /** The key without a restriction whose reputation changed least recently. If all have one, the least recently changed key. */
+  /** Returns the provider whose reputation changed least recently, preferably one that is neither restricted nor on probation. */
   #evictionCandidate(): ProviderId {
     let oldest: ProviderId | null = null;
     for (const [providerId, { reputation }] of this.#entries) {
@@ -148,13 +160,13 @@ export class ReputationStore {
     return oldest as ProviderId;
   }
 
-  /** Deletes a reputation that has no effect any more. */
-  #forget(providerId: ProviderId): void {
-    this.#drop(providerId);
+  /** Deletes a reputation here and in the shared storage, because it has no effect any more or is evicted. */
+  #delete(providerId: ProviderId): void {
+    this.#deleteFromMemory(providerId);
     this.#options.persistence?.put(providerId, null);
   }
 
-  #drop(providerId: ProviderId): void {
+  #deleteFromMemory(providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
     if (entry.timer !== null) clearTimeout(entry.timer);

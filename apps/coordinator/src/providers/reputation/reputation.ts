@@ -85,13 +85,13 @@ export function stateAt({ restriction }: Reputation, now: number): ReputationSta
   return restriction.kind === 'cooldown' ? 'cooling_down' : 'quarantined';
 }
 
-/** Rounded weight of recent failures. Placement adds a penalty for each. */
+/** Returns the rounded weight of recent failures. Placement adds a penalty for each. */
 export function recentFailures(reputation: Reputation, now: number): number {
   const { weight, late } = decayWeights(reputation, now);
   return Math.round(weight) + (late >= MIN_SLOW_ANSWERS ? 1 : 0);
 }
 
-/** Reputation after a job that failed by the provider's fault. `random` in [0, 1). */
+/** Returns the reputation after a job that failed by the provider's fault. `random` in [0, 1). */
 export function afterFault(before: Reputation, fault: Fault, detail: string, now: number, random: number): Reputation {
   const state = stateAt(before, now);
   if (fault === 'unverified') return state === 'quarantined' ? before : quarantined(before, REASONS[fault], detail, now, random);
@@ -108,7 +108,7 @@ export function afterFault(before: Reputation, fault: Fault, detail: string, now
   return { ...heavier, restriction, cooldowns: cooldowns + 1, cooldownsAt: until };
 }
 
-/** Reputation after a verified answer, which ends a cooldown or a probation. During a quarantine it changes nothing. */
+/** Returns the reputation after a verified answer, which ends a cooldown or a probation, but not a quarantine. */
 export function afterAnswer(before: Reputation, now: number): Reputation {
   const { weight } = decayWeights(before, now);
   const state = stateAt(before, now);
@@ -118,7 +118,7 @@ export function afterAnswer(before: Reputation, now: number): Reputation {
   return { ...before, weight: weight * ANSWER_DECAY, late: 0, at: now };
 }
 
-/** Reputation after another attempt of the same job was faster. */
+/** Returns the reputation after another attempt of the same job was faster. */
 export function afterSlowAnswer(before: Reputation, now: number): Reputation {
   const { weight, late } = decayWeights(before, now);
   return { ...before, weight, late: late + 1, at: now };
@@ -161,7 +161,7 @@ export function isClean(reputation: Reputation, now: number): boolean {
   );
 }
 
-/** Next time at which state or penalty changes without an event, in milliseconds; null: none. */
+/** Returns when state or penalty next changes without an event, in milliseconds since 1970; null: never. */
 export function nextChangeAt(reputation: Reputation, now: number): number | null {
   const { restriction } = reputation;
   if (restriction !== null && now < restriction.until) return restriction.until;
@@ -173,7 +173,7 @@ export function nextChangeAt(reputation: Reputation, now: number): number | null
   return isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
 }
 
-/** End of the probation after a restriction, if no job decides earlier. */
+/** Returns the end of the probation after a restriction, if no job decides earlier. */
 function expiryOf({ until }: Restriction): number {
   return until + MAX_PROBATION_MS;
 }

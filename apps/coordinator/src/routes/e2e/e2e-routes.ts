@@ -13,7 +13,7 @@ import { addPublicRoute } from '../plugins/public-route.js';
 import { jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { KEYSET_MAX_AGE_MS, KeysetPublisher } from './keyset-publisher.js';
-import { KeysetPartSchema, LocalKeyset } from './local-keyset.js';
+import { KeysetEntriesSchema, LocalKeyset } from './local-keyset.js';
 
 interface E2eRoutesDeps {
   readonly registry: ProviderRegistry;
@@ -37,7 +37,7 @@ const RecordSchema = Type.Object({ text: Type.String({ maxLength: 1024 * 1024 })
 
 export const e2eRoutes: FastifyPluginAsync<E2eRoutesDeps> = async (server, { registry, anchor, views, keysets, keysetLog, now }) => {
   const local = new LocalKeyset({ registry, anchor, log: keysetLog, now });
-  const readParts = views.define('e2e_keyset', { query: Type.Object({}), part: KeysetPartSchema }, () => local.part());
+  const readParts = views.define('e2e_keyset', { query: Type.Object({}), part: KeysetEntriesSchema }, () => local.entries());
   const publisher = new KeysetPublisher({
     repository: keysets,
     providers: async () => {

@@ -1,4 +1,8 @@
-/** `LocalKeyset` has the keyset entries of this coordinator's providers, and the attestation records that these reference by hash. */
+/**
+ * `LocalKeyset`: this coordinator's part of the keyset, the list of the sealing keys of all providers.
+ *
+ * Also has the attestation records that recent entries reference by hash.
+ */
 import {
   canonicalJsonBytes,
   type E2eKeysetProvider,
@@ -20,18 +24,19 @@ import { RENEW_MS } from './keyset-publisher.js';
 
 /** Version of the end-to-end protocol that providers must support. */
 const E2E_VERSION = 1;
-/** Maxima of `models` and `weight` in `E2eKeysetProviderSchema`. */
+/** Maxima of `models` and `weight` in `E2eKeysetProviderSchema`. The register message already has the same limits. */
 const MAX_MODELS = 64;
 const MAX_WEIGHT = 1024;
-/** Longer than the time for which any keyset is served. */
+/** `KeysetPublisher` serves a keyset for at most `RENEW_MS`. Clients then still need some time to download its records. */
 const RECORD_LIFETIME_MS = RENEW_MS + 60_000;
 /** Minimum time between two computations, in milliseconds. */
 const MIN_INTERVAL_MS = 2000;
 
-export const KeysetPartSchema = Type.Array(
+/** `registered_at` decides between the entries of a provider that moved between coordinators (`newestRegistrations`). */
+export const KeysetEntriesSchema = Type.Array(
   Type.Object({ provider_id: Type.Unsafe<ProviderId>(Type.String()), registered_at: Type.Number(), entry: E2eKeysetProviderSchema }),
 );
-export type KeysetPart = Static<typeof KeysetPartSchema>;
+export type KeysetEntries = Static<typeof KeysetEntriesSchema>;
 
 interface LocalKeysetOptions {
   readonly registry: ProviderRegistry;
@@ -43,56 +48,62 @@ interface LocalKeysetOptions {
 
 export class LocalKeyset {
   readonly #options: LocalKeysetOptions;
-  readonly #part: TimedCache<KeysetPart>;
+  readonly #entries: TimedCache<KeysetEntries>;
   /** Canonical JSON of records by SHA-256, retained while a served keyset may reference them. */
-  readonly #records = new Map<string, { readonly text: string; readonly namedAt: number }>();
+  readonly #records = new Map<string, { readonly text: string; readonly lastReferencedAt: number }>();
 
   constructor(options: LocalKeysetOptions) {
     this.#options = options;
-    this.#part = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: (now) => this.#compute(now) });
+    this.#entries = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: (now) => this.#compute(now) });
   }
 
-  async part(): Promise<KeysetPart> {
-    return (await this.#part.get()).value;
+  async entries(): Promise<KeysetEntries> {
+    return (await this.#entries.get()).value;
   }
 
-  /** Canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
+  /** Returns the canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
   record(sha256: string): string | null {
     return this.#records.get(sha256)?.text ?? null;
   }
 
-  async #compute(now: number): Promise<KeysetPart> {
+  async #compute(now: number): Promise<KeysetEntries> {
     const { registry, anchor } = this.#options;
     const { namesOf } = registry.models.listing();
-    const part: KeysetPart = [];
+    const entries: KeysetEntries = [];
     for (const provider of registry.snapshots()) {
       const models = namesOf(provider);
       const entry = entryOf(provider, models);
       if (entry === null) continue;
       const record = canonicalJsonBytes(attestationRecord(provider, models, anchor) as unknown as JsonValue);
       const record_sha256 = sha256Hex(record);
-      this.#records.set(record_sha256, { text: fromUtf8(record), namedAt: now });
+      this.#records.set(record_sha256, { text: fromUtf8(record), lastReferencedAt: now });
       const { identity, registeredAt } = provider.registration;
+      // The log lists enclave keys. The entry has the sealing key.
       const logged = await this.#logIndex(identity.publicKey);
-      part.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
+      entries.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
     }
-    for (const [sha256, { namedAt }] of this.#records) if (now - namedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
-    return part;
+    for (const [sha256, { lastReferencedAt }] of this.#records)
+      if (now - lastReferencedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
+    return entries;
   }
 
-  /** Index of the provider's entry in the log. Empty while the log is unavailable, for clients that do not check the log. */
+  /**
+   * Index of the enclave key in the log. Has no member without a log, or while the log fails or accepts no more providers. Only clients
+   * that require the log then refuse the provider.
+   */
   async #logIndex(publicKey: Uint8Array): Promise<Pick<E2eKeysetProvider, 'log_index'>> {
     const index = (await this.#options.log?.providerIndex(publicKey).catch(() => null)) ?? null;
     return index === null ? {} : { log_index: index };
   }
 }
 
-/** Keyset entry of a provider without the record hash. Null if no request may be sealed to the provider now. */
+/** Returns the keyset entry of a provider, without record hash and log index. Null if no request may be sealed to the provider now. */
 function entryOf(
   { registration, key, trust, status }: ProviderSnapshot,
   models: readonly string[],
 ): Omit<E2eKeysetProvider, 'record_sha256'> | null {
   const { identity, e2eVersions, slots } = registration;
+  // `key` is null after the sealing key has expired.
   if (key === null || trust.level === null || status !== 'online' || models.length === 0 || !e2eVersions.includes(E2E_VERSION)) return null;
   return {
     provider_id: identity.providerId,

@@ -20,9 +20,9 @@ export interface ModelPoolOptions {
   readonly timings?: Partial<ServingTimings>;
 }
 
-/** The model is not served, has failed, or does not fit into memory; or the pool is resting or closed. */
+/** The model is not served, has failed, or does not fit into memory; or the pool is suspended or closed. */
 export class ModelUnavailable extends Error {
-  constructor(readonly reason: 'not_served' | 'disabled' | 'no_room' | 'resting' | 'closed') {
+  constructor(readonly reason: 'not_served' | 'disabled' | 'no_room' | 'suspended' | 'closed') {
     super(`the model is unavailable: ${reason}`);
     this.name = 'ModelUnavailable';
   }
@@ -55,7 +55,7 @@ export class ModelPool {
   #isClosed = false;
   #isMemoryShort = false;
   /** Whether loading is suspended between `rest` and `resume`. */
-  #isResting = false;
+  #isSuspended = false;
   #ceiling: number;
   #isGranting = false;
   /** Whether something changed while leases were granted. */
@@ -76,7 +76,7 @@ export class ModelPool {
     signal.addEventListener('abort', stop, { once: true });
     let failure: Error | null = null;
     for (const model of this.#models.values()) {
-      if (model.keep.kind !== 'always' || this.#isClosed || this.#isResting || model.state !== 'cold') continue;
+      if (model.keep.kind !== 'always' || this.#isClosed || this.#isSuspended || model.state !== 'cold') continue;
       const error = await model.load();
       failure ??= error;
     }
@@ -165,17 +165,17 @@ export class ModelPool {
    *
    * Resolves when the engine processes have ended.
    */
-  async rest(): Promise<void> {
-    this.#isResting = true;
-    for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('resting'));
+  async suspend(): Promise<void> {
+    this.#isSuspended = true;
+    for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('suspended'));
     // Removed models end with their last job, which callers wait for.
-    await Promise.all([...this.#models.values()].map((model) => model.rest()));
+    await Promise.all([...this.#models.values()].map((model) => model.endProcess()));
   }
 
   /** Allows loading again, and loads the always-loaded models. */
   resume(): void {
-    if (!this.#isResting) return;
-    this.#isResting = false;
+    if (!this.#isSuspended) return;
+    this.#isSuspended = false;
     this.#settle();
   }
 
@@ -184,7 +184,7 @@ export class ModelPool {
     signal.throwIfAborted();
     const model = this.#models.get(id);
     if (this.#isClosed) throw new ModelUnavailable('closed');
-    if (this.#isResting) throw new ModelUnavailable('resting');
+    if (this.#isSuspended) throw new ModelUnavailable('suspended');
     if (model === undefined) throw new ModelUnavailable('not_served');
     let waiter: Waiter | null = null;
     const onAbort = (): void => waiter?.refuse(signal.reason);
@@ -330,7 +330,7 @@ export class ModelPool {
 
   /** Loads always-loaded models that are not in memory: new ones, and after a disabled period or a rest. */
   #loadAlwaysLoaded(): void {
-    if (!this.#hasStarted || this.#isResting) return;
+    if (!this.#hasStarted || this.#isSuspended) return;
     for (const model of this.#models.values()) {
       if (model.state !== 'cold' || model.keep.kind !== 'always' || !model.fits) continue;
       if (this.#freeMemoryFor(model, new Set())) void model.load();

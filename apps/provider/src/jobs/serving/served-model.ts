@@ -272,7 +272,7 @@ export class ServedModel implements ModelOperations {
   }
 
   /** Ends the process, loaded or loading. No job may use the model. */
-  async rest(): Promise<void> {
+  async endProcess(): Promise<void> {
     if (this.#state === 'loading' && this.#starting !== null) {
       this.#shouldUnload = true;
       this.#starting.abort();

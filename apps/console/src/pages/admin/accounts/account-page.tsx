@@ -23,7 +23,7 @@ export function Page() {
       Check the address.
     </EmptyState>
   );
-  return <LoadedPage query={useAccount(id)} what="The account" notFound={notFound} page={(account) => <Account account={account} />} />;
+  return <LoadedPage query={useAccount(id)} subject="The account" notFound={notFound} page={(account) => <Account account={account} />} />;
 }
 
 const MEMBERS: readonly Column<AdminMember>[] = [

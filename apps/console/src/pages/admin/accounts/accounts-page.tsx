@@ -18,7 +18,7 @@ export function Page() {
     <>
       <PageHeader title="Accounts" about="Newest first." />
       <TableCard
-        what="The accounts"
+        subject="The accounts"
         list={accounts}
         caption="Accounts"
         columns={COLUMNS}

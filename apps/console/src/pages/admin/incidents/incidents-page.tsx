@@ -61,7 +61,7 @@ export function Page() {
           </>
         }
       />
-      <Loaded query={incidents} what="The incidents">
+      <Loaded query={incidents} subject="The incidents">
         {all === undefined ? (
           <Skeleton height="20rem" />
         ) : (
@@ -75,7 +75,7 @@ export function Page() {
             ) : null}
             <TableCard
               title="Past incidents"
-              what="The incidents"
+              subject="The incidents"
               list={{ ...incidents, data: all.filter(hasEnded) }}
               caption="Past incidents and maintenance"
               columns={[...COLUMNS, actions]}

@@ -59,7 +59,7 @@ export function Page() {
           </Button>
         }
       />
-      <Loaded query={catalogue} what="The catalogue">
+      <Loaded query={catalogue} subject="The catalogue">
         <Card flush>
           <Table
             caption="Models of the catalogue"

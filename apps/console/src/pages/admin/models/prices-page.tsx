@@ -46,7 +46,7 @@ export function Page() {
           </Button>
         }
       />
-      <Loaded query={prices} what="The prices">
+      <Loaded query={prices} subject="The prices">
         <Card flush>
           <Table
             caption="Current prices"
@@ -93,7 +93,7 @@ function PriceHistoryDialog({ model, onClose }: { readonly model: string; readon
   const history = usePriceHistory(model);
   return (
     <Dialog onClose={onClose} title={`Prices: ${modelName(model)}`}>
-      <Loaded query={history} what="The prices">
+      <Loaded query={history} subject="The prices">
         <Table
           caption={`Prices of ${modelName(model)}`}
           columns={HISTORY_COLUMNS}

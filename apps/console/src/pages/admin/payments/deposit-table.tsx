@@ -20,7 +20,7 @@ export function DepositTable({ title, accountId }: DepositTableProps) {
   return (
     <TableCard
       title={title}
-      what="The deposits"
+      subject="The deposits"
       list={deposits}
       caption={title === undefined ? 'Deposits' : `${title}: the list`}
       columns={accountId === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'account')}

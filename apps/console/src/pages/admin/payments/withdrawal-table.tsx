@@ -42,7 +42,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
     <>
       <TableCard
         title={title}
-        what="The withdrawals"
+        subject="The withdrawals"
         list={withdrawals}
         caption={title === undefined ? 'Withdrawals' : `${title}: the list`}
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}

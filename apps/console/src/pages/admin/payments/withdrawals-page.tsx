@@ -47,7 +47,7 @@ function EarningsConcentration() {
   const { data } = concentration;
   if (data === undefined)
     return (
-      <Loaded query={concentration} what="Earnings by payer">
+      <Loaded query={concentration} subject="Earnings by payer">
         {null}
       </Loaded>
     );

@@ -26,7 +26,12 @@ export function Page() {
     </EmptyState>
   );
   return (
-    <LoadedPage query={provider} what="The machine" notFound={notFound} page={(view) => <Provider view={view} error={provider.error} />} />
+    <LoadedPage
+      query={provider}
+      subject="The machine"
+      notFound={notFound}
+      page={(view) => <Provider view={view} error={provider.error} />}
+    />
   );
 }
 

@@ -32,7 +32,7 @@ export function Page() {
     <>
       <PageHeader title="All machines" about="Machines connected to the network, and machines that are quarantined or restricted." />
       <div className="stack">
-        <Loaded query={providers} what="The machines" staleTitle="The information below is out of date.">
+        <Loaded query={providers} subject="The machines" staleTitle="The information below is out of date.">
           <ExcludedMachines list={data} />
           <Card title={data === undefined ? 'Connected' : `Connected: ${data.providers.length}`} flush>
             <div className="filters">

@@ -26,7 +26,7 @@ export function Page() {
         title="Agent releases"
         about="New versions reach machines in stages. A version whose machines do worse than the others is halted automatically."
       />
-      <Loaded query={rollouts} what="The rollouts">
+      <Loaded query={rollouts} subject="The rollouts">
         {data === undefined ? (
           <Skeleton height="20rem" />
         ) : (

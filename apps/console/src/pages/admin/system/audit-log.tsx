@@ -18,7 +18,7 @@ export function AuditLog({ subject, title }: AuditLogProps) {
   return (
     <TableCard
       title={title}
-      what="Audit log"
+      subject="Audit log"
       list={actions}
       caption={title === undefined ? 'Audit log' : `${title}: the list`}
       columns={subject === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'subject')}

@@ -24,7 +24,7 @@ export function Page() {
         about="Requests, machines, database and charts cover all coordinators. Readiness and process are those of the coordinator that answered."
       />
       <div className="stack">
-        <Loaded query={health} what="The health of the coordinator" staleTitle="The information below is out of date.">
+        <Loaded query={health} subject="The health of the coordinator" staleTitle="The information below is out of date.">
           <Readiness health={data} />
           <Figures health={data} />
           <HealthHistoryCard />

@@ -47,7 +47,7 @@ export function Page() {
   return (
     <>
       <PageHeader title="Status" about="Whether the network works now, and how it worked in the last 90 days." />
-      <Loaded query={status} what="The status">
+      <Loaded query={status} subject="The status">
         <div className="stack">
           {data === undefined ? <Skeleton height="2.875rem" /> : <Overall status={data} />}
           {data?.open_incidents.map((incident) => (

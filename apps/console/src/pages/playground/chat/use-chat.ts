@@ -1,6 +1,6 @@
 /** `useChat`: state of the conversation, and its running requests: one per compared model. */
 import { useMemo, useReducer, useRef } from 'react';
-import { useInvalidateMoney } from '../../../features/account/balance.js';
+import { useInvalidateBilling } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
 import { type ChatListener, sendChatRequest } from '../requests/chat-request.js';
 import { sendWithKey, usePlaygroundKey } from '../requests/playground-key.js';
@@ -46,7 +46,7 @@ export function useChat(initial: readonly Turn[]): Chat {
   const requests = useRequests();
   const ids = useRef(0);
   const key = usePlaygroundKey();
-  const invalidateMoney = useInvalidateMoney();
+  const invalidateBilling = useInvalidateBilling();
 
   return useMemo((): Chat => {
     const newId = (): string => `n${ids.current++}`;
@@ -107,7 +107,7 @@ export function useChat(initial: readonly Turn[]): Chat {
       if (facts?.jobId && requests.leaveSignal !== null) {
         const cost = await requestCost(facts.jobId, requests.leaveSignal);
         if (cost !== null) change({ costMicroUsd: cost });
-        void invalidateMoney();
+        void invalidateBilling();
       }
     };
 
@@ -134,5 +134,5 @@ export function useChat(initial: readonly Turn[]): Chat {
         dispatch({ type: 'cleared' });
       },
     };
-  }, [turns, requests, key, invalidateMoney]);
+  }, [turns, requests, key, invalidateBilling]);
 }

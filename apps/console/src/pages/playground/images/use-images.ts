@@ -1,6 +1,6 @@
 /** `useImages`: image requests of the page and their results. All are lost when the user leaves the page. */
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { useInvalidateMoney } from '../../../features/account/balance.js';
+import { useInvalidateBilling } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
 import { type ImageAnswer, type ImageRequest, imageBody, imageType, sendImageRequest } from '../requests/image-request.js';
 import { sendWithKey, usePlaygroundKey } from '../requests/playground-key.js';
@@ -42,7 +42,7 @@ export function useImages(): ImageJobs {
   const objectUrls = useRef<string[]>([]);
   const ids = useRef(0);
   const key = usePlaygroundKey();
-  const invalidateMoney = useInvalidateMoney();
+  const invalidateBilling = useInvalidateBilling();
   useEffect(
     () => () => {
       for (const objectUrl of objectUrls.current.splice(0)) URL.revokeObjectURL(objectUrl);
@@ -71,7 +71,7 @@ export function useImages(): ImageJobs {
         const cost = await requestCost(result.jobId, request.leaveSignal);
         if (cost !== null) change(id, { costMicroUsd: cost });
       }
-      void invalidateMoney();
+      void invalidateBilling();
     };
 
     const generate = async (input: ImageRequest): Promise<void> => {
@@ -99,5 +99,5 @@ export function useImages(): ImageJobs {
       },
       stop: request.stop,
     };
-  }, [list, request, key, invalidateMoney]);
+  }, [list, request, key, invalidateBilling]);
 }
