@@ -1,0 +1,92 @@
+/**
+ * `PrefillQueue`: streams whose prompts are being read, and the slice of a prompt that the next batch reads.
+ *
+ * Prompts take turns, one slice each (round robin). While other streams generate, `PrefillBudget` limits the slices.
+ */
+import type { TextStream } from '../output/text-stream.js';
+import type { MediaChunk } from './media-span.js';
+import { MIN_SLICE, PrefillBudget } from './prefill-budget.js';
+import type { Repeatability } from './repeatability.js';
+import type { CachedSequence } from './sequence-pool.js';
+
+/** A stream with the sequence that its prompt is read into. */
+export interface PromptReader {
+  readonly stream: { readonly options: Pick<TextStream['options'], 'prompt' | 'repeatable' | 'media'> };
+  readonly sequence: Pick<CachedSequence, 'tokens'>;
+}
+
+interface PrefillQueueOptions {
+  readonly repeatability: Repeatability;
+  /** Maximum tokens of one batch. */
+  readonly batchTokens: number;
+}
+
+export class PrefillQueue<Reader extends PromptReader> {
+  readonly #options: PrefillQueueOptions;
+  #readers: Reader[] = [];
+  readonly budget = new PrefillBudget();
+
+  constructor(options: PrefillQueueOptions) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#readers.length === 0;
+  }
+
+  /** All readers, the next one first. */
+  get readers(): readonly Reader[] {
+    return this.#readers;
+  }
+
+  /** Adds a reader at the end of the queue. */
+  add(reader: Reader): void {
+    this.#readers.push(reader);
+  }
+
+  remove(reader: Reader): void {
+    this.#readers = this.#readers.filter((each) => each !== reader);
+  }
+
+  /**
+   * Removes and returns the reader whose turn it is; undefined: none may read now.
+   *
+   * @param isShared Whether other streams generate. After repeatable prompts and images have used up their time, only readers
+   * that continue with other text have a turn.
+   */
+  take(isShared: boolean): Reader | undefined {
+    const canCut = (reader: Reader): boolean => !reader.stream.options.repeatable && nextChunk(reader) === undefined;
+    const index = isShared && this.budget.isOverdrawn ? this.#readers.findIndex(canCut) : 0;
+    return index < 0 ? undefined : this.#readers.splice(index, 1)[0];
+  }
+
+  /**
+   * Number of tokens in the next slice of a prompt. A slice ends before an image.
+   *
+   * @param limitMs Time for the slice while other streams generate, in milliseconds; null: no other stream generates.
+   */
+  sliceTokens({ sequence, stream }: Reader, limitMs: number | null): number {
+    const { repeatability, batchTokens } = this.#options;
+    const { prompt, repeatable, media } = stream.options;
+    const at = sequence.tokens.length;
+    const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
+    // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
+    if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
+    const min = repeatable ? repeatability.slice : MIN_SLICE;
+    const wanted = limitMs === null ? batchTokens : Math.max(min, Math.min(batchTokens, this.budget.tokensIn(limitMs)));
+    if (!repeatable) return Math.min(left, wanted);
+    // Equal slices, so the last slice is not too small.
+    return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
+  }
+
+  /** Whether a slice of `tokens` tokens from index `at`, decoded alone, is bit-exact on every run. */
+  isBitExact(at: number, tokens: number): boolean {
+    const { minRows, slice } = this.#options.repeatability;
+    return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
+  }
+}
+
+/** The image that a prompt continues with; undefined if text follows. */
+export function nextChunk({ sequence, stream }: PromptReader): MediaChunk | undefined {
+  return stream.options.media.find(({ start }) => start === sequence.tokens.length);
+}
