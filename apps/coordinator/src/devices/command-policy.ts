@@ -68,7 +68,7 @@ export interface DeviceNeeds {
   /** When the current certificate was issued; null: none. Only attestations have certificates. */
   readonly certifiedAt: number | null;
   /** When the device last reconnected, so that older answers may be outdated; null: never. */
-  readonly contradictedSince: number | null;
+  readonly staleSince: number | null;
 }
 
 export type Decision =
@@ -109,8 +109,7 @@ function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): D
   const endedAt = last.endedAt ?? last.expiresAt;
   const failures = failuresInARow(needs.history);
   if (failures > 0) return whenToRetry(failures, last, endedAt, rules);
-  if (needs.contradictedSince !== null && needs.contradictedSince > last.sentAt)
-    return { at: needs.contradictedSince, send: 'doubted', wait: 'fresh' };
+  if (needs.staleSince !== null && needs.staleSince > last.sentAt) return { at: needs.staleSince, send: 'doubted', wait: 'fresh' };
   switch (needs.kind) {
     case 'security_info':
       return { at: last.sentAt + addJitter(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };

@@ -81,7 +81,7 @@ export class CommandWorker {
         kind,
         history: device.commands.filter((command) => command.kind === kind),
         certifiedAt: device.certifiedAt,
-        contradictedSince: device.contradictedSince,
+        staleSince: device.staleSince,
       },
       this.#options.now(),
       this.#options.rules,

@@ -27,13 +27,13 @@ export interface WatchedDevice {
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
   /** When the device last reconnected, so that older reports may be outdated; null: never. */
-  readonly contradictedSince: number | null;
+  readonly staleSince: number | null;
 }
 
 interface Entry {
   watchers: number;
   device: WatchedDevice | null;
-  contradictedSince: number | null;
+  staleSince: number | null;
   /** Reads of a key run one after the other, so that an older result never replaces a newer one. */
   readonly reads: CoalescingRunner;
 }
@@ -76,11 +76,11 @@ export class DeviceEvidenceCache {
   }
 
   /** Records that the newest report may be outdated, so that the device is queried again soon. */
-  markContradicted(seKeySha256: string): void {
+  markStale(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
-    entry.contradictedSince = this.#options.now();
-    if (entry.device !== null) entry.device = { ...entry.device, contradictedSince: entry.contradictedSince };
+    entry.staleSince = this.#options.now();
+    if (entry.device !== null) entry.device = { ...entry.device, staleSince: entry.staleSince };
   }
 
   /** Reloads the evidence of a watched key and notifies listeners. Never rejects. */
@@ -96,7 +96,7 @@ export class DeviceEvidenceCache {
 
   #newEntry(seKeySha256: string): Entry {
     const reads = new CoalescingRunner(() => this.#read(seKeySha256, entry));
-    const entry: Entry = { watchers: 0, device: null, contradictedSince: null, reads };
+    const entry: Entry = { watchers: 0, device: null, staleSince: null, reads };
     return entry;
   }
 
@@ -115,7 +115,7 @@ export class DeviceEvidenceCache {
         enrolment,
         commands,
         readAt,
-        contradictedSince: entry.contradictedSince,
+        staleSince: entry.staleSince,
         evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
         certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
       };

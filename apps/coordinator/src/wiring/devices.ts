@@ -104,7 +104,7 @@ function evidenceLoader({ evidence }: DeviceManagement): (event: ProviderEvent) 
       followed.add(event.provider.sessionId);
       void evidence.watch(publicKeySha256);
       // The device may have changed while it was disconnected.
-      evidence.markContradicted(publicKeySha256);
+      evidence.markStale(publicKeySha256);
     }
     if (event.type === 'left' && followed.delete(event.sessionId) && event.provider !== null) {
       evidence.unwatch(event.provider.registration.identity.publicKeySha256);

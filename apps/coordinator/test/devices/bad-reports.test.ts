@@ -119,7 +119,7 @@ describe('forged, replayed and misplaced reports', () => {
     await until(() => network.device(provider).evidence.security !== null && network.device(provider).evidence.chain !== null);
     const before = network.device(provider).evidence;
     mac.misbehaviours = new Set([misbehaviour]);
-    network.harness.app.devices.evidence.markContradicted(before.publicKeySha256);
+    network.harness.app.devices.evidence.markStale(before.publicKeySha256);
     await until(() => verdictsOf(mac.identity.udid).some(([status, code]) => `${status} ${code}` === verdict));
     expect(network.device(provider).evidence).toEqual(before);
   });

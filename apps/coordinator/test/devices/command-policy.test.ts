@@ -11,7 +11,7 @@ function past(outcome: string | null, sentAt: number, endedAt: number | null = s
 }
 
 function needs(change: Partial<DeviceNeeds>): DeviceNeeds {
-  return { kind: 'security_info', history: [], certifiedAt: null, contradictedSince: null, ...change };
+  return { kind: 'security_info', history: [], certifiedAt: null, staleSince: null, ...change };
 }
 
 const at = (change: Partial<DeviceNeeds>, now: number) => decide(needs(change), now, SCHEDULE_RULES);
@@ -52,10 +52,10 @@ describe('the command policy', () => {
 
   it('queries doubted protections at once, but at most every minute', () => {
     const history = [past('taken', T0)];
-    expect(at({ history, contradictedSince: T0 + 60_000 }, T0 + 60_000)).toEqual({ act: 'send', reason: 'doubted' });
-    expect(at({ history, contradictedSince: T0 + 1 }, T0 + 5000)).toMatchObject({ act: 'wait', reason: 'just_asked', until: T0 + 60_000 });
+    expect(at({ history, staleSince: T0 + 60_000 }, T0 + 60_000)).toEqual({ act: 'send', reason: 'doubted' });
+    expect(at({ history, staleSince: T0 + 1 }, T0 + 5000)).toMatchObject({ act: 'wait', reason: 'just_asked', until: T0 + 60_000 });
     // The answer is newer than the contradiction, which is therefore resolved.
-    expect(at({ history, contradictedSince: T0 - 1 }, T0 + 60_000)).toMatchObject({ act: 'wait', reason: 'fresh' });
+    expect(at({ history, staleSince: T0 - 1 }, T0 + 60_000)).toMatchObject({ act: 'wait', reason: 'fresh' });
   });
 
   it('renews a certificate after a week', () => {
@@ -126,7 +126,7 @@ describe('the command policy', () => {
           kind,
           history,
           certifiedAt: certified === null ? null : T0 - certified,
-          contradictedSince: doubted === null ? null : T0 - doubted,
+          staleSince: doubted === null ? null : T0 - doubted,
         };
         const decision = at(change, T0);
         const awaited = history[0]?.outcome === null && T0 < history[0].expiresAt;

@@ -26,7 +26,7 @@ describe('the trust level of a managed Mac', () => {
 
   /** Makes the coordinator query the Mac's protections again. */
   const askAgain = (provider: ScriptedProvider): void =>
-    network.harness.app.devices.evidence.markContradicted(snapshotOf(provider).registration.identity.publicKeySha256);
+    network.harness.app.devices.evidence.markStale(snapshotOf(provider).registration.identity.publicKeySha256);
 
   it('rises to hardware with complete evidence, and the provider is notified', async () => {
     const { provider } = await network.enrolled();
