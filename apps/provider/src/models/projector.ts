@@ -26,7 +26,7 @@ export function isProjector({ values }: GgufHeader): boolean {
 }
 
 /** Path of `mmproj-NAME.gguf` in the folder of the local file `NAME.gguf`. Null: no such file, or a projector only for audio. */
-export function projectorBeside(path: string): string | null {
+export function adjacentProjectorPath(path: string): string | null {
   const projector = join(dirname(path), `mmproj-${basename(path)}`);
   if (!existsSync(projector)) return null;
   try {
