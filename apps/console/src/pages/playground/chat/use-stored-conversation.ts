@@ -1,18 +1,18 @@
-/** `useKeptConversation`: while switched on, stores the conversation in this tab after each change. Off by default. */
+/** `useStoredConversation`: while switched on, stores the conversation in this tab after each change. Off by default. */
 import { useEffect, useRef, useState } from 'react';
 import { isBusy } from './conversation.js';
-import { forgetConversation, type KeptConversation, storeConversation } from './kept-conversation.js';
+import { forgetConversation, type StoredConversation, storeConversation } from './stored-conversation.js';
 
-interface KeepSwitch {
+interface StorageSwitch {
   readonly isOn: boolean;
   /** Whether storing failed. */
   readonly failed: boolean;
   set(isOn: boolean): void;
 }
 
-/** `wasKept`: a stored conversation was found when the page was opened. */
-export function useKeptConversation(accountId: string, { turns, models, form }: KeptConversation, wasKept: boolean): KeepSwitch {
-  const [isOn, setOn] = useState(wasKept);
+/** `wasStored`: a stored conversation was found when the page was opened. */
+export function useStoredConversation(accountId: string, { turns, models, form }: StoredConversation, wasStored: boolean): StorageSwitch {
+  const [isOn, setOn] = useState(wasStored);
   const [failed, setFailed] = useState(false);
   const storedTurns = useRef(-1);
   useEffect(() => {
