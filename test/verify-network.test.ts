@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import type { AttestationFeed } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
-import { otherModelsFirst, startMeddler } from './support/meddler.js';
 import { type CommandResult, runNode } from './support/run-command.js';
 import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { otherModelsFirst, startTamperingProxy } from './support/tampering-proxy.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
 const program = fileURLToPath(new URL('../packages/verifier/bin/inference-verify.js', import.meta.url));
@@ -112,26 +112,26 @@ describe('inference-verify response', () => {
   });
 
   it('refuses an answer that was changed on the way', async () => {
-    const meddler = await startMeddler(network.baseUrl, (path, text) =>
+    const proxy = await startTamperingProxy(network.baseUrl, (path, text) =>
       path === '/v1/chat/completions' ? text.replace('assistant', 'assistanT') : text,
     );
     try {
-      const { code, stdout } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
+      const { code, stdout } = await inferenceVerify('response', '--base-url', proxy.address, '--key', network.apiKey);
       expect(code).toBe(1);
       expect(stdout).toMatch(/^NOT VERIFIED\n/);
       expect(stdout).toMatch(/FAILED +response_hash/);
     } finally {
-      await meddler.close();
+      await proxy.close();
     }
   });
 
   it('asks a model that the endpoint is for', async () => {
-    const meddler = await startMeddler(network.baseUrl, otherModelsFirst);
+    const proxy = await startTamperingProxy(network.baseUrl, otherModelsFirst);
     try {
-      const { stderr, code } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
+      const { stderr, code } = await inferenceVerify('response', '--base-url', proxy.address, '--key', network.apiKey);
       expect([stderr, code]).toEqual(['', 0]);
     } finally {
-      await meddler.close();
+      await proxy.close();
     }
   });
 

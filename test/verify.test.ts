@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
-import { otherModelsFirst, startMeddler } from './support/meddler.js';
 import { ROOT } from './support/npm-start.js';
 import { runCommand } from './support/run-command.js';
 import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { otherModelsFirst, startTamperingProxy } from './support/tampering-proxy.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
 let network: DemoNetwork;
@@ -46,13 +46,13 @@ describe('scripts/verify-response.sh', () => {
   });
 
   it('asks a model that the endpoint is for', async () => {
-    const meddler = await startMeddler(network.baseUrl, otherModelsFirst);
+    const proxy = await startTamperingProxy(network.baseUrl, otherModelsFirst);
     try {
-      const { code, output } = await verify('--base-url', meddler.address, '--key', network.apiKey);
+      const { code, output } = await verify('--base-url', proxy.address, '--key', network.apiKey);
       expect(output).toMatch(/^verified/m);
       expect(code).toBe(0);
     } finally {
-      await meddler.close();
+      await proxy.close();
     }
   });
 

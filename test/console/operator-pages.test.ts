@@ -257,6 +257,8 @@ describeInBrowser('an operator', () => {
       await dialog.getByRole('button', { name: 'Save' }).click();
       await dialog.getByText('Enter lines such as', { exact: false }).waitFor();
       await look(page, 'admin-release-policy');
+      await dialog.getByLabel('Stages').fill('5 240 20\n5 240 20\n100 1440 0');
+      await dialog.getByText('Two stages have 5 percent', { exact: false }).waitFor();
     }
   });
 

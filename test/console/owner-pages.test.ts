@@ -186,9 +186,9 @@ describeInBrowser('an owner', () => {
       if (action.kind === 'pause') settings.pause = { by: 'console', until: action.until };
       if (action.kind === 'set_schedule') settings.schedule.windows = action.schedule;
       const refusal = action.kind === 'set_model' ? 'last_model' : null;
-      agent.say({ type: 'owner_command_result', command_id, refusal, settings });
+      agent.send({ type: 'owner_command_result', command_id, refusal, settings });
     });
-    agent.say({ type: 'machine_settings', settings });
+    agent.send({ type: 'machine_settings', settings });
     const page = await openPage(`/machines/${providerId}`, { signedInAs: owner, expectedErrors: [/ERR_FAILED/] });
     await page.getByLabel('Times').fill('mon-fri 22:00-07:00');
     await page.getByRole('button', { name: 'Save schedule' }).click();
@@ -214,12 +214,12 @@ describeInBrowser('an owner', () => {
     await page.getByRole('button', { name: 'Resume' }).waitFor();
 
     const phone = await openPage(`/machines/${providerId}`, { signedInAs: owner, theme: 'dark', width: 'phone' });
-    agent.say({ type: 'machine_settings', settings: { ...settings, pause: { by: 'machine', until: null } } });
+    agent.send({ type: 'machine_settings', settings: { ...settings, pause: { by: 'machine', until: null } } });
     await phone.getByText('Paused on the Mac').waitFor();
     expect(await phone.getByRole('button', { name: 'Resume' }).count()).toBe(0);
     await look(phone, 'machine-control-phone');
     expect(await phone.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
-    agent.say({ type: 'machine_settings', settings: { ...settings, remote_control: false } });
+    agent.send({ type: 'machine_settings', settings: { ...settings, remote_control: false } });
     await phone.getByText('Turned off on the Mac').waitFor();
   });
 

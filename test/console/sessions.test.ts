@@ -20,6 +20,18 @@ describeInBrowser('a signed-in user', () => {
     await expect(person.call('GET', '/console/v1/me')).rejects.toThrow('401');
   });
 
+  it.each([
+    ['menu', '**/signed-in-menu-*.js'],
+    ['session', '**/console/v1/session'],
+  ])('can sign out although the %s cannot be loaded', async (_what, url) => {
+    const person = await newPerson(await sharedNetwork());
+    const page = await openPage('/', { signedInAs: person, expectedErrors: [/Failed to load/, /net::/, /fetch dynamically/] });
+    await page.route(url, (route) => route.abort());
+    await page.reload();
+    await page.getByRole('complementary').getByRole('button', { name: 'Sign out' }).click();
+    await expect.poll(() => person.call('GET', '/console/v1/me').catch(String)).toContain('401');
+  });
+
   it('is redirected to sign-in when a change is refused after the session ended, and returns', async () => {
     const person = await newPerson(await sharedNetwork());
     const page = await openPage('/keys', { signedInAs: person, expectedErrors: [/401/] });

@@ -34,7 +34,7 @@ beforeAll(async () => {
     slots: 64,
     onJob: async (job) => {
       job.accept();
-      await job.sayAll();
+      await job.sendResponse();
       await job.frames.finish();
       await pause(1000);
       job.complete();
@@ -192,4 +192,9 @@ describe('a client that reads', () => {
     expect(await faults.customers.audit(customer, [], Number.POSITIVE_INFINITY)).toEqual([]);
     for (const entry of await faults.customers.usage(customer)) expect(entry.completion_tokens).toBeLessThan(8000);
   });
+});
+
+it('an account is audited against its own deposit', async () => {
+  const customer = await faults.customers.customer(1_000_000);
+  expect(await faults.customers.audit(customer, [])).toEqual([]);
 });

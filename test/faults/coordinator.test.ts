@@ -26,14 +26,14 @@ beforeAll(async () => {
     // Sends all tokens at once, and signs when the test opens the gate.
     onJob: async (job) => {
       job.accept();
-      await job.sayAll();
+      await job.sendResponse();
       await gate;
       await job.frames.finish();
       job.complete();
     },
     onE2eJob: async (job) => {
       job.accept();
-      await job.sayAll();
+      await job.sendResponse();
       await gate;
       await job.complete();
     },

@@ -220,10 +220,10 @@ describe('a provider that breaks the protocol', () => {
       // Sends a text message that is no JSON.
       (job) => job.agent.socket.send('no message'),
       // Sends a message over the protocol limit, and one over the library's limit.
-      (job) => job.agent.say({ type: 'load', active_jobs: 0, pad: 'x'.repeat(300_000) }),
+      (job) => job.agent.send({ type: 'load', active_jobs: 0, pad: 'x'.repeat(300_000) }),
       (job) => job.agent.sendBytes(new Uint8Array(5 * 1024 * 1024)),
       // Sends a second hello.
-      (job) => job.agent.say({ type: 'hello', versions: [1], agent: { name: 'light', version: '1' } }),
+      (job) => job.agent.send({ type: 'hello', versions: [1], agent: { name: 'light', version: '1' } }),
       // Closes the socket without a message.
       (job) => job.agent.socket.terminate(),
       // Stays silent, before and after accepting the job.
@@ -280,7 +280,7 @@ describe('a provider that breaks the protocol', () => {
     };
     const beforeTheSignature: Behaviour = async (job) => {
       job.accept();
-      await job.sayAll();
+      await job.sendResponse();
       await job.frames.finish();
       job.push(say);
       job.complete();
@@ -333,14 +333,17 @@ describe('a provider that floods', () => {
   });
 
   const talk: [string, (agent: LightAgent) => void][] = [
-    ['unknown messages', (agent) => agent.say({ type: 'gossip', pad: 'x'.repeat(1000) })],
-    ['lists of models', (agent) => agent.say({ type: 'models', models: agent.offers(Array.from({ length: 64 }, (_, i) => `flood-${i}`)) })],
-    ['reports of load', (agent) => agent.say({ type: 'load', active_jobs: 1, thermal: 'fair' })],
-    ['words on jobs that it never had', (agent) => agent.say({ type: 'job_progress', job_id: '00000000-0000-4000-8000-000000000000' })],
-    ['requests for enrolments', (agent) => agent.say({ type: 'enrolment_request' })],
+    ['unknown messages', (agent) => agent.send({ type: 'gossip', pad: 'x'.repeat(1000) })],
+    [
+      'lists of models',
+      (agent) => agent.send({ type: 'models', models: agent.offers(Array.from({ length: 64 }, (_, i) => `flood-${i}`)) }),
+    ],
+    ['reports of load', (agent) => agent.send({ type: 'load', active_jobs: 1, thermal: 'fair' })],
+    ['words on jobs that it never had', (agent) => agent.send({ type: 'job_progress', job_id: '00000000-0000-4000-8000-000000000000' })],
+    ['requests for enrolments', (agent) => agent.send({ type: 'enrolment_request' })],
     [
       'new keys',
-      (agent) => agent.say({ type: 'key_update', key: agent.keys.enclave.keyStatement(agent.keys.sealing.publicKey, agent.attestation) }),
+      (agent) => agent.send({ type: 'key_update', key: agent.keys.enclave.keyStatement(agent.keys.sealing.publicKey, agent.attestation) }),
     ],
   ];
   it.each(talk)('with thousands of control messages a second is shut out: %s', async (_, message) => {

@@ -26,7 +26,7 @@ export interface SignedUsage {
 /** Time for the jobs of a customer to settle on a busy machine, in milliseconds. */
 const AUDIT_MS = 60_000;
 
-/** Initial balance of a customer, in micro-USD. */
+/** Default of a customer's first deposit, in micro-USD. */
 export const DEPOSIT = 50_000_000;
 
 export interface Customers {
@@ -70,6 +70,11 @@ export async function openCustomers(network: {
     );
     return { balance: account.balance_micro_usd, reserved: account.reserved_micro_usd };
   };
+  /** Sum of the deposits of a customer, in micro-USD. */
+  const deposited = async ({ accountId }: Customer): Promise<number> => {
+    const rows = await database.selectFrom('deposits').select('amount').where('account_id', '=', accountId).execute();
+    return rows.reduce((sum, { amount }) => sum + amount, 0);
+  };
   const usage = async ({ apiKey }: Customer): Promise<UsageEntry[]> => {
     const entries: UsageEntry[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
@@ -105,7 +110,8 @@ export async function openCustomers(network: {
       const { entries } = found;
       if (reserved !== 0) problems.push(`${reserved} stay reserved`);
       const spent = entries.reduce((sum, { cost_micro_usd }) => sum + cost_micro_usd, 0);
-      if (DEPOSIT - balance !== spent) problems.push(`${DEPOSIT - balance} were taken, and the entries come to ${spent}`);
+      const taken = (await deposited(customer)) - balance;
+      if (taken !== spent) problems.push(`${taken} were taken, and the entries come to ${spent}`);
       for (const { job_id, usage: signed } of paid) {
         const entry = entries.find(({ request_id }) => request_id === job_id);
         if (entry === undefined) problems.push(`nothing was paid for ${job_id}`);

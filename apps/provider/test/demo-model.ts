@@ -39,7 +39,7 @@ export function ask(text: string, maxTokens = 60, sampling: Partial<Sampling> = 
 }
 
 export function conversation(messages: readonly PromptMessage[], changes: Partial<ChatInput> = {}): ChatInput {
-  return { type: 'chat', messages, tools: [], continuesLast: false, thinking: null, answersAtOnce: false, ...changes };
+  return { type: 'chat', messages, tools: [], continuesLast: false, thinking: null, skipsThinking: false, ...changes };
 }
 
 /** Reads a stream to its end. */

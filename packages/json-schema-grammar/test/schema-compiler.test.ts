@@ -99,6 +99,24 @@ const SCHEMAS: readonly [string, Record<string, unknown>][] = [
   ['not some values', { type: 'string', not: { enum: ['a', 'b', ''] }, maxLength: 2 }],
   ['not a number', { type: 'integer', minimum: 1, maximum: 9, not: { const: 5 } }],
   ['not some types', { not: { type: ['object', 'array', 'string'] } }],
+  ['not a number among several types', { type: ['integer', 'string', 'boolean'], not: { type: 'number' }, maxLength: 2 }],
+  ['not a boolean', { type: ['boolean', 'null'], not: { const: true } }],
+  [
+    'not a described reference',
+    { type: 'string', not: { $ref: '#/$defs/a', description: 'A.' }, maxLength: 1, $defs: { a: { const: 'a' } } },
+  ],
+  [
+    'not all of several',
+    { type: 'string', maxLength: 3, not: { allOf: [{ type: 'string' }, { pattern: '^a' }, { title: 'A', minLength: 2 }] } },
+  ],
+  [
+    'not one of several references',
+    {
+      enum: ['a', 'b', 'c', 1, 2, true, false],
+      not: { anyOf: [{ $ref: '#/$defs/text' }, { const: 1 }, { $ref: '#/$defs/no' }] },
+      $defs: { text: { type: 'string', enum: ['a', 2] }, no: { type: 'boolean', const: false } },
+    },
+  ],
   ['items', { type: 'array', items: { type: 'array', items: { type: 'boolean' }, minItems: 1, maxItems: 2 }, minItems: 2, maxItems: 5 }],
   ['a tuple', { type: 'array', prefixItems: [{ type: 'null' }, { type: 'integer' }], items: false, minItems: 2 }],
   ['different items', { type: 'array', items: { enum: ['a', 'b', 'c', 'd'] }, uniqueItems: true, minItems: 2, maxItems: 3 }],
@@ -309,6 +327,12 @@ describe('a schema', () => {
     ['thousands of items', { type: 'array', minItems: 100_000 }, 'minItems'],
     ['several members of any name', { type: 'object', minProperties: 3 }, 'minProperties'],
     ['not an object with a member', { not: { required: ['a'] } }, 'not'],
+    ['not some object', { not: { const: { a: 1 } } }, 'not'],
+    ['not a range of numbers', { type: 'number', not: { type: 'number', minimum: 3 } }, 'not'],
+    ['not an integer among numbers', { type: 'number', not: { type: 'integer' } }, 'not'],
+    ['not a long text or another type', { not: { minLength: 3 } }, 'not'],
+    ['not two patterns', { type: 'string', not: { allOf: [{ type: 'string', pattern: 'a' }, { pattern: 'b' }] } }, 'not'],
+    ['not not', { not: { not: { type: 'string' } } }, 'not'],
     ['another address', { $ref: 'https://example.com/schema' }, '$ref'],
     ['great depth', chain(1000), ''],
     ['thousands of values', { enum: values(30_000) }, ''],
@@ -332,6 +356,27 @@ describe('a schema', () => {
     const schema = { type: 'string', not: { type: 'string', pattern: '(a)\\1' } };
     expect(() => compile(schema)).toThrow(expect.objectContaining({ code: 'unsupported', path: ['not', 'pattern'] }));
     expect(compile(schema, false)).not.toBeNull();
+  });
+
+  test('excludes with `not` only values that match all its keywords', () => {
+    const writes = (schema: object, text: string): boolean => {
+      const machine = new GrammarMatcher(compile(schema) as Grammar);
+      let state = machine.start();
+      for (const character of text) state = machine.step(state, character.codePointAt(0) as number);
+      return state.length > 0;
+    };
+    const notAll = { type: 'string', not: { allOf: [{ type: 'string' }, { pattern: '^a' }] } };
+    expect([writes(notAll, '"b"'), writes(notAll, '"a"')]).toEqual([true, false]);
+    const notTyped = { enum: ['a', 1, 2], not: { type: 'integer', enum: ['a', 1] } };
+    expect([writes(notTyped, '"a"'), writes(notTyped, '2'), writes(notTyped, '1')]).toEqual([true, true, false]);
+    const notBoth = { enum: ['a', 'b'], not: { enum: ['a', 'b'], const: 'b' } };
+    expect([writes(notBoth, '"a"'), writes(notBoth, '"b"')]).toEqual([true, false]);
+  });
+
+  test('under `not` is read once per reference, also if references double per level or return', () => {
+    const twice = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] });
+    const $defs = { ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`d${index}`, twice(index)])), d60: twice(-1) };
+    expect(compile({ type: 'string', not: { $ref: '#/$defs/d0' }, $defs })).not.toBeNull();
   });
 
   test('with `enum` and `const` for names allows only names in both', () => {

@@ -64,7 +64,7 @@ export function tokenTimes(text: string): number[] {
 }
 
 /** Calls `token` at the given pace, then `end`. */
-export function keepPace({ tokens, everyMs }: Pace, token: () => void, end: () => void): void {
+export function emitAtPace({ tokens, everyMs }: Pace, token: () => void, end: () => void): void {
   let left = tokens - 1;
   token();
   const timer = setInterval(() => {

@@ -1,6 +1,6 @@
 /** Provider process behind the bare relay. Sends one message per token, at once or at the requested pace. */
 import { WebSocket } from 'ws';
-import { keepPace, PLAIN_ANSWER, paceOf, STREAM_END, streamTokens, timedToken } from './answers.js';
+import { emitAtPace, PLAIN_ANSWER, paceOf, STREAM_END, streamTokens, timedToken } from './answers.js';
 
 const socket = new WebSocket(`ws://127.0.0.1:${process.argv[2]}`, { perMessageDeflate: false });
 const tokens = streamTokens().map((text) => Buffer.from(text));
@@ -17,7 +17,7 @@ socket.on('message', (message: Buffer) => {
   }
   const pace = paceOf(message);
   if (pace !== null) {
-    keepPace(
+    emitAtPace(
       pace,
       () => send(false, Buffer.from(timedToken())),
       () => send(true, end),

@@ -5,7 +5,7 @@ import { keyIdOf, type SealingKeyPair, sha256Hex } from '@inference/protocol/cry
 import { E2eChannel } from '../../../apps/provider/dist/jobs/channel/e2e-channel.js';
 import { ReplaySet } from '../../../apps/provider/dist/jobs/channel/replay-set.js';
 import type { SoftwareEnclave } from '../../../test/support/software-enclave.js';
-import { keepPace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
+import { emitAtPace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
 
 const TOKENS = streamTokens();
 const PROMPT_TOKENS = 12;
@@ -47,7 +47,7 @@ export class InstantE2eJob {
     let completionTokens = context.stream ? STREAM_TOKENS : PLAIN_TOKENS;
     if (pace !== null) {
       completionTokens = pace.tokens;
-      await new Promise<void>((resolve) => keepPace(pace, () => void response.write(timedToken()), resolve));
+      await new Promise<void>((resolve) => emitAtPace(pace, () => void response.write(timedToken()), resolve));
     } else for (const part of context.stream ? TOKENS : [PLAIN_ANSWER]) await response.write(part);
     return response.finish({
       answered: {

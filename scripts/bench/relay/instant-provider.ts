@@ -10,7 +10,7 @@ import { ReplaySet } from '../../../apps/provider/dist/jobs/channel/replay-set.j
 import { ResponseFrames } from '../../../apps/provider/dist/jobs/response-frames.js';
 import { GatheredWrites } from '../../../apps/provider/dist/session/gathered-writes.js';
 import { SoftwareEnclave } from '../../../test/support/software-enclave.js';
-import { keepPace, type Pace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
+import { emitAtPace, type Pace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
 import { InstantE2eJob } from './instant-e2e-job.js';
 
 const [address, framing, sessions, MODEL = 'bench'] = process.argv.slice(2);
@@ -145,7 +145,7 @@ class InstantProvider {
       const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, new AbortController().signal);
       if (pace !== null) {
         completionTokens = pace.tokens;
-        await new Promise<void>((resolve) => keepPace(pace, () => void frames.write(timedToken()), resolve));
+        await new Promise<void>((resolve) => emitAtPace(pace, () => void frames.write(timedToken()), resolve));
       } else for (const part of context.stream ? TOKENS : [PLAIN_ANSWER]) await frames.write(part);
       await frames.finish();
     }

@@ -133,7 +133,7 @@ function requestWith(data: Uint8Array): GenerationRequest {
       tools: [],
       continuesLast: false,
       thinking: null,
-      answersAtOnce: false,
+      skipsThinking: false,
     },
     maxTokens: TOKENS,
     grammar: null,

@@ -94,6 +94,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'config/program-version.ts': { uses: [] },
   'config/retention.ts': { uses: ['config/environment.ts'], isNodeFree: true },
   'config/startup-error.ts': { uses: [], isNodeFree: true },
+  'coalescing-runner.ts': { uses: [], isNodeFree: true },
   'semaphore.ts': { uses: [], isNodeFree: true },
   'wait-group.ts': { uses: [], isNodeFree: true },
   'time-units.ts': { uses: [], isNodeFree: true },
@@ -161,7 +162,15 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   accounts: { uses: ['database', 'semaphore.ts', 'config/mail.ts', 'config/startup-error.ts', 'protocol'] },
   devices: {
-    uses: ['providers/verification', 'database', 'config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],
+    uses: [
+      'coalescing-runner.ts',
+      'providers/verification',
+      'database',
+      'config/environment.ts',
+      'config/startup-error.ts',
+      'protocol',
+      'protocol/crypto',
+    ],
   },
   providers: {
     uses: [
@@ -223,6 +232,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'billing/micro-usd.ts': { uses: [], isNodeFree: true },
   database: {
     uses: [
+      'coalescing-runner.ts',
       'time-units.ts',
       'config/program-version.ts',
       'config/startup-error.ts',

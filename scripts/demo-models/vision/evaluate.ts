@@ -61,7 +61,7 @@ function count(what: string, isRight: boolean, failure: string): void {
 
 async function answer(engine: Engine, messages: readonly PromptMessage[]): Promise<string> {
   const generation = engine.generate({
-    prompt: { type: 'chat', messages, tools: [], continuesLast: false, thinking: null, answersAtOnce: false },
+    prompt: { type: 'chat', messages, tools: [], continuesLast: false, thinking: null, skipsThinking: false },
     maxTokens: MAX_TOKENS,
     grammar: null,
     logprobs: null,

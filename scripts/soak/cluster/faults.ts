@@ -18,7 +18,7 @@ export interface Fault {
   /** Whether a request may have this outcome during the fault. */
   readonly permits: (outcome: Outcome) => boolean;
   /** Causes the fault and resolves at its end. On abort, ends the fault at once. */
-  readonly strike: (signal: AbortSignal) => Promise<void>;
+  readonly inject: (signal: AbortSignal) => Promise<void>;
 }
 
 /** Time for agents of a stopped coordinator to join another coordinator. */
@@ -69,7 +69,7 @@ export class FaultDraw {
       freezes: false,
       maxAwayMs: AWAY_MS,
       permits: (outcome) => lostCoordinator(outcome, victim),
-      strike: async () => victim.program.current.kill('SIGKILL'),
+      inject: async () => victim.program.current.kill('SIGKILL'),
     };
   }
 
@@ -83,7 +83,7 @@ export class FaultDraw {
       maxAwayMs: AWAY_MS,
       // PostgreSQL aborts idle transactions of the frozen coordinator, so their requests fail.
       permits: (outcome) => lostCoordinator(outcome, victim) || (isThroughVictim(outcome, victim) && isUnbooked(outcome)),
-      strike: async (signal) => {
+      inject: async (signal) => {
         const frozen = victim.program.current;
         frozen.kill('SIGSTOP');
         await pause(ms, signal);
@@ -102,7 +102,7 @@ export class FaultDraw {
       // Clients that use only this coordinator cannot connect during its restart.
       permits: ({ coordinator, kind, detail }) =>
         coordinator === victim.index && (kind === 'cut' || (kind === 'refused' && /^(503|404) /.test(detail))),
-      strike: async () => {
+      inject: async () => {
         const ended = victim.program.current;
         ended.kill('SIGTERM');
         await ended.exited;
@@ -118,7 +118,7 @@ export class FaultDraw {
       freezes: false,
       maxAwayMs: 0,
       permits: () => false,
-      strike: async () => server.current.kill('SIGKILL'),
+      inject: async () => server.current.kill('SIGKILL'),
     };
   }
 
@@ -131,7 +131,7 @@ export class FaultDraw {
       freezes: false,
       maxAwayMs: 0,
       permits: isolated,
-      strike: async (signal) => {
+      inject: async (signal) => {
         for (const server of network.nats) server.current.kill('SIGKILL');
         await interrupt(
           coordinators.flatMap(({ nats }) => nats),
@@ -153,7 +153,7 @@ export class FaultDraw {
       freezes: false,
       maxAwayMs: 0,
       permits: isolated,
-      strike: (signal) => interrupt(victim.nats, ms, isReset, signal),
+      inject: (signal) => interrupt(victim.nats, ms, isReset, signal),
     };
   }
 
@@ -168,7 +168,7 @@ export class FaultDraw {
       maxAwayMs: 0,
       permits: (outcome) => isThroughVictim(outcome, victim) && isUnbooked(outcome),
       delaysSettlements: true,
-      strike: (signal) => interrupt([victim.postgres], ms, isReset, signal),
+      inject: (signal) => interrupt([victim.postgres], ms, isReset, signal),
     };
   }
 
@@ -182,7 +182,7 @@ export class FaultDraw {
       maxAwayMs: 0,
       permits: isUnbooked,
       delaysSettlements: true,
-      strike: async () => {
+      inject: async () => {
         const ended = postgres.current;
         // PostgreSQL's fast shutdown, or immediate shutdown with recovery at the next start.
         ended.kill(isCrash ? 'SIGQUIT' : 'SIGINT');
@@ -201,7 +201,7 @@ export class FaultDraw {
       freezes: false,
       maxAwayMs: AWAY_MS,
       permits: lostAttempt,
-      strike: async () => {
+      inject: async () => {
         this.#cluster.setDestination(agent, target);
         agent.socket.terminate();
       },
@@ -221,7 +221,7 @@ export class FaultDraw {
       freezes: false,
       maxAwayMs: AWAY_MS,
       permits: (outcome) => lostAttempt(outcome) || (alsoNats && isolated(outcome)),
-      strike: (signal) => {
+      inject: (signal) => {
         const nats = alsoNats ? coordinators.flatMap((coordinator) => coordinator.nats) : [];
         return interrupt([place.agent, ...nats], ms, false, signal);
       },

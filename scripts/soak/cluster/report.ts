@@ -3,7 +3,7 @@ import type { Fault } from './faults.js';
 import type { Load, Outcome } from './load.js';
 
 /** A fault, with the times of its start and of the recovery, by `performance.now()`. */
-export interface Strike {
+export interface InjectedFault {
   readonly fault: Fault;
   readonly from: number;
   to: number;
@@ -12,12 +12,12 @@ export interface Strike {
 }
 
 /** Prints one line per kind of fault. */
-export function printStrikes(strikes: readonly Strike[]): void {
-  const names = [...new Set(strikes.map(({ fault }) => fault.name))].sort();
+export function printInjectedFaults(injectedFaults: readonly InjectedFault[]): void {
+  const names = [...new Set(injectedFaults.map(({ fault }) => fault.name))].sort();
   console.log(`\n${'fault'.padEnd(56)}${'times'.padStart(6)}${'longest recovery'.padStart(18)}${'longest absence'.padStart(17)}`);
   for (const name of names) {
-    const own = strikes.filter(({ fault }) => fault.name === name);
-    const longest = (value: (strike: Strike) => number): string => seconds(Math.max(...own.map(value)));
+    const own = injectedFaults.filter(({ fault }) => fault.name === name);
+    const longest = (value: (injected: InjectedFault) => number): string => seconds(Math.max(...own.map(value)));
     console.log(
       `${name.padEnd(56)}${String(own.length).padStart(6)}${longest(({ recoveryMs }) => recoveryMs).padStart(18)}${longest(({ awayMs }) => awayMs).padStart(17)}`,
     );
@@ -26,14 +26,14 @@ export function printStrikes(strikes: readonly Strike[]): void {
 }
 
 /** Prints errors by fault. Returns the errors that no fault allows. */
-export function printOutcomes({ paid, images, failures, sent }: Load, strikes: readonly Strike[]): string[] {
+export function printOutcomes({ paid, images, failures, sent }: Load, injectedFaults: readonly InjectedFault[]): string[] {
   console.log(
     `answers: ${paid.length} verified, ${images} of them images fetched through another coordinator, ${failures.length} errors, of ${sent} requests`,
   );
   const counts = new Map<string, number>();
   const problems: string[] = [];
   for (const outcome of failures) {
-    const around = strikes.filter(({ from, to }) => outcome.startedAt < to && outcome.endedAt > from);
+    const around = injectedFaults.filter(({ from, to }) => outcome.startedAt < to && outcome.endedAt > from);
     const cause = around.find(({ fault }) => fault.permits(outcome));
     const text = `${outcome.kind} ${outcome.kind === 'cut' ? '' : outcome.detail}`.trim();
     if (cause !== undefined) counts.set(`${cause.fault.name}: ${text}`, (counts.get(`${cause.fault.name}: ${text}`) ?? 0) + 1);
@@ -43,7 +43,7 @@ export function printOutcomes({ paid, images, failures, sent }: Load, strikes: r
   return problems;
 }
 
-function describe({ kind, detail, coordinator, stream, model, startedAt, endedAt }: Outcome, around: readonly Strike[]): string {
+function describe({ kind, detail, coordinator, stream, model, startedAt, endedAt }: Outcome, around: readonly InjectedFault[]): string {
   const where = coordinator === null ? 'the balancer' : `coordinator-${coordinator + 1}`;
   const times = `${seconds(startedAt)} to ${seconds(endedAt)}`;
   const during =

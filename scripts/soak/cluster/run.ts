@@ -11,7 +11,7 @@ import { MemoryWatch } from './memory-watch.js';
 import { spyOnNats } from './nats-spy.js';
 import { Presence } from './presence.js';
 import { untilRecovered } from './recovery.js';
-import { printOutcomes, printStrikes, type Strike, seconds } from './report.js';
+import { type InjectedFault, printInjectedFaults, printOutcomes, seconds } from './report.js';
 import { checkSettlements } from './settlements.js';
 import { LIGHT_SLOTS, type SoakCluster, startSoakCluster } from './soak-cluster.js';
 
@@ -73,7 +73,7 @@ interface Run {
 async function run({ soak, minutes, seed, problems, signal }: Run): Promise<void> {
   const random = seededRandom(seed);
   const canary = `canary-${randomBytes(12).toString('hex')}`;
-  const strikes: Strike[] = [];
+  const injectedFaults: InjectedFault[] = [];
   const draw = new FaultDraw(soak, random);
   const presence = new Presence(soak);
   const memory = new MemoryWatch(soak);
@@ -82,13 +82,13 @@ async function run({ soak, minutes, seed, problems, signal }: Run): Promise<void
   const load = new Load(soak, canary, seededRandom(seed + 1), signal);
   const progress = startProgress({
     until,
-    figures: () => `${strikes.length} faults, ${load.paid.length} answers verified, ${load.failures.length} errors`,
+    figures: () => `${injectedFaults.length} faults, ${load.paid.length} answers verified, ${load.failures.length} errors`,
   });
   try {
     problems.push(...(await spyOnNats(soak, canary, signal)));
     do {
-      const { strike, problems: found } = await strikeOnce(soak, draw.next(), presence, signal);
-      strikes.push(strike);
+      const { injected, problems: found } = await injectFault(soak, draw.next(), presence, signal);
+      injectedFaults.push(injected);
       problems.push(...found);
       await pause(MIN_REST_MS + random() * (MAX_REST_MS - MIN_REST_MS), signal);
     } while (performance.now() < until && !signal.aborted);
@@ -98,32 +98,32 @@ async function run({ soak, minutes, seed, problems, signal }: Run): Promise<void
     presence.stop();
     memory.stop();
   }
-  printStrikes(strikes);
+  printInjectedFaults(injectedFaults);
   console.log(`longest delay of a timer in this process: ${seconds(presence.maxLateMs)} (a busy machine breaks bounds by itself)`);
-  problems.push(...printOutcomes(load, strikes), ...memory.report());
+  problems.push(...printOutcomes(load, injectedFaults), ...memory.report());
   const crowded = soak.agents.filter(({ maxJobs }) => maxJobs > LIGHT_SLOTS);
   if (crowded.length > 0) problems.push(`${crowded.length} agents had more than ${LIGHT_SLOTS} jobs at once`);
-  if (!signal.aborted) problems.push(...(await checkSettlements(soak, load, strikes)), ...(await findCanary(soak, canary)));
+  if (!signal.aborted) problems.push(...(await checkSettlements(soak, load, injectedFaults)), ...(await findCanary(soak, canary)));
 }
 
-async function strikeOnce(soak: SoakCluster, fault: Fault, presence: Presence, signal: AbortSignal) {
+async function injectFault(soak: SoakCluster, fault: Fault, presence: Presence, signal: AbortSignal) {
   const problems: string[] = [];
   const from = performance.now();
-  const strike: Strike = { fault, from, to: Number.POSITIVE_INFINITY, recoveryMs: 0, awayMs: 0 };
+  const injected: InjectedFault = { fault, from, to: Number.POSITIVE_INFINITY, recoveryMs: 0, awayMs: 0 };
   const victim = fault.victim === null ? '' : `, coordinator-${fault.victim.index + 1}`;
   console.log(`${seconds(from).padStart(8)}  ${fault.name}${victim}`);
   presence.begin(fault.freezes ? fault.victim : null);
-  await fault.strike(signal);
+  await fault.inject(signal);
   presence.thaw();
   const over = performance.now();
   const difference = await untilRecovered(soak, over + RECOVERY_MS, signal);
-  strike.to = performance.now();
-  strike.recoveryMs = strike.to - over;
-  strike.awayMs = presence.maxMs;
+  injected.to = performance.now();
+  injected.recoveryMs = injected.to - over;
+  injected.awayMs = presence.maxMs;
   if (difference !== null && !signal.aborted)
     problems.push(`not recovered within ${RECOVERY_MS / 1000} s after ${fault.name}: ${difference}`);
-  if (strike.awayMs > fault.maxAwayMs) problems.push(`a provider was away for ${seconds(strike.awayMs)} during ${fault.name}`);
-  return { strike, problems };
+  if (injected.awayMs > fault.maxAwayMs) problems.push(`a provider was away for ${seconds(injected.awayMs)} during ${fault.name}`);
+  return { injected, problems };
 }
 
 /** Resolves early on abort. */

@@ -2,14 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkLedger } from '../../../apps/coordinator/src/database/ledger/check-ledger.js';
 import type { Load } from './load.js';
-import { type Strike, seconds } from './report.js';
+import { type InjectedFault, seconds } from './report.js';
 import type { SoakCluster } from './soak-cluster.js';
 
 /** Maximum time until reservations are released. For a killed coordinator, others wait `HOLDER_TIMEOUT_MS` and a heartbeat. */
 const RESERVATION_MS = 30_000;
 
 /** Returns problems. */
-export async function checkSettlements(soak: SoakCluster, load: Load, strikes: readonly Strike[]): Promise<string[]> {
+export async function checkSettlements(soak: SoakCluster, load: Load, injectedFaults: readonly InjectedFault[]): Promise<string[]> {
   const problems: string[] = [];
   const since = performance.now();
   let reserved = await reservedJobs(soak);
@@ -21,7 +21,7 @@ export async function checkSettlements(soak: SoakCluster, load: Load, strikes: r
   console.log(`reservations: ${before} when the load ended, ${reserved} after ${seconds(performance.now() - since)}`);
   if (reserved > 0) problems.push(`${reserved} reservations are left`);
   // If a coordinator dies before PostgreSQL has committed a settlement, the settlement is lost and the job costs nothing.
-  const risks = strikes.filter(({ fault }) => fault.delaysSettlements);
+  const risks = injectedFaults.filter(({ fault }) => fault.delaysSettlements);
   const sure = load.paid.filter(({ startedAt, endedAt }) => !risks.some(({ from, to }) => startedAt < to && endedAt > from));
   for (const account of soak.accounts) {
     const paid = sure.filter((answer) => answer.account.accountId === account.accountId).map(({ receipt }) => receipt);

@@ -63,7 +63,7 @@ export async function showToken({ agent }: LinkedMachine, token: string): Promis
       if (message?.type === 'link_refused') reject(new Error(`not linked: ${data.toString('utf8')}`));
     });
   });
-  agent.say({ type: 'link', token });
+  agent.send({ type: 'link', token });
   await Promise.race([linked, agent.gone.then(() => Promise.reject(new Error('the machine has left')))]);
 }
 

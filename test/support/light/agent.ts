@@ -136,7 +136,7 @@ export class LightAgent {
     return this.#jobs.size;
   }
 
-  say(message: object): void {
+  send(message: object): void {
     if (this.open) this.#socket?.send(JSON.stringify(message));
   }
 
@@ -147,7 +147,7 @@ export class LightAgent {
 
   /** Replaces the served models. Resolves when the coordinator has processed the change. */
   async serve(models: readonly string[]): Promise<void> {
-    this.say({ type: 'models', models: this.offers(models) });
+    this.send({ type: 'models', models: this.offers(models) });
     const answered = new Promise<void>((resolve) => this.socket.once('pong', () => resolve()));
     this.socket.ping();
     await Promise.race([answered, this.gone]);
@@ -184,7 +184,7 @@ export class LightAgent {
     }
     socket.on('open', () => {
       this.counts.connections++;
-      this.say({ type: 'hello', versions: [1], agent: { name: 'light', version: '1' } });
+      this.send({ type: 'hello', versions: [1], agent: { name: 'light', version: '1' } });
     });
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) this.#frame(data);
@@ -229,7 +229,7 @@ export class LightAgent {
         this.#hasPeers = message.heartbeat_ms !== undefined;
         this.replays = new ReplaySet();
         if (message.heartbeat_ms !== undefined) this.#watchSilence(message.heartbeat_ms);
-        this.say(this.#register(message.nonce));
+        this.send(this.#register(message.nonce));
         return;
       case 'registered':
         this.#attempt = 0;
@@ -238,7 +238,7 @@ export class LightAgent {
         this.#online();
         return;
       case 'challenge':
-        this.say({ type: 'challenge_answer', challenge: this.keys.enclave.challengeAnswer(message.nonce, this.#sessionId) });
+        this.send({ type: 'challenge_answer', challenge: this.keys.enclave.challengeAnswer(message.nonce, this.#sessionId) });
         return;
       case 'job':
         this.counts.jobs++;

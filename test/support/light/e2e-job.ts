@@ -106,11 +106,11 @@ export class LightE2eJob {
   }
 
   accept(): void {
-    this.agent.say({ type: 'job_accepted', job_id: this.context.job_id });
+    this.agent.send({ type: 'job_accepted', job_id: this.context.job_id });
   }
 
   fail(failure: JobFailure): void {
-    this.agent.say({ type: 'job_failed', job_id: this.context.job_id, failure });
+    this.agent.send({ type: 'job_failed', job_id: this.context.job_id, failure });
   }
 
   /** Answers by the script, or refuses an invalid request. */
@@ -119,7 +119,7 @@ export class LightE2eJob {
     this.#change = change;
     this.accept();
     if (this.#fault !== null) return this.refuse(this.#fault);
-    const ended = await this.sayAll();
+    const ended = await this.sendResponse();
     if (ended === 'nothing') return this.fail({ code: 'cancelled' });
     await this.complete(ended === 'cut' ? 'cancelled' : 'stop');
   }
@@ -132,7 +132,7 @@ export class LightE2eJob {
   }
 
   /** Writes the response without its proof. */
-  sayAll(): Promise<'whole' | 'cut' | 'nothing'> {
+  sendResponse(): Promise<'whole' | 'cut' | 'nothing'> {
     const { terms, parsed, context, script, response } = this;
     return renderScript({
       parsed,
@@ -163,7 +163,7 @@ export class LightE2eJob {
   }
 
   #send(completed: JobCompleted): void {
-    this.agent.say((this.#change.message ?? ((same) => same))(completed));
+    this.agent.send((this.#change.message ?? ((same) => same))(completed));
   }
 
   #sign(responseSha256: string, draft: E2eReceiptDraft) {

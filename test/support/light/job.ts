@@ -114,11 +114,11 @@ export class LightJob {
   }
 
   accept(): void {
-    this.agent.say({ type: 'job_accepted', job_id: this.context.job_id });
+    this.agent.send({ type: 'job_accepted', job_id: this.context.job_id });
   }
 
   fail(failure: JobFailure): void {
-    this.agent.say({ type: 'job_failed', job_id: this.context.job_id, failure });
+    this.agent.send({ type: 'job_failed', job_id: this.context.job_id, failure });
   }
 
   /** Seals and sends bytes without regard to credit. */
@@ -130,14 +130,14 @@ export class LightJob {
   /** Accepts the job, sends and signs the response; on cancel, ends at the current position. */
   async answer(change: CompletionChange = {}): Promise<void> {
     this.accept();
-    const ended = await this.sayAll();
+    const ended = await this.sendResponse();
     if (ended === 'nothing') return this.fail({ code: 'cancelled' });
     await this.frames.finish();
     this.complete(ended === 'cut' ? { receipt: (receipt) => ({ ...receipt, finish_reason: 'cancelled' }) } : change);
   }
 
   /** Sends the response without its final frame. `cut`: cancelled after some output, `nothing`: before any. */
-  sayAll(): Promise<'whole' | 'cut' | 'nothing'> {
+  sendResponse(): Promise<'whole' | 'cut' | 'nothing'> {
     const { context, parsed, script, frames } = this;
     return renderScript({
       parsed,
@@ -163,7 +163,7 @@ export class LightJob {
       signature: enclave.signResponse(responseSha256),
       receipt: enclave.statement('receipt', receipt as JsonValue),
     };
-    this.agent.say((change.message ?? same)(message));
+    this.agent.send((change.message ?? same)(message));
   }
 
   get #usage(): Receipt['usage'] {

@@ -1,16 +1,13 @@
 /** `SignedInMenu`: account switcher and sign-out. Loaded separately, because visitors do not need the large menu library. */
 import { Menu } from '@base-ui/react/menu';
 import type { ConsoleMe } from '@inference/formats';
-import { useMutation } from '@tanstack/react-query';
 import { Check, LogOut, Plus } from 'lucide-react';
 import { type ReactNode, useRef } from 'react';
 import { useLocation } from 'wouter';
-import { api } from '../api/api-client.js';
-import { useOrganisationOf, useRefreshSession, useSwitchAccount } from '../api/session.js';
-import { CONVERSATION_KEY } from '../api/tab-storage.js';
+import { useOrganisationOf, useSwitchAccount } from '../api/session.js';
 import { ROLE_LABELS } from '../features/account/roles.js';
 import { PATHS } from '../routing/paths.js';
-import { useToast } from '../ui/feedback/toast.js';
+import { useSignOut } from './sign-out.js';
 
 interface SignedInMenuProps {
   readonly me: ConsoleMe;
@@ -24,21 +21,9 @@ interface SignedInMenuProps {
 export function SignedInMenu({ me, name, compact, children }: SignedInMenuProps) {
   const container = useRef<HTMLDivElement>(null);
   const [, navigate] = useLocation();
-  const changed = useRefreshSession();
-  const toast = useToast();
   const organisation = useOrganisationOf(me);
   const switchAccount = useSwitchAccount();
-  const signOut = useMutation({
-    mutationFn: async () => {
-      // Revokes the playground's key with the session. If this request fails, the key expires within the hour.
-      await api.delete('/console/v1/playground-key').catch(() => {});
-      await api.post('/console/auth/sign-out');
-      window.sessionStorage.removeItem(CONVERSATION_KEY);
-      await changed();
-      navigate(PATHS.home);
-    },
-    onError: (error) => toast.failure('You are still signed in', error),
-  });
+  const signOut = useSignOut();
   return (
     <div ref={container}>
       <Menu.Root>

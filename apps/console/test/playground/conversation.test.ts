@@ -9,8 +9,8 @@ import {
   newAnswer,
   type Turn,
 } from '../../src/pages/playground/chat/conversation.js';
-import { storeConversation, storedConversation } from '../../src/pages/playground/chat/kept-conversation.js';
 import { EMPTY_PARAMETERS } from '../../src/pages/playground/chat/parameters.js';
+import { loadConversation, storeConversation } from '../../src/pages/playground/chat/stored-conversation.js';
 
 /** Question `q-<id>` and its answers, one per model. */
 function asked(turns: readonly Turn[], id: string, models: readonly string[] = ['m'], before = turns.length): readonly Turn[] {
@@ -140,8 +140,8 @@ describe('a conversation in the storage of the tab', () => {
   it('is restored as it was, for its account only', () => {
     const tab = storage();
     expect(storeConversation(tab, 'acc-1', kept(complete))).toBe(true);
-    expect(withoutIds(storedConversation(tab, 'acc-1'))).toEqual(withoutIds(kept(complete)));
-    expect(storedConversation(tab, 'acc-2')).toBeNull();
+    expect(withoutIds(loadConversation(tab, 'acc-1'))).toEqual(withoutIds(kept(complete)));
+    expect(loadConversation(tab, 'acc-2')).toBeNull();
     expect(tab.values.size).toBe(0);
   });
 
@@ -153,7 +153,7 @@ describe('a conversation in the storage of the tab', () => {
       delta: 'y',
     });
     storeConversation(tab, 'acc-1', kept(asked(running, 'd')));
-    const turns = storedConversation(tab, 'acc-1')?.turns ?? [];
+    const turns = loadConversation(tab, 'acc-1')?.turns ?? [];
     expect(turns.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user', 'assistant', 'user']);
     expect(turns[4]).toMatchObject({ columns: [{ versions: [{ text: 'y', state: 'stopped' }] }] });
   });
@@ -177,21 +177,16 @@ describe('a conversation in the storage of the tab', () => {
     const turns: Turn[] = ['A', 'B', 'C'].map((fill) => ({ id: fill, role: 'user', text: fill, images: [image(fill)] }));
     const tab = storage();
     expect(storeConversation(tab, 'acc-1', kept(turns))).toBe(true);
-    const restored = storedConversation(tab, 'acc-1')?.turns ?? [];
+    const restored = loadConversation(tab, 'acc-1')?.turns ?? [];
     expect(withoutIds(restored)).toEqual([
       { role: 'user', text: 'A', omittedImages: 1 },
       { role: 'user', text: 'B', images: [image('B')] },
       { role: 'user', text: 'C', images: [image('C')] },
     ]);
     expect(storeConversation(tab, 'acc-1', kept([...restored, { id: 'D', role: 'user', text: 'D', images: [image('D')] }]))).toBe(true);
-    expect(storedConversation(tab, 'acc-1')?.turns).toMatchObject([
-      { omittedImages: 1 },
-      { omittedImages: 1 },
-      { text: 'C' },
-      { text: 'D' },
-    ]);
+    expect(loadConversation(tab, 'acc-1')?.turns).toMatchObject([{ omittedImages: 1 }, { omittedImages: 1 }, { text: 'C' }, { text: 'D' }]);
     tab.setItem(CONVERSATION_KEY, (tab.getItem(CONVERSATION_KEY) ?? '').replace('data:image/png', 'https://example.com/'));
-    expect(storedConversation(tab, 'acc-1')).toBeNull();
+    expect(loadConversation(tab, 'acc-1')).toBeNull();
   });
 
   it.each([
@@ -203,7 +198,7 @@ describe('a conversation in the storage of the tab', () => {
   ])('removes %j, which no version of the page stored', (text) => {
     const tab = storage();
     tab.setItem(CONVERSATION_KEY, text);
-    expect(storedConversation(tab, 'acc-1')).toBeNull();
+    expect(loadConversation(tab, 'acc-1')).toBeNull();
     expect(tab.values.size).toBe(0);
   });
 });

@@ -1,10 +1,8 @@
 /**
  * `ClusterViews`: `NetworkViews` of a cluster. Combines this coordinator's part of a view with the parts that peers send on request.
  *
- * Under load, the peers' parts are cached for up to a second.
+ * Under load, a query is sent to the peers at most once a second; equal queries in between get the cached parts.
  */
-
-import { BoundedMap } from '@inference/scheduler/bounded-map';
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, type MessageValidator, parseMessage } from './json-message.js';
@@ -17,8 +15,8 @@ const MAX_PART_BYTES = 256 * 1024 * 1024;
 /** Queries to peers per second and view, above which cached parts are used. */
 const MAX_SENT_QUERIES_PER_SECOND = 20;
 const MAX_REUSE_AGE_MS = 1000;
-/** Maximum queries per view whose parts are cached. */
-const MAX_RETAINED_QUERIES = 16;
+/** Maximum JSON size of the cached parts of a view. The parts of the newest query are cached even if they are larger. */
+const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 /** Maximum concurrent queries per view. Further queries return only this coordinator's part. */
 const MAX_RUNNING_QUERIES = 1000;
 
@@ -49,9 +47,10 @@ export class ClusterViews implements NetworkViews {
   ): View<Static<Query>, Static<Part>> {
     this.#serveAs(name, schemas.query, render);
     const validator = Compile(schemas.part);
-    const ask = async (payload: Uint8Array): Promise<Static<Part>[]> => {
-      const parts = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload, validator)));
-      return parts.flatMap((part) => (part === null ? [] : [part]));
+    const ask = async (payload: Uint8Array): Promise<PeerParts<Static<Part>>> => {
+      const answers = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload, validator)));
+      const received = answers.filter((answer) => answer !== null);
+      return { parts: received.map(({ part }) => part), bytes: received.reduce((sum, { bytes }) => sum + bytes, 0) };
     };
     const partsOfPeers = new SharedParts(ask, this.#now);
     return async (query) => {
@@ -71,7 +70,7 @@ export class ClusterViews implements NetworkViews {
       const own = await find(query);
       if (own !== null) return own;
       const payload = requestOf(name, query);
-      return firstFound(this.#peers(), (peer, signal) => askPeer(peer, payload, validator, signal));
+      return firstFound(this.#peers(), async (peer, signal) => (await askPeer(peer, payload, validator, signal))?.part ?? null);
     };
   }
 
@@ -117,16 +116,24 @@ export async function firstFound<T>(
   }
 }
 
-/** Requests the parts of all peers, and caches them by query under load. Equal concurrent queries share one request. */
+/** Parts of peers. `bytes`: their JSON size. */
+interface PeerParts<Part> {
+  readonly parts: Part[];
+  readonly bytes: number;
+}
+
+/** Requests the parts of all peers, and reuses them by query under load. Equal concurrent queries share one request. */
 class SharedParts<Part> {
-  readonly #request: (payload: Uint8Array) => Promise<Part[]>;
+  readonly #request: (payload: Uint8Array) => Promise<PeerParts<Part>>;
   readonly #now: () => number;
-  readonly #running = new Map<string, Promise<Part[]>>();
-  readonly #recent = new BoundedMap<string, { readonly at: number; readonly parts: Part[] }>(MAX_RETAINED_QUERIES);
+  readonly #running = new Map<string, Promise<PeerParts<Part>>>();
+  /** Cached parts by query, the oldest first. `at`: when the query was sent. */
+  readonly #recent = new Map<string, PeerParts<Part> & { readonly at: number }>();
+  #cachedBytes = 0;
   /** Queries sent in the current second. */
   #second = { at: Number.NEGATIVE_INFINITY, queryCount: 0 };
 
-  constructor(ask: (payload: Uint8Array) => Promise<Part[]>, now: () => number) {
+  constructor(ask: (payload: Uint8Array) => Promise<PeerParts<Part>>, now: () => number) {
     this.#request = ask;
     this.#now = now;
   }
@@ -134,7 +141,7 @@ class SharedParts<Part> {
   async read(payload: Uint8Array): Promise<Part[]> {
     const text = Buffer.from(payload).toString();
     const shared = this.#running.get(text);
-    if (shared !== undefined) return shared;
+    if (shared !== undefined) return (await shared).parts;
     const now = this.#now();
     if (now - this.#second.at >= 1000) this.#second = { at: now, queryCount: 0 };
     const recent = this.#recent.get(text);
@@ -142,25 +149,35 @@ class SharedParts<Part> {
     if (isBusy && recent !== undefined && now - recent.at < MAX_REUSE_AGE_MS) return recent.parts;
     if (this.#running.size >= MAX_RUNNING_QUERIES) return [];
     this.#second.queryCount++;
-    const parts = this.#request(payload);
-    this.#running.set(text, parts);
+    const request = this.#request(payload);
+    this.#running.set(text, request);
     try {
-      this.#retain(text, now, await parts);
+      const received = await request;
+      this.#cache(text, now, received);
+      return received.parts;
     } finally {
       this.#running.delete(text);
     }
-    return parts;
   }
 
-  /** Caches parts, but only under load, because parts may be large. */
-  #retain(text: string, at: number, parts: Part[]): void {
-    if (this.#second.queryCount < MAX_SENT_QUERIES_PER_SECOND / 2) return;
-    const entry = { at, parts };
+  #cache(text: string, at: number, received: PeerParts<Part>): void {
+    const entry = { at, ...received };
+    this.#evict(text);
     this.#recent.set(text, entry);
-    const forget = (): void => {
-      if (this.#recent.get(text) === entry) this.#recent.delete(text);
+    this.#cachedBytes += entry.bytes;
+    for (const oldest of this.#recent.keys()) {
+      if (this.#cachedBytes <= MAX_CACHED_BYTES || oldest === text) break;
+      this.#evict(oldest);
+    }
+    const expire = (): void => {
+      if (this.#recent.get(text) === entry) this.#evict(text);
     };
-    setTimeout(forget, MAX_REUSE_AGE_MS).unref();
+    setTimeout(expire, MAX_REUSE_AGE_MS).unref();
+  }
+
+  #evict(text: string): void {
+    this.#cachedBytes -= this.#recent.get(text)?.bytes ?? 0;
+    this.#recent.delete(text);
   }
 }
 
@@ -174,7 +191,8 @@ async function askPeer<Part>(
   payload: Uint8Array,
   validator: MessageValidator<Part>,
   signal?: AbortSignal,
-): Promise<Part | null> {
+): Promise<{ readonly part: Part; readonly bytes: number } | null> {
   const answer = await readBody(peer.openStream('view', payload), MAX_PART_BYTES, signal);
-  return answer === null ? null : parseMessage(answer, validator);
+  const part = answer === null ? null : parseMessage(answer, validator);
+  return answer === null || part === null ? null : { part, bytes: answer.length };
 }

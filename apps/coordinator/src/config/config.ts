@@ -187,14 +187,14 @@ function readImages(env: Environment) {
   };
 }
 
-/** Maximum requests per minute, or per quarter of an hour (`emailPerQuarter`). 0: no limit. */
+/** Maximum requests per minute, or per quarter of an hour (`emailPerQuarterHour`). 0: no limit. */
 function readRateLimits(env: Environment) {
   return {
     keyPerMinute: integer(env, 'RATE_LIMIT_KEY', 60_000, 0, 1_000_000_000),
     addressPerMinute: integer(env, 'RATE_LIMIT_ADDRESS', 6000, 0, 1_000_000_000),
     badKeysPerMinute: integer(env, 'RATE_LIMIT_BAD_KEYS', 300, 0, 1_000_000_000),
     authPerMinute: integer(env, 'RATE_LIMIT_SIGN_IN', 120, 0, 1_000_000_000),
-    emailPerQuarter: integer(env, 'RATE_LIMIT_EMAIL', 20, 0, 1_000_000_000),
+    emailPerQuarterHour: integer(env, 'RATE_LIMIT_EMAIL', 20, 0, 1_000_000_000),
   };
 }
 

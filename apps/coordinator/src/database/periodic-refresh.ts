@@ -1,4 +1,5 @@
 /** `PeriodicRefresh`: reads cached rows again every few seconds, and at once after a change hint. Requests use the cache meanwhile. */
+import { CoalescingRunner } from '../coalescing-runner.js';
 
 /** Time after which a read that does not end no longer delays the next one. */
 export const MAX_READ_MS = 40_000;
@@ -12,13 +13,13 @@ interface PeriodicRefreshOptions {
 
 export class PeriodicRefresh {
   readonly #options: PeriodicRefreshOptions;
+  readonly #reads: CoalescingRunner;
   #timer: NodeJS.Timeout | null = null;
-  #running: Promise<void> = Promise.resolve();
-  /** The next read, which waits for the running one. All callers share it until it starts. */
-  #queued: Promise<void> | null = null;
 
   constructor(options: PeriodicRefreshOptions) {
+    const { read, onError } = options;
     this.#options = options;
+    this.#reads = new CoalescingRunner(() => settledWithin(read().catch(onError), MAX_READ_MS));
   }
 
   /** Reads for the first time, then starts the timer. Rejects if the read fails. The caller must call `close`. */
@@ -29,15 +30,9 @@ export class PeriodicRefresh {
     this.#timer.unref();
   }
 
-  /** Reads now, or after the running read. Never rejects. */
+  /** Reads now, or after the running read. Rejects only if `onError` throws. */
   refreshNow(): Promise<void> {
-    const { read, onError } = this.#options;
-    this.#queued ??= this.#running.then(() => {
-      this.#queued = null;
-      this.#running = settledWithin(read().catch(onError), MAX_READ_MS);
-      return this.#running;
-    });
-    return this.#queued;
+    return this.#reads.run();
   }
 
   close(): void {
@@ -45,14 +40,11 @@ export class PeriodicRefresh {
   }
 }
 
-/** Resolves when `promise` does, or after `ms`. `promise` must never reject. */
+/** Settles like `promise`, or resolves after `ms`. */
 export function settledWithin(promise: Promise<void>, ms: number): Promise<void> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
     timer.unref();
-    void promise.then(() => {
-      clearTimeout(timer);
-      resolve();
-    });
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -4,6 +4,7 @@
  * Failed writes are retried. A crash loses the queued rows.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
+import { CoalescingRunner } from '../coalescing-runner.js';
 
 interface WriteBehindQueueOptions<Key, Value> {
   /** Writes some of the rows, in the order in which they were queued. */
@@ -27,15 +28,13 @@ export class WriteBehindQueue<Key, Value> {
   readonly #options: WriteBehindQueueOptions<Key, Value>;
   readonly #waiting: BoundedMap<Key, Value>;
   readonly #timer: NodeJS.Timeout;
-  #writing: Promise<void> | null = null;
-  /** The next flush, which waits for the running one. All callers share it until it starts. */
-  #next: Promise<void> | null = null;
+  readonly #flushes = new CoalescingRunner(() => this.#write().catch(this.#options.onWriteError));
 
   constructor(options: WriteBehindQueueOptions<Key, Value>) {
     this.#options = options;
     this.#waiting = new BoundedMap(options.maxWaiting);
     this.#timer = setInterval(() => {
-      if (this.#writing === null) void this.flush();
+      if (!this.#flushes.isRunning) void this.flush();
     }, options.everyMs);
     this.#timer.unref();
   }
@@ -59,17 +58,9 @@ export class WriteBehindQueue<Key, Value> {
     return { rows: this.#waiting.size, maxRows: this.#options.maxWaiting };
   }
 
-  /** Writes all rows that are queued now. Concurrent calls share writes. Never rejects: failed rows stay queued. */
+  /** Writes all rows that are queued now. Concurrent calls share writes. Failed rows stay queued. Rejects only if `onWriteError` throws. */
   flush(): Promise<void> {
-    if (this.#next !== null) return this.#next;
-    if (this.#writing === null) return this.#start();
-    // The running write may have taken its rows before the newest one was queued.
-    const writeNext = (): Promise<void> => {
-      this.#next = null;
-      return this.#start();
-    };
-    this.#next = this.#writing.then(writeNext, writeNext);
-    return this.#next;
+    return this.#flushes.run();
   }
 
   async close(): Promise<void> {
@@ -77,15 +68,6 @@ export class WriteBehindQueue<Key, Value> {
     // Twice, because rows may be queued during the first flush.
     await this.flush();
     await this.flush();
-  }
-
-  #start(): Promise<void> {
-    this.#writing = this.#write()
-      .catch(this.#options.onWriteError)
-      .finally(() => {
-        this.#writing = null;
-      });
-    return this.#writing;
   }
 
   async #write(): Promise<void> {

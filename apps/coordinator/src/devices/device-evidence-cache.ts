@@ -1,4 +1,5 @@
 /** `DeviceEvidenceCache` holds the device evidence of connected providers, so that trust decisions need no database query. */
+import { CoalescingRunner } from '../coalescing-runner.js';
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
 import { type Enrolment, enrolmentOfKey } from '../database/devices/enrolment-repository.js';
@@ -11,8 +12,8 @@ interface DeviceEvidenceCacheOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Receives read errors. The cached evidence then stays. */
-  readonly onReadError: (error: unknown) => void;
+  /** Receives errors of reads, after which the cached evidence stays, and of listeners. */
+  readonly onError: (error: unknown) => void;
 }
 
 /** Cached evidence of one enclave key. */
@@ -33,10 +34,8 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   reconnectedAt: number | null;
-  /** Newest read. Reads of a key run one after the other, so that an older result never replaces a newer one. */
-  reading: Promise<void>;
-  /** The next read, which waits for the running one. All callers share it until it starts. */
-  queued: Promise<void> | null;
+  /** Reads of a key run one after the other, so that an older result never replaces a newer one. */
+  readonly reads: CoalescingRunner;
 }
 
 export class DeviceEvidenceCache {
@@ -65,7 +64,7 @@ export class DeviceEvidenceCache {
 
   /** Starts caching the evidence of a key. Resolves after the first read. Each call needs a matching {@link unwatch}. */
   watch(seKeySha256: string): Promise<void> {
-    const entry = this.#entries.get(seKeySha256) ?? newEntry();
+    const entry = this.#entries.get(seKeySha256) ?? this.#newEntry(seKeySha256);
     entry.watchers++;
     this.#entries.set(seKeySha256, entry);
     return this.refresh(seKeySha256);
@@ -86,16 +85,7 @@ export class DeviceEvidenceCache {
 
   /** Reloads the evidence of a watched key and notifies listeners. Never rejects. */
   refresh(seKeySha256: string): Promise<void> {
-    const entry = this.#entries.get(seKeySha256);
-    if (entry === undefined) return Promise.resolve();
-    const readNext = (): Promise<void> => {
-      entry.queued = null;
-      entry.reading = this.#read(seKeySha256, entry);
-      return entry.reading;
-    };
-    // Also after a failed read: a listener may throw.
-    entry.queued ??= entry.reading.then(readNext, readNext);
-    return entry.queued;
+    return this.#entries.get(seKeySha256)?.reads.run() ?? Promise.resolve();
   }
 
   /** Calls `listener` with each key whose evidence was read. Returns a function that unsubscribes. */
@@ -104,8 +94,14 @@ export class DeviceEvidenceCache {
     return () => this.#listeners.delete(listener);
   }
 
+  #newEntry(seKeySha256: string): Entry {
+    const reads = new CoalescingRunner(() => this.#read(seKeySha256, entry));
+    const entry: Entry = { watchers: 0, device: null, reconnectedAt: null, reads };
+    return entry;
+  }
+
   async #read(seKeySha256: string, entry: Entry): Promise<void> {
-    const { database, anchor, now, onReadError } = this.#options;
+    const { database, anchor, now, onError } = this.#options;
     try {
       const enrolment = await enrolmentOfKey(database, seKeySha256);
       const [records, commands] = await Promise.all([
@@ -124,14 +120,16 @@ export class DeviceEvidenceCache {
         certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
       };
     } catch (error) {
-      onReadError(error);
+      onError(error);
       return;
     }
     if (this.#entries.get(seKeySha256) !== entry) return;
-    for (const listener of this.#listeners) listener(seKeySha256);
+    for (const listener of this.#listeners) {
+      try {
+        listener(seKeySha256);
+      } catch (error) {
+        onError(error);
+      }
+    }
   }
-}
-
-function newEntry(): Entry {
-  return { watchers: 0, device: null, reconnectedAt: null, reading: Promise.resolve(), queued: null };
 }

@@ -50,7 +50,7 @@ const TICK_MS = 2000;
 
 export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {
   const { database, anchor, settings, sharedDigests, now, onError, onEvidence = () => {} } = options;
-  const evidence = new DeviceEvidenceCache({ database, anchor, now, onReadError: onError });
+  const evidence = new DeviceEvidenceCache({ database, anchor, now, onError });
   if (settings === null) return { evidence, managed: null, close: async () => {} };
   const client = new ManagementClient({ url: settings.url, apiKey: settings.apiKey });
   const { securityIntervalMs } = settings;

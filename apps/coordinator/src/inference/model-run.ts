@@ -59,7 +59,7 @@ export function attemptSummary(
   provider: ProviderConnection | null,
   { attemptRecords, attemptCount, job }: Pick<ModelRun, 'attemptRecords' | 'attemptCount' | 'job'>,
 ): AttemptSummary {
-  return { attemptRecords, attempts: attemptCount, provider, model: provider === null ? null : job.params.model };
+  return { attemptRecords, attemptCount, provider, model: provider === null ? null : job.params.model };
 }
 
 /** Records how an attempt ended, for log, metrics and traces. */

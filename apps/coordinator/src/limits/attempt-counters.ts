@@ -27,14 +27,30 @@ export interface AttemptCounters {
   recentNames(list: string, options: { readonly lifetimeMs: number }): RecentNames;
 }
 
-/**
- * Counts an attempt in all counters, or in none: a refusal, or an error of a counter, refunds the earlier counts.
- *
- * @returns Seconds to wait, of the first counter that refuses; null: admitted.
- */
-export async function countInAll(limits: readonly (readonly [counter: AttemptCounter, name: string])[]): Promise<number | null> {
+/** An attempt within all limits. */
+export interface CountedAttempt {
+  readonly isAdmitted: true;
+  /** Removes the counts of the attempt. Further calls do nothing. Never rejects. */
+  refund(): Promise<void>;
+}
+
+/** An attempt that a limit refuses, and that no counter counts. */
+export interface RefusedAttempt {
+  readonly isAdmitted: false;
+  /** The first counter that refused the attempt. */
+  readonly refusedBy: AttemptCounter;
+  /** Seconds. */
+  readonly retryAfter: number;
+}
+
+/** Counts an attempt in all counters, or in none: a refusal, or an error of a counter, refunds the earlier counts. */
+export async function countInAll(
+  limits: readonly (readonly [counter: AttemptCounter, name: string])[],
+): Promise<CountedAttempt | RefusedAttempt> {
   const counted: (readonly [AttemptCounter, string])[] = [];
-  const refund = async (): Promise<void> => void (await Promise.all(counted.map(([counter, name]) => counter.refund(name))));
+  const refund = async (): Promise<void> => {
+    await Promise.all(counted.splice(0).map(([counter, name]) => counter.refund(name)));
+  };
   for (const [counter, name] of limits) {
     let retryAfter: number | null;
     try {
@@ -45,9 +61,9 @@ export async function countInAll(limits: readonly (readonly [counter: AttemptCou
     }
     if (retryAfter !== null) {
       await refund();
-      return retryAfter;
+      return { isAdmitted: false, refusedBy: counter, retryAfter };
     }
     counted.push([counter, name]);
   }
-  return null;
+  return { isAdmitted: true, refund };
 }

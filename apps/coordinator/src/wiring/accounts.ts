@@ -157,7 +157,7 @@ const QUARTER_MS = 15 * 60_000;
 
 /** Limits second-factor codes per account. Counted at the start of an attempt, so that concurrent attempts cannot exceed the limit. */
 function secondStepLimit({ rateLimits }: Config, attempts: AttemptCounters): AttemptCounter | undefined {
-  const maxAttempts = rateLimits.emailPerQuarter;
+  const maxAttempts = rateLimits.emailPerQuarterHour;
   return maxAttempts === 0 ? undefined : attempts.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });
 }
 

@@ -172,7 +172,7 @@ function createPlacement(
     findPeer: peers.find,
     rules,
     onOutcome: (outcome) => metrics.peerPlacement(outcome),
-    onDigest: (peerId, model, digest) => membership.replied(peerId, model, digest),
+    digestReceiver: (peerId, model) => membership.digestReceiver(peerId, model),
     now,
   });
   const prefixes = new PrefixHints({ self, broadcast });
@@ -180,7 +180,7 @@ function createPlacement(
     prefixes,
     placements: new ClusterPlacements({ self, requestQueue, registry, membership, client, prefixes, now, random }),
     clusterModels: new ClusterModels({ local: registry.models, membership }),
-    server: new PlacementServer({ registry, requestQueue }),
+    server: new PlacementServer({ registry, requestQueue, onDigestSent: (model) => membership.digestSent(model) }),
     moved: new MovedProviders({ registry, peers: peers.live, peer: peers.find, rules }),
   };
 }

@@ -4,15 +4,15 @@ import { expect, it } from 'vitest';
 import { ClusterViews } from '../../src/cluster/cluster-views.js';
 import { type Peer, PeerStream } from '../../src/cluster/peer.js';
 
-it('asks a peer a bounded number of times per second', async () => {
-  let nowMs = 0;
-  let asked = 0;
+/** Views of a peer that counts the queries and renders each answer from the count. */
+function countedViews(render: (asked: number) => unknown = (asked) => asked) {
+  const counted = { nowMs: 0, asked: 0 };
   const peer: Peer = {
     id: 'far',
     request: () => Promise.reject(new Error('views use streams')),
     openStream: () => {
       const stream = new PeerStream();
-      const part = Buffer.from(String(++asked));
+      const part = Buffer.from(JSON.stringify(render(++counted.asked)));
       queueMicrotask(() => {
         stream.onMessage(Buffer.from(String(part.length)), true);
         stream.onMessage(part, false);
@@ -20,7 +20,11 @@ it('asks a peer a bounded number of times per second', async () => {
       return stream;
     },
   };
-  const views = new ClusterViews({ peers: () => [peer], now: () => nowMs });
+  return { counted, views: new ClusterViews({ peers: () => [peer], now: () => counted.nowMs }) };
+}
+
+it('asks a peer a bounded number of times per second', async () => {
+  const { counted, views } = countedViews();
   const read = views.define('counts', { query: Type.Null(), part: Type.Number() }, () => 0);
   const readOften = async (): Promise<number[][]> => {
     const parts: number[][] = [];
@@ -28,8 +32,28 @@ it('asks a peer a bounded number of times per second', async () => {
     return parts;
   };
   expect((await readOften()).at(-1)).toEqual([0, 20]);
-  expect(asked).toBe(20);
-  nowMs += 1000;
+  expect(counted.asked).toBe(20);
+  counted.nowMs += 1000;
   expect((await readOften()).at(-1)).toEqual([0, 40]);
-  expect(asked).toBe(40);
+  expect(counted.asked).toBe(40);
+});
+
+it('sends each of many different queries once per second under load, also those sent before the load', async () => {
+  const { counted, views } = countedViews();
+  const read = views.define('counts', { query: Type.Integer(), part: Type.Number() }, () => 0);
+  for (let round = 0; round < 10; round++) for (let query = 0; query < 100; query++) await read(query);
+  expect(counted.asked).toBe(100);
+  expect(await read(0)).toEqual([0, 1]);
+  counted.nowMs += 1000;
+  for (let query = 0; query < 100; query++) await read(query);
+  expect(counted.asked).toBe(200);
+});
+
+it('caches parts up to a total size, and the newest even beyond', async () => {
+  const large = 'x'.repeat(20 * 1024 * 1024);
+  const { counted, views } = countedViews((asked) => (asked <= 40 ? '' : large));
+  const read = views.define('texts', { query: Type.Integer(), part: Type.String() }, () => '');
+  for (let query = 0; query < 40; query++) await read(query);
+  for (const query of [40, 40, 41, 41, 40]) await read(query);
+  expect(counted.asked).toBe(43);
 });

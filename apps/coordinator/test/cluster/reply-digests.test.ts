@@ -41,15 +41,15 @@ describe('the digest of a reply', () => {
   it('replaces the published one', () => {
     const membership = known();
     expect(queueOf(membership)).toBe(0);
-    membership.replied('peer', 'm', encodeDigest(FULL));
+    membership.digestReceiver('peer', 'm')(encodeDigest(FULL));
     expect(queueOf(membership)).toBe(7);
   });
 
   it('is left out if invalid, of an unknown peer, or of a model that the peer does not publish', () => {
     const membership = known();
-    membership.replied('peer', 'm', '[1]');
-    membership.replied('stranger', 'm', encodeDigest(FULL));
-    membership.replied('peer', 'other', encodeDigest(FULL));
+    membership.digestReceiver('peer', 'm')('[1]');
+    membership.digestReceiver('stranger', 'm')(encodeDigest(FULL));
+    membership.digestReceiver('peer', 'other')(encodeDigest(FULL));
     expect(queueOf(membership)).toBe(0);
     expect([...membership.digests.of('m').keys()]).toEqual(['peer']);
     expect(membership.digests.of('other').size).toBe(0);

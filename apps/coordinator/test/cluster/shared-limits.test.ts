@@ -36,7 +36,7 @@ describe('three coordinators of one network', () => {
               keyPerMinute: KEYS_PER_MINUTE,
               badKeysPerMinute: WRONG_KEYS_PER_MINUTE,
               addressPerMinute: 100,
-              emailPerQuarter: 3,
+              emailPerQuarterHour: 3,
             },
           },
         }),

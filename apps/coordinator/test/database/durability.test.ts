@@ -70,6 +70,7 @@ describe('the log of the database file', () => {
     await writeFile(path, 'x');
     const log = new WalFile(path);
     const first = log.flush();
+    await Promise.resolve();
     const [second, third] = [log.flush(), log.flush()];
     expect(second).toBe(third);
     expect(second).not.toBe(first);

@@ -66,11 +66,16 @@ describe('the write-behind queue', () => {
   it('has written all rows that were queued at a flush, although an earlier write was running', async () => {
     const written: string[] = [];
     let finish = (): void => {};
+    let start = (): void => {};
+    const started = new Promise<void>((resolve) => {
+      start = resolve;
+    });
     const rows = new WriteBehindQueue<string, number>({
       write: async (piece) => {
         if (written.length === 0) {
           await new Promise<void>((resolve) => {
             finish = resolve;
+            start();
           });
         }
         for (const [key] of piece) written.push(key);
@@ -85,6 +90,7 @@ describe('the write-behind queue', () => {
     opened.push(rows);
     rows.put('a', 1);
     const earlier = rows.flush();
+    await started;
     rows.put('b', 1);
     const flushes = [rows.flush(), rows.flush()];
     expect(flushes[0]).toBe(flushes[1]);
@@ -145,5 +151,23 @@ describe('the periodic refresh', () => {
     await expect.poll(() => readings).toBeGreaterThan(3);
     refreshing.close();
     expect(problems).toEqual([new Error('for a moment')]);
+  });
+
+  it('continues after an error that `onError` throws, too', async () => {
+    let readings = 0;
+    const refreshing = new PeriodicRefresh({
+      read: async () => {
+        if (++readings === 2) throw new Error('for a moment');
+      },
+      everyMs: NEVER_MS,
+      onError: (error) => {
+        throw error;
+      },
+    });
+    await refreshing.begin();
+    await expect(refreshing.refreshNow()).rejects.toThrow('for a moment');
+    await refreshing.refreshNow();
+    refreshing.close();
+    expect(readings).toBe(3);
   });
 });

@@ -104,7 +104,7 @@ describe('evidence', () => {
   it('is read once more after a read that hangs, however often it was requested', async () => {
     let queries = 0;
     beforeQuery = async () => void queries++;
-    const cache = new DeviceEvidenceCache({ database, anchor: APPLE_TRUST_ANCHOR, now: () => NOW, onReadError: () => {} });
+    const cache = new DeviceEvidenceCache({ database, anchor: APPLE_TRUST_ANCHOR, now: () => NOW, onError: () => {} });
     await cache.watch('key');
     const perRead = queries;
     queries = 0;
@@ -123,5 +123,21 @@ describe('evidence', () => {
     resume();
     await Promise.all([...requested, ...later]);
     expect(queries).toBe(2 * perRead);
+  });
+
+  it('is reported to the other listeners although one throws', async () => {
+    beforeQuery = async () => {};
+    const errors: unknown[] = [];
+    const changed: string[] = [];
+    const onError = (error: unknown) => void errors.push(error);
+    const cache = new DeviceEvidenceCache({ database, anchor: APPLE_TRUST_ANCHOR, now: () => NOW, onError });
+    cache.onChange(() => {
+      throw new Error('listener');
+    });
+    cache.onChange((key) => changed.push(key));
+    await cache.watch('key');
+    await cache.refresh('key');
+    expect(changed).toEqual(['key', 'key']);
+    expect(errors).toEqual([new Error('listener'), new Error('listener')]);
   });
 });

@@ -12,7 +12,30 @@ describe('an attempt that several counters limit', () => {
       [account, 'ada'],
       [address, '192.0.2.1'],
     ] as const;
-    expect([await countInAll(both), account.count('ada'), address.count('192.0.2.1')]).toEqual([null, 60, 60]);
+    const counted = await countInAll(both);
+    expect([counted.isAdmitted, account.count('ada'), address.count('192.0.2.1')]).toEqual([true, 60, 60]);
+  });
+
+  it('is refunded in all of them, once', async () => {
+    const [account, address] = [limit(2), limit(2)];
+    const counted = await countInAll([
+      [account, 'ada'],
+      [address, '192.0.2.1'],
+    ]);
+    account.count('ada');
+    if (counted.isAdmitted) for (let time = 0; time < 2; time++) await counted.refund();
+    expect([account.count('ada'), account.count('ada')]).toEqual([null, 60]);
+    expect([address.count('192.0.2.1'), address.count('192.0.2.1')]).toEqual([null, null]);
+  });
+
+  it('names the counter that refuses', async () => {
+    const [account, address] = [limit(1), limit(0)];
+    const refused = await countInAll([
+      [account, 'ada'],
+      [address, '192.0.2.1'],
+    ]);
+    expect(refused).toEqual({ isAdmitted: false, refusedBy: address, retryAfter: 60 });
+    expect(!refused.isAdmitted && refused.refusedBy).toBe(address);
   });
 
   it.each([
@@ -23,7 +46,10 @@ describe('an attempt that several counters limit', () => {
     const outcome = await countInAll([
       [account, 'ada'],
       [last, '192.0.2.1'],
-    ]).catch((error: Error) => error.message);
+    ]).then(
+      (counted) => (counted.isAdmitted ? null : counted.retryAfter),
+      (error: Error) => error.message,
+    );
     expect(outcome).toBe(expected);
     expect(account.count('ada')).toBeNull();
   });

@@ -205,7 +205,7 @@ describe('in responses', () => {
 
   it('of a rate limit admits the key after the wait, and not a second earlier', async () => {
     harness = await startHarness({
-      config: { rateLimits: { keyPerMinute: 2, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 } },
+      config: { rateLimits: { keyPerMinute: 2, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarterHour: 0 } },
     });
     await harness.provider();
     const statusOf = async (path: string, body: object) => {

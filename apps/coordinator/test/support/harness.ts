@@ -16,7 +16,7 @@ import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 export const MODEL = 'test/model-1';
 /** Cheap password hashing: the default cost takes 85 ms of processor time per sign-up and sign-in. */
 const PASSWORD_COST = 2;
-export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 };
+export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarterHour: 0 };
 
 /** Replaces the built console, whose many routes take a third of the start time. */
 const CONSOLE_DIR = fileURLToPath(new URL('console', import.meta.url));

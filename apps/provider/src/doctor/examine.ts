@@ -5,7 +5,7 @@ import { modelMemorySettings } from '../config/model-memory.js';
 import { ControlError, requestSessionToken, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
-import { projectorBeside } from '../models/projector.js';
+import { adjacentProjectorPath } from '../models/projector.js';
 import { ModelStore } from '../models/store/model-store.js';
 import { labelOf, serviceManager } from '../service/choose-manager.js';
 import type { Installation } from '../update/installation.js';
@@ -112,7 +112,7 @@ function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, store: M
   const entries = entriesOf(store);
   const withProjector = (path: string): CheckedModel => {
     const entry = entries.find((each) => store.path(each) === path);
-    return { path, projectorPath: entry === undefined ? projectorBeside(path) : store.projectorPath(entry) };
+    return { path, projectorPath: entry === undefined ? adjacentProjectorPath(path) : store.projectorPath(entry) };
   };
   if (model !== null) return [withProjector(model)];
   if (status !== null) return status.model_files.map(withProjector);

@@ -51,7 +51,7 @@ export interface ChatInput {
   /** Value of the template variable `enable_thinking`, or null to leave it unset. */
   readonly thinking: boolean | null;
   /** The answer must not begin with a think section. If the template opens a section, the prompt closes it. */
-  readonly answersAtOnce: boolean;
+  readonly skipsThinking: boolean;
 }
 
 export type PromptInput =

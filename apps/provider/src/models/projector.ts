@@ -25,8 +25,8 @@ export function isProjector({ values }: GgufHeader): boolean {
   return values.get('general.architecture') === 'clip' || values.get('general.type') === 'mmproj';
 }
 
-/** Path of `mmproj-NAME.gguf` beside the local file `NAME.gguf`. Null if there is none, or if it reads only audio. */
-export function projectorBeside(path: string): string | null {
+/** Path of `mmproj-NAME.gguf` in the folder of the local file `NAME.gguf`. Null if there is none, or if it reads only audio. */
+export function adjacentProjectorPath(path: string): string | null {
   const projector = join(dirname(path), `mmproj-${basename(path)}`);
   if (!existsSync(projector)) return null;
   try {

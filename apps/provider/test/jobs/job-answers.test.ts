@@ -25,7 +25,7 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
       tools: [],
       continuesLast: false,
       thinking: null,
-      answersAtOnce: false,
+      skipsThinking: false,
     },
     sampling: { temperature: 1, seed: null },
   });

@@ -75,7 +75,7 @@ test('a constraint reaches the engine without thinking, and its output is never 
   const { body, stream } = await answerTo(constraints, { response_format: { type: 'json_object' }, tools: [weather] }, [...content]);
   expect(stream.request).toMatchObject({
     grammar: { rules: expect.any(Array) },
-    prompt: { thinking: false, answersAtOnce: true },
+    prompt: { thinking: false, skipsThinking: true },
   });
   expect(body.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } });
 });

@@ -9,7 +9,7 @@ import { memoryNeed, planCapacity } from '../../src/models/capacity.js';
 import { expectedModel } from '../../src/models/expected-model.js';
 import { readGgufHeader } from '../../src/models/gguf-header.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
-import { maxImagesOf, projectorBeside, readProjector } from '../../src/models/projector.js';
+import { adjacentProjectorPath, maxImagesOf, readProjector } from '../../src/models/projector.js';
 import { modelRepositoryOf, repositoryProjectorFile, variantsOf } from '../../src/models/store/model-repository.js';
 import { ModelStore } from '../../src/models/store/model-store.js';
 import { repositoryProjector } from '../../src/models/store/repository-projector.js';
@@ -72,13 +72,13 @@ describe('a projector', () => {
   test('beside a local model is used by its name, unless it is for audio', () => {
     const model = join(dir, 'local.gguf');
     copyFileSync(demoModel(), model);
-    expect(projectorBeside(model)).toBeNull();
+    expect(adjacentProjectorPath(model)).toBeNull();
     writeProjectorHeader(dir, 'mmproj-local.gguf', { outputLength, encoder: 'audio' });
-    expect(projectorBeside(model)).toBeNull();
+    expect(adjacentProjectorPath(model)).toBeNull();
     const path = writeProjectorHeader(dir, 'mmproj-local.gguf', { outputLength });
     expect(modelChoices([model], new ModelStore(dir))).toMatchObject([{ path: model, projectorPath: path }]);
     writeFileSync(path, 'damaged');
-    expect(() => readModelFacts(model, projectorBeside(model))).toThrow(/is damaged/);
+    expect(() => readModelFacts(model, adjacentProjectorPath(model))).toThrow(/is damaged/);
   });
 
   test('leaves room for text in the number of images', () => {

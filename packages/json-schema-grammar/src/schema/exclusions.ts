@@ -1,17 +1,24 @@
-/** Values that `not` excludes. Supports types, single values, and string keywords. */
-
+/**
+ * Values that `not` excludes: types, values of `const` and `enum` except arrays and objects, and strings by string keywords.
+ *
+ * Supports references, `anyOf` and `allOf` of these. Refuses every other `not`.
+ */
 import type { Language, LanguageFactory } from '../language/regular-language.js';
+import { namedValues } from './literals.js';
 import { stringLanguage } from './scalars.js';
 import { type JsonType, jsonTypeOf, type Schema, type SchemaDocument } from './schema-document.js';
 
 export interface Exclusions {
   readonly types: ReadonlySet<JsonType>;
+  readonly booleans: ReadonlySet<boolean>;
   readonly numbers: readonly number[];
   /** Each language is excluded independently. */
   readonly strings: readonly Language[];
 }
 
-const NOTES = ['title', 'description', '$comment', 'default', 'examples', 'deprecated'];
+const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+/** Keywords that constrain no value. */
+const NOTES = ['title', 'description', '$comment', 'default', 'examples', 'deprecated', '$schema', '$defs', 'definitions'];
 const OF_STRINGS = ['pattern', 'minLength', 'maxLength', 'format'];
 
 interface CompilerContext {
@@ -22,61 +29,102 @@ interface CompilerContext {
 
 /** Reads the exclusions of a conjunction. In strict mode, throws SchemaError on an unsupported `not`. */
 export function exclusionsOf(context: CompilerContext, plain: readonly Schema[]): Exclusions {
-  const types = new Set<JsonType>();
-  const numbers: number[] = [];
-  const strings: Language[] = [];
+  const reader = new ExclusionReader(context);
   for (const schema of plain) {
-    if (schema.not === undefined) continue;
-    for (const branch of branchesOf(context, schema)) {
-      const ruled = typeof branch === 'boolean' ? (branch ? { type: ALL } : null) : branch;
-      if (ruled === null) continue;
-      const keywords = Object.keys(ruled).filter((name) => !NOTES.includes(name));
-      const literals = ruled.enum ?? (ruled.const === undefined ? undefined : [ruled.const]);
-      if (keywords.length === 0) for (const kind of ALL) types.add(kind);
-      else if (keywords.every((name) => name === 'type')) for (const kind of context.document.types([ruled])) types.add(kind);
-      else if (keywords.every((name) => name === 'type' || OF_STRINGS.includes(name)) && isOfStrings(context, ruled)) {
-        strings.push(...excludedStrings(context, ruled));
-      } else if (Array.isArray(literals) && keywords.every((name) => name === 'enum' || name === 'const' || name === 'type')) {
-        for (const value of literals as readonly unknown[]) {
-          const kind = jsonTypeOf(value);
-          if (typeof value === 'string') strings.push(context.languages.text(value));
-          else if (typeof value === 'number') numbers.push(value);
-          else if (kind === 'null') types.add(kind);
-          else context.refuse(schema, 'not');
-        }
-      } else context.refuse(schema, 'not');
-    }
+    if (schema.not !== undefined) reader.exclude(schema, context.document.inner(schema, schema.not, 'not'));
   }
-  return { types, numbers, strings };
+  return reader;
 }
 
-const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+class ExclusionReader implements Exclusions {
+  readonly types = new Set<JsonType>();
+  readonly booleans = new Set<boolean>();
+  readonly numbers: number[] = [];
+  readonly strings: Language[] = [];
+  readonly #context: CompilerContext;
+  /** Keys of the schemas read so far. Prevents endless and repeated reads of references. */
+  readonly #read = new Set<string>();
+
+  constructor(context: CompilerContext) {
+    this.#context = context;
+  }
+
+  /** Excludes all values that match `schema`. `parent`: the schema with `not`. */
+  exclude(parent: Schema, schema: Schema | boolean): void {
+    const { document } = this.#context;
+    const plain = document.flatten([schema]);
+    if (plain === null) return;
+    const key = document.key(plain);
+    if (this.#read.has(key)) return;
+    this.#read.add(key);
+    const merged = mergeKeywords(document, parent, plain);
+    if (merged === null) this.#refuse(parent);
+    else this.#excludeMerged(parent, merged);
+  }
+
+  #excludeMerged(parent: Schema, schema: Schema): void {
+    const { document } = this.#context;
+    const keywords = Object.keys(schema).filter((name) => !NOTES.includes(name));
+    const areAll = (...names: readonly string[]): boolean => keywords.every((name) => names.includes(name));
+    // `not anyOf` excludes each branch.
+    if (keywords.length === 1 && schema.anyOf !== undefined) {
+      for (const branch of document.list(schema, 'anyOf')) this.exclude(parent, branch);
+    } else if (keywords.length === 0) for (const kind of ALL) this.types.add(kind);
+    else if (areAll('type')) for (const kind of document.types([schema])) this.types.add(kind);
+    else if (areAll('type', ...OF_STRINGS) && isOfStrings(document, schema)) this.strings.push(...excludedStrings(this.#context, schema));
+    else if (areAll('type', 'enum', 'const')) this.#excludeValues(parent, schema);
+    else this.#refuse(parent);
+  }
+
+  /** Excludes the values of `const` and `enum` that have the type of the schema. */
+  #excludeValues(parent: Schema, schema: Schema): void {
+    const { document, languages } = this.#context;
+    const types = schema.type === undefined ? new Set(ALL) : document.types([schema]);
+    for (const value of namedValues(document, schema).values()) {
+      const kind = jsonTypeOf(value);
+      if (!types.has(kind) && !(kind === 'integer' && types.has('number'))) continue;
+      if (typeof value === 'string') this.strings.push(languages.text(value));
+      else if (typeof value === 'number') this.numbers.push(value);
+      else if (typeof value === 'boolean') this.booleans.add(value);
+      else if (value === null) this.types.add(kind);
+      else this.#refuse(parent);
+    }
+  }
+
+  #refuse(parent: Schema): void {
+    this.#context.refuse(parent, 'not');
+  }
+}
+
+/** One schema with the keywords of all; null if two schemas constrain the same keyword differently. */
+function mergeKeywords(document: SchemaDocument, parent: Schema, plain: readonly Schema[]): Schema | null {
+  const [only, ...others] = plain;
+  if (only !== undefined && others.length === 0) return only;
+  const merged: [string, unknown][] = [];
+  for (const [name, value] of plain.flatMap((schema) => Object.entries(schema))) {
+    if (NOTES.includes(name)) continue;
+    const known = merged.find(([other]) => other === name);
+    if (known === undefined) merged.push([name, value]);
+    else if (known[1] !== value) return null;
+  }
+  return document.inner(parent, Object.fromEntries(merged), 'not') as Schema;
+}
 
 /**
  * Strings of a schema under `not`. Empty if a keyword is ignored, because the remaining keywords would exclude too many strings.
  */
-function excludedStrings(context: CompilerContext, ruled: Schema): readonly Language[] {
+function excludedStrings(context: CompilerContext, schema: Schema): readonly Language[] {
   const ignored: string[] = [];
-  const refuse = (schema: Schema, keyword: string, limit?: number | null): void => {
-    context.refuse(schema, keyword, limit);
+  const refuse = (refused: Schema, keyword: string, limit?: number | null): void => {
+    context.refuse(refused, keyword, limit);
     ignored.push(keyword);
   };
-  const language = stringLanguage({ document: context.document, languages: context.languages, refuse }, [ruled]);
+  const language = stringLanguage({ document: context.document, languages: context.languages, refuse }, [schema]);
   return ignored.length === 0 ? [language] : [];
 }
 
-/** `not anyOf` excludes each branch. */
-function branchesOf({ document }: CompilerContext, schema: Schema): readonly (Schema | boolean)[] {
-  const plain = document.flatten([document.inner(schema, schema.not, 'not')]);
-  if (plain === null) return [false];
-  const [only, ...others] = plain;
-  if (only === undefined) return [true];
-  if (others.length > 0) return plain.map((each) => each);
-  return only.anyOf !== undefined && Object.keys(only).length === 1 ? document.list(only, 'anyOf') : [only];
-}
-
 /** Whether the schema requires a string. Without `type`, string keywords also match all other values. */
-function isOfStrings({ document }: CompilerContext, schema: Schema): boolean {
+function isOfStrings(document: SchemaDocument, schema: Schema): boolean {
   const types = document.types([schema]);
   return schema.type !== undefined && types.size === 1 && types.has('string');
 }

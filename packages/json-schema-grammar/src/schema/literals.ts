@@ -3,13 +3,13 @@
 import { withTimeLimit } from '../validation/time-limit.js';
 import { schemaValidator } from '../validation/validator.js';
 import type { SchemaCompiler } from './schema-compiler.js';
-import type { Schema } from './schema-document.js';
+import type { Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
 /** Values that match all schemas of a conjunction; null if no schema has `const` or `enum`. Throws SchemaError. */
 export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly unknown[] | null {
   const naming = plain.filter((schema) => schema.const !== undefined || schema.enum !== undefined);
-  const [first, ...others] = naming.map((schema) => namedBy(compiler, schema));
+  const [first, ...others] = naming.map((schema) => namedValues(compiler.document, schema));
   if (first === undefined) return null;
   compiler.countChecks(first.size);
   const fits = fitting(compiler, plain);
@@ -21,7 +21,7 @@ export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): 
 }
 
 /** Values of a schema's `const` and `enum`, by canonical JSON. */
-function namedBy({ document }: SchemaCompiler, schema: Schema): ReadonlyMap<string, unknown> {
+export function namedValues(document: SchemaDocument, schema: Schema): ReadonlyMap<string, unknown> {
   const { const: only, enum: several } = schema;
   if (several !== undefined && (!Array.isArray(several) || several.length === 0)) document.invalid(schema, 'enum');
   const values = several === undefined ? [only] : (several as readonly unknown[]);

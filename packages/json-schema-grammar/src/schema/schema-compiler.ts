@@ -158,12 +158,12 @@ export class SchemaCompiler {
   }
 
   #kind(kind: JsonType, plain: readonly Schema[], excluded: Exclusions): readonly Sequence[] {
-    if (excluded.types.has(kind)) return [];
+    if (isTypeExcluded(excluded, kind)) return [];
     switch (kind) {
       case 'null':
         return [this.json.literal(null)];
       case 'boolean':
-        return [this.json.literal(true), this.json.literal(false)];
+        return this.json.anyOf([true, false].filter((value) => !excluded.booleans.has(value)));
       case 'integer':
         return [[this.#number(plain, true, excluded)]];
       case 'number':
@@ -212,11 +212,16 @@ export class SchemaCompiler {
   }
 }
 
-function isExcluded(languages: LanguageFactory, { types, numbers, strings }: Exclusions, value: unknown): boolean {
-  const kind = jsonTypeOf(value);
-  if (types.has(kind) || (kind === 'integer' && types.has('number'))) return true;
-  if (typeof value === 'number') return numbers.includes(value);
-  return typeof value === 'string' && strings.some((language) => languages.contains(language, value));
+/** Every integer is also a number. */
+function isTypeExcluded({ types }: Exclusions, kind: JsonType): boolean {
+  return types.has(kind) || (kind === 'integer' && types.has('number'));
+}
+
+function isExcluded(languages: LanguageFactory, excluded: Exclusions, value: unknown): boolean {
+  if (isTypeExcluded(excluded, jsonTypeOf(value))) return true;
+  if (typeof value === 'boolean') return excluded.booleans.has(value);
+  if (typeof value === 'number') return excluded.numbers.includes(value);
+  return typeof value === 'string' && excluded.strings.some((language) => languages.contains(language, value));
 }
 
 /** Converts errors about size to SchemaError, and returns other errors unchanged. */

@@ -1,7 +1,7 @@
 /** `UsageFilters`: form fields for the filters of the usage page: range of days, model and key. */
-import type { ConsoleKeyPage } from '@inference/formats';
+import type { ConsoleKey } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
-import { api } from '../../api/api-client.js';
+import { readAllRows } from '../../api/paginated-query.js';
 import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { lastDays } from '../../features/account/utc-days.js';
 import { Field, Segmented, Select } from '../../ui/forms/field.js';
@@ -24,7 +24,7 @@ interface UsageFiltersProps {
 export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
   const { data: keys } = useQuery({
     queryKey: [...BILLING_QUERY_KEY, 'key-names'],
-    queryFn: async ({ signal }) => (await api.get<ConsoleKeyPage>('/console/v1/keys', { query: { limit: 200 }, signal })).data,
+    queryFn: ({ signal }) => readAllRows<ConsoleKey>('/console/v1/keys', signal),
   });
   const choices = [...new Set([...models, ...(filter.model === null ? [] : [filter.model])])].sort();
   const named = (keys ?? []).map(({ id, name }) => ({ value: id, label: name }));

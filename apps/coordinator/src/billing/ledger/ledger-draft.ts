@@ -95,7 +95,7 @@ export class LedgerDraft {
   }
 
   /** Frees the nonce of a job whose reservation is refused. */
-  giveBackNonce({ digest }: SealedNonce): void {
+  releaseNonce({ digest }: SealedNonce): void {
     this.#unusedNonces.push(digest);
   }
 

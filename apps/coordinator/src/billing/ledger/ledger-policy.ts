@@ -75,7 +75,7 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
   const maxCost = maxCostOf(reservation, reservation.images ?? 0);
   const refusal = refusalOf(draft, reservation, maxCost);
   if (refusal !== null) {
-    if (nonce !== undefined) draft.giveBackNonce(nonce);
+    if (nonce !== undefined) draft.releaseNonce(nonce);
     return refusal;
   }
   draft.addReserved(accountId, reservation.apiKeyId, maxCost);

@@ -16,6 +16,7 @@ import {
   MAX_MODELS_PER_MESSAGE,
   type PublishedModel,
 } from './heartbeat.js';
+import { PeerModels, removedModel } from './peer-models.js';
 
 /** Part of the NATS transport for messages to all peers. */
 export interface Broadcast {
@@ -61,7 +62,7 @@ interface PeerState {
   draining: boolean;
   providers: number;
   clockMs: number;
-  readonly models: Map<string, Pick<PublishedModel, 'type' | 'images' | 'vision'>>;
+  readonly models: PeerModels;
 }
 
 /** State of requests for all models of one peer. */
@@ -91,9 +92,8 @@ const CHANGES_DELAY_MS_PER_PEER = 5;
 const MIN_GREETING_MS = 100;
 /** Minimum time between two requests for all models of a peer. */
 const REFRESH_INTERVAL_MS = 1000;
-/** `MAX_PEERS` and `MAX_MODELS_PER_PEER` limit the memory that hostile peers can occupy. */
+/** Limits the memory that hostile peers can occupy. */
 const MAX_PEERS = 1024;
-const MAX_MODELS_PER_PEER = 20_000;
 /** Clock difference above which the operator is warned. */
 const CLOCK_ALARM_MS = 5000;
 /** Clock difference above which a peer is removed. */
@@ -156,7 +156,7 @@ export class Membership {
   /** Ids of all models at peers. */
   models(): ReadonlySet<string> {
     const ids = new Set<string>();
-    for (const { models } of this.#peers.values()) for (const id of models.keys()) ids.add(id);
+    for (const { models } of this.#peers.values()) for (const id of models.ids()) ids.add(id);
     return ids;
   }
 
@@ -186,11 +186,27 @@ export class Membership {
     return state.next;
   }
 
-  /** Stores a digest from a peer's reply to a placement request. Ignores an invalid digest, and one of an unknown model. */
-  replied(peerId: string, model: string, text: string): void {
-    const decoded = decodeDigest(text);
-    if (decoded.kind === 'rejected' || this.#peers.get(peerId)?.models.has(model) !== true) return;
-    this.digests.update(peerId, model, decoded.digest, ++this.#modelSequence, this.#options.now());
+  /**
+   * Call before a placement request to a peer.
+   *
+   * @returns Function that stores the digest in the reply, unless it is invalid or a message during the request may have outdated it.
+   */
+  digestReceiver(peerId: string, model: string): (text: string) => void {
+    const known = this.#peers.get(peerId);
+    const sequence = known?.sequence ?? 0;
+    return (text) => {
+      const decoded = decodeDigest(text);
+      const peer = this.#peers.get(peerId);
+      if (decoded.kind === 'rejected' || peer === undefined || peer !== known || peer.models.get(model) === undefined) return;
+      // If the reply is newer after all, the peer publishes the model again.
+      if (peer.models.changedAt(model) > sequence) return;
+      this.digests.update(peerId, model, decoded.digest, ++this.#modelSequence, this.#options.now());
+    };
+  }
+
+  /** Call after a reply with a model's current digest. Peers may have stored it, so the next heartbeat contains the model again. */
+  digestSent(model: string): void {
+    if (this.#published.has(model)) this.#published.set(model, '');
   }
 
   /** Publishes a heartbeat at once. Call after a reconnect to NATS. */
@@ -282,8 +298,8 @@ export class Membership {
       providers: heartbeat.providers,
     });
     this.digests.heard(id, now);
-    const removed = heartbeat.draining ? [...peer.models.keys()].map(removedModel) : [];
-    this.#storeModels(id, peer, [...heartbeat.models, ...removed]);
+    // A draining peer serves no models.
+    this.#storeDigests(id, heartbeat.draining ? peer.models.clear() : peer.models.storeChanges(heartbeat));
     if (!isContinued) void this.#requestAll(id, heartbeat.epoch);
   }
 
@@ -291,7 +307,7 @@ export class Membership {
   #add(id: string, { epoch }: Heartbeat): PeerState | null {
     if (this.#peers.size >= MAX_PEERS) return null;
     const now = this.#options.now();
-    const peer: PeerState = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockMs: 0, models: new Map() };
+    const peer: PeerState = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockMs: 0, models: new PeerModels() };
     this.#peers.set(id, peer);
     this.#options.events.joined(id);
     this.#greet();
@@ -320,31 +336,22 @@ export class Membership {
     if (epoch !== undefined) await this.#requestAll(peerId, epoch);
   }
 
-  /** Requests all models of a peer, and replaces the known ones. Ignores the answer if the peer has restarted meanwhile. */
+  /** Requests and stores all models of a peer. Ignores the answer if the peer has restarted meanwhile. */
   async #requestAll(id: string, epoch: string): Promise<void> {
     const answer = await this.#options.requestModels(id).catch(() => null);
     const decoded = answer === null ? null : decodeHeartbeat(answer);
     const peer = this.#peers.get(id);
-    if (decoded?.kind !== 'heartbeat' || peer === undefined) return;
+    if (decoded?.kind !== 'heartbeat' || peer === undefined || peer.draining) return;
     const { heartbeat } = decoded;
-    if (peer.epoch !== epoch || heartbeat.epoch !== epoch) return;
-    const current = new Set(heartbeat.models.map((model) => model.id));
-    const removed = [...peer.models.keys()].filter((model) => !current.has(model)).map(removedModel);
-    this.#storeModels(id, peer, [...heartbeat.models, ...removed]);
+    if (peer.epoch === epoch && heartbeat.epoch === epoch) this.#storeDigests(id, peer.models.storeAll(heartbeat));
   }
 
-  /** Stores changed models of a peer. A draining peer serves none. */
-  #storeModels(id: string, peer: PeerState, models: Heartbeat['models']): void {
+  /** Stores the digests of a peer's changed models. */
+  #storeDigests(id: string, models: Heartbeat['models']): void {
     const now = this.#options.now();
-    for (const entry of models) {
-      const { digest } = entry;
-      if (digest === null || peer.draining || (!peer.models.has(entry.id) && peer.models.size >= MAX_MODELS_PER_PEER)) {
-        peer.models.delete(entry.id);
-        this.digests.remove(id, entry.id);
-        continue;
-      }
-      peer.models.set(entry.id, { type: entry.type, images: entry.images, vision: entry.vision ?? null });
-      this.digests.update(id, entry.id, digest, ++this.#modelSequence, now);
+    for (const { id: model, digest } of models) {
+      if (digest === null) this.digests.remove(id, model);
+      else this.digests.update(id, model, digest, ++this.#modelSequence, now);
     }
     if (models.length > 0) this.#options.events.changed(models);
   }
@@ -357,9 +364,4 @@ export class Membership {
     this.digests.remove(id);
     this.#options.events.left(id);
   }
-}
-
-/** Entry of a model without providers. */
-function removedModel(id: string): Heartbeat['models'][number] {
-  return { id, type: 'text', digest: null, images: [] };
 }

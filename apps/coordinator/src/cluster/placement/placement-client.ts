@@ -31,8 +31,8 @@ interface PlacementClientOptions {
   readonly rules: DescriptionRules;
   /** Called with the outcome of each placement request, for metrics. `unverified`: the provider's evidence was rejected. */
   readonly onOutcome: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
-  /** Called with the current digest of a model, if a refusal contains one. */
-  readonly onDigest: (peerId: string, model: string, digest: string) => void;
+  /** Called before each request. The result is called with the current digest of the model, if a refusal contains one. */
+  readonly digestReceiver: (peerId: string, model: string) => (digest: string) => void;
   readonly now: () => number;
 }
 
@@ -72,9 +72,10 @@ export class PlacementClient {
     signal: AbortSignal | null,
     onReply: () => void = () => {},
   ): Promise<Placement> {
-    const { findPeer, onOutcome, onDigest } = this.#options;
+    const { findPeer, onOutcome, digestReceiver } = this.#options;
     const peer = findPeer(peerId);
     if (peer === null) return refused('none_routable');
+    const onDigest = digestReceiver(peerId, request.model);
     const stream = peer.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
     const message = await firstReply(stream, waitMs + REPLY_TIMEOUT_MS, signal);
     if (message === null) {
@@ -83,7 +84,7 @@ export class PlacementClient {
     }
     onReply();
     if (message.type !== 'placed') {
-      if (message.type === 'refused' && message.digest !== undefined) onDigest(peerId, request.model, message.digest);
+      if (message.type === 'refused' && message.digest !== undefined) onDigest(message.digest);
       onOutcome(message.type === 'refused' && message.reason === 'busy' ? 'busy' : 'refused');
       stream.close();
       return message.type === 'refused' ? refused(reasonOf(message), message.retry_after_ms) : refused('none_routable');
@@ -142,16 +143,31 @@ export class PlacementClient {
     }
     if (known !== undefined) {
       known.update(state, verified);
+      this.#updateNewest(state.provider_id, known);
       return known;
     }
     const provider = new RemoteProvider(peer, state, verified, this.#options.now);
     this.#byConnection.set(connection, provider);
-    const older = this.#byProvider.get(state.provider_id);
-    // A peer may replay the description of a session that another peer owns. A session has one owner, so the first one stays.
-    if (older?.sessionId === state.session_id) return provider;
-    if (older !== undefined) older.isReplaced = true;
-    this.#byProvider.set(state.provider_id, provider);
+    this.#updateNewest(state.provider_id, provider);
     return provider;
+  }
+
+  /**
+   * Makes a connection the newest of its provider, if the provider signed a challenge there later than on the known one.
+   *
+   * A peer may replay the description of an ended session, so the order of arrival proves nothing.
+   */
+  #updateNewest(providerId: ProviderId, provider: RemoteProvider): void {
+    const newest = this.#byProvider.get(providerId);
+    // A peer may replay the description of a session that another peer owns. A session has one owner, so the first one stays.
+    if (newest?.sessionId === provider.sessionId) return;
+    if (newest !== undefined && newest.challengedAt >= provider.challengedAt) {
+      provider.isReplaced = true;
+      return;
+    }
+    if (newest !== undefined) newest.isReplaced = true;
+    provider.isReplaced = false;
+    this.#byProvider.set(providerId, provider);
   }
 }
 

@@ -26,6 +26,8 @@ import { publishedModel } from './published-models.js';
 interface PlacementServerOptions {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
+  /** Called with a model whose current digest is sent in a reply. */
+  readonly onDigestSent: (model: string) => void;
 }
 
 /** Maximum time from a placement to the last frame of the sealed request. Then the slot is released. */
@@ -87,7 +89,9 @@ export class PlacementServer {
   #digest(model: string): string | null {
     const { registry, requestQueue } = this.#options;
     const published = publishedModel(model, registry, requestQueue);
-    return published === null ? null : encodeDigest(published.digest);
+    if (published === null) return null;
+    this.#options.onDigestSent(model);
+    return encodeDigest(published.digest);
   }
 
   #slotRequest(message: PlacementRequestMessage): SlotRequest {

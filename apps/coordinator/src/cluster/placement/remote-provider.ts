@@ -38,6 +38,11 @@ export class RemoteProvider implements ProviderConnection {
     return this.#peer.id;
   }
 
+  /** Time of the newest known challenge that the provider signed on this connection, in milliseconds on the provider's clock. */
+  get challengedAt(): number {
+    return this.#verified.challengedAt;
+  }
+
   /** Whether the verified description applies to a later state of this connection: same key, and not expired. */
   covers({ key_id }: ProviderState): boolean {
     return key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;

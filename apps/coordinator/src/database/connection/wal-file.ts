@@ -4,12 +4,13 @@
  * SQLite recovers the log in order, so one sync makes all earlier commits durable.
  */
 import { type FileHandle, open } from 'node:fs/promises';
+import { CoalescingRunner } from '../../coalescing-runner.js';
 
 export class WalFile {
   readonly #path: string;
   #handle: Promise<FileHandle> | null = null;
-  #running: Promise<void> | null = null;
-  #next: Promise<void> | null = null;
+  /** A running sync may have begun before a caller's commit, so each caller waits for a sync that starts after the call. */
+  readonly #syncs = new CoalescingRunner(() => this.#synchronise());
 
   /** `path`: the `-wal` file, which exists only after the first write to the database. */
   constructor(path: string) {
@@ -18,29 +19,14 @@ export class WalFile {
 
   /** Resolves when all commits before this call are on the disk. Rejects if the sync fails. */
   flush(): Promise<void> {
-    if (this.#running === null) return this.#start();
-    // The running sync may have begun before the caller's commit, so the caller waits for the next sync.
-    this.#next ??= this.#running.then(
-      () => this.#start(),
-      () => this.#start(),
-    );
-    return this.#next;
+    return this.#syncs.run();
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([this.#running, this.#next]);
+    await this.#syncs.whenIdle();
     const handle = await this.#handle?.catch(() => null);
     this.#handle = null;
     await handle?.close();
-  }
-
-  #start(): Promise<void> {
-    this.#next = null;
-    const run = this.#synchronise().finally(() => {
-      if (this.#running === run) this.#running = null;
-    });
-    this.#running = run;
-    return run;
   }
 
   async #synchronise(): Promise<void> {

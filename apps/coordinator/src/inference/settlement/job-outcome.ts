@@ -62,14 +62,14 @@ export interface AttemptSummary {
   /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: readonly AttemptRecord[];
   /** Number of attempts with all models of the job, including attempts that could not start. */
-  readonly attempts: number;
+  readonly attemptCount: number;
   /** Provider of the deciding attempt, or of the last one, if any. */
   readonly provider: ProviderConnection | null;
   /** Model of that attempt: the requested one or a fallback. */
   readonly model: string | null;
 }
 
-export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, provider: null, model: null };
+export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attemptCount: 0, provider: null, model: null };
 
 export function failed(summary: AttemptSummary, error: ApiError, reason: string): FailedJob {
   return { kind: 'failed', error, reason, ...summary };

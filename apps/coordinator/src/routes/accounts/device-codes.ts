@@ -26,23 +26,17 @@ export function addDeviceCodeRoutes(
 
   /** Runs a lookup by user code within the attempt limits. Throws RequestError. */
   const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
-    const account = call.caller.account.id;
-    const address = networkOf(call.address);
-    const blockedFor = await countInAll([
-      [byAccount, account],
-      [byAddress, address],
+    const attempt = await countInAll([
+      [byAccount, call.caller.account.id],
+      [byAddress, networkOf(call.address)],
     ]);
-    if (blockedFor !== null) throw new TooManyCodes(blockedFor);
-    const refund = async (): Promise<void> => {
-      await byAccount.refund(account);
-      await byAddress.refund(address);
-    };
+    if (!attempt.isAdmitted) throw new TooManyCodes(attempt.retryAfter);
     const code = await ask(call.params.user_code ?? '').catch(async (error: unknown) => {
-      await refund();
+      await attempt.refund();
       throw error;
     });
     if (code === null) throw new RequestError('not_found', null, 'There is no such code. Codes are valid for ten minutes.');
-    await refund();
+    await attempt.refund();
     return code;
   };
 

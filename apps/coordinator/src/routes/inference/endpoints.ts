@@ -289,7 +289,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   span.end(
     {
       'inference.end': outcome.kind === 'failed' ? outcome.error.code : outcome.kind,
-      'inference.attempts': outcome.attempts,
+      'inference.attempts': outcome.attemptCount,
       ...(outcome.model === null ? {} : { 'inference.model': outcome.model }),
       ...(billed === null
         ? {}
@@ -309,7 +309,7 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: 
     stream: job.params.stream,
     ...(job.sealed === null ? {} : { sealed: true }),
     ms: Math.round(durationMs),
-    attempts: outcome.attempts,
+    attempts: outcome.attemptCount,
     ...(outcome.attemptRecords.length < 2
       ? {}
       : { attempt_outcomes: outcome.attemptRecords.map(({ role, outcome }) => `${role} ${outcome}`) }),

@@ -26,7 +26,7 @@ interface RateLimitSettings {
   /** Requests per address and minute on sign-up and sign-in routes. */
   readonly authPerMinute: number;
   /** Sign-in and sign-up attempts per client and e-mail address in fifteen minutes. 0 also disables the limits on e-mails. */
-  readonly emailPerQuarter: number;
+  readonly emailPerQuarterHour: number;
 }
 
 interface RateLimitOptions extends RateLimitSettings {
@@ -100,7 +100,7 @@ async function createRateLimits(server: FastifyInstance, { network, ...settings 
     publicRoutes: publicLimit,
     authRoutes: guardWith(authLimit, settings.authPerMinute),
     signIns: new SignInLimits({
-      maxPerQuarterHour: settings.emailPerQuarter,
+      maxPerQuarterHour: settings.emailPerQuarterHour,
       now: Date.now,
       attempts: network?.attempts,
       pause: (ms, signal) => setTimeout(ms, undefined, { signal }),

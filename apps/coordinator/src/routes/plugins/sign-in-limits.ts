@@ -79,26 +79,17 @@ export class SignInLimits {
   /** Counts an attempt. The caller must refuse a {@link SignInBlock}. Rejects while the shared counters are unavailable. */
   async begin(client: SignInClient): Promise<SignInAttempt | SignInBlock> {
     if (this.#options.maxPerQuarterHour === 0) return { isDelayed: false, refund: async () => {} };
-    const counted: (() => void | Promise<void>)[] = [];
-    const count = async (limit: AttemptCounter, name: string): Promise<number | null> => {
-      const retryAfter = await limit.count(name);
-      if (retryAfter === null) counted.push(() => limit.refund(name));
-      return retryAfter;
-    };
-    const refund = async (): Promise<void> => void (await Promise.all(counted.splice(0).map((undo) => undo())));
+    const ofClient = [this.#clients, nameOf(client)] as const;
+    const counted = await countInAll(client.device === null ? [ofClient, [this.#networks, client.network]] : [ofClient]);
+    if (!counted.isAdmitted) return { by: counted.refusedBy === this.#networks ? 'network' : 'email', retryAfter: counted.retryAfter };
     try {
-      const ofClient = await count(this.#clients, nameOf(client));
-      if (ofClient !== null) return { by: 'email', retryAfter: ofClient };
-      const ofNetwork = client.device === null ? await count(this.#networks, client.network) : null;
-      if (ofNetwork !== null) {
-        await refund();
-        return { by: 'network', retryAfter: ofNetwork };
-      }
-      const isDelayed = !(await this.#isKnown(client)) && (await count(this.#unknownClients, client.email)) !== null;
-      return { isDelayed, refund };
+      if (await this.#isKnown(client)) return { isDelayed: false, refund: counted.refund };
+      const ofUnknownClients = await countInAll([[this.#unknownClients, client.email]]);
+      if (!ofUnknownClients.isAdmitted) return { isDelayed: true, refund: counted.refund };
+      return { isDelayed: false, refund: async () => void (await Promise.all([counted.refund(), ofUnknownClients.refund()])) };
     } catch (error) {
       // A failed counter is no attempt of the client.
-      await refund().catch(() => undefined);
+      await counted.refund();
       throw error;
     }
   }
@@ -106,9 +97,8 @@ export class SignInLimits {
   /** Counts an attempt without an e-mail address, such as a second step, for its network only. */
   async beginSecondStep(network: string): Promise<SignInAttempt | SignInBlock> {
     if (this.#options.maxPerQuarterHour === 0) return { isDelayed: false, refund: async () => {} };
-    const retryAfter = await this.#networks.count(network);
-    if (retryAfter !== null) return { by: 'network', retryAfter };
-    return { isDelayed: false, refund: async () => this.#networks.refund(network) };
+    const counted = await countInAll([[this.#networks, network]]);
+    return counted.isAdmitted ? { isDelayed: false, refund: counted.refund } : { by: 'network', retryAfter: counted.retryAfter };
   }
 
   /** Counts each password that a signed-in user enters to confirm an action, right or wrong. Returns null, or the seconds to wait. */
@@ -139,7 +129,8 @@ export class SignInLimits {
     if (this.#options.maxPerQuarterHour === 0) return true;
     const ofClient = [this.#mailsOfClients, nameOf(client)] as const;
     const isKnown = await this.#isKnown(client);
-    return (await countInAll(isKnown ? [ofClient] : [ofClient, [this.#mailsOfUnknownClients, client.email]])) === null;
+    const counted = await countInAll(isKnown ? [ofClient] : [ofClient, [this.#mailsOfUnknownClients, client.email]]);
+    return counted.isAdmitted;
   }
 
   async #isKnown(client: SignInClient): Promise<boolean> {

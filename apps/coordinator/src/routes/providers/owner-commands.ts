@@ -47,12 +47,12 @@ export function addOwnerCommands(api: ConsoleApi, routes: OwnerCommandRoutes): v
     async ({ caller, userId, params, body: { command_id: commandId, action } }) => {
       const accountId = caller.account.id;
       const { providerId } = await findOwned(ownedProviders, accountId, params.provider_id);
-      const waitSeconds = await countInAll([
+      const counted = await countInAll([
         [perAccount, accountId],
         [perMachine, providerId],
       ]);
-      if (waitSeconds !== null) {
-        throw new RequestError('rate_limit_exceeded', null, `Too many commands. Try again in ${waitSeconds} seconds.`);
+      if (!counted.isAdmitted) {
+        throw new RequestError('rate_limit_exceeded', null, `Too many commands. Try again in ${counted.retryAfter} seconds.`);
       }
       const id = await commands.add({ accountId, providerId, actorId: userId, action });
       const outcome = await execute(providerId as ProviderId, { accountId, commandId, action });

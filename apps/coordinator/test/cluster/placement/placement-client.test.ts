@@ -75,7 +75,7 @@ function clientOf(reply: (handlers: StreamHandlers) => void) {
       now: () => 0,
     },
     onOutcome: (outcome) => outcomes.push(outcome),
-    onDigest: () => {},
+    digestReceiver: () => () => {},
     now: () => 0,
   });
   return { client, outcomes, calls };
@@ -192,7 +192,7 @@ function clientOfOwners(
     findPeer: peerOf,
     rules: { allowSimulatedEnclave: true, anchor, limits, now: Date.now },
     onOutcome: () => {},
-    onDigest: () => {},
+    digestReceiver: () => () => {},
     now,
   });
   const ask = async (claimed: Claim, request: Partial<SlotRequest> = {}, peerId = 'far') => {
@@ -259,6 +259,31 @@ it('shares one object between the first placements on a connection, even if they
     expect(first).not.toBeNull();
     expect(second).toBe(first);
     expect(first?.isReplaced).toBe(false);
+  } finally {
+    await harness.close();
+  }
+});
+
+it('keeps the newest session of a provider although a peer replays the description of an earlier one', async () => {
+  const harness = await startCoordinator();
+  try {
+    const { providerId, enclave } = await harness.provider();
+    const ended = placeableOf(harness, providerId);
+    const connectedAt = Date.now();
+    await until(() => Date.now() > connectedAt);
+    await harness.provider({ enclave });
+    const current = placeableOf(harness, providerId);
+    const { ask, client } = clientOfOwners(() => [ended, current]);
+    const newest = await ask(current);
+    const replayed = await ask(ended, {}, 'third');
+    expect([newest?.isReplaced, replayed?.isReplaced]).toEqual([false, true]);
+    expect(client.ownerOf(providerId)).toBe('far');
+
+    const { ask: askInOrder, client: inOrder } = clientOfOwners(() => [ended, current]);
+    const first = await askInOrder(ended, {}, 'third');
+    const second = await askInOrder(current);
+    expect([first?.isReplaced, second?.isReplaced]).toEqual([true, false]);
+    expect(inOrder.ownerOf(providerId)).toBe('far');
   } finally {
     await harness.close();
   }

@@ -59,6 +59,7 @@ async function placedStream() {
   const server = new PlacementServer({
     registry: { placement, snapshot: () => ({ sessionId: 'session' }) } as unknown as ProviderRegistry,
     requestQueue: { placeNow: () => placed } as unknown as RequestQueue,
+    onDigestSent: () => {},
   });
   const link: LinkStream = {
     peer: 'near',

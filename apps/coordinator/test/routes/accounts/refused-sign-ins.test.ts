@@ -10,7 +10,7 @@ afterEach(async () => {
 });
 
 it('a sign-in refused by the full queue changes nothing: no reset link is used up, no attempt counted', async () => {
-  harness = await startHarness({ config: { rateLimits: { ...NO_RATE_LIMITS, emailPerQuarter: 2 } } });
+  harness = await startHarness({ config: { rateLimits: { ...NO_RATE_LIMITS, emailPerQuarterHour: 2 } } });
   const person = new Browser(harness.url);
   await person.signUp('ada@example.com');
   await person.post('/console/auth/request-password-reset', { email: 'ada@example.com' });

@@ -7,7 +7,7 @@ import { Browser, PASSWORD } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, startHarness } from '../../support/harness.js';
 
-const RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 15 };
+const RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarterHour: 15 };
 const STEP_MS = 30_000;
 
 describeDatabases('two-factor authentication', (fresh) => {
@@ -114,7 +114,7 @@ describeDatabases('two-factor authentication', (fresh) => {
     const some = (): Promise<Browser[]> => Promise.all(Array.from({ length: 12 }, () => pending(email)));
     const browsers = [...(await some()), ...(await some())];
     const statuses = await Promise.all(browsers.map(async (browser) => (await auth(browser, 'verify-totp', { code: '000000' })).status));
-    expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(RATE_LIMITS.emailPerQuarter);
+    expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(RATE_LIMITS.emailPerQuarterHour);
     passSteps(2);
     const locked = await auth(await pending(email), 'verify-totp', { code: await codeOf(secret) });
     expect([locked.status, (await errorOf(locked)).code]).toEqual([429, 'rate_limit_exceeded']);
@@ -192,7 +192,7 @@ describeDatabases('two-factor authentication', (fresh) => {
   it('limits passwords entered within a session', async () => {
     const { browser } = await signedUp();
     const attempt = async (): Promise<number> => (await auth(browser, 'enable', { password: 'wrong password' })).status;
-    for (let index = 0; index < RATE_LIMITS.emailPerQuarter; index++) expect(await attempt()).toBe(400);
+    for (let index = 0; index < RATE_LIMITS.emailPerQuarterHour; index++) expect(await attempt()).toBe(400);
     expect(await attempt()).toBe(429);
   });
 

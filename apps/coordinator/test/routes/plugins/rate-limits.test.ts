@@ -107,7 +107,7 @@ describe('rate limits', () => {
     };
 
     it('lock out the stranger, and not the owner', async () => {
-      await start({ emailPerQuarter: 4 }, ['127.0.0.0/8', '::1']);
+      await start({ emailPerQuarterHour: 4 }, ['127.0.0.0/8', '::1']);
       const owner = new Browser(harness.url);
       await owner.signUp(EMAIL);
       const stranger = new Browser(harness.url);
@@ -124,7 +124,7 @@ describe('rate limits', () => {
     });
 
     it('do not count successful sign-ins', async () => {
-      await start({ emailPerQuarter: 3 });
+      await start({ emailPerQuarterHour: 3 });
       const owner = new Browser(harness.url);
       await owner.signUp(EMAIL);
       expect(await statusesOf(8, () => new Browser(harness.url).signIn(EMAIL))).toEqual(Array(8).fill(200));
@@ -133,7 +133,7 @@ describe('rate limits', () => {
     });
 
     it('bound an address that tries many e-mail addresses', async () => {
-      await start({ emailPerQuarter: 1 }, ['127.0.0.0/8', '::1']);
+      await start({ emailPerQuarterHour: 1 }, ['127.0.0.0/8', '::1']);
       const one = (index: number): Promise<Response> =>
         signIn(new Browser(harness.url), '10.6.6.6', 'guess', `person-${index}@example.com`);
       expect(await statusesOf(12, one)).toEqual([...Array(10).fill(401), 429, 429]);
@@ -141,7 +141,7 @@ describe('rate limits', () => {
     });
 
     it("bound the mail that a stranger can cause, and leave the owner's last link usable", async () => {
-      await start({ emailPerQuarter: 20 }, ['127.0.0.0/8', '::1']);
+      await start({ emailPerQuarterHour: 20 }, ['127.0.0.0/8', '::1']);
       const owner = new Browser(harness.url);
       await owner.signUp(EMAIL);
       const ask = (address: string, email = EMAIL): Promise<Response> =>

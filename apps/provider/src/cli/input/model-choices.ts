@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import type { ModelChoice } from '../../daemon/open-models.js';
 import { DEFAULT_KEEP_ALIVE, type KeepAlive, parseKeepAlive, shorterKeepAlive } from '../../jobs/serving/keep-alive.js';
-import { projectorBeside } from '../../models/projector.js';
+import { adjacentProjectorPath } from '../../models/projector.js';
 import type { ModelStore, StoredModel } from '../../models/store/model-store.js';
 import { StartupError } from '../../startup-error.js';
 
@@ -60,7 +60,7 @@ export function modelChoices(given: readonly string[] | undefined, store: ModelS
 }
 
 function localChoice(path: string, keep: KeepAlive): ModelChoice {
-  return { path, ...projectorMember(projectorBeside(path)), keep };
+  return { path, ...projectorMember(adjacentProjectorPath(path)), keep };
 }
 
 function storedChoice(entry: StoredModel, store: ModelStore, keep: KeepAlive): ModelChoice {

@@ -36,7 +36,7 @@ function offsetSeed(seed: number, offset: number): number {
   return offset === 0 ? seed : Number(BigInt.asUintN(32, BigInt(Math.trunc(seed)) + BigInt(offset)));
 }
 
-function promptInput({ prompt, tools, thinking }: TextRequest, answersAtOnce: boolean): PromptInput {
+function promptInput({ prompt, tools, thinking }: TextRequest, skipsThinking: boolean): PromptInput {
   if (prompt.type === 'text') return prompt;
   return {
     type: 'chat',
@@ -44,8 +44,8 @@ function promptInput({ prompt, tools, thinking }: TextRequest, answersAtOnce: bo
     tools: tools.map(promptTool),
     continuesLast: prompt.continuesLast,
     // The grammar allows no think section.
-    thinking: answersAtOnce ? false : thinking,
-    answersAtOnce,
+    thinking: skipsThinking ? false : thinking,
+    skipsThinking,
   };
 }
 

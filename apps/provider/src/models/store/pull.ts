@@ -6,7 +6,7 @@ import { type FileHashes, modelHash } from '../file-hash.js';
 import { type KnownModel, knownModel } from '../image/known-models.js';
 import { DESCRIPTION_FILE } from '../image/stable-diffusion-folder.js';
 import { type ModelFacts, readModelFacts } from '../model-facts.js';
-import { AudioProjectorError, projectorBeside } from '../projector.js';
+import { AudioProjectorError, adjacentProjectorPath } from '../projector.js';
 import { download } from './download.js';
 import {
   addressFile,
@@ -126,7 +126,7 @@ async function withFreeNames<T extends readonly RemoteFile[]>(
 /** Adds a file or folder at its present place, with its projector. */
 async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
   const { hashes, projector, signal } = options;
-  const beside = projector.kind === 'usual' ? projectorBeside(path) : null;
+  const beside = projector.kind === 'usual' ? adjacentProjectorPath(path) : null;
   const facts = readModelFacts(path, projector.kind === 'named' ? resolve(projector.name) : beside);
   if (facts.image?.engine === 'stable-diffusion.cpp') await options.installEngine(signal);
   const candidate = async (model: ModelFacts): Promise<Candidate> => {

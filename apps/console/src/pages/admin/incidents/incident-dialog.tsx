@@ -46,7 +46,9 @@ export function IncidentDialog({ kind, incident, onClose }: IncidentDialogProps)
     },
     async ({ title, impact, components, models, status, message, starts, ends }) => {
       const subject = { title: title.trim(), impact, components, models: modelsOf(models) };
-      const times = isMaintenance ? { starts_at: fromLocalInput(starts), ends_at: fromLocalInput(ends) } : {};
+      const times = isMaintenance
+        ? { starts_at: fromLocalInput(starts, incident?.starts_at), ends_at: fromLocalInput(ends, incident?.ends_at) }
+        : {};
       if (incident === null) {
         const body: AdminIncidentCreate = { ...subject, ...times, status: isMaintenance ? 'scheduled' : status, message: message.trim() };
         await api.post('/admin/v1/incidents', body);

@@ -7,12 +7,12 @@ import { Button } from '../../../ui/forms/button.js';
 import { CheckField, Field, Select, TextAreaField } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
 import { useToastAndRefetch } from '../queries.js';
+import { formatStages, parseStages } from './policy-stages.js';
 
 const MODES = [
   { value: 'staged', label: 'In stages' },
   { value: 'immediate', label: 'To everyone at once' },
 ] as const;
-const STAGE_LINE = /^\s*(\d+(?:\.\d+)?)\s*%?[\s,]+(\d+)[\s,]+(\d+)\s*$/;
 
 export function PolicyButton({ policy }: { readonly policy: RolloutPolicy }) {
   const [isOpen, setOpen] = useState(false);
@@ -31,16 +31,17 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
   const form = useFormMutation(
     {
       mode: policy.mode,
-      stages: policy.stages.map(({ percent, soak_minutes, min_machines }) => `${percent} ${soak_minutes} ${min_machines}`).join('\n'),
+      stages: formatStages(policy.stages),
       networkPercent: String(policy.max_updating_network_percent),
       cohortPercent: String(policy.max_updating_cohort_percent),
       mayUpdateEarly: policy.owners_may_update_early,
       accounts: policy.canary_accounts.join('\n'),
     },
     async ({ mode, stages, networkPercent, cohortPercent, mayUpdateEarly, accounts }) => {
+      const parsed = parseStages(stages);
       const body: RolloutPolicy = {
         mode,
-        stages: stagesOf(stages) ?? [],
+        stages: typeof parsed === 'string' ? [] : parsed,
         max_updating_network_percent: Number(networkPercent),
         max_updating_cohort_percent: Number(cohortPercent),
         owners_may_update_early: mayUpdateEarly,
@@ -60,10 +61,7 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
         hint="One per line: percent of machines, minimum minutes, minimum updated machines. The last stage has 100 percent."
         rows={5}
         spellCheck={false}
-        {...form.field('stages', {
-          validate: (stages) =>
-            stagesOf(String(stages)) !== null || 'Enter lines such as “5 240 20”. Percentages must increase, and the last must be 100.',
-        })}
+        {...form.field('stages', { validate: stagesRule })}
       />
       <Field
         label="Maximum share of the network's slots that update at once"
@@ -89,17 +87,12 @@ function PolicyDialog({ policy, onClose }: { readonly policy: RolloutPolicy; rea
   );
 }
 
-/** Parses stages. Null: a line is invalid, or the percentages do not increase, or the last is not 100. */
-function stagesOf(text: string): RolloutPolicy['stages'] | null {
-  const stages: RolloutPolicy['stages'] = [];
-  for (const line of linesOf(text)) {
-    const [, percent, minutes, machines] = STAGE_LINE.exec(line) ?? [];
-    if (percent === undefined || Number(percent) <= (stages.at(-1)?.percent ?? 0)) return null;
-    stages.push({ percent: Number(percent), soak_minutes: Number(minutes), min_machines: Number(machines) });
-  }
-  return stages.at(-1)?.percent === 100 ? stages : null;
+function stagesRule(value: unknown): true | string {
+  const parsed = parseStages(String(value));
+  return typeof parsed === 'string' ? parsed : true;
 }
 
+/** Distinct account ids of a text with one per line. */
 function linesOf(text: string): string[] {
   return [...new Set(text.split('\n').map((line) => line.trim()))].filter((line) => line !== '');
 }

@@ -11,6 +11,8 @@ interface DayBarProps {
   readonly label: string;
   /** Uptime per UTC day from 0 to 1, oldest first, today last; null: no records. */
   readonly days: readonly (number | null)[];
+  /** Time at which `days` were computed, on their last day. */
+  readonly at: string;
   /** Minutes of downtime per day. Null for models, which have no such record. */
   readonly downMinutes: readonly (number | null)[] | null;
   /** Uptime of the whole period, as text. */
@@ -23,7 +25,7 @@ const LEVELS = ['none', 'good', 'warn', 'bad'] as const;
 /** Height of the bars by level, so that colour is not the only difference. */
 const HEIGHTS: Readonly<Record<(typeof LEVELS)[number], number>> = { none: 0.3, good: 1, warn: 0.75, bad: 0.5 };
 
-export function DayBar({ label, days, downMinutes, uptime }: DayBarProps) {
+export function DayBar({ label, days, at, downMinutes, uptime }: DayBarProps) {
   const [chosen, setChosen] = useState<number | null>(null);
   const last = days.length - 1;
   const day = Math.min(chosen ?? last, last);
@@ -41,7 +43,7 @@ export function DayBar({ label, days, downMinutes, uptime }: DayBarProps) {
   };
   function dayText(index: number): string {
     const share = days[index] ?? null;
-    const name = DAY.format(Date.now() - (last - index) * DAY_MS);
+    const name = DAY.format(Date.parse(at) - (last - index) * DAY_MS);
     if (share === null) return `${name}: no records`;
     const down = downMinutes?.[index] ?? 0;
     return `${name}: ${formatUptime(share)}${down > 0 ? `, ${pluralize(down, 'minute')} down` : ''}`;

@@ -62,7 +62,7 @@ export function Page() {
             ) : (
               <ul className="status-list">
                 {data.components.map((component) => (
-                  <StatusRow key={component.id} row={component} label={component.name} />
+                  <StatusRow key={component.id} row={component} at={data.updated_at} label={component.name} />
                 ))}
               </ul>
             )}
@@ -98,7 +98,7 @@ function Overall({ status: { status } }: { readonly status: NetworkStatus }) {
   );
 }
 
-function Models({ status: { models, model_count }, search }: { readonly status: NetworkStatus; readonly search: string }) {
+function Models({ status: { models, model_count, updated_at: at }, search }: { readonly status: NetworkStatus; readonly search: string }) {
   if (models.length === 0) {
     return search === '' ? (
       <EmptyState title="No models yet">Models appear here a minute after a machine first serves them.</EmptyState>
@@ -110,7 +110,7 @@ function Models({ status: { models, model_count }, search }: { readonly status: 
     <>
       <ul className="status-list">
         {models.map((model) => (
-          <StatusRow key={model.id} row={model} label={model.id} />
+          <StatusRow key={model.id} row={model} at={at} label={model.id} />
         ))}
       </ul>
       {model_count > models.length ? (
@@ -122,7 +122,14 @@ function Models({ status: { models, model_count }, search }: { readonly status: 
   );
 }
 
-function StatusRow({ row, label }: { readonly row: StatusComponent | StatusModel; readonly label: string }) {
+interface StatusRowProps {
+  readonly row: StatusComponent | StatusModel;
+  /** Time at which the status was computed. */
+  readonly at: string;
+  readonly label: string;
+}
+
+function StatusRow({ row, at, label }: StatusRowProps) {
   const isModel = !('name' in row);
   const { tone, label: state } = STATES[row.state];
   return (
@@ -134,6 +141,7 @@ function StatusRow({ row, label }: { readonly row: StatusComponent | StatusModel
       <DayBar
         label={label}
         days={row.days}
+        at={at}
         downMinutes={'down_minutes' in row ? row.down_minutes : null}
         uptime={row.uptime === null ? 'no records' : `${formatUptime(row.uptime)} uptime`}
       />

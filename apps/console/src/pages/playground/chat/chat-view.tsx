@@ -12,24 +12,24 @@ import { ViewCode } from '../code/view-code.js';
 import { Composer } from '../composer.js';
 import { preloadMarkdown } from '../markdown/response-text.js';
 import { chatBody, imagesOf, isBusy, type QuestionContent, shownAnswer, type Turn } from './conversation.js';
-import { storedConversation } from './kept-conversation.js';
 import { EMPTY_PARAMETERS, type ParameterForm, parseParameters } from './parameters.js';
 import { SettingsPanel } from './settings-panel.js';
+import { loadConversation } from './stored-conversation.js';
 import { TurnList } from './turn-list.js';
 import { type ChatSettings, useChat } from './use-chat.js';
-import { useKeptConversation } from './use-kept-conversation.js';
+import { useStoredConversation } from './use-stored-conversation.js';
 
 const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatures to a child.', 'Write a haiku about apples.'] as const;
 
 export function ChatView({ models }: { readonly models: readonly ModelEntry[] }) {
   const { id: accountId } = useMe();
-  const [kept] = useState(() => storedConversation(window.sessionStorage, accountId));
-  const chat = useChat(kept?.turns ?? []);
+  const [stored] = useState(() => loadConversation(window.sessionStorage, accountId));
+  const chat = useChat(stored?.turns ?? []);
   const input = useRef<HTMLTextAreaElement>(null);
   const [draft, setDraft] = useState('');
-  const [chosen, setChosen] = useState<readonly string[]>(kept?.models ?? []);
-  const [form, setForm] = useState<ParameterForm>(kept?.form ?? EMPTY_PARAMETERS);
-  const keep = useKeptConversation(accountId, { turns: chat.turns, models: chosen, form }, kept !== null);
+  const [chosen, setChosen] = useState<readonly string[]>(stored?.models ?? []);
+  const [form, setForm] = useState<ParameterForm>(stored?.form ?? EMPTY_PARAMETERS);
+  const storage = useStoredConversation(accountId, { turns: chat.turns, models: chosen, form }, stored !== null);
   useEffect(preloadMarkdown, []);
   const texts = textModels(models);
   const selected = useMemo(() => availableModels(chosen, models), [chosen, models]);
@@ -90,7 +90,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
             Clear conversation
           </Button>
         </div>
-        <KeepConversation keep={keep} />
+        <StoreConversation storage={storage} />
       </div>
     </div>
   );
@@ -145,18 +145,18 @@ function Conversation({ chat, settings, onSuggestion, focusInput, children }: Co
 }
 
 /** Check box that stores the conversation in this tab. */
-function KeepConversation({ keep }: { readonly keep: ReturnType<typeof useKeptConversation> }) {
+function StoreConversation({ storage }: { readonly storage: ReturnType<typeof useStoredConversation> }) {
   return (
     <>
       <CheckField
         label="Keep this conversation in this tab"
         hint="Stored in the session storage of this tab until you close it, clear the conversation or turn this off. The server stores nothing."
-        error={keep.failed ? 'Not stored: the conversation is too large, or the browser allows no storage.' : undefined}
-        checked={keep.isOn}
-        onChange={(event) => keep.set(event.target.checked)}
+        error={storage.failed ? 'Not stored: the conversation is too large, or the browser allows no storage.' : undefined}
+        checked={storage.isOn}
+        onChange={(event) => storage.set(event.target.checked)}
       />
       <p className="field-hint">
-        {keep.isOn ? '' : 'The conversation exists only on this page and is not stored. '}
+        {storage.isOn ? '' : 'The conversation exists only on this page and is not stored. '}
         Requests cost the same as through the API.
       </p>
     </>

@@ -10,11 +10,11 @@ import type { Outbox } from '../outbox.js';
 import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
 import { DraftCost, DraftPolicy } from './draft-policy.js';
-import { type MediaChunk, positionAt } from './media-span.js';
-import { MIN_SLICE, PrefillBudget } from './prefill-budget.js';
+import type { MediaChunk } from './media-span.js';
+import { nextChunk, PrefillQueue } from './prefill-queue.js';
 import { PromptLookup } from './prompt-lookup.js';
 import { batchRows, type Repeatability } from './repeatability.js';
-import type { CachedSequence, SequencePool } from './sequence-pool.js';
+import { appendTokens, type CachedSequence, nextPosition, type SequencePool } from './sequence-pool.js';
 
 /** Idle sequences are cleared after this time, in milliseconds. */
 const IDLE_SEQUENCE_MS = 10 * 60_000;
@@ -54,10 +54,9 @@ interface Running {
 
 export class Decoder {
   readonly #waiting: TextStream[] = [];
-  /** Streams whose prompts are being read, slice by slice, in the order of {@link nextPrompt}. */
-  #prompts: Running[] = [];
-  /** Prompt tokens read for all streams so far. */
-  #promptTokensRead = 0;
+  /** Streams whose prompts are being read. */
+  readonly #prompts: PrefillQueue<Running>;
+  /** Streams that generate. */
   #streams: Running[] = [];
   readonly #logprobs: RawLogprobs;
   /** Texts and ends of streams, written to the outbox while the next batch is computed. */
@@ -65,10 +64,10 @@ export class Decoder {
   #isRunning = false;
   #wake: (() => void) | null = null;
   #sweep: NodeJS.Timeout | null = null;
-  readonly #prefill = new PrefillBudget();
   readonly #draftCost = new DraftCost();
 
   constructor(private readonly options: DecoderOptions) {
+    this.#prompts = new PrefillQueue(options);
     this.#logprobs = new RawLogprobs(options.context, options.samplers);
   }
 
@@ -92,20 +91,20 @@ export class Decoder {
       this.#retire();
       this.#admit();
       const ready = this.#streams.filter(({ stream }) => !stream.options.control.paused);
-      if (ready.length > 0 || this.#prompts.length > 0) {
+      if (ready.length > 0 || !this.#prompts.isEmpty) {
         const full = this.options.outbox.untilReady();
         if (full !== null) {
           this.#writeAll();
           await full;
         }
         if (ready.length === 0) {
-          this.#prefill.clear();
+          this.#prompts.budget.clear();
           await this.#readSlice(null);
           continue;
         }
         const begin = performance.now();
         await this.#decodeAll(ready);
-        this.#prefill.addDecode(performance.now() - begin);
+        this.#prompts.budget.addDecode(performance.now() - begin);
         await this.#readSlices();
         continue;
       }
@@ -130,7 +129,7 @@ export class Decoder {
       this.#waiting.splice(this.#waiting.indexOf(stream), 1);
       endCancelled(stream);
     }
-    for (const running of [...this.#prompts, ...this.#streams].filter(({ stream }) => isCancelled(stream))) {
+    for (const running of [...this.#prompts.readers, ...this.#streams].filter(({ stream }) => isCancelled(stream))) {
       this.#remove(running);
       this.options.sequences.release(running.sequence);
       // Queued behind the text of the stream's last token.
@@ -143,14 +142,14 @@ export class Decoder {
       const stream = this.#waiting.shift() as TextStream;
       const sequence = this.options.sequences.take(stream.options) as CachedSequence;
       stream.begin(sequence.tokens.length);
-      this.#prompts.push({ stream, sequence, admittedAt: this.#promptTokensRead, next: null, drafts: null });
+      this.#prompts.add({ stream, sequence, admittedAt: this.#prompts.tokensRead, next: null, drafts: null });
     }
   }
 
   /** Decodes one token per stream in a shared batch. Repeatable streams get batches of their own if shared ones are not bit-exact. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
     const [only, ...others] = ready as readonly [Running, ...Running[]];
-    if (others.length === 0 && this.#prompts.length === 0) return this.#decodeAlone(only);
+    if (others.length === 0 && this.#prompts.isEmpty) return this.#decodeAlone(only);
     const alone = this.options.repeatability.minRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
     const together = alone.length === 0 ? ready : ready.filter((each) => !alone.includes(each));
     if (together.length > 0) await this.#decode(together);
@@ -180,7 +179,7 @@ export class Decoder {
     await this.#compute(ordered, batchIndices, () => {
       for (const [index, { sequence, next }] of ordered.entries()) {
         // `false`: kernels round single tokens and prompt slices differently, so generated tokens are not a repeatable prefix.
-        this.#append(sequence, [next as Token], false);
+        appendTokens(sequence, [next as Token], false);
         if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
       }
     });
@@ -219,7 +218,7 @@ export class Decoder {
     const batchIndices = context.addToBatch(sequence.id, nextPosition(sequence), rows, Uint32Array.from(rows.keys()));
     const results = await this.#decodeAndSample([running], batchIndices);
     if (results === null) return;
-    this.#append(sequence, [next as Token], false);
+    appendTokens(sequence, [next as Token], false);
     let accepted = 0;
     let more = true;
     try {
@@ -227,7 +226,7 @@ export class Decoder {
       for (;;) {
         more = await this.#take(running, token, batchIndices[accepted] as number);
         if (!more || token !== draft[accepted]) break;
-        this.#append(sequence, [token as Token], false);
+        appendTokens(sequence, [token as Token], false);
         accepted += 1;
         token = await context.sampleToken(batchIndices[accepted] as number, stream.options.sampler);
       }
@@ -242,13 +241,14 @@ export class Decoder {
 
   /** Reads prompts for the time of a round in which other streams generate. */
   async #readSlices(): Promise<void> {
-    const end = performance.now() + this.#prefill.roundMs;
-    let left = this.#prefill.roundMs;
+    const { budget } = this.#prompts;
+    const end = performance.now() + budget.roundMs;
+    let left = budget.roundMs;
     do {
       if (!(await this.#readSlice(left))) break;
       left = end - performance.now();
-    } while (this.#prefill.hasRoomIn(left));
-    this.#prefill.endRound();
+    } while (budget.hasRoomIn(left));
+    budget.endRound();
   }
 
   /**
@@ -257,8 +257,9 @@ export class Decoder {
    * @param limitMs Time for the slice while other streams generate. Null if none does.
    */
   async #readSlice(limitMs: number | null): Promise<boolean> {
-    const running = this.#takePrompt(limitMs !== null);
+    const running = this.#prompts.take(limitMs !== null);
     if (running === undefined) return false;
+    const { budget } = this.#prompts;
     const { context, repeatability, outbox } = this.options;
     const { sequence, stream } = running;
     const { prompt, repeatable } = stream.options;
@@ -267,43 +268,35 @@ export class Decoder {
     const chunk = nextChunk(running);
     if (chunk !== undefined) {
       await this.#readMedia(running, chunk);
-      if (limitMs !== null) this.#prefill.overdraw(performance.now() - begin);
+      if (limitMs !== null) budget.overdraw(performance.now() - begin);
       outbox.worked();
       return true;
     }
-    const part = prompt.slice(at, at + this.#sliceTokens(running, limitMs));
+    const part = prompt.slice(at, at + this.#prompts.sliceTokens(running, limitMs));
     const isLast = at + part.length === prompt.length;
     const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
     context.initBatch(rows.length);
     const batchIndices = context.addToBatch(sequence.id, nextPosition(sequence), rows, isLast ? Uint32Array.of(part.length - 1) : NO_ROWS);
     if (isLast) this.#streams.push(running);
-    else this.#prompts.push(running);
+    else this.#prompts.add(running);
     await this.#compute(isLast ? [running] : [], [...batchIndices], () => {
-      this.#append(sequence, part, this.#isBitExact(at, part.length));
-      this.#promptTokensRead += part.length;
+      appendTokens(sequence, part, this.#prompts.isBitExact(at, part.length));
+      this.#prompts.tokensRead += part.length;
       if (padding > 0) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
       if (isLast) stream.options.onPromptRead?.();
     });
     const took = performance.now() - begin;
-    this.#prefill.addSlice(part.length, took);
-    if (limitMs !== null && repeatable) this.#prefill.overdraw(took);
+    budget.addSlice(part.length, took);
+    if (limitMs !== null && repeatable) budget.overdraw(took);
     outbox.worked();
     return true;
-  }
-
-  /** After repeatable prompts and images have used up their time, takes only prompts that continue with other text. */
-  #takePrompt(busy: boolean): Running | undefined {
-    const canCut = (running: Running) => !running.stream.options.repeatable && nextChunk(running) === undefined;
-    const running = nextPrompt(busy && this.#prefill.isOverdrawn ? this.#prompts.filter(canCut) : this.#prompts);
-    if (running !== undefined) this.#prompts.splice(this.#prompts.indexOf(running), 1);
-    return running;
   }
 
   /** Encodes and decodes an image. A failure ends only this stream. */
   async #readMedia(running: Running, chunk: MediaChunk): Promise<void> {
     const { sequence, stream } = running;
-    this.#prompts.push(running);
+    this.#prompts.add(running);
     this.#writeAll();
     const progress = setInterval(() => this.options.outbox.worked(), IMAGE_PROGRESS_MS);
     const limit = setTimeout(() => clearInterval(progress), MAX_IMAGE_PROGRESS_MS);
@@ -318,34 +311,8 @@ export class Decoder {
     }
     const { start, tokens, positions } = chunk;
     sequence.media.push({ start, tokens, positions });
-    this.#append(sequence, stream.options.prompt.slice(start, start + tokens), false);
-    this.#promptTokensRead += tokens;
-  }
-
-  /** Number of tokens in the next slice. A slice ends before an image. */
-  #sliceTokens({ sequence, stream }: Running, limitMs: number | null): number {
-    const { repeatability, batchTokens } = this.options;
-    const { prompt, repeatable, media } = stream.options;
-    const at = sequence.tokens.length;
-    const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
-    // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
-    if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
-    const min = repeatable ? repeatability.slice : MIN_SLICE;
-    const wanted = limitMs === null ? batchTokens : Math.max(min, Math.min(batchTokens, this.#prefill.tokensIn(limitMs)));
-    if (!repeatable) return Math.min(left, wanted);
-    // Equal slices, so the last slice is not too small.
-    return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
-  }
-
-  /** Whether a prompt slice decoded alone is bit-exact on every run. */
-  #isBitExact(at: number, tokens: number): boolean {
-    const { minRows, slice } = this.options.repeatability;
-    return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
-  }
-
-  #append(sequence: CachedSequence, tokens: readonly Token[], isBitExact: boolean): void {
-    if (isBitExact && sequence.bitExactTokens === sequence.tokens.length) sequence.bitExactTokens += tokens.length;
-    for (const token of tokens) sequence.tokens.push(token);
+    appendTokens(sequence, stream.options.prompt.slice(start, start + tokens), false);
+    this.#prompts.tokensRead += tokens;
   }
 
   /** Decodes the batch and samples. A failed batch ends all admitted streams, a failed sampling only its stream. */
@@ -399,7 +366,7 @@ export class Decoder {
 
   /** After a failed batch the contents of all sequences are unknown. */
   #failAll(error: unknown): void {
-    for (const running of [...this.#prompts, ...this.#streams]) this.#fail(running, error);
+    for (const running of [...this.#prompts.readers, ...this.#streams]) this.#fail(running, error);
   }
 
   #fail(running: Running, error: unknown): void {
@@ -412,7 +379,7 @@ export class Decoder {
   }
 
   #remove(running: Running): void {
-    this.#prompts = this.#prompts.filter((each) => each !== running);
+    this.#prompts.remove(running);
     this.#streams = this.#streams.filter((each) => each !== running);
   }
 
@@ -427,26 +394,6 @@ export class Decoder {
 function sampledToken(result: PromiseSettledResult<number>): number {
   if (result.status === 'rejected') throw result.reason;
   return result.value;
-}
-
-/**
- * The prompt to read next: the one with the fewest tokens left, so that short prompts do not wait for long ones. Tokens read for other
- * prompts since admission count as its own, so that a long prompt is not starved. Prompts of equal length are read one after another.
- */
-function nextPrompt(prompts: readonly Running[]): Running | undefined {
-  const due = ({ stream, sequence, admittedAt }: Running) => admittedAt + stream.options.prompt.length - sequence.tokens.length;
-  let next: Running | undefined;
-  for (const prompt of prompts) if (next === undefined || due(prompt) < due(next)) next = prompt;
-  return next;
-}
-
-/** The image that a prompt continues with; undefined if text follows. */
-function nextChunk({ sequence, stream }: Running): MediaChunk | undefined {
-  return stream.options.media.find(({ start }) => start === sequence.tokens.length);
-}
-
-function nextPosition({ media, tokens }: CachedSequence): number {
-  return positionAt(media, tokens.length);
 }
 
 function endCancelled(stream: TextStream): void {

@@ -22,6 +22,17 @@ export interface CachedSequence {
   idleSince: number;
 }
 
+/** Position of the next token, which differs from its index after an image. */
+export function nextPosition({ media, tokens }: CachedSequence): number {
+  return positionAt(media, tokens.length);
+}
+
+/** Appends decoded tokens. `isBitExact`: their computation gives the same result on every run. */
+export function appendTokens(sequence: CachedSequence, tokens: readonly Token[], isBitExact: boolean): void {
+  if (isBitExact && sequence.bitExactTokens === sequence.tokens.length) sequence.bitExactTokens += tokens.length;
+  for (const token of tokens) sequence.tokens.push(token);
+}
+
 interface SequenceRequest {
   readonly prompt: readonly Token[];
   readonly scope: string | null;

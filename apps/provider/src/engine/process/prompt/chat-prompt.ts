@@ -163,7 +163,7 @@ export class ChatPrompt {
       throw new TemplateError();
     }
     if (last !== undefined) return rendered + this.#beginning(last, rendered, hidden);
-    return input.answersAtOnce && this.#opensThinking(rendered) ? `${rendered}\n${this.tags?.close}\n\n` : rendered;
+    return input.skipsThinking && this.#opensThinking(rendered) ? `${rendered}\n${this.tags?.close}\n\n` : rendered;
   }
 
   #fill({ messages, ...variables }: { readonly messages: readonly TemplateMessage[] } & Record<string, unknown>): string {

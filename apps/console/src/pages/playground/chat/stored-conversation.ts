@@ -21,7 +21,7 @@ import {
 } from './conversation.js';
 import { EMPTY_PARAMETERS, type ParameterForm } from './parameters.js';
 
-export interface KeptConversation {
+export interface StoredConversation {
   readonly turns: readonly Turn[];
   /** Selected models; the second model is for comparisons. */
   readonly models: readonly string[];
@@ -39,7 +39,7 @@ const MAX_CHARS = 2_000_000;
  *
  * @returns False if the text alone is too large, or the browser refuses. Also removes the earlier copy in this case.
  */
-export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: KeptConversation): boolean {
+export function storeConversation(storage: TabStorage, accountId: string, { turns, models, form }: StoredConversation): boolean {
   const textOf = (stored: readonly Turn[]): string => JSON.stringify({ version: VERSION, accountId, models, form, turns: stored });
   const storable = turns.flatMap(storableTurn);
   let text = textOf(storable);
@@ -60,12 +60,12 @@ export function forgetConversation(storage: TabStorage): void {
 }
 
 /** Restores the conversation of this account, if any. Removes a conversation of another account or version. */
-export function storedConversation(storage: TabStorage, accountId: string): KeptConversation | null {
+export function loadConversation(storage: TabStorage, accountId: string): StoredConversation | null {
   const text = storage.getItem(CONVERSATION_KEY);
   if (text === null) return null;
-  const kept = readConversation(text, accountId);
-  if (kept === null) forgetConversation(storage);
-  return kept;
+  const stored = readConversation(text, accountId);
+  if (stored === null) forgetConversation(storage);
+  return stored;
 }
 
 /** Drops failed and empty responses. A running response is stored as stopped. */
@@ -95,7 +95,7 @@ function storableAnswer(answer: Answer): Answer {
   return { ...answer, check, ...(isRunning(answer) ? { state: 'stopped' } : {}) };
 }
 
-function readConversation(text: string, accountId: string): KeptConversation | null {
+function readConversation(text: string, accountId: string): StoredConversation | null {
   const value = parseJson(text);
   if (member(value, 'version') !== VERSION || member(value, 'accountId') !== accountId) return null;
   const turns = list(member(value, 'turns'), readTurn);

@@ -1,17 +1,17 @@
-/** `useKeptConversation`: while switched on, stores the conversation and settings in this tab. Off by default. */
+/** `useStoredConversation`: while switched on, stores the conversation and settings in this tab. Off by default. */
 import { useEffect, useRef, useState } from 'react';
 import { isBusy } from './conversation.js';
-import { forgetConversation, type KeptConversation, storeConversation } from './kept-conversation.js';
+import { forgetConversation, type StoredConversation, storeConversation } from './stored-conversation.js';
 
-interface KeepSwitch {
+interface StorageSwitch {
   readonly isOn: boolean;
   readonly failed: boolean;
   set(isOn: boolean): void;
 }
 
-/** `wasKept`: a stored conversation was found when the page was opened. */
-export function useKeptConversation(accountId: string, { turns, models, form }: KeptConversation, wasKept: boolean): KeepSwitch {
-  const [isOn, setOn] = useState(wasKept);
+/** `wasStored`: a stored conversation was found when the page was opened. */
+export function useStoredConversation(accountId: string, { turns, models, form }: StoredConversation, wasStored: boolean): StorageSwitch {
+  const [isOn, setOn] = useState(wasStored);
   const [failed, setFailed] = useState(false);
   const storedTurns = useRef(-1);
   useEffect(() => {

@@ -2,13 +2,13 @@
 import { createServer } from 'node:http';
 import { addressOf, closeServer, listenLocally } from './local-server.js';
 
-export interface Meddler {
+export interface TamperingProxy {
   readonly address: string;
   close(): Promise<void>;
 }
 
 /** `change` gets the path of each request and the text of its response. */
-export async function startMeddler(baseUrl: string, change: (path: string, text: string) => string): Promise<Meddler> {
+export async function startTamperingProxy(baseUrl: string, change: (path: string, text: string) => string): Promise<TamperingProxy> {
   const server = createServer(async (request, response) => {
     const path = request.url ?? '';
     const chunks: Buffer[] = [];

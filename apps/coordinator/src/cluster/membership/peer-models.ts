@@ -1,0 +1,83 @@
+/**
+ * `PeerModels`: the models of one peer, from its heartbeats and from its replies with all models.
+ *
+ * The two take different paths and may overtake each other. By their sequence, an older one never replaces a newer one.
+ */
+import { BoundedMap } from '@inference/scheduler/bounded-map';
+import type { Heartbeat, PublishedModel } from './heartbeat.js';
+
+type Entry = Heartbeat['models'][number];
+type ModelFacts = Pick<PublishedModel, 'type' | 'images' | 'vision'>;
+
+/** Limits the memory that a hostile peer can occupy. */
+const MAX_MODELS = 20_000;
+
+export class PeerModels {
+  readonly #models = new Map<string, ModelFacts>();
+  /** Sequence of the newest reply with all models. */
+  #allModelsSequence = 0;
+  /** Sequence of the last heartbeat that changed a model, by model id. Only changes after the newest reply with all models. */
+  readonly #changes = new BoundedMap<string, number>(MAX_MODELS);
+
+  get size(): number {
+    return this.#models.size;
+  }
+
+  get(id: string): ModelFacts | undefined {
+    return this.#models.get(id);
+  }
+
+  ids(): Iterable<string> {
+    return this.#models.keys();
+  }
+
+  /** Sequence of the message that last described the model. */
+  changedAt(id: string): number {
+    return Math.max(this.#changes.get(id) ?? 0, this.#allModelsSequence);
+  }
+
+  /** Stores the changed models of a heartbeat, in the order of heartbeats. Returns the stored entries; none if a reply overtook the heartbeat. */
+  storeChanges({ sequence, models }: Heartbeat): Entry[] {
+    if (sequence <= this.#allModelsSequence) return [];
+    for (const { id } of models) this.#changes.set(id, sequence);
+    return this.#store(models);
+  }
+
+  /**
+   * Replaces all models by those of a reply, except models that a later heartbeat has changed.
+   *
+   * @returns Stored entries. None if a later reply is known.
+   */
+  storeAll({ sequence, models }: Heartbeat): Entry[] {
+    if (sequence < this.#allModelsSequence) return [];
+    this.#allModelsSequence = sequence;
+    for (const [id, changeSequence] of this.#changes) if (changeSequence <= sequence) this.#changes.delete(id);
+    const served = new Set(models.map(({ id }) => id));
+    const removed = [...this.#models.keys()].filter((id) => !served.has(id)).map(removedModel);
+    return this.#store([...models, ...removed].filter(({ id }) => !this.#changes.has(id)));
+  }
+
+  /** Removes all models. Returns an entry per removed model. */
+  clear(): Entry[] {
+    const removed = [...this.#models.keys()].map(removedModel);
+    this.#models.clear();
+    return removed;
+  }
+
+  #store(models: readonly Entry[]): Entry[] {
+    return models.map((entry) => {
+      const { id, type, images, vision = null, digest } = entry;
+      if (digest === null || (!this.#models.has(id) && this.#models.size >= MAX_MODELS)) {
+        this.#models.delete(id);
+        return removedModel(id);
+      }
+      this.#models.set(id, { type, images, vision });
+      return entry;
+    });
+  }
+}
+
+/** Entry of a model without providers. */
+export function removedModel(id: string): Entry {
+  return { id, type: 'text', digest: null, images: [] };
+}

@@ -1,0 +1,105 @@
+/**
+ * `PrefillQueue`: streams whose prompts are being read, and the slice of a prompt that the next batch reads.
+ *
+ * The prompt with the fewest tokens left is next, so that short prompts do not wait for long ones. Tokens read for other prompts since
+ * admission count as its own, so that a long prompt is not starved. Prompts of equal length are read one after another.
+ *
+ * While other streams generate, `PrefillBudget` limits the slices.
+ */
+import type { TextStream } from '../output/text-stream.js';
+import type { MediaChunk } from './media-span.js';
+import { MIN_SLICE, PrefillBudget } from './prefill-budget.js';
+import type { Repeatability } from './repeatability.js';
+import type { CachedSequence } from './sequence-pool.js';
+
+/** A stream with the sequence that its prompt is read into. */
+export interface PromptReader {
+  readonly stream: { readonly options: Pick<TextStream['options'], 'prompt' | 'repeatable' | 'media'> };
+  readonly sequence: Pick<CachedSequence, 'tokens'>;
+  /** `tokensRead` of the queue when the stream was admitted. */
+  readonly admittedAt: number;
+}
+
+interface PrefillQueueOptions {
+  readonly repeatability: Repeatability;
+  /** Maximum tokens of one batch. */
+  readonly batchTokens: number;
+}
+
+export class PrefillQueue<Reader extends PromptReader> {
+  readonly #options: PrefillQueueOptions;
+  #readers: Reader[] = [];
+  readonly budget = new PrefillBudget();
+  /** Prompt tokens read for all streams so far. */
+  tokensRead = 0;
+
+  constructor(options: PrefillQueueOptions) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#readers.length === 0;
+  }
+
+  get readers(): readonly Reader[] {
+    return this.#readers;
+  }
+
+  add(reader: Reader): void {
+    this.#readers.push(reader);
+  }
+
+  remove(reader: Reader): void {
+    this.#readers = this.#readers.filter((each) => each !== reader);
+  }
+
+  /**
+   * Removes and returns the next reader, if any may read now.
+   *
+   * @param isShared Whether other streams generate. After repeatable prompts and images have used up their time, only readers
+   * that continue with other text may read.
+   */
+  take(isShared: boolean): Reader | undefined {
+    const canCut = (reader: Reader): boolean => !reader.stream.options.repeatable && nextChunk(reader) === undefined;
+    const eligible = isShared && this.budget.isOverdrawn ? this.#readers.filter(canCut) : this.#readers;
+    let next: Reader | undefined;
+    for (const reader of eligible) if (next === undefined || dueAt(reader) < dueAt(next)) next = reader;
+    if (next !== undefined) this.remove(next);
+    return next;
+  }
+
+  /**
+   * Number of tokens in the next slice of a prompt. A slice ends before an image.
+   *
+   * @param limitMs Time for the slice while other streams generate, in milliseconds; null: no other stream generates.
+   */
+  sliceTokens({ sequence, stream }: Reader, limitMs: number | null): number {
+    const { repeatability, batchTokens } = this.#options;
+    const { prompt, repeatable, media } = stream.options;
+    const at = sequence.tokens.length;
+    const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
+    // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
+    if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
+    const min = repeatable ? repeatability.slice : MIN_SLICE;
+    const wanted = limitMs === null ? batchTokens : Math.max(min, Math.min(batchTokens, this.budget.tokensIn(limitMs)));
+    if (!repeatable) return Math.min(left, wanted);
+    // Equal slices, so the last slice is not too small.
+    return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
+  }
+
+  /** Whether a slice of `tokens` tokens from index `at`, decoded alone, is bit-exact on every run. */
+  isBitExact(at: number, tokens: number): boolean {
+    const { minRows, slice } = this.#options.repeatability;
+    return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
+  }
+}
+
+/** The image that a prompt continues with; undefined if text follows. */
+export function nextChunk({ sequence, stream }: PromptReader): MediaChunk | undefined {
+  return stream.options.media.find(({ start }) => start === sequence.tokens.length);
+}
+
+/** `tokensRead` of the queue at which the whole prompt would be read if no other prompt came first. */
+function dueAt({ stream, sequence, admittedAt }: PromptReader): number {
+  return admittedAt + stream.options.prompt.length - sequence.tokens.length;
+}
