@@ -186,7 +186,10 @@ describeDatabases('providers, owners and operators', (fresh) => {
     for (const wrong of [{}, { reason: '' }, { reason: 'a\nb' }, { reason: 'x'.repeat(301) }, { reason, more: 1 }]) {
       expect((await operator.post(`${path}/quarantine`, wrong)).status).toBe(400);
     }
-    expect((await operator.post('/admin/v1/providers/nonsense/quarantine', { reason })).status).toBe(400);
+    for (const action of ['quarantine', 'release', 'reinstate']) {
+      const answer = await operator.post(`/admin/v1/providers/nonsense/${action}`, { reason });
+      expect([action, answer.status, (await errorOf(answer)).param]).toEqual([action, 400, 'provider_id']);
+    }
     expect((await operator.get(`/admin/v1/providers/${'0'.repeat(32)}`)).status).toBe(404);
   });
 
