@@ -1,6 +1,12 @@
 /** `POST /v1/e2e/requests`: requests that clients seal to providers. The coordinator relays and charges ciphertext without its key. */
 import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
-import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
+import {
+  E2E_REQUEST_CONTENT_TYPE,
+  E2E_RESPONSE_CONTENT_TYPE,
+  type ImageOffer,
+  MAX_IMAGE_PIXELS,
+  MAX_PLAIN_RESPONSE_BYTES,
+} from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import type { Delivery } from '../../inference/delivery/delivery.js';
@@ -132,12 +138,17 @@ function requireContentType({ headers }: FastifyRequest): void {
   }
 }
 
-/** Pixels of the image size in the context; without a size, of the largest size that the model offers. Null: no image request. */
+/**
+ * Pixels of the image size in the context; without a size, of the largest size on offer. Null: no image request.
+ *
+ * A model may be served without known sizes, for example by a stale view of the cluster. Then the maximum applies: 0 would be free.
+ */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
   if (context.images === undefined) return null;
   if (context.image_size !== undefined) return pixelCount(context.image_size);
   const offers: readonly ImageOffer[] = directory.imageOffers().get(context.model) ?? [];
-  return Math.max(0, ...offers.flatMap(({ sizes }) => sizes.map((size) => pixelCount(size))));
+  const sizes = offers.flatMap((offer) => offer.sizes);
+  return sizes.length === 0 ? MAX_IMAGE_PIXELS : Math.max(...sizes.map(pixelCount));
 }
 
 function deliveryFor(

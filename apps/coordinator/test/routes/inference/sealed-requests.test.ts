@@ -112,6 +112,19 @@ describe('images', () => {
     await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
     expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
   });
+
+  it('are never free: they cost the maximum size where no offer has sizes', async () => {
+    await start();
+    const provider = await harness.provider({
+      image,
+      register: (register) => ({ ...register, models: register.models.map(({ image: _, ...offer }) => offer) }),
+      onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]),
+    });
+    const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2 });
+    const { accountId, apiKey } = await harness.customer(imageCost('2048x2048'));
+    await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
+    expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
+  });
 });
 
 describe('money', () => {
