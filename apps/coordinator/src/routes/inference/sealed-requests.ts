@@ -110,7 +110,6 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
     const read = readSealedRequest(input.body, input.now);
     requireModel(key, read.context.model);
     const job = sealedJobRequest(input, { ...read, imagePixels: imagePixels(read, routes.directory) });
-    if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCounting(reply, key, routes)(countedBytes(job)))) return;
     const retryAfter = routes.freeRefusals.retryAfterSeconds(key.id);
     if (retryAfter !== null) {
       const message =
@@ -118,6 +117,7 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
       sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
       return;
     }
+    if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCounting(reply, key, routes)(countedBytes(job)))) return;
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
     const delivery = deliveryFor(routes, job, read, client);

@@ -315,6 +315,16 @@ describe('a refusal', () => {
     expect((await harness.chat()).status).not.toBe(429);
   });
 
+  it('that is free too often costs nothing of the limit on token counting', async () => {
+    await start({ config: { countTokensBytesPerMinute: 1000 } });
+    const provider = await harness.provider({ onSealedJob: refuses });
+    for (let index = 0; index < MAX_FREE_REFUSALS; index++) await postSealed(harness, seal([provider]).bytes);
+    const counting = await postSealed(harness, seal([provider], { endpoint: '/v1/messages/count_tokens' }).bytes);
+    expect([counting.status, (await errorOf(counting)).message]).toEqual([429, expect.stringContaining('refused too many')]);
+    const messages = [{ role: 'user', content: 'x'.repeat(800) }];
+    expect((await harness.post('/v1/messages/count_tokens', { model: MODEL, messages })).status).toBe(200);
+  });
+
   it('is sometimes checked by a second candidate, and a contradiction counts', async () => {
     await start({ random: () => 0 });
     const [first, second] = [await harness.provider({ onSealedJob: refuses }), await harness.provider({ onSealedJob: answers })];
