@@ -147,7 +147,7 @@ export function createAuth(settings: AuthSettings) {
 
 export type Auth = ReturnType<typeof createAuth>;
 
-const PATTERN = /^[A-Za-z0-9_-]{43}$/;
+const SECRET_PATTERN = /^[A-Za-z0-9_-]{43}$/;
 
 /**
  * Reads or creates the secret that signs session cookies, in a file with mode 0600. Throws {@link StartupError}.
@@ -188,6 +188,6 @@ function readSecret(file: string): string {
   } catch (error) {
     throw new StartupError(`The session secret ${file} cannot be read: ${errorReason(error)}.`, { cause: error });
   }
-  if (!PATTERN.test(text)) throw new StartupError(`The session secret ${file} is damaged; remove the file to have a new one made.`);
+  if (!SECRET_PATTERN.test(text)) throw new StartupError(`The session secret ${file} is damaged; remove the file to have a new one made.`);
   return text;
 }

@@ -64,13 +64,13 @@ export class JobRunner {
   /**
    * Outcome of a job that would fail without an attempt, because no model is usable, or none is free and the account has no balance.
    *
-   * Null for other jobs. Makes no reservation.
+   * Null for other jobs. Makes no reservation. `isFunded`: the account has a balance; null if unknown, so that the reservation decides.
    */
-  earlyRefusal(job: JobRequest, isFunded: boolean): FailedJob | null {
+  earlyRefusal(job: JobRequest, isFunded: boolean | null): FailedJob | null {
     const { jobs, refusal } = this.#usableModels(job);
     if (jobs.length === 0) return refusal;
     const { billing } = this.#options;
-    if (isFunded || jobs.every(({ endpoint, params }) => billing.isFree(endpoint, params.model))) return null;
+    if (isFunded !== false || jobs.every(({ endpoint, params }) => billing.isFree(endpoint, params.model))) return null;
     const message = 'Your account has no balance, and this request is not free. Add credits.';
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }

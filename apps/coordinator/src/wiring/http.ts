@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import type { NetworkLimits } from '../limits/network-limits.js';
+import { errorFacts } from '../log.js';
 import { apiKeyAuth } from '../routes/plugins/api-key-auth.js';
 import { ResponseDrain } from '../routes/plugins/connections/response-drain.js';
 import { FundedAccounts } from '../routes/plugins/funded-accounts.js';
@@ -40,7 +41,10 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
   const { ledger, repositories, metrics, networkLimits } = deps;
   const { maxRequestBytes, maxVisionRequestBytes, maxHeldBytes, trustedProxies, cors } = config;
   const { requestMs, bodyWindowMs } = options;
-  const funded = new FundedAccounts(ledger);
+  const funded = new FundedAccounts({
+    ledger,
+    onError: (error) => log.error({ error: errorFacts(error) }, 'balance read failed'),
+  });
   const consoleFiles = openConsoleFiles(config.consoleDir);
   const server = await createHttpServer({
     maxRequestBytes,

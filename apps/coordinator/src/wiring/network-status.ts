@@ -12,7 +12,7 @@ const REPORT_MS = 20_000;
 const PRUNE_MS = 86_400_000;
 
 export interface NetworkStatusServices {
-  readonly board: NetworkStatusService;
+  readonly service: NetworkStatusService;
   readonly incidents: IncidentRepository;
 }
 
@@ -23,7 +23,7 @@ export function openNetworkStatus(
   const incidents = new IncidentRepository({ database, now });
   const components = new ComponentAvailabilityRepository(database);
   const { repository: models, readServed } = modelAvailability;
-  return { board: new NetworkStatusService({ components, models, incidents, readServed, now, onError }), incidents };
+  return { service: new NetworkStatusService({ components, models, incidents, readServed, now, onError }), incidents };
 }
 
 interface ReportDeps {

@@ -42,7 +42,7 @@ interface ProviderDeps {
 }
 
 export function openProviders(context: StartContext, { database, repositories, metrics, address }: ProviderDeps): ProviderServices {
-  const { config, options, log, now, random, disposal, changeHints } = context;
+  const { config, options, log, now, random, onWriteError, disposal, changeHints } = context;
   const { catalogue, quarantines, lastSeen, reputations, recentModels } = repositories;
   const devices = openDevices(context, { database, metrics, address });
   const endedSessions = new EndedSessions();
@@ -63,8 +63,8 @@ export function openProviders(context: StartContext, { database, repositories, m
       ...(config.cluster === null ? {} : { heartbeatMs: CLUSTER_HEARTBEAT_MS }),
       anchor: devices.anchor,
       now,
-      enrolments: devices.enrol,
-      links: (providerId, token) => providerLinks.link(providerId, token),
+      enrolments: reportingFailures(devices.enrol, onWriteError),
+      links: reportingFailures((providerId, token) => providerLinks.link(providerId, token), onWriteError),
       evaluateOffers: (offers) => evaluateOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
     },
     random,
@@ -98,6 +98,21 @@ export function acceptProviders({ config, disposal }: StartContext, providers: P
   const closeProviderServer = openProviderServer(server, providers, config.trustedProxies);
   disposal.defer(closeProviderServer);
   disposal.defer(() => providers.close());
+}
+
+/** Reports rejections of a service of sessions, which only ask the provider to try later. */
+function reportingFailures<Args extends readonly unknown[], Answer>(
+  service: (...args: Args) => Promise<Answer>,
+  onFailure: (error: unknown) => void,
+): (...args: Args) => Promise<Answer> {
+  return async (...args) => {
+    try {
+      return await service(...args);
+    } catch (error) {
+      onFailure(error);
+      throw error;
+    }
+  };
 }
 
 function logProviderEvent(log: Log, event: ProviderEvent): void {

@@ -217,7 +217,7 @@ function systemRouteDeps(
 ) {
   return {
     statistics: new PublicStatistics({ database, registry, views: inference.cluster.views, now }),
-    statusBoard: networkStatus.board,
+    statusService: networkStatus.service,
     publicOrigin: config.console.publicOrigin,
     isDraining,
     databaseState: readDatabaseState,

@@ -74,7 +74,7 @@ export class Deposits {
   }
 
   /** Handles a payment event whose signature was verified. If the promise rejects, the processor should send the event again. */
-  async take(event: PaymentEvent, processor: PaymentProcessor): Promise<EventOutcome> {
+  async handleEvent(event: PaymentEvent, processor: PaymentProcessor): Promise<EventOutcome> {
     if (await this.#payments.knowsEvent(event.id)) return 'replayed';
     const { outcome, orderId } = await this.#apply(event, processor);
     await this.#payments.addEvent({ id: event.id, type: event.type, orderId, outcome, at: this.#now() });

@@ -70,8 +70,12 @@ export class PriceRepository {
     return this.#validPrice(model, now) ?? this.#validPrice(ANY_MODEL, now) ?? this.#default;
   }
 
-  /** Sets a price. Throws {@link LedgerError} `invalid` for rates out of range, a bad model id or a time in the past. */
-  async set(price: NewPrice): Promise<Price> {
+  /**
+   * Sets a price. Throws {@link LedgerError} `invalid` for rates out of range, a bad model id or a time in the past.
+   *
+   * @param writeMore Further writes of the same transaction, which is repeated after transient errors.
+   */
+  async set(price: NewPrice, writeMore?: (transaction: Database) => Promise<void>): Promise<Price> {
     const rates = checked(price);
     const now = this.#now();
     const validFrom = price.validFrom ?? now;
@@ -91,6 +95,7 @@ export class PriceRepository {
           .insertInto('prices')
           .values({ ...row, version: (version ?? 0) + 1 })
           .execute();
+        await writeMore?.(transaction);
       });
     await withRetries(add, Date.now() + RETRY_MS);
     this.#onWrite();

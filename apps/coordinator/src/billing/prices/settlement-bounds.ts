@@ -32,7 +32,16 @@ interface DeliveryFacts {
   readonly elapsedMs?: number;
 }
 
-export type Bound = 'not_a_count' | 'nothing_delivered' | 'prompt_bytes' | 'max_tokens' | 'delivered_bytes' | 'time' | 'prompt' | 'images';
+export type Bound =
+  | 'not_a_count'
+  | 'nothing_delivered'
+  | 'prompt_bytes'
+  | 'max_tokens'
+  | 'completion'
+  | 'delivered_bytes'
+  | 'time'
+  | 'prompt'
+  | 'images';
 
 export interface BoundedUsage {
   readonly promptTokens: number;
@@ -54,6 +63,7 @@ const MAX_TOKENS_PER_SECOND = 20_000;
  * - Prompt tokens, including cached ones: at most the bound for the size of the body.
  * - Completion tokens, including hidden ones: at most `max_tokens`.
  * - Visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}.
+ * - Hidden tokens: at most the completion tokens.
  * - Hidden tokens, which leave no bytes: at most {@link MAX_TOKENS_PER_SECOND} over the duration, plus {@link SILENT_TOKENS}.
  * - Images: at most the requested number.
  */
@@ -77,12 +87,12 @@ export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): Bou
     images: count(claim.images ?? 0),
   };
   if (!(facts.deliveredBytes > 0)) {
-    if (claimed.prompt + claimed.completion + claimed.images > 0) lowered.add('nothing_delivered');
+    if (Object.values(claimed).some((value) => value > 0)) lowered.add('nothing_delivered');
     return { promptTokens: 0, completionTokens: 0, hiddenTokens: 0, cachedTokens: 0, images: 0, lowered: [...lowered] };
   }
   const promptTokens = limited(claimed.prompt, facts.maxPromptTokens, 'prompt_bytes');
   const completion = limited(claimed.completion, facts.maxCompletionTokens, 'max_tokens');
-  const hidden = Math.min(claimed.hidden, completion);
+  const hidden = Math.min(limited(claimed.hidden, claimed.completion, 'completion'), completion);
   const visible = limited(completion - hidden, visibleTokenBound(facts.deliveredBytes), 'delivered_bytes');
   const possible = facts.elapsedMs === undefined ? hidden : SILENT_TOKENS + (Math.max(0, facts.elapsedMs) / 1000) * MAX_TOKENS_PER_SECOND;
   const hiddenTokens = limited(hidden, possible, 'time');

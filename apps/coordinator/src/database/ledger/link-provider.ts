@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
-import type { Database, Tables } from '../tables.js';
+import type { Database } from '../tables.js';
 import { ACTIVITY } from './activity.js';
 import { lockNetwork } from './totals.js';
 import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
@@ -17,7 +17,12 @@ export async function linkProvider(
   transaction: Database,
   { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
 ): Promise<LinkOutcome> {
-  const owner = await lockedOwner(transaction, providerId);
+  await transaction
+    .insertInto('provider_owners')
+    .values({ provider_id: providerId, account_id: unclaimedAccount(providerId), first_owner: null, linked_at: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const owner = await lockedOwner(transaction, providerId).executeTakeFirstOrThrow();
   const current = owner.account_id;
   if (current === accountId) return 'linked';
   if (!isUnclaimed(current) && from === 'nobody' && !(await isClosed(transaction, current))) return 'other_account';
@@ -43,8 +48,8 @@ export async function unlinkProvider(
   transaction: Database,
   { providerId, accountId, at }: { providerId: string; accountId: string; at: number },
 ): Promise<boolean> {
-  const owner = await lockedOwner(transaction, providerId);
-  if (owner.account_id !== accountId) return false;
+  const owner = await lockedOwner(transaction, providerId).executeTakeFirst();
+  if (owner?.account_id !== accountId) return false;
   const { before } = await transaction
     .selectFrom('unclaimed_accounts')
     .select((select) => select.fn.countAll<number>().as('before'))
@@ -63,17 +68,8 @@ export async function unlinkProvider(
   return true;
 }
 
-async function lockedOwner(transaction: Database, providerId: string): Promise<Tables['provider_owners']> {
-  await transaction
-    .insertInto('provider_owners')
-    .values({ provider_id: providerId, account_id: unclaimedAccount(providerId), first_owner: null, linked_at: null })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-  return locked(
-    transaction,
-    transaction.selectFrom('provider_owners').selectAll().where('provider_id', '=', providerId),
-    'update',
-  ).executeTakeFirstOrThrow();
+function lockedOwner(transaction: Database, providerId: string) {
+  return locked(transaction, transaction.selectFrom('provider_owners').selectAll().where('provider_id', '=', providerId), 'update');
 }
 
 /** Whether an account is closed. A provider of a closed account may be linked like one without owner. */

@@ -55,8 +55,12 @@ export class CatalogueRepository {
     return this.#entries;
   }
 
-  /** Adds or replaces an entry. */
-  async put(entry: Omit<CatalogueEntry, 'updatedAt'>): Promise<void> {
+  /** Adds or replaces an entry. `transact` runs the writes in a transaction, which may contain other writes. */
+  async put(
+    entry: Omit<CatalogueEntry, 'updatedAt'>,
+    transact: (write: (transaction: Database) => Promise<void>) => Promise<unknown> = (write) =>
+      this.#database.transaction().execute(write),
+  ): Promise<void> {
     const now = this.#now();
     const shown = {
       display_name: entry.displayName,
@@ -65,7 +69,7 @@ export class CatalogueRepository {
       min_memory_bytes: entry.minMemoryBytes,
       updated_at: now,
     };
-    await this.#database.transaction().execute(async (transaction) => {
+    await transact(async (transaction) => {
       await transaction
         .insertInto('catalogue_models')
         .values({ id: entry.id, ...shown, created_at: now })

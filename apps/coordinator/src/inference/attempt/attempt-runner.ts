@@ -143,7 +143,7 @@ export class AttemptRunner {
           this.#recordEnded(decision, running);
           break;
         case 'overdue': {
-          const requestElsewhere = excluding(running.slotRequest, decision.running);
+          const requestElsewhere = withoutProvidersOf(running.slotRequest, decision.running);
           if (decision.silent !== null && this.canRetry(running) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
             hedged.abandon(decision.silent);
           } else if (decision.isLate) {
@@ -331,6 +331,7 @@ function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): Key
   return isUsable ? candidate.keyId : null;
 }
 
-function excluding(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
+/** The slot request, without the providers of running attempts. */
+function withoutProvidersOf(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
   return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerIdOf(slot.provider))]) };
 }

@@ -37,7 +37,7 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
   api.add({ method: 'GET', path: '/usage/hours', response: ConsoleUsageHoursSchema }, async (call) => {
     const { accountId, range, ...only } = readRequestFilter(call, now());
     if (range.to - range.from >= MAX_HOURS_DAYS) {
-      throw new RequestError('invalid_request', 'from', `from and to must be at most ${MAX_HOURS_DAYS} days apart for hours.`);
+      throw new RequestError('invalid_request', 'from', `from and to must cover at most ${MAX_HOURS_DAYS} days for hours.`);
     }
     const rows = await usageHours(database, accountId, range, only);
     return {

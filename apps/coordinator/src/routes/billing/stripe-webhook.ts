@@ -47,7 +47,7 @@ export function addPaymentWebhook(server: FastifyInstance, { processor, deposits
         onOutcome('forged');
         return refuse(reply);
       }
-      const outcome = await deposits.take(event, processor).catch((error: unknown) => {
+      const outcome = await deposits.handleEvent(event, processor).catch((error: unknown) => {
         onOutcome('failed');
         throw error;
       });

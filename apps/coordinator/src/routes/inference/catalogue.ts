@@ -14,9 +14,9 @@ import {
 } from '@inference/formats';
 import { lazyValidator, ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { microUsd } from '../../billing/micro-usd.js';
-import type { PriceRepository } from '../../billing/prices/price-repository.js';
+import type { NewPrice, PriceRepository } from '../../billing/prices/price-repository.js';
 import type { CatalogueEntry, CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import { ratesBody } from '../billing/prices.js';
 import { addPublicRoute } from '../plugins/public-route.js';
@@ -66,24 +66,19 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
       const message = 'prices.cached_per_million must not exceed prices.prompt_per_million.';
       throw new RequestError('invalid_request', 'prices.cached_per_million', message);
     }
-    await catalogue.put({
-      id,
-      displayName: change.display_name,
-      quantization: change.quantization,
-      modelType: change.model_type ?? 'text',
-      minMemoryBytes: change.min_memory_bytes ?? null,
-      fileSha256: change.file_sha256 ?? [],
-    });
-    if (change.prices !== undefined) {
-      const { prompt_per_million, cached_per_million, completion_per_million, per_image } = change.prices;
-      await prices.set({
-        model: id,
-        promptPerMillion: microUsd(prompt_per_million),
-        cachedPerMillion: cached_per_million === undefined ? null : microUsd(cached_per_million),
-        completionPerMillion: microUsd(completion_per_million),
-        perImage: microUsd(per_image ?? 0),
-      });
-    }
+    const price = change.prices === undefined ? null : newPrice(id, change.prices);
+    await catalogue.put(
+      {
+        id,
+        displayName: change.display_name,
+        quantization: change.quantization,
+        modelType: change.model_type ?? 'text',
+        minMemoryBytes: change.min_memory_bytes ?? null,
+        fileSha256: change.file_sha256 ?? [],
+      },
+      // One transaction, so that neither the entry nor the price is stored alone.
+      price === null ? undefined : (writeEntry) => prices.set(price, writeEntry),
+    );
     const entry = catalogue.entries.get(id);
     if (entry === undefined) throw new RequestError('conflict', 'model', 'The model was removed from the catalogue in the meantime.');
     return entryBody(entry, prices);
@@ -102,6 +97,17 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
 function modelOf(text: string): string {
   if (modelId().Check(text)) return text;
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model.');
+}
+
+function newPrice(model: string, prices: NonNullable<Static<typeof CatalogueChangeSchema>['prices']>): NewPrice {
+  const { prompt_per_million, cached_per_million, completion_per_million, per_image } = prices;
+  return {
+    model,
+    promptPerMillion: microUsd(prompt_per_million),
+    cachedPerMillion: cached_per_million === undefined ? null : microUsd(cached_per_million),
+    completionPerMillion: microUsd(completion_per_million),
+    perImage: microUsd(per_image ?? 0),
+  };
 }
 
 function entryBody(entry: CatalogueEntry, prices: PriceRepository): AdminCatalogueEntry {

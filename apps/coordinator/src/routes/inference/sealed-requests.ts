@@ -1,6 +1,12 @@
 /** `POST /v1/e2e/requests`: requests that clients seal (encrypt end to end) to providers. The coordinator relays and charges them. */
 import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
-import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
+import {
+  E2E_REQUEST_CONTENT_TYPE,
+  E2E_RESPONSE_CONTENT_TYPE,
+  type ImageOffer,
+  MAX_IMAGE_PIXELS,
+  MAX_PLAIN_RESPONSE_BYTES,
+} from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import type { Delivery } from '../../inference/delivery/delivery.js';
@@ -104,7 +110,6 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
     const read = readSealedRequest(input.body, input.now);
     requireModel(key, read.context.model);
     const job = sealedJobRequest(input, { ...read, imagePixels: imagePixels(read, routes.directory) });
-    if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCounting(reply, key, routes)(countedBytes(job)))) return;
     const retryAfter = routes.freeRefusals.retryAfterSeconds(key.id);
     if (retryAfter !== null) {
       const message =
@@ -112,6 +117,7 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
       sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
       return;
     }
+    if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCounting(reply, key, routes)(countedBytes(job)))) return;
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
     const delivery = deliveryFor(routes, job, read, client);
@@ -132,12 +138,17 @@ function requireContentType({ headers }: FastifyRequest): void {
   }
 }
 
-/** Pixels of the image size in the context, by default of the model's largest size. Null for a request without images. */
+/**
+ * Pixels of the image size in the context, by default of the model's largest size. Null for a request without images.
+ *
+ * A model may be served without known sizes, for example by a stale view of the cluster. Then the maximum applies: 0 would be free.
+ */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
   if (context.images === undefined) return null;
   if (context.image_size !== undefined) return pixelCount(context.image_size);
   const offers: readonly ImageOffer[] = directory.imageOffers().get(context.model) ?? [];
-  return Math.max(0, ...offers.flatMap(({ sizes }) => sizes.map((size) => pixelCount(size))));
+  const sizes = offers.flatMap((offer) => offer.sizes);
+  return sizes.length === 0 ? MAX_IMAGE_PIXELS : Math.max(...sizes.map(pixelCount));
 }
 
 function deliveryFor(

@@ -5,6 +5,7 @@ import type { DayRange } from '../../database/usage-repository.js';
 import { DAY_MS } from '../../time-units.js';
 import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
 
+/** Maximum days of a range, `from` and `to` included. */
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
@@ -14,7 +15,7 @@ export function readDayRange(query: Readonly<Record<string, string | undefined>>
   const to = query.to === undefined ? today : dayNumber('to', query.to);
   const from = query.from === undefined ? to - DEFAULT_DAYS + 1 : dayNumber('from', query.from);
   if (from > to) throw new RequestError('invalid_request', 'from', 'from must not be after to.');
-  if (to - from >= MAX_DAYS) throw new RequestError('invalid_request', 'from', `from and to must be at most ${MAX_DAYS} days apart.`);
+  if (to - from >= MAX_DAYS) throw new RequestError('invalid_request', 'from', `from and to must cover at most ${MAX_DAYS} days.`);
   return { from, to };
 }
 

@@ -5,40 +5,53 @@ import type { Ledger } from '../../billing/ledger/ledger.js';
 
 const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;
-/** Time for which an account without a balance is cached. Also the maximum delay until a deposit takes effect. */
+/** Time for which other states than funded are cached. Also the maximum delay until a deposit takes effect. */
 const UNFUNDED_MS = 1000;
+
+/** Whether an account has a balance; null: unknown, because the ledger could not be read. */
+type Funding = boolean | null;
+
+interface FundedAccountsOptions {
+  readonly ledger: Pick<Ledger, 'balance'>;
+  /** Called if a balance could not be read. */
+  readonly onError: (error: unknown) => void;
+  /** A monotonic clock, in milliseconds. */
+  readonly now?: () => number;
+}
 
 export class FundedAccounts {
   readonly #ledger: Pick<Ledger, 'balance'>;
+  readonly #onError: (error: unknown) => void;
   readonly #now: () => number;
-  readonly #known = new BoundedMap<string, { readonly isFunded: boolean; readonly until: number }>(MAX_REMEMBERED);
-  readonly #pending = new Map<string, Promise<boolean>>();
+  readonly #known = new BoundedMap<string, { readonly isFunded: Funding; readonly until: number }>(MAX_REMEMBERED);
+  readonly #pending = new Map<string, Promise<Funding>>();
 
-  /** `now` is a monotonic clock, in milliseconds. */
-  constructor(ledger: Pick<Ledger, 'balance'>, now: () => number = () => performance.now()) {
+  constructor({ ledger, onError, now = () => performance.now() }: FundedAccountsOptions) {
     this.#ledger = ledger;
+    this.#onError = onError;
     this.#now = now;
   }
 
-  /** Whether the account has a balance. Synchronous if cached. While the ledger cannot be read, the last state applies, initially false. */
-  isFunded(accountId: string): boolean | Promise<boolean> {
+  /** Whether the account has a balance. Synchronous if cached. While the ledger cannot be read, the last state applies, initially null. */
+  isFunded(accountId: string): Funding | Promise<Funding> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
     const pending = this.#pending.get(accountId);
     if (pending !== undefined) return pending;
-    const answer = this.#read(accountId, known?.isFunded ?? false).finally(() => this.#pending.delete(accountId));
+    const answer = this.#read(accountId, known?.isFunded ?? null).finally(() => this.#pending.delete(accountId));
     this.#pending.set(accountId, answer);
     return answer;
   }
 
-  async #read(accountId: string, before: boolean): Promise<boolean> {
+  async #read(accountId: string, before: Funding): Promise<Funding> {
     let isFunded = before;
     try {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;
-    } catch {
-      // If the ledger still fails, so does the reservation of the request's job, which reports the error.
+    } catch (error) {
+      // If the ledger still fails, so does the reservation of the request's job.
+      this.#onError(error);
     }
-    this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded ? FUNDED_MS : UNFUNDED_MS) });
+    this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded === true ? FUNDED_MS : UNFUNDED_MS) });
     return isFunded;
   }
 }

@@ -83,7 +83,7 @@ async function createRateLimits(server: FastifyInstance, { network, ...settings 
   await server.register(rateLimit, { global: false, cache: MAX_COUNTED });
   const limit = (name: string, max: number, keyOf?: (request: FastifyRequest) => string): Limit => {
     if (network !== null) return networkLimit(network.limits, name, max, keyOf ?? (({ ip }) => networkOf(ip)));
-    return server.createRateLimit({ max, timeWindow: MINUTE_MS, ...(keyOf === undefined ? {} : { keyGenerator: keyOf }) });
+    return localLimit(server, max, keyOf);
   };
   const keys = limit('keys', settings.keyPerMinute, (request) => request.apiKey?.id ?? '');
   const publicLimit = guardWith(limit('addresses', settings.addressPerMinute), settings.addressPerMinute);
@@ -112,9 +112,9 @@ type Limit = (request: FastifyRequest) => LimitState | Promise<LimitState>;
 
 /** State as reported by `@fastify/rate-limit`. `isAllowed` means that the request is exempt from the limit. */
 type LimitState =
-  | { readonly isAllowed: true }
+  | { readonly isExempt: true }
   | {
-      readonly isAllowed: false;
+      readonly isExempt: false;
       readonly isExceeded: boolean;
       readonly max: number;
       readonly remaining: number;
@@ -123,13 +123,23 @@ type LimitState =
       readonly ttlInSeconds: number;
     };
 
+/** A limit that this coordinator counts alone. */
+function localLimit(server: FastifyInstance, max: number, keyOf: ((request: FastifyRequest) => string) | undefined): Limit {
+  const count = server.createRateLimit({ max, timeWindow: MINUTE_MS, ...(keyOf === undefined ? {} : { keyGenerator: keyOf }) });
+  return async (request) => {
+    const state = await count(request);
+    // `isAllowed` of @fastify/rate-limit: the request is on the allow list.
+    return state.isAllowed ? { isExempt: true } : { isExempt: false, ...state };
+  };
+}
+
 /** A limit that all coordinators count together. */
 function networkLimit(limits: NetworkLimits, name: string, max: number, keyOf: (request: FastifyRequest) => string): Limit {
   const limit = limits.define(name, { max, windowMs: MINUTE_MS });
   return async (request) => {
     const permit = limit.take(keyOf(request));
     const { isAdmitted, remaining, resetMs } = permit instanceof Promise ? await permit : permit;
-    return { isAllowed: false, isExceeded: !isAdmitted, max, remaining, ttl: resetMs, ttlInSeconds: Math.ceil(resetMs / 1000) };
+    return { isExempt: false, isExceeded: !isAdmitted, max, remaining, ttl: resetMs, ttlInSeconds: Math.ceil(resetMs / 1000) };
   };
 }
 
@@ -182,7 +192,7 @@ function guardWith(limit: Limit, max: number): onRequestHookHandler {
 
 async function admitOrReply(limit: Limit, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
   const state = await limit(request);
-  if (state.isAllowed) return true;
+  if (state.isExempt) return true;
   setLimitHeaders(request, reply, state);
   if (!state.isExceeded) return true;
   sendError(reply, apiError('rate_limit_exceeded', { retryAfter: state.ttlInSeconds }));

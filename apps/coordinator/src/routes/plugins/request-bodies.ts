@@ -30,8 +30,8 @@ export interface RequestBodiesOptions {
   readonly maxRequestBytes: number;
   /** Maximum bytes of a body with images. Default: `maxRequestBytes`. */
   readonly maxVisionRequestBytes?: number | undefined;
-  /** Whether an account has a balance. Must not reject. */
-  readonly isFunded: (accountId: string) => boolean | Promise<boolean>;
+  /** Whether an account has a balance; null: unknown. Must not reject. */
+  readonly isFunded: (accountId: string) => boolean | null | Promise<boolean | null>;
   /** Time within which a minimum of bytes must arrive; see `BodyReader`. */
   readonly bodyWindowMs?: number | undefined;
 }
@@ -109,7 +109,7 @@ class RequestBodies {
   }
 
   /** Whether an account has a balance; see `FundedAccounts`. */
-  isFunded(accountId: string): boolean | Promise<boolean> {
+  isFunded(accountId: string): boolean | null | Promise<boolean | null> {
     return this.#options.isFunded(accountId);
   }
 
@@ -121,11 +121,11 @@ class RequestBodies {
       return;
     }
     const claimant = { holder: account, member: request.apiKey?.id ?? '' };
-    const readAs = (isFunded: boolean): void =>
+    const readAs = (isFunded: boolean | null): void =>
       this.#readWithin(isFunded ? this.#funded : this.#unfunded, claimant, request, payload, done);
     const isFunded = request.operator !== null || this.#options.isFunded(account);
-    if (typeof isFunded === 'boolean') readAs(isFunded);
-    else void isFunded.then(readAs);
+    if (isFunded instanceof Promise) void isFunded.then(readAs);
+    else readAs(isFunded);
   }
 
   /** Reads a body if its headers and the budget admit it. */

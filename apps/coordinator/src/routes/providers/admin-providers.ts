@@ -3,7 +3,7 @@
  * reputation's restriction (`/admin/v1/providers/{id}/reinstate`).
  */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
-import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
+import { ProviderIdSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { NetworkViews } from '../../cluster/views.js';
@@ -15,6 +15,7 @@ import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import { shortestWait } from '../inference/model-parts.js';
+import { parseProviderId } from '../parameters/query.js';
 import { isoTime } from '../parameters/times.js';
 import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
@@ -97,11 +98,11 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
       };
     },
   );
-  server.post<{ Params: { id: ProviderId } }>(
+  server.post<{ Params: { id: string } }>(
     '/admin/v1/providers/:id/reinstate',
     { onRequest: server.guards.admin, schema: reinstateSchema },
     async (request, reply) => {
-      const { id } = request.params;
+      const id = parseProviderId(request.params.id);
       if ((await reinstate(id)).some((done) => done)) return { provider_id: id, reinstated: true };
       sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));
       return reply;

@@ -62,9 +62,19 @@ export async function findOwned(
   accountId: string,
   providerId: string | undefined,
 ): Promise<OwnedProvider> {
-  const owned = isProviderId().Check(providerId) ? await ownedProviders.find(accountId, providerId) : null;
-  if (owned !== null) return owned;
-  throw new RequestError('not_found', null, 'There is no such machine.');
+  const owned = await ownedProviders.find(accountId, requireProviderId(providerId));
+  if (owned === null) throw machineNotFound();
+  return owned;
+}
+
+/** Throws `not_found` for a malformed id. */
+export function requireProviderId(text: string | undefined): ProviderId {
+  if (isProviderId().Check(text)) return text;
+  throw machineNotFound();
+}
+
+export function machineNotFound(): RequestError {
+  return new RequestError('not_found', null, 'There is no such machine.');
 }
 
 export function lastSeenBody({ at, facts }: LastSeen): ConsoleLastSeen {

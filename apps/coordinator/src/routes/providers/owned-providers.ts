@@ -1,5 +1,5 @@
 /** `/console/v1/machines`: lists the providers of the selected account, and unlinks a provider. */
-import { type ConsoleMachine, ConsoleMachineListSchema, ConsoleUnlinkedMachineSchema, RequestError } from '@inference/formats';
+import { type ConsoleMachine, ConsoleMachineListSchema, ConsoleUnlinkedMachineSchema } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
@@ -12,7 +12,7 @@ import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
-import { lastSeenBody } from './owned-provider.js';
+import { lastSeenBody, machineNotFound, requireProviderId } from './owned-provider.js';
 
 /** Maximum ids per query to peers, so that the query fits into the header of a link's stream. */
 const MAX_IDS_PER_QUERY = 1000;
@@ -69,8 +69,8 @@ export function addOwnedProviders(api: ConsoleApi, { ownedProviders, lastSeen, r
   });
 
   api.add({ method: 'DELETE', path: '/machines/:provider_id', response: ConsoleUnlinkedMachineSchema }, async ({ caller, params }) => {
-    const providerId = (params.provider_id ?? '') as ProviderId;
-    if (!(await links.unlink(caller.account.id, providerId))) throw new RequestError('not_found', null, 'There is no such machine.');
+    const providerId = requireProviderId(params.provider_id);
+    if (!(await links.unlink(caller.account.id, providerId))) throw machineNotFound();
     return { provider_id: providerId, unlinked: true as const };
   });
 }

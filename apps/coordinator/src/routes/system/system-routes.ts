@@ -12,7 +12,7 @@ import { addStatistics } from './statistics.js';
 
 interface SystemRoutesDeps {
   readonly statistics: PublicStatistics;
-  readonly statusBoard: NetworkStatusService;
+  readonly statusService: NetworkStatusService;
   /** Origin of the console. Null stands for the origin of the request. */
   readonly publicOrigin: string | null;
   readonly isDraining: () => boolean;
@@ -24,7 +24,7 @@ interface SystemRoutesDeps {
 }
 
 export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server, deps) => {
-  const { statistics, statusBoard, publicOrigin, isDraining, databaseState, consoleFiles, now } = deps;
+  const { statistics, statusService, publicOrigin, isDraining, databaseState, consoleFiles, now } = deps;
   // Clients of the Messages format probe the base URL with HEAD. People open the URL in a browser.
   const schema = {
     summary: 'Name of the service.',
@@ -37,7 +37,7 @@ export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server,
     return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
   });
   addStatistics(server, statistics);
-  addNetworkStatus(server, { statusService: statusBoard, publicOrigin });
+  addNetworkStatus(server, { statusService, publicOrigin });
   addOpenApi(server);
   addHealth(server, { isDraining, database: databaseState, now });
 };

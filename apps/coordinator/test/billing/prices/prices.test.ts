@@ -83,6 +83,9 @@ describe('billable usage', () => {
     const nothing = { promptTokens: 0, completionTokens: 0, hiddenTokens: 0, cachedTokens: 0, images: 0 };
     expect(settlementBounds(honest, { ...facts, deliveredBytes: 0 })).toEqual({ ...nothing, lowered: ['nothing_delivered'] });
     expect(settlementBounds(honest, { ...facts, deliveredBytes: Number.NaN })).toMatchObject(nothing);
+    for (const count of ['hiddenTokens', 'cachedTokens'] as const) {
+      expect(settlementBounds({ ...nothing, [count]: 1 }, { ...facts, deliveredBytes: 0 }).lowered).toEqual(['nothing_delivered']);
+    }
   });
 
   it("is limited by max_tokens, the prompt's bytes, the time, and the requested images", () => {
@@ -93,6 +96,11 @@ describe('billable usage', () => {
     });
     expect(settlementBounds({ ...honest, promptTokens: 5000 }, facts)).toMatchObject({ promptTokens: 912, lowered: ['prompt_bytes'] });
     expect(settlementBounds({ ...honest, cachedTokens: 121 }, facts)).toMatchObject({ cachedTokens: 120, lowered: ['prompt'] });
+    expect(settlementBounds({ ...honest, hiddenTokens: 901 }, facts)).toMatchObject({
+      completionTokens: 900,
+      hiddenTokens: 900,
+      lowered: ['completion'],
+    });
     const hasty = settlementBounds({ ...honest, completionTokens: 8000, hiddenTokens: 8000 }, { ...facts, elapsedMs: 50 });
     expect(hasty).toMatchObject({ completionTokens: 1064, lowered: ['time'] });
     expect(settlementBounds({ ...honest, images: 3 }, { ...facts, maxImages: 1 })).toMatchObject({ images: 1, lowered: ['images'] });

@@ -4,7 +4,7 @@ import { MAX_REQUEST_BYTES, promptTokenBound, type Receipt, utf8, type VisionOff
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import type { FetchedInputImage, ImageFetcher } from '../../../src/inference/request/image-fetcher.js';
-import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
+import { errorOf, type Harness, ledgerWith, MODEL, startHarness } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 import { openAnswer, postSealed, seal } from '../../support/sealed-calls.js';
 import { SharedHarness } from '../../support/shared-harness.js';
@@ -258,6 +258,19 @@ it('no image is fetched for a request that would be refused', async () => {
   expect(harness.jobLines().map(({ reason }) => reason)).toEqual(['model_not_found', 'no_vision', 'insufficient_balance']);
   expect((await harness.chat(body)).status).toBe(200);
   expect(fetchCount).toBe(1);
+});
+
+it('a balance that cannot be read is logged, and does not refuse the request', async () => {
+  await harness.close();
+  const fetchAll: ImageFetcher['fetchAll'] = async (all) => new Map(all.map(({ url }) => [url, fetched(Buffer.from(PNG, 'base64'))]));
+  const balance = () => Promise.reject(new Error('the database is down'));
+  harness = await startHarness({ imageFetcher: { fetchAll }, wrapLedger: (ledger) => ledgerWith(ledger, { balance }) });
+  await seeing();
+  const response = await harness.chat(asking({ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }));
+  expect(response.status).toBe(200);
+  expect(harness.log.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ msg: 'balance read failed', error: expect.objectContaining({ name: 'Error' }) }),
+  );
 });
 
 describe('a sealed request with images', () => {

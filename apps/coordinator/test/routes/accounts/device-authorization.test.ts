@@ -368,6 +368,20 @@ describeDatabases('linking a provider to an account', (fresh) => {
     expect((await told(next)).data).toEqual([]);
   });
 
+  it('is put off and logged while the database fails', async () => {
+    const token = await tokenFor(await newPerson());
+    const provider = await harness.provider();
+    const { schema } = harness.app.database;
+    const failureCount = () => harness.log.filter((line) => line.includes('"database write failed"')).length;
+    const before = failureCount();
+    await schema.alterTable('machine_tokens').renameTo('machine_tokens_away').execute();
+    const answer = await show(provider, token);
+    await schema.alterTable('machine_tokens_away').renameTo('machine_tokens').execute();
+    expect(answer).toMatchObject({ type: 'link_refused', reason: 'try_later' });
+    expect(failureCount()).toBeGreaterThan(before);
+    expect(await show(provider, token)).toMatchObject({ type: 'linked' });
+  });
+
   it('ends at once when the owner removes the provider, whose earnings stay', async () => {
     const owner = await newPerson();
     const provider = await harness.provider({ models: ['only/gone'] });

@@ -124,6 +124,18 @@ describeDatabases('providers, owners and operators', (fresh) => {
     expect((await owner.get(path)).status).toBe(404);
   });
 
+  it('a provider that is not linked cannot be unlinked, and leaves no row', async () => {
+    const { provider } = await machine();
+    await link(provider, ownerId);
+    const owners = () => harness.app.database.selectFrom('provider_owners').selectAll().orderBy('provider_id').execute();
+    const before = await owners();
+    for (const id of [provider.providerId, '0'.repeat(32), 'A'.repeat(32), 'no-id', 'x'.repeat(90), '..%2f']) {
+      const answer = await stranger.send('DELETE', `/console/v1/machines/${id}`);
+      expect([id, answer.status, (await errorOf(answer)).message]).toEqual([id, 404, 'There is no such machine.']);
+    }
+    expect(await owners()).toEqual(before);
+  });
+
   it('a disconnected provider shows its last facts, which the database stores', async () => {
     const { provider, model } = await machine();
     await link(provider, ownerId);
@@ -174,7 +186,10 @@ describeDatabases('providers, owners and operators', (fresh) => {
     for (const wrong of [{}, { reason: '' }, { reason: 'a\nb' }, { reason: 'x'.repeat(301) }, { reason, more: 1 }]) {
       expect((await operator.post(`${path}/quarantine`, wrong)).status).toBe(400);
     }
-    expect((await operator.post('/admin/v1/providers/nonsense/quarantine', { reason })).status).toBe(400);
+    for (const action of ['quarantine', 'release', 'reinstate']) {
+      const answer = await operator.post(`/admin/v1/providers/nonsense/${action}`, { reason });
+      expect([action, answer.status, (await errorOf(answer)).param]).toEqual([action, 400, 'provider_id']);
+    }
     expect((await operator.get(`/admin/v1/providers/${'0'.repeat(32)}`)).status).toBe(404);
   });
 

@@ -124,6 +124,9 @@ describeDatabases('requests in the console', (fresh) => {
       expect(answer.status, query).toBe(400);
       expect((await errorOf(answer)).param, query).toBe(param);
     }
+    const hours = '/console/v1/usage/hours?from=2026-01-01&to=2026-';
+    expect((await person.get(`${hours}01-31`)).status).toBe(200);
+    expect((await errorOf(await person.get(`${hours}02-01`))).message).toBe('from and to must cover at most 31 days for hours.');
   });
 
   it('are shown one by one to their account alone', async () => {

@@ -88,6 +88,24 @@ describeDatabases('the catalogue', (fresh) => {
     expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ data: [ENTRY] });
   });
 
+  it('stores neither the entry nor the price of a change that fails', async () => {
+    const change = (display_name: string, prompt_per_million: number) =>
+      put(MODEL, { ...ENTRY, display_name, prices: { prompt_per_million, completion_per_million: 9 } });
+    expect((await change('Model One', 7)).status).toBe(200);
+    const before = await (await harness.get('/v1/catalogue', null)).json();
+    const { schema } = harness.app.database;
+    for (const table of ['prices', 'catalogue_files']) {
+      await schema.alterTable(table).renameTo(`${table}_away`).execute();
+      const failed = await change('Other name', 8);
+      await schema.alterTable(`${table}_away`).renameTo(table).execute();
+      expect([table, failed.status]).toEqual([table, 500]);
+      expect((await harness.app.prices.history(MODEL)).length).toBe(1);
+    }
+    // Also reads the catalogue again.
+    expect((await remove('test/other')).status).toBe(404);
+    expect(await (await harness.get('/v1/catalogue', null)).json()).toEqual(before);
+  });
+
   it('rejects offers with other files, reports the reason, and keeps the session', async () => {
     await put(MODEL, ENTRY);
     const provider = await harness.provider({ models: [MODEL, 'test/unlisted'] });

@@ -112,6 +112,19 @@ describe('images', () => {
     await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
     expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
   });
+
+  it('are never free: they cost the maximum size where no offer has sizes', async () => {
+    await start();
+    const provider = await harness.provider({
+      image,
+      register: (register) => ({ ...register, models: register.models.map(({ image: _, ...offer }) => offer) }),
+      onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]),
+    });
+    const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2 });
+    const { accountId, apiKey } = await harness.customer(imageCost('2048x2048'));
+    await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
+    expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
+  });
 });
 
 describe('money', () => {
@@ -300,6 +313,16 @@ describe('a refusal', () => {
     expect(response.status).toBe(429);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(3000);
     expect((await harness.chat()).status).not.toBe(429);
+  });
+
+  it('that is free too often costs nothing of the limit on token counting', async () => {
+    await start({ config: { countTokensBytesPerMinute: 1000 } });
+    const provider = await harness.provider({ onSealedJob: refuses });
+    for (let index = 0; index < MAX_FREE_REFUSALS; index++) await postSealed(harness, seal([provider]).bytes);
+    const counting = await postSealed(harness, seal([provider], { endpoint: '/v1/messages/count_tokens' }).bytes);
+    expect([counting.status, (await errorOf(counting)).message]).toEqual([429, expect.stringContaining('refused too many')]);
+    const messages = [{ role: 'user', content: 'x'.repeat(800) }];
+    expect((await harness.post('/v1/messages/count_tokens', { model: MODEL, messages })).status).toBe(200);
   });
 
   it('is sometimes checked by a second candidate, and a contradiction counts', async () => {

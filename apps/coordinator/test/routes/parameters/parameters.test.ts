@@ -6,7 +6,7 @@ import { decodeUsageCursor, encodeUsageCursor } from '../../../src/routes/billin
 import { readPageQuery } from '../../../src/routes/parameters/pagination.js';
 import { queryReader } from '../../../src/routes/parameters/query.js';
 import { readSortedPage } from '../../../src/routes/parameters/sorted-pages.js';
-import { parseTime } from '../../../src/routes/parameters/times.js';
+import { parseTime, readDayRange } from '../../../src/routes/parameters/times.js';
 
 /** Returns the `RequestError` that `step` throws, or undefined. */
 function refusal(step: () => unknown): RequestError | undefined {
@@ -116,6 +116,15 @@ describe('times in a query', () => {
   ])('are refused for %j', (text) => {
     const error = refusal(() => parseTime('to', read(`/v1/payments/usage?to=${text}`).to));
     expect(error).toMatchObject({ code: 'invalid_request', param: 'to' });
+  });
+});
+
+describe('a range of days', () => {
+  it('covers at most 366 days, both ends included', () => {
+    const { from, to } = readDayRange({ from: '2026-01-01', to: '2027-01-01' }, 0);
+    expect(to - from + 1).toBe(366);
+    const error = refusal(() => readDayRange({ from: '2026-01-01', to: '2027-01-02' }, 0));
+    expect(error).toMatchObject({ param: 'from', message: 'from and to must cover at most 366 days.' });
   });
 });
 
