@@ -56,6 +56,14 @@ function transferFile({ type, name, base64 }: TransferredFile): void {
   document.querySelector('textarea')?.dispatchEvent(event);
 }
 
+/** Function that runs inside the page: React's properties of the buttons of each message, an object that every rendering replaces. */
+function renderedProperties(): unknown[] {
+  return [...document.querySelectorAll('.turn .turn-actions')].map((element) => {
+    const [, properties] = Object.entries(element).find(([name]) => name.startsWith('__reactProps$')) ?? [];
+    return properties;
+  });
+}
+
 describeInBrowser('the playground', () => {
   let network: DemoNetwork;
   let dispose: (() => Promise<void>) | undefined;
@@ -176,6 +184,23 @@ describeInBrowser('the playground', () => {
         .getByRole('button', { name: /Verified|FAILED/ })
         .count(),
     ).toBe(0);
+  });
+
+  it('renders only the arriving response again', async () => {
+    const page = await open();
+    await ask(page, promptOf({ words: 2 }), SLOW);
+    // The cost is the last change of a response.
+    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/Verified.*\$0\.\d+/);
+    await ask(page, promptOf(LONG));
+    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/w{3,}1/);
+    const before = await page.evaluateHandle(renderedProperties);
+    await expect.poll(() => lastAnswer(page).textContent()).toMatch(/w{3,}20/);
+    const after = await page.evaluateHandle(renderedProperties);
+    const isSame = await page.evaluate(([one, two]) => one.map((properties, index) => properties === two[index]), [before, after] as const);
+    // Two questions and two responses.
+    expect(isSame).toEqual([true, true, true, false]);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
   });
 
   it('formats responses, and edits, regenerates and deletes messages with the focus in place', async () => {

@@ -89,6 +89,18 @@ export class RolloutRepository {
     return this.#database.selectFrom('rollout_machines').selectAll().where('version', '=', version).execute();
   }
 
+  /** Row of a machine that was offered the version or runs it; null: none. */
+  async offeredMachine(version: string, providerId: string): Promise<RolloutMachineRow | null> {
+    const row = await this.#database
+      .selectFrom('rollout_machines')
+      .selectAll()
+      .where('version', '=', version)
+      .where('provider_id', '=', providerId)
+      .where('part', '=', 'updated')
+      .executeTakeFirst();
+    return row ?? null;
+  }
+
   /**
    * Records an offer or a failed trial while the rollout is locked, so that two coordinators never reserve the same capacity.
    *

@@ -262,9 +262,9 @@ function isBadMachine(measure: 'missing' | 'trust_lost' | 'restricted', machine:
   const isGone = isMissing(machine, now);
   if (measure === 'missing') {
     if (machine.part === 'control') return isGone;
-    return machine.isOnVersion || machine.hasFailed || isGone ? machine.hasFailed || isGone : null;
+    return machine.onVersionAt !== null || machine.hasFailed || isGone ? machine.hasFailed || isGone : null;
   }
-  if (!isConnected(machine, now) || (machine.part === 'updated' && !machine.isOnVersion)) return null;
+  if (!isConnected(machine, now) || (machine.part === 'updated' && machine.onVersionAt === null)) return null;
   if (measure === 'restricted') return machine.isRestricted;
   return machine.trustBefore === null || machine.trust === null ? null : machine.trust < machine.trustBefore;
 }
@@ -274,7 +274,7 @@ interface Keyed {
 }
 
 function requestsOf(machines: readonly ComparedMachine[], { keyOf }: Rules): (Cluster & Keyed)[] {
-  const rated = machines.filter(({ part, isOnVersion, attempts }) => attempts > 0 && (part === 'control' || isOnVersion));
+  const rated = machines.filter(({ part, onVersionAt, attempts }) => attempts > 0 && (part === 'control' || onVersionAt !== null));
   return grouped(rated, keyOf).map(([key, group]) => ({
     key,
     bad: group.reduce((sum, { failures, attempts }) => sum + Math.min(failures, attempts), 0),
@@ -285,8 +285,10 @@ function requestsOf(machines: readonly ComparedMachine[], { keyOf }: Rules): (Cl
 /** Mean logarithm per key, because speed ratios multiply. */
 function speedsOf(machines: readonly ComparedMachine[], { keyOf }: Rules): (Keyed & { readonly log: number })[] {
   const logs = machines.flatMap((machine) => {
-    const { part, isOnVersion, speedRatio } = machine;
-    return speedRatio !== null && speedRatio > 0 && (part === 'control' || isOnVersion) ? [{ machine, log: Math.log(speedRatio) }] : [];
+    const { part, onVersionAt, speedRatio } = machine;
+    return speedRatio !== null && speedRatio > 0 && (part === 'control' || onVersionAt !== null)
+      ? [{ machine, log: Math.log(speedRatio) }]
+      : [];
   });
   return grouped(logs, ({ machine }) => keyOf(machine)).map(([key, group]) => ({
     key,

@@ -146,7 +146,7 @@ export function comparedMachine(row: RolloutMachineRow): ComparedMachine {
     part: row.part,
     at: row.since,
     seenAt: row.seen_at,
-    isOnVersion: row.on_version_at !== null,
+    onVersionAt: row.on_version_at,
     hasFailed: row.failed_at !== null,
     isBlocked: row.blocked_at !== null,
     trustBefore: row.trust_before,

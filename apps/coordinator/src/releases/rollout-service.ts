@@ -6,7 +6,7 @@
 import { DEFAULT_ROLLOUT_POLICY, type RolloutAct, type RolloutPolicy, RolloutPolicySchema } from '@inference/formats';
 import { compareVersions, lazyValidator } from '@inference/protocol';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
-import type { RelevantMachines, RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
+import type { RelevantMachines, RolloutMachineRow, RolloutRepository, RolloutRow } from '../database/rollout-repository.js';
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
@@ -128,8 +128,11 @@ export class RolloutService {
       fleet: this.#fleet,
       now: now(),
     });
+    const whyNotEarly = (row: RolloutMachineRow | null): NotOffered | null =>
+      whyNotOffered({ ...offerInput(cached), earlier: row === null ? null : comparedMachine(row), updating: NOTHING_UPDATING });
     // Checked without a transaction first, because most machines are not in the stage.
-    const early = whyNotOffered({ ...offerInput(cached), earlier: null, updating: NOTHING_UPDATING });
+    let early = whyNotEarly(null);
+    if (early === 'later_stage') early = whyNotEarly(await repository.offeredMachine(version, traits.providerId));
     if (early !== null) return early;
     const offered = await repository.changeMachines<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
       const time = now();

@@ -33,8 +33,8 @@ export interface ComparedMachine extends MachineTraits {
   readonly at: number;
   /** When the machine was last connected. */
   readonly seenAt: number;
-  /** Whether the machine ran this or a later version when last seen. */
-  readonly isOnVersion: boolean;
+  /** When the machine was first seen with this or a later version; null: it did not run one when last seen. */
+  readonly onVersionAt: number | null;
   /** Whether the agent reported that the version failed its trial. */
   readonly hasFailed: boolean;
   /** Whether the network gave the machine no jobs when last seen, for example because of a quarantine. Pauses by the owner do not count. */
@@ -100,13 +100,14 @@ export function isMissing({ at, seenAt }: ComparedMachine, now: number): boolean
 export function reservesCapacity(machine: ComparedMachine, now: number): boolean {
   if (machine.part === 'control') return false;
   if (isMissing(machine, now)) return now - machine.at < MISSING_MS;
-  if (machine.isOnVersion) return isConnected(machine, now) ? machine.isBlocked : now - machine.at < OFFER_MS;
+  if (machine.onVersionAt !== null) return isConnected(machine, now) ? machine.isBlocked : now - machine.at < OFFER_MS;
   return !machine.hasFailed && now - machine.at < OFFER_MS;
 }
 
 /** Whether the machine runs the version and counts for the next stage, because its offer is old enough. */
 export function isSettled(machine: ComparedMachine, now: number): boolean {
-  return machine.part === 'updated' && machine.isOnVersion && now - machine.at >= SETTLE_MS && !isMissing(machine, now);
+  const { part, onVersionAt } = machine;
+  return part === 'updated' && onVersionAt !== null && now - onVersionAt >= SETTLE_MS && !isMissing(machine, now);
 }
 
 /** Stages of an urgent rollout take an eighth of the time, and twice the capacity may update at once. */

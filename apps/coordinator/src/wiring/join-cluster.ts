@@ -6,6 +6,7 @@ import { fetchImage, serveImage } from '../cluster/images.js';
 import { encodeMessage } from '../cluster/json-message.js';
 import type { PeerLink } from '../cluster/link/peer-link.js';
 import { PeerLinks } from '../cluster/link/peer-links.js';
+import { fetchModels, MODELS, serveModels } from '../cluster/membership/all-models.js';
 import { CLUSTER_VERSION } from '../cluster/membership/heartbeat.js';
 import { type Broadcast, Membership, type MembershipEvents, type RefusedHeartbeat } from '../cluster/membership/membership.js';
 import { Nudges } from '../cluster/nudges.js';
@@ -32,8 +33,6 @@ import { WaitGroup } from '../wait-group.js';
 import type { ClusterDeps, ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for a peer to send all its models. */
-const MODELS_TIMEOUT_MS = 3000;
 /** Maximum time for another coordinator to grant permits of a rate limit. */
 const PERMITS_TIMEOUT_MS = 500;
 /** Time after a reconnect to NATS within which all peers send a heartbeat. */
@@ -60,6 +59,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     placement: (stream, header) => placement.server.serve(stream, header),
     view: (stream, header) => views.serve(stream, header),
     image: (stream, header) => serveImage(deps.images, stream, header),
+    [MODELS]: (stream) => serveModels(membership, stream),
   });
   const nudges = new Nudges({ self, broadcast, hints: changeHints });
   const stopPublishing = publishChanges(providers, placement.prefixes, membership);
@@ -131,7 +131,7 @@ function createMembership(
     models: () => publishedModels(providers, deps.requestQueue),
     providers: () => providers.connections,
     isDraining,
-    requestModels: (id) => links.link(id).request('models', new Uint8Array(), { timeoutMs: MODELS_TIMEOUT_MS }),
+    requestModels: async (id) => fetchModels(peerOver(links.link(id))),
     events: membershipEvents(context, deps, { links, transport, ...late }),
     now,
   });
@@ -273,7 +273,7 @@ interface RequestServers {
 
 function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membership, permits, server, moved }: RequestServers): void {
   links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
-  links.onRequest('models', () => membership.allModels());
+  links.onRequest(MODELS, () => membership.allModels());
   links.onRequest('permits', (payload, { peer: id }) => permits.answer(id, payload));
   links.onRequest('describe', (payload) => server.describe(payload));
   links.onRequest('finding', (payload) => server.receiveFinding(payload));

@@ -20,7 +20,7 @@ const machine = (change: Partial<ComparedMachine> = {}): ComparedMachine => ({
   part: 'updated',
   at: NOW - 30 * MINUTE,
   seenAt: NOW,
-  isOnVersion: true,
+  onVersionAt: NOW - 25 * MINUTE,
   hasFailed: false,
   isBlocked: false,
   trustBefore: 2,
@@ -104,7 +104,7 @@ describe('offers', () => {
           const updating = reservedSlots(offered, NOW);
           const question = { rollout, rules, machine: traits, isCanary: true, isOwnerRequest: false, fleet, updating, now: NOW };
           if (whyNotOffered({ ...question, earlier: null }) === null) {
-            const one = machine({ ...traits, at: NOW, isOnVersion: false });
+            const one = machine({ ...traits, at: NOW, onVersionAt: null });
             offered.push(one);
             expect(whyNotOffered({ ...question, earlier: one })).toBeNull();
           }
@@ -141,14 +141,14 @@ describe('offers', () => {
   it('end while a machine is missing, after a halt, and where the version failed', () => {
     const fleet = fleetOf(20);
     const rules = stageRules({ stage: 3, isUrgent: false }, DEFAULT_ROLLOUT_POLICY);
-    const missing = machine({ providerId: 'lost', at: NOW - 30 * MINUTE, seenAt: NOW - 20 * MINUTE, isOnVersion: false });
+    const missing = machine({ providerId: 'lost', at: NOW - 30 * MINUTE, seenAt: NOW - 20 * MINUTE, onVersionAt: null });
     const traits = { providerId: 'p', chipFamily: 'M4', models: ['m'], slots: 1 };
     const question = { rollout: ROLLOUT, rules, machine: traits, isCanary: false, isOwnerRequest: false, fleet, earlier: null, now: NOW };
     expect(whyNotOffered({ ...question, updating: reservedSlots([missing], NOW) })).toBe('capacity');
     expect(whyNotOffered({ ...question, updating: reservedSlots([missing], NOW + 25 * 60 * MINUTE) })).toBeNull();
     const updating = reservedSlots([], NOW);
     expect(whyNotOffered({ ...question, updating, rollout: { ...ROLLOUT, state: 'halted' }, isOwnerRequest: true })).toBe('stopped');
-    const failed = machine({ hasFailed: true, isOnVersion: false });
+    const failed = machine({ hasFailed: true, onVersionAt: null });
     expect(whyNotOffered({ ...question, updating, earlier: failed })).toBe('failed_here');
     expect(whyNotOffered({ ...question, updating, earlier: failed, isOwnerRequest: true })).toBeNull();
   });
@@ -157,13 +157,13 @@ describe('offers', () => {
 describe('comparisons', () => {
   it('ignore changes of all machines alike, and departures long after the update', () => {
     const gone = { seenAt: NOW - 15 * MINUTE };
-    expect(verdicts([...many(10, gone), ...many(30, { ...gone, part: 'control', isOnVersion: false })]).missing).toBe('good');
+    expect(verdicts([...many(10, gone), ...many(30, { ...gone, part: 'control', onVersionAt: null })]).missing).toBe('good');
     const later = { at: NOW - 600 * MINUTE, seenAt: NOW - 15 * MINUTE };
-    expect(verdicts([...many(10, later), ...many(30, { part: 'control', isOnVersion: false })]).missing).toBe('good');
+    expect(verdicts([...many(10, later), ...many(30, { part: 'control', onVersionAt: null })]).missing).toBe('good');
   });
 
   it('stop at three machines of a large fleet and two of a small one with one large owner', () => {
-    const controls = many(9, { part: 'control', isOnVersion: false });
+    const controls = many(9, { part: 'control', onVersionAt: null });
     const gone = { seenAt: NOW - 15 * MINUTE };
     expect(verdicts([...many(2, gone), ...controls]).missing).not.toBe('worse');
     expect(verdicts([...many(3, gone), ...controls]).missing).toBe('worse');
@@ -172,19 +172,19 @@ describe('comparisons', () => {
     expect(verdicts(small.map(ofOwner('a')), { fleetSize: 8, provenOwners: new Set(['a']) }).missing).toBe('worse');
     expect(verdicts(small, { fleetSize: 8 }).missing).not.toBe('worse');
     expect(verdicts([...many(3, { trust: 1 }), ...controls]).trust_lost).toBe('worse');
-    expect(verdicts([...many(3, { hasFailed: true, isOnVersion: false }), ...controls]).missing).toBe('worse');
+    expect(verdicts([...many(3, { hasFailed: true, onVersionAt: null }), ...controls]).missing).toBe('worse');
   });
 
   it('stop neither for machines that chose the version themselves, nor for many machines of one owner', () => {
-    const controls = many(30, { part: 'control', isOnVersion: false });
-    const bad = { hasFailed: true, isOnVersion: false, attempts: 100, failures: 90, speedRatio: 0.1 };
+    const controls = many(30, { part: 'control', onVersionAt: null });
+    const bad = { hasFailed: true, onVersionAt: null, attempts: 100, failures: 90, speedRatio: 0.1 };
     expect(verdicts([...many(9, { ...bad, isVolunteer: true }), ...controls]).missing).toBe('concern');
     expect(verdicts([...many(9, { ...bad, isVolunteer: true }), machine({ providerId: 'by stage', ...bad }), ...controls]).missing).toBe(
       'worse',
     );
     expect(verdicts([...many(9, { ...bad, owner: 'one' }), ...controls]).missing).not.toBe('worse');
     const rated = { attempts: 100, failures: 90, speedRatio: 0.1 };
-    const others = many(30, { part: 'control', isOnVersion: false, attempts: 100, speedRatio: 1 });
+    const others = many(30, { part: 'control', onVersionAt: null, attempts: 100, speedRatio: 1 });
     for (const change of [{ isVolunteer: true }, { owner: 'one' }]) {
       const found = verdicts([...many(9, { ...rated, ...change }), ...others]);
       expect([found.failed_requests, found.slower]).toEqual(['not_enough_data', 'not_enough_data']);
@@ -197,9 +197,9 @@ describe('comparisons', () => {
 
   it.each([3, 4])('stop a bad release in a network of %i owners', (owners) => {
     const owned = (machines: readonly ComparedMachine[]) => machines.map((one, index) => ({ ...one, owner: `owner-${index % owners}` }));
-    const controls = owned(many(20 * owners, { part: 'control', isOnVersion: false }));
+    const controls = owned(many(20 * owners, { part: 'control', onVersionAt: null }));
     expect(verdicts([...owned(many(2 * owners, { trust: 1 })), ...controls]).trust_lost).toBe('worse');
-    expect(verdicts([...owned(many(2 * owners, { hasFailed: true, isOnVersion: false })), ...controls]).missing).toBe('worse');
+    expect(verdicts([...owned(many(2 * owners, { hasFailed: true, onVersionAt: null })), ...controls]).missing).toBe('worse');
     // A few controls that their owners switched off do not hide a fault.
     const some = controls.map((one, index) => (index < owners ? { ...one, seenAt: NOW - 15 * MINUTE } : one));
     expect(verdicts([...owned(many(5 * owners, { seenAt: NOW - 15 * MINUTE })), ...some]).missing).toBe('worse');
@@ -209,7 +209,7 @@ describe('comparisons', () => {
     const owned = (machines: readonly ComparedMachine[], owners: number) =>
       machines.map((one, index) => ({ ...one, owner: `owner-${index % owners}` }));
     const part = many(80, {}).map((one, index) => (index % 3 === 0 ? { ...one, trust: 1 } : one));
-    const controls = many(80, { part: 'control', isOnVersion: false });
+    const controls = many(80, { part: 'control', onVersionAt: null });
     const faults = (owners: number) => verdicts([...owned(part, owners), ...owned(controls, owners)]).trust_lost;
     expect(faults(4)).toBe('worse');
     expect(faults(2)).not.toBe('worse');
@@ -218,7 +218,7 @@ describe('comparisons', () => {
   it('do not stop a good release for single machines of many owners', () => {
     const owned = (machines: readonly ComparedMachine[]) => machines.map((one, index) => ({ ...one, owner: `owner-${index % 4}` }));
     const updated = owned(many(200, {})).map((one, index) => (index < 3 ? { ...one, seenAt: NOW - 15 * MINUTE } : one));
-    expect(verdicts([...updated, ...owned(many(8, { part: 'control', isOnVersion: false }))]).missing).toBe('good');
+    expect(verdicts([...updated, ...owned(many(8, { part: 'control', onVersionAt: null }))]).missing).toBe('good');
   });
 
   it('never stop for fewer than three owners, whatever their machines do', () => {
@@ -228,7 +228,7 @@ describe('comparisons', () => {
       owner: fc.constantFrom('a', 'b', NO_ACCOUNT),
       chipFamily: fc.constantFrom('M4', 'M99'),
       hasFailed: fc.boolean(),
-      isOnVersion: fc.boolean(),
+      onVersionAt: fc.constantFrom(null, NOW - 25 * MINUTE),
       isRestricted: fc.boolean(),
       trust: fc.integer({ min: 0, max: 2 }),
       seenAt: fc.constantFrom(NOW, NOW - 15 * MINUTE),
@@ -247,7 +247,7 @@ describe('comparisons', () => {
           const machines = [
             ...fakes.map((one, index) => machine({ ...one, providerId: `fake-${index}` })),
             ...many(honest, served),
-            ...many(3 * honest, { ...served, part: 'control', isOnVersion: false }),
+            ...many(3 * honest, { ...served, part: 'control', onVersionAt: null }),
           ];
           for (const { verdict } of compareHealth(machines, {
             fleetSize: fleet,
@@ -266,7 +266,7 @@ describe('comparisons', () => {
     const honest = many(6, { attempts: 20, failures: 0 });
     const flood = many(2, { providerId: 'flood', attempts: 1_000_000, failures: 1_000_000 });
     const fakes = flood.map((one, index) => ({ ...one, owner: `fake-${index}` }));
-    const others = many(30, { part: 'control', isOnVersion: false, attempts: 20 });
+    const others = many(30, { part: 'control', onVersionAt: null, attempts: 20 });
     expect(verdicts([...honest, ...fakes, ...others]).failed_requests).not.toBe('worse');
     const worse = many(6, { attempts: 400, failures: 80 });
     expect(verdicts([...worse, ...others]).failed_requests).toBe('worse');
@@ -280,7 +280,7 @@ describe('comparisons', () => {
         fc.double({ min: 0.2, max: 2, noNaN: true }),
         (size, bad, speedRatio) => {
           const group = (part: ComparedMachine['part']) =>
-            many(size, { part, speedRatio, attempts: 40, isOnVersion: part === 'updated' }).map((one, index) =>
+            many(size, { part, speedRatio, attempts: 40, onVersionAt: part === 'updated' ? NOW : null }).map((one, index) =>
               index < bad ? { ...one, isRestricted: true, trust: 1, failures: 9 } : one,
             );
           for (const { verdict } of compareHealth([...group('updated'), ...group('control')], {
@@ -316,14 +316,17 @@ describe('decisions', () => {
     });
     expect(check(many(4, {}))).toEqual({ kind: 'stay', waitingFor: '4 of at least 5 machines have updated.' });
     expect(check(many(5, {}))).toEqual({ kind: 'advance' });
+    const late = { at: NOW - 60 * MINUTE, onVersionAt: NOW - 9 * MINUTE };
+    expect(check(many(5, late))).toEqual({ kind: 'stay', waitingFor: '0 of at least 5 machines have updated.' });
+    expect(check(many(5, { ...late, onVersionAt: NOW - 10 * MINUTE }))).toEqual({ kind: 'advance' });
     expect(check([], { stageStartedAt: NOW - 240 * MINUTE })).toEqual({ kind: 'advance' });
-    const missing = many(2, { seenAt: NOW - 15 * MINUTE, isOnVersion: false });
+    const missing = many(2, { seenAt: NOW - 15 * MINUTE, onVersionAt: null });
     expect(check([...many(1, { providerId: 'well' }), ...missing], { stageStartedAt: NOW - 240 * MINUTE }).kind).toBe('stay');
   });
 
   it('go on without machines that never come back, and with as few machines as a small fleet has', () => {
     const overdue = { stageStartedAt: NOW - 1600 * MINUTE };
-    const lost = (hours: number) => [machine({ isOnVersion: false, at: NOW - hours * 60 * MINUTE, seenAt: NOW - hours * 60 * MINUTE })];
+    const lost = (hours: number) => [machine({ onVersionAt: null, at: NOW - hours * 60 * MINUTE, seenAt: NOW - hours * 60 * MINUTE })];
     expect(check(lost(20), overdue, fleetOf(3))).toEqual({
       kind: 'stay',
       waitingFor: '0 of at least 1 machine has updated, and 1 did not come back.',
@@ -333,7 +336,7 @@ describe('decisions', () => {
   });
 
   it('take the first machines after a start for no whole network', () => {
-    const ofOneOwner = many(5, { owner: 'one', hasFailed: true, isOnVersion: false });
+    const ofOneOwner = many(5, { owner: 'one', hasFailed: true, onVersionAt: null });
     const fleet = { ...fleetOf(20), machinesByOwner: new Map([['one', 15]]) };
     expect(check(ofOneOwner, {}, fleet, NOW - 9 * MINUTE).kind).toBe('stay');
     expect(check(ofOneOwner, {}, fleet).kind).toBe('halt');
@@ -341,7 +344,7 @@ describe('decisions', () => {
 
   it('count lost machines of an owner who has half of the network with them', () => {
     const lost = many(4, { owner: 'one', seenAt: NOW - 15 * MINUTE });
-    const rest = many(6, { owner: 'one', part: 'control', isOnVersion: false });
+    const rest = many(6, { owner: 'one', part: 'control', onVersionAt: null });
     const fleet = { ...fleetOf(13), availableMachines: 13, machinesByOwner: new Map([['one', 6]]) };
     expect(check([...lost, ...rest], {}, fleet).kind).toBe('halt');
     const without = lost.map((one) => ({ ...one, owner: NO_ACCOUNT }));
@@ -367,7 +370,7 @@ describe('decisions', () => {
   });
 
   it('name the cohort and the figures of a halt', () => {
-    const step = check([...many(3, { trust: 0 }), ...many(9, { part: 'control', isOnVersion: false })]);
+    const step = check([...many(3, { trust: 0 }), ...many(9, { part: 'control', onVersionAt: null })]);
     expect(step).toEqual({
       kind: 'halt',
       reason:

@@ -5,6 +5,7 @@ import { RolloutRepository } from '../../src/database/rollout-repository.js';
 import { type ConnectedMachine, fleetSums } from '../../src/releases/connected-machine.js';
 import { JobOutcomes } from '../../src/releases/job-outcomes.js';
 import { observeMachines } from '../../src/releases/machine-records.js';
+import { rolloutPosition } from '../../src/releases/offer-policy.js';
 import { RolloutChecks } from '../../src/releases/rollout-checks.js';
 import { RolloutService } from '../../src/releases/rollout-service.js';
 import { freshPostgres, freshSqlite } from '../support/fresh-database.js';
@@ -139,6 +140,37 @@ describe.each([
       expect(errors).toHaveLength(3);
     } finally {
       service.close();
+      await temporary.remove();
+    }
+  });
+
+  it('repeat the offer of an owner request to a machine outside the stage', async () => {
+    const temporary = await fresh();
+    const database = await temporary.open();
+    const errors: unknown[] = [];
+    const service = await RolloutService.open({
+      repository: new RolloutRepository(database),
+      now: () => 1_800_000_000_000,
+      localMachines: () => [],
+      onError: (error) => errors.push(error),
+      onWrite: () => {},
+    });
+    try {
+      await service.putPolicy({ ...POLICY, stages: [{ percent: 1, soak_minutes: 43_200, min_machines: 0 }] }, 'key:1');
+      await service.begin(['1.0.0']);
+      await service.begin(['1.0.0', VERSION]);
+      const names = Array.from({ length: 20 }, (_, index) => `mac-${index}`);
+      // At least a tenth of a small chip family is in every stage.
+      const machine = connected(names.find((name) => rolloutPosition(name, VERSION) > 0.1) ?? '');
+      expect(await service.offer(VERSION, { machine, ...ASK })).toBe('later_stage');
+      expect(await service.offer(VERSION, { machine, ...ASK, isOwnerRequest: true })).toBeNull();
+      expect(await service.offer(VERSION, { machine, ...ASK })).toBeNull();
+      await service.reportFailure(VERSION, machine);
+      expect(await service.offer(VERSION, { machine, ...ASK })).toBe('failed_here');
+      expect(errors).toEqual([]);
+    } finally {
+      service.close();
+      await database.destroy();
       await temporary.remove();
     }
   });

@@ -197,7 +197,7 @@ export function simulateRelease(options: {
       record.hasFailed = machine.hasFailed;
       if (!isUp(machine, now)) continue;
       record.seenAt = now;
-      record.isOnVersion = machine.isOnVersion;
+      record.onVersionAt = machine.isOnVersion ? (record.onVersionAt ?? now) : null;
       record.trust = machine.trust;
       record.isBlocked = machine.trust === 0;
       if (record.isBlocked) continue;
@@ -220,7 +220,7 @@ export function simulateRelease(options: {
       part,
       at: now,
       seenAt: now,
-      isOnVersion: false,
+      onVersionAt: null,
       hasFailed: false,
       isBlocked: false,
       trustBefore: machine.trust,

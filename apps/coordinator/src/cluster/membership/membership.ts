@@ -174,7 +174,7 @@ export class Membership {
   allModels(): Uint8Array {
     // Publishes changes first, so that `#published` equals this answer. A change that is reverted later is then published again.
     this.#publishChanges({ onlyIfChanged: true });
-    return this.#encode([...this.#options.models()].map(encodeModel), false);
+    return this.#encode([...this.#options.models()].slice(0, MAX_MODELS_PER_PEER).map(encodeModel), false);
   }
 
   /** Requests all models of a peer, whose digests may be outdated. At most once per {@link REFRESH_INTERVAL_MS} and peer. */

@@ -162,15 +162,18 @@ export class DeviceCodeRepository {
     const tokenHash = hashMachineToken(token);
     const accountId = row.account_id ?? '';
     return this.#database.transaction().execute(async (transaction) => {
+      const owner = await transaction.selectFrom('accounts').selectAll().where('id', '=', accountId).executeTakeFirst();
+      const isDenied = owner === undefined || owner.deleted_at !== null || owner.suspended_at !== null;
       const { numUpdatedRows } = await transaction
         .updateTable('device_codes')
-        .set({ token_hash: tokenHash })
+        // The denial is stored, because `access_denied` is final (RFC 8628 section 3.5): later polls get the same answer.
+        .set(isDenied ? { denied_at: this.#now() } : { token_hash: tokenHash })
         .where('hash', '=', row.hash)
         .where('token_hash', 'is', null)
+        .where('denied_at', 'is', null)
         .executeTakeFirst();
+      if (isDenied) return { kind: 'denied' };
       if (numUpdatedRows !== 1n) return { kind: 'unknown' };
-      const owner = await transaction.selectFrom('accounts').selectAll().where('id', '=', accountId).executeTakeFirst();
-      if (owner === undefined || owner.deleted_at !== null || owner.suspended_at !== null) return { kind: 'denied' };
       await addMachineToken(transaction, { hash: tokenHash, accountId, machineName: row.machine_name, now: this.#now() });
       return { kind: 'granted', token };
     });
@@ -214,8 +217,9 @@ function displayForm(userCode: string): string {
 }
 
 function stateOf(row: Tables['device_codes'], now: number): DeviceCodeState {
-  if (row.approved_at !== null) return 'approved';
+  // A code that its owner approved is denied if the account cannot link machines when the agent polls.
   if (row.denied_at !== null) return 'denied';
+  if (row.approved_at !== null) return 'approved';
   return row.expires_at <= now ? 'expired' : 'waiting';
 }
 

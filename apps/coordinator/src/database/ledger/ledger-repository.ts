@@ -2,7 +2,7 @@
  * `LedgerRepository`: loads and stores the rows of a batch of ledger steps (reserve, settle, deposit, …) inside one transaction.
  *
  * To avoid deadlocks, all coordinators lock tables in this order, and the rows of each by key: nonces, jobs, providers, withdrawals,
- * balances, keys, leases, roll-ups.
+ * balances, keys, leases, roll-ups. Storing inserts rows that loading did not find, in the same order but after all these locks.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -158,10 +158,10 @@ export class LedgerRepository {
     await write.changedWithdrawals.write(transaction, sortRows(changes.changedWithdrawals.map(withdrawalToRow), 'id'));
     await write.postings.write(transaction, changes.postings);
     await write.balances.write(transaction, changes.balances);
-    await write.keys.write(transaction, changes.keys.map(keySpendToRow));
-    await write.leases.write(transaction, changes.leases);
     await write.addedBalances.write(transaction, sortRows(changes.addedBalances, 'account'));
+    await write.keys.write(transaction, changes.keys.map(keySpendToRow));
     await write.addedKeys.write(transaction, sortRows(changes.addedKeys.map(keySpendToRow), 'api_key_id'));
+    await write.leases.write(transaction, changes.leases);
     // Writers of the same rows hold the locks of the balances.
     await write.earningsDays.write(transaction, changes.earningsDays);
     await write.payerDays.write(transaction, changes.payerDays.map(payerDayToRow));

@@ -78,7 +78,11 @@ export class ProviderSocket {
   #unsentJobBytes = 0;
   #wasBacklogged = false;
   #isGathering = false;
-  /** Bytes written to the stream, and the highest number of them that the operating system has accepted. */
+  /**
+   * Amount written to the stream, and the highest part of it that the operating system has accepted.
+   *
+   * In bytes, but texts in UTF-16 code units, as in `bufferedAmount`: Node.js encodes them only when it writes them.
+   */
   #written = 0;
   #sentBytes = 0;
   #sentAtLastCheck = 0;

@@ -44,11 +44,7 @@ export class HealthRecorder {
 
   /** Takes a sample, and stores complete minutes. Concurrent callers share the running sample. Never rejects. */
   sample(): Promise<void> {
-    this.#sampling ??= this.#enqueue(async () => {
-      await this.#addSample();
-      const { now } = this.#options;
-      await this.#store(now() - MINUTE_MS);
-    }).finally(() => {
+    this.#sampling ??= this.#sampleAndStore(() => this.#options.now() - MINUTE_MS).finally(() => {
       this.#sampling = null;
     });
     return this.#sampling;
@@ -58,10 +54,13 @@ export class HealthRecorder {
   async close(): Promise<void> {
     clearInterval(this.#sampleTimer);
     clearInterval(this.#lagTimer);
-    await this.#enqueue(async () => {
-      await this.#addSample();
-      await this.#store(Number.POSITIVE_INFINITY);
-    });
+    await this.#sampleAndStore(() => Number.POSITIVE_INFINITY);
+  }
+
+  /** Takes a sample, then stores minutes as {@link #store}, even if the sample failed. Never rejects. */
+  #sampleAndStore(latest: () => number): Promise<void> {
+    void this.#enqueue(() => this.#addSample());
+    return this.#enqueue(() => this.#store(latest()));
   }
 
   /** Runs work after all earlier work. */
@@ -72,8 +71,9 @@ export class HealthRecorder {
 
   async #addSample(): Promise<void> {
     const { counts, read, now } = this.#options;
-    const increases = await counts.sincePrevious();
     const reading = read();
+    // Last of all that can fail, because the increases that it returns are not returned again.
+    const increases = await counts.sincePrevious();
     const minute = Math.floor(now() / MINUTE_MS) * MINUTE_MS;
     const figures = { ...increases, ...reading, samples: 1, maxWaiting: reading.sums.waiting, maxLoopLagMs: this.#maxLoopLagMs };
     this.#maxLoopLagMs = 0;

@@ -415,8 +415,10 @@ describeDatabases('linking a provider to an account', (fresh) => {
     await decide(owner, user_code, 'approve');
     await suspend(true);
     expect(await show(provider, token)).toMatchObject({ type: 'link_refused', reason: 'account_suspended' });
-    expect(await poll({ user_code, ...pending })).toMatchObject({ error: 'access_denied' });
+    for (let polls = 0; polls < 2; polls++) expect(await poll({ user_code, ...pending })).toMatchObject({ error: 'access_denied' });
     await suspend(false);
+    expect(await poll({ user_code, ...pending })).toMatchObject({ error: 'access_denied' });
+    expect(await (await owner.get(`/console/v1/device-codes/${user_code}`)).json()).toMatchObject({ state: 'denied' });
     expect(await show(provider, token)).toMatchObject({ type: 'linked' });
     expect((await owner.post('/console/auth/delete-user', { password: PASSWORD })).status).toBe(200);
     await harness.until(() => linkWords(provider).at(-1)?.reason === 'token_revoked');

@@ -124,6 +124,43 @@ describe('a recorder', () => {
     expect(stored[1]?.[1]).toMatchObject({ samples: 2, jobs: { no_provider: 1 }, providers: { hardware: 4 } });
   });
 
+  it('loses neither counts nor minutes when the gauges cannot be read', async () => {
+    let at = 10 * MINUTE_MS;
+    let isReadable = true;
+    let jobs = 0;
+    const stored: [number, HealthFigures['jobs']][] = [];
+    const errors: unknown[] = [];
+    const recorder = new HealthRecorder({
+      counts: {
+        sincePrevious: async () => {
+          const delivered = jobs;
+          jobs = 0;
+          return { jobs: { delivered }, failedAttempts: {}, jobSeconds: {}, firstTokenSeconds: {} };
+        },
+      },
+      read: () => {
+        if (!isReadable) throw new Error('a gauge cannot be read');
+        return { sums: sums({}), providers: {}, ledger: null };
+      },
+      store: async (minute, value) => stored.push([minute / MINUTE_MS, value.jobs]),
+      now: () => at,
+      onError: (error) => errors.push(error),
+    });
+    jobs = 1;
+    await recorder.sample();
+    isReadable = false;
+    jobs = 2;
+    at += MINUTE_MS;
+    await recorder.sample();
+    expect(errors).toHaveLength(1);
+    expect(stored).toEqual([[10, { delivered: 1 }]]);
+    isReadable = true;
+    await recorder.sample();
+    isReadable = false;
+    await recorder.close();
+    expect(stored.slice(1)).toEqual([[11, { delivered: 2 }]]);
+  });
+
   it('leaves samples out while the database does not answer', async () => {
     let at = 10 * MINUTE_MS;
     let answer = (): void => {};

@@ -1,6 +1,6 @@
 /** `QuestionView`: a message of the user, with buttons to edit, resend and delete. */
 import { Pencil, RotateCcw, Trash2 } from 'lucide-react';
-import { useEffect, useRef, useState } from 'react';
+import { memo, useEffect, useRef, useState } from 'react';
 import { Button } from '../../../ui/forms/button.js';
 import { ImageList } from '../attachments/image-list.js';
 import { MessageInput } from '../composer.js';
@@ -13,12 +13,13 @@ interface QuestionViewProps {
   readonly isLast: boolean;
   /** False while a response runs, or without valid settings. */
   readonly canSend: boolean;
-  readonly onSend: (content: QuestionContent) => void;
+  readonly onSend: (question: Question, content: QuestionContent) => void;
   readonly canDelete: boolean;
-  readonly onDelete: () => void;
+  readonly onDelete: (question: Question) => void;
 }
 
-export function QuestionView({ question, isLast, canSend, onSend, canDelete, onDelete }: QuestionViewProps) {
+/** Memoized, because every delta of a response renders the list of messages. */
+export const QuestionView = memo(function QuestionView({ question, isLast, canSend, onSend, canDelete, onDelete }: QuestionViewProps) {
   const { text, images = [], omittedImages = 0 } = question;
   const [draft, setDraft] = useState<QuestionContent | null>(null);
   const input = useRef<HTMLTextAreaElement>(null);
@@ -34,7 +35,7 @@ export function QuestionView({ question, isLast, canSend, onSend, canDelete, onD
     const content = { ...draft, text: draft.text.trim() };
     const cannotSend = !canSend || (content.text === '' && content.images.length === 0);
     const send = (): void => {
-      if (!cannotSend) onSend(content);
+      if (!cannotSend) onSend(question, content);
     };
     const removeImage = (index: number): void => setDraft({ ...draft, images: draft.images.filter((_, at) => at !== index) });
     return (
@@ -84,14 +85,19 @@ export function QuestionView({ question, isLast, canSend, onSend, canDelete, onD
             label="Send message again"
             icon={<RotateCcw size={16} aria-hidden="true" />}
             disabled={!canSend}
-            onClick={() => onSend({ text, images })}
+            onClick={() => onSend(question, { text, images })}
           />
         ) : null}
-        <TurnAction label="Delete message" icon={<Trash2 size={16} aria-hidden="true" />} disabled={!canDelete} onClick={onDelete} />
+        <TurnAction
+          label="Delete message"
+          icon={<Trash2 size={16} aria-hidden="true" />}
+          disabled={!canDelete}
+          onClick={() => onDelete(question)}
+        />
       </div>
     </>
   );
-}
+});
 
 function omittedNote(count: number): string {
   return `${count === 1 ? '1 image was' : `${count} images were`} too large to keep in this tab, and will not be sent again.`;

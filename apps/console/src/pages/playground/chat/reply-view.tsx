@@ -1,6 +1,6 @@
 /** `ReplyView`: the responses to one question, one column per model, with versions, verification, cost and speed. */
 import { ChevronLeft, ChevronRight, FileText, RefreshCw, Trash2 } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { memo, useRef, useState } from 'react';
 import { AnswerFooter } from '../answer-footer.js';
 import { ResponseText } from '../markdown/response-text.js';
 import { ProblemNote } from '../problem-note.js';
@@ -13,13 +13,14 @@ interface ReplyViewProps {
   readonly isLast: boolean;
   /** False while a response runs, or without valid settings. */
   readonly canSend: boolean;
-  readonly onRegenerate: (column: number) => void;
-  readonly onShow: (column: number, version: number) => void;
+  readonly onRegenerate: (reply: Reply, column: number) => void;
+  readonly onShow: (reply: Reply, column: number, version: number) => void;
   readonly canDelete: boolean;
-  readonly onDelete: () => void;
+  readonly onDelete: (reply: Reply) => void;
 }
 
-export function ReplyView({ reply, isLast, canSend, onRegenerate, onShow, canDelete, onDelete }: ReplyViewProps) {
+/** Memoized, because every delta of another response renders the list of messages. */
+export const ReplyView = memo(function ReplyView({ reply, isLast, canSend, onRegenerate, onShow, canDelete, onDelete }: ReplyViewProps) {
   const isComparison = reply.columns.length > 1;
   return (
     <div className="answer-columns" data-columns={reply.columns.length}>
@@ -31,21 +32,22 @@ export function ReplyView({ reply, isLast, canSend, onRegenerate, onShow, canDel
           showsModel={isComparison}
           isLast={isLast}
           canSend={canSend}
-          onRegenerate={() => onRegenerate(index)}
-          onShow={(version) => onShow(index, version)}
+          onRegenerate={() => onRegenerate(reply, index)}
+          onShow={(version) => onShow(reply, index, version)}
           canDelete={canDelete}
-          onDelete={onDelete}
+          onDelete={() => onDelete(reply)}
         />
       ))}
     </div>
   );
-}
+});
 
-interface ColumnViewProps extends Pick<ReplyViewProps, 'isLast' | 'canSend' | 'canDelete' | 'onDelete'> {
+interface ColumnViewProps extends Pick<ReplyViewProps, 'isLast' | 'canSend' | 'canDelete'> {
   readonly column: AnswerColumn;
   readonly showsModel: boolean;
   readonly onRegenerate: () => void;
   readonly onShow: (version: number) => void;
+  readonly onDelete: () => void;
 }
 
 function ColumnView({ column, showsModel, isLast, canSend, onRegenerate, onShow, canDelete, onDelete }: ColumnViewProps) {

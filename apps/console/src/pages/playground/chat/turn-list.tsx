@@ -1,6 +1,6 @@
 /** `TurnList`: the questions and replies of a conversation. Scrolls with a running response and manages the focus after deletions. */
-import { useEffect, useRef } from 'react';
-import type { Turn } from './conversation.js';
+import { useCallback, useEffect, useLayoutEffect, useRef } from 'react';
+import type { Question, QuestionContent, Reply, Turn } from './conversation.js';
 import { QuestionView } from './question-view.js';
 import { ReplyView } from './reply-view.js';
 import type { Chat, ChatSettings } from './use-chat.js';
@@ -26,20 +26,26 @@ export function TurnList({ chat, busy, settings, onDone }: TurnListProps) {
     if (last?.role === 'user' || scrollHeight - scrollTop - clientHeight < 240) end.current?.scrollIntoView({ block: 'nearest' });
   }, [turns]);
   const usable = busy ? null : settings;
-  const send = (action: (settings: ChatSettings) => void) => {
-    if (usable !== null) action(usable);
-  };
-  const remove = (turn: Turn, index: number): void => {
+  const send = useStableCallback((question: Question, content: QuestionContent): void => {
+    if (usable !== null) chat.edit(question, content, usable);
+    onDone();
+  });
+  const regenerate = useStableCallback((reply: Reply, column: number): void => {
+    if (usable !== null) chat.regenerate(reply, column, usable);
+  });
+  const show = useStableCallback((reply: Reply, column: number, version: number): void => chat.show(reply, column, version));
+  const remove = useStableCallback((turn: Turn): void => {
+    const index = turns.indexOf(turn);
     // Moves the focus from the removed message to its neighbour.
     const neighbour = items.current?.children[index + 1] ?? items.current?.children[index - 1];
     chat.remove(turn);
     if (neighbour instanceof HTMLElement) neighbour.focus();
     else onDone();
-  };
+  });
   return (
     <>
       <ol className="turns" aria-label="Messages" ref={items}>
-        {turns.map((turn, index) => (
+        {turns.map((turn) => (
           <li key={turn.id} className="turn" data-role={turn.role} tabIndex={-1}>
             {turn.role === 'user' ? (
               <>
@@ -48,12 +54,9 @@ export function TurnList({ chat, busy, settings, onDone }: TurnListProps) {
                   question={turn}
                   isLast={turn === last}
                   canSend={usable !== null}
-                  onSend={(content) => {
-                    send((now) => chat.edit(turn, content, now));
-                    onDone();
-                  }}
+                  onSend={send}
                   canDelete={!busy}
-                  onDelete={() => remove(turn, index)}
+                  onDelete={remove}
                 />
               </>
             ) : (
@@ -61,10 +64,10 @@ export function TurnList({ chat, busy, settings, onDone }: TurnListProps) {
                 reply={turn}
                 isLast={turn === last}
                 canSend={usable !== null}
-                onRegenerate={(column) => send((now) => chat.regenerate(turn, column, now))}
-                onShow={(column, version) => chat.show(turn, column, version)}
+                onRegenerate={regenerate}
+                onShow={show}
                 canDelete={!busy}
-                onDelete={() => remove(turn, index)}
+                onDelete={remove}
               />
             )}
           </li>
@@ -73,4 +76,13 @@ export function TurnList({ chat, busy, settings, onDone }: TurnListProps) {
       <div ref={end} className="turns-end" />
     </>
   );
+}
+
+/** Returns a function that never changes and calls the newest `callback`, so that memoized components do not render again. */
+function useStableCallback<Args extends readonly unknown[]>(callback: (...args: Args) => void) {
+  const newest = useRef(callback);
+  useLayoutEffect(() => {
+    newest.current = callback;
+  });
+  return useCallback((...args: Args): void => newest.current(...args), []);
 }
