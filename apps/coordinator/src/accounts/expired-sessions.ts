@@ -12,10 +12,15 @@ const MODELS = ['session', 'verification'] as const;
  * `database`: shared by a cluster, whose coordinators together run the job once an hour. Null: a coordinator that runs alone.
  */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> | null = null;
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
   const prune = (): void => {
-    running = (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow)).catch(onError);
+    // A run may outlast the interval. The shutdown waits for it, because the database is closed afterwards.
+    running ??= (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow))
+      .catch(onError)
+      .finally(() => {
+        running = null;
+      });
   };
   prune();
   const timer = setInterval(prune, EVERY_MS);
