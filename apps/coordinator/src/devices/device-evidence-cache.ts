@@ -3,6 +3,7 @@
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
 import { type Enrolment, enrolmentOfKey } from '../database/devices/enrolment-repository.js';
+import { MAX_READ_MS, settledWithin } from '../database/periodic-refresh.js';
 import type { Database } from '../database/tables.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import type { DeviceEvidence } from '../providers/verification/evidence.js';
@@ -12,7 +13,7 @@ interface DeviceEvidenceCacheOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Receives read errors. The cached evidence then stays. */
+  /** Receives errors of reads and listeners. After a failed read, the cached evidence stays. */
   readonly onReadError: (error: unknown) => void;
 }
 
@@ -34,8 +35,11 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   contradictedSince: number | null;
-  /** Newest read. Reads of a key run one after the other, so that an older result never replaces a newer one. */
+  /** Newest read. The next one waits until it has ended, or for {@link MAX_READ_MS}. Never rejects. */
   reading: Promise<void>;
+  /** Number of reads so far, and the number of the read whose result is cached. A late result never replaces a newer one. */
+  startedReads: number;
+  cachedRead: number;
   /** The next read, which waits for the running one. All callers share it until it starts. */
   queued: Promise<void> | null;
 }
@@ -91,11 +95,10 @@ export class DeviceEvidenceCache {
     if (entry === undefined) return Promise.resolve();
     const readNext = (): Promise<void> => {
       entry.queued = null;
-      entry.reading = this.#read(seKeySha256, entry);
+      entry.reading = settledWithin(this.#read(seKeySha256, entry).catch(this.#options.onReadError), MAX_READ_MS);
       return entry.reading;
     };
-    // Also after a failed read: a listener may throw.
-    entry.queued ??= entry.reading.then(readNext, readNext);
+    entry.queued ??= entry.reading.then(readNext);
     return entry.queued;
   }
 
@@ -106,33 +109,31 @@ export class DeviceEvidenceCache {
   }
 
   async #read(seKeySha256: string, entry: Entry): Promise<void> {
-    const { database, anchor, now, onReadError } = this.#options;
-    try {
-      const enrolment = await enrolmentOfKey(database, seKeySha256);
-      const [records, commands] = await Promise.all([
-        evidenceOfKey(database, seKeySha256),
-        enrolment === null ? [] : commandHistory(database, enrolment.id),
-      ]);
-      const readAt = now();
-      const enrolledAt = enrolment?.state === 'active' ? enrolment.boundAt : null;
-      entry.device = {
-        seKeySha256,
-        enrolment,
-        commands,
-        readAt,
-        contradictedSince: entry.contradictedSince,
-        evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
-        certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
-      };
-    } catch (error) {
-      onReadError(error);
-      return;
-    }
+    const { database, anchor, now } = this.#options;
+    const number = ++entry.startedReads;
+    const enrolment = await enrolmentOfKey(database, seKeySha256);
+    const [records, commands] = await Promise.all([
+      evidenceOfKey(database, seKeySha256),
+      enrolment === null ? [] : commandHistory(database, enrolment.id),
+    ]);
+    if (number < entry.cachedRead) return;
+    entry.cachedRead = number;
+    const readAt = now();
+    const enrolledAt = enrolment?.state === 'active' ? enrolment.boundAt : null;
+    entry.device = {
+      seKeySha256,
+      enrolment,
+      commands,
+      readAt,
+      contradictedSince: entry.contradictedSince,
+      evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
+      certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
+    };
     if (this.#entries.get(seKeySha256) !== entry) return;
     for (const listener of this.#listeners) listener(seKeySha256);
   }
 }
 
 function newEntry(): Entry {
-  return { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve(), queued: null };
+  return { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve(), startedReads: 0, cachedRead: 0, queued: null };
 }
