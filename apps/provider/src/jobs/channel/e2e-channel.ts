@@ -71,6 +71,7 @@ export class E2eChannel implements JobChannel {
     this.#ignored = parsed.ignored;
     const { maxTokens } = parsed.params;
     if (!matchesContext(parsed.params, context)) throw contradiction('model, stream or endpoint');
+    refuseRouting(parsed.params);
     if (!isImages(parsed) && parsed.params.choices !== undefined) {
       // The coordinator bounds the tokens of a sealed request by the model's context, which several choices may exceed.
       throw new RequestError('unsupported_parameter', 'n', 'n must be 1 in end-to-end mode.');
@@ -164,6 +165,14 @@ export class E2eChannel implements JobChannel {
 /** The coordinator's policy for unknown members in plain mode. Clients of the Messages format send members of beta features. */
 function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
   return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
+}
+
+/** Throws RequestError for members that choose providers or models, which only the client can do before it seals. */
+function refuseRouting({ providerSerial, routing }: Parsed['params']): void {
+  const param =
+    providerSerial !== null ? 'provider_serial' : routing === undefined ? null : routing.given.length > 0 ? 'provider' : 'models';
+  if (param === null) return;
+  throw new RequestError('unsupported_parameter', param, `End-to-end mode does not take ${param}: the client chooses the providers.`);
 }
 
 /** Throws RequestError if the body's images differ from the declared ones, for which the coordinator reserved the client's balance. */
