@@ -283,6 +283,25 @@ describe('a job fails', () => {
   });
 });
 
+test('a clock that was ahead and is set back leaves a replaced key without effect', async () => {
+  let now = NOW;
+  const bench = new E2eBench(constraints, { now: () => now });
+  const lasting = { issued_at: NOW, expires_at: NOW + 3_600_000 };
+  const ahead = bench.seal(chat(), { key: bench.oldKey, terms: lasting });
+  now = NOW + 3_000_000;
+  const first = bench.submit(ahead, { context: lasting });
+  await bench.generated(['Hi']);
+  expect((await bench.ended(first.job_id)).end.kind).toBe('completed');
+  now = NOW;
+  expect((await bench.ended(bench.submit(ahead, { context: lasting }).job_id)).end).toMatchObject({ failure: { code: 'replayed' } });
+  // The agent replaces its key after each jump of the clock.
+  const sealed = bench.seal(chat());
+  const context = bench.submit(sealed);
+  await vi.waitFor(() => expect(bench.generations).toHaveLength(2), WAIT);
+  await bench.generated(['Hi']);
+  expect((await bench.ended(context.job_id)).end.kind).toBe('completed');
+});
+
 test('the old key opens requests in its grace time', async () => {
   const sealed = bench.seal(chat(), { key: bench.oldKey });
   const context = await bench.answered(sealed, ['Hi']);

@@ -27,14 +27,12 @@ import { type E2eJobMessage, openOnce, SealedRequestCollector } from './e2e-requ
 import { E2eResponse, type ReceiptEnd, type SealedContent } from './e2e-response.js';
 import { ignoredHeader } from './ignored-header.js';
 import type { JobChannel, JobResponse, JobTerms } from './job-channel.js';
-import type { ReplaySet } from './replay-set.js';
 import { signing } from './signing.js';
 
 const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
 
 export interface E2eChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signE2eResponse'>;
-  readonly replays: ReplaySet;
   /** Checkpoint of the transparency log for a client with this tree head. Null: unknown. Default: none. */
   readonly checkpointFor?: (head: E2eLogHead) => string | null;
   /** Milliseconds since 1970. Default: the clock. */
@@ -59,8 +57,7 @@ export class E2eChannel implements JobChannel {
   accept(frame: Frame): boolean {
     const bytes = this.#collector.accept(frame);
     if (bytes === null) return false;
-    const { replays, now = Date.now } = this.deps;
-    this.#opened = openOnce(this.message, bytes, this.key, { replays, now: now() });
+    this.#opened = openOnce(this.message, bytes, this.key, (this.deps.now ?? Date.now)());
     return true;
   }
 
