@@ -28,8 +28,8 @@ export class InstantE2eJob {
     this.#message = message;
     this.#channel = new E2eChannel(
       message,
-      { id: keyIdOf(sealingKey.publicKey), pair: sealingKey, seen: new ReplaySet() },
-      { enclave: { signE2eResponse: async (responseSha256, draft) => signed(enclave, responseSha256, draft) }, replays, sendFrame },
+      { id: keyIdOf(sealingKey.publicKey), pair: sealingKey, seen: new ReplaySet(), opened: replays },
+      { enclave: { signE2eResponse: async (responseSha256, draft) => signed(enclave, responseSha256, draft) }, sendFrame },
     );
   }
 

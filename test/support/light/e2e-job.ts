@@ -40,10 +40,9 @@ export class LightE2eJob {
     const { sealing } = agent.keys;
     this.#channel = new E2eChannel(
       { ...message, e2e },
-      { id: keyIdOf(sealing.publicKey), pair: sealing, seen: new ReplaySet() },
+      { id: keyIdOf(sealing.publicKey), pair: sealing, seen: new ReplaySet(), opened: agent.replays },
       {
         enclave: { signE2eResponse: async (responseSha256, draft) => this.#sign(responseSha256, draft) },
-        replays: agent.replays,
         sendFrame: (bytes, sent) => agent.sendBytes(bytes, sent),
       },
     );

@@ -12,10 +12,15 @@ const MODELS = ['session', 'verification'] as const;
  * With a `database`, the coordinators of the cluster that shares it run the job once an hour together.
  */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
-  let running: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> | null = null;
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
   const prune = (): void => {
-    running = (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow)).catch(onError);
+    // A run may outlast the interval. The shutdown waits for it, because the database is closed afterwards.
+    running ??= (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow))
+      .catch(onError)
+      .finally(() => {
+        running = null;
+      });
   };
   prune();
   const timer = setInterval(prune, EVERY_MS);

@@ -47,22 +47,46 @@ export async function listBackups(parent: string): Promise<string[]> {
   return names.filter((_, index) => complete[index]);
 }
 
-/** Removes all but the newest `keep` backups, and folders of interrupted backups. Returns the names of removed backups. */
-export async function rotateBackups(parent: string, keep: number | null, now: number): Promise<string[]> {
-  const old = keep === null ? [] : (await listBackups(parent)).slice(0, -keep);
-  for (const name of old) {
-    // Renamed first, because a half-removed folder must not look like a backup.
-    const renamed = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
-    await rename(join(parent, name), renamed);
-    await rm(renamed, { recursive: true, force: true });
-  }
-  for (const name of await readdir(parent)) {
-    if (!name.startsWith(PARTIAL_PREFIX)) continue;
-    const path = join(parent, name);
-    const facts = await stat(path).catch(() => null);
-    if (facts !== null && now - facts.mtimeMs > ABANDONED_MS) await rm(path, { recursive: true, force: true });
-  }
-  return old;
+export interface Rotation {
+  /** Names of removed backups. */
+  readonly removed: readonly string[];
+  /** One sentence per folder that could not be read or removed. */
+  readonly problems: readonly string[];
+}
+
+/** Removes all but the newest `keep` backups, and folders of interrupted backups. Never rejects, because the new backup is complete. */
+export async function rotateBackups(parent: string, keep: number | null, now: number): Promise<Rotation> {
+  const removed: string[] = [];
+  // A set, because a folder whose removal failed may be tried again as an abandoned folder.
+  const problems = new Set<string>();
+  const attempt = async (failure: string, work: () => Promise<void>): Promise<boolean> => {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      problems.add(`${failure}: ${errorReason(error)}.`);
+      return false;
+    }
+  };
+  const remove = (path: string) => attempt(`${path} could not be removed`, () => rm(path, { recursive: true, force: true }));
+  await attempt(`the old backups in ${parent} could not be listed`, async () => {
+    const old = keep === null ? [] : (await listBackups(parent)).slice(0, -keep);
+    for (const name of old) {
+      // Renamed first, because a half-removed folder must not look like a backup.
+      const [path, renamed] = [join(parent, name), join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`)];
+      const isRenamed = await attempt(`${path} could not be removed`, () => rename(path, renamed));
+      if (isRenamed && (await remove(renamed))) removed.push(name);
+    }
+  });
+  await attempt(`interrupted backups in ${parent} could not be listed`, async () => {
+    for (const name of await readdir(parent)) {
+      if (!name.startsWith(PARTIAL_PREFIX)) continue;
+      const path = join(parent, name);
+      const facts = await stat(path).catch(() => null);
+      if (facts !== null && now - facts.mtimeMs > ABANDONED_MS) await remove(path);
+    }
+  });
+  return { removed, problems: [...problems] };
 }
 
 /** Creates a private directory and missing ancestors. Node's own recursive `mkdir` never returns under /proc. */

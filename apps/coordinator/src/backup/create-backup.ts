@@ -6,7 +6,7 @@ import { errorReason } from '../config/startup-error.js';
 import { withSnapshot } from '../database/backup/postgres-snapshot.js';
 import type { SecretRow } from '../database/backup/restored-rows.js';
 import { type CopiedDatabase, copySqlite } from '../database/backup/sqlite-copy.js';
-import { backupName, exists, rotateBackups, writeBackupFolder } from './backup-folder.js';
+import { backupName, exists, type Rotation, rotateBackups, writeBackupFolder } from './backup-folder.js';
 import { describeFiles } from './files.js';
 import { signedLogHead } from './log-key.js';
 import { DATABASE_FILES, IMAGES_FOLDER, KEYS_FOLDER, MANIFEST_FILE, MANIFEST_FORMAT, type Manifest, SECRETS_FILE } from './manifest.js';
@@ -34,8 +34,7 @@ export interface BackupOptions {
 export interface Backup {
   readonly path: string;
   readonly manifest: Manifest;
-  /** Names of removed backups. */
-  readonly removed: readonly string[];
+  readonly rotation: Rotation;
 }
 
 /** Files with keys in the data directory. */
@@ -69,7 +68,7 @@ export async function createBackup(options: BackupOptions): Promise<Backup> {
     signal.throwIfAborted();
   });
   if (manifest === undefined) throw new Error('the backup has no manifest');
-  return { path, manifest, removed: await rotateBackups(out, options.keep, createdAt.getTime()) };
+  return { path, manifest, rotation: await rotateBackups(out, options.keep, createdAt.getTime()) };
 }
 
 interface CopiedWithFacts extends CopiedDatabase {

@@ -27,8 +27,9 @@ DATA_DIR and of the database, and manifest.json. The coordinator may run meanwhi
 
 A backup contains secrets: keys, hashes of passwords, mail addresses. It is readable by its owner only; encrypt it before it leaves the
 machine. Settings and the files that they name are not part of it.
-Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line or the settings cannot be used.`,
-  async run(args, { env, out }) {
+Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line or the settings cannot be used, 3 written, but old
+backups could not be removed (stderr says why).`,
+  async run(args, { env, out, err }) {
     const options = optionsOf(args, {
       out: { type: 'string' },
       keep: { type: 'string' },
@@ -42,7 +43,7 @@ Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line
     const keep = options.keep === undefined ? null : keptCount(options.keep);
     const config = settingsOf(env);
     const begun = performance.now();
-    const { path, manifest, removed } = await untilSignalled((signal) =>
+    const { path, manifest, rotation } = await untilSignalled((signal) =>
       createBackup({
         config,
         out: folder,
@@ -55,11 +56,13 @@ Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line
         signal,
       }),
     );
-    if (options.json === true) out(JSON.stringify({ path, manifest, removed }, null, 2));
+    const { removed, problems: warnings } = rotation;
+    if (options.json === true) out(JSON.stringify({ path, manifest, removed, warnings }, null, 2));
     else
       for (const line of [...describe(path, manifest, (performance.now() - begun) / 1000), ...removed.map((name) => `removed ${name}`)])
         out(line);
-    return EXIT.ok;
+    for (const warning of warnings) err(`WARNING: The backup is complete, but ${warning}`);
+    return warnings.length === 0 ? EXIT.ok : EXIT.doneWithWarnings;
   },
 };
 

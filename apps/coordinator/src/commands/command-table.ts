@@ -58,7 +58,7 @@ export function overview(): string {
     'Settings are environment variables, listed in docs/operating.md. --env-file FILE reads them from a file of NAME=value',
     'lines; the environment has precedence. NAME_FILE names a file that contains the value of a secret setting NAME.',
     '',
-    'Exit codes: 0 ok, 1 a problem was found, 2 the command line or the settings cannot be used.',
+    'Exit codes: 0 ok, 1 a problem was found, 2 the command line or the settings cannot be used, 3 done with warnings (backup).',
     'For the options of a command, run: inference-coordinator COMMAND --help',
   ].join('\n');
 }

@@ -13,6 +13,8 @@ export const EXIT = {
   problem: 1,
   /** The command line or a setting is invalid, so a retry fails in the same way. */
   unusable: 2,
+  /** The result is complete; a later step, such as removing old backups, failed. stderr says why. */
+  doneWithWarnings: 3,
 } as const;
 
 export interface CommandContext {

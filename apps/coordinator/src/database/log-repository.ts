@@ -9,6 +9,7 @@ import {
   nodeHash,
   type Sha256,
   toHex,
+  treeRoot,
   utf8,
 } from '@inference/protocol';
 import { databaseTime } from './connection/database-clock.js';
@@ -159,6 +160,13 @@ export class LogRepository {
       .execute();
     return rows.map(({ entry }) => utf8(entry));
   }
+}
+
+/** Root of the first `size` leaves of the published tree, from the stored nodes. Null: the log is missing or has published fewer. */
+export async function publishedRoot(database: Database, sha256: Sha256, size: number): Promise<Uint8Array | null> {
+  const head = await database.selectFrom('log_heads').select('published_size').where('name', '=', LOG_NAME).executeTakeFirst();
+  if (head === undefined || size > head.published_size) return null;
+  return treeRoot(sha256, (level, index) => readNode(database, level, index), size);
 }
 
 async function indexOf(database: Database, hash: Uint8Array): Promise<number | null> {

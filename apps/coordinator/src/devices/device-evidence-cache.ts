@@ -3,6 +3,7 @@ import { CoalescingRunner } from '../coalescing-runner.js';
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
 import { type Enrolment, enrolmentOfKey } from '../database/devices/enrolment-repository.js';
+import { MAX_READ_MS, settledWithin } from '../database/periodic-refresh.js';
 import type { Database } from '../database/tables.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import type { DeviceEvidence } from '../providers/verification/evidence.js';
@@ -34,8 +35,11 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   reconnectedAt: number | null;
-  /** Reads of a key run one after the other, so that an older result never replaces a newer one. */
+  /** Reads of a key run one after the other. After {@link MAX_READ_MS}, the next one no longer waits. */
   readonly reads: CoalescingRunner;
+  /** Number of reads so far, and the number of the read whose result is cached. A late result never replaces a newer one. */
+  startedReads: number;
+  cachedRead: number;
 }
 
 export class DeviceEvidenceCache {
@@ -95,19 +99,22 @@ export class DeviceEvidenceCache {
   }
 
   #newEntry(seKeySha256: string): Entry {
-    const reads = new CoalescingRunner(() => this.#read(seKeySha256, entry));
-    const entry: Entry = { watchers: 0, device: null, reconnectedAt: null, reads };
+    const reads = new CoalescingRunner(() => settledWithin(this.#read(seKeySha256, entry), MAX_READ_MS));
+    const entry: Entry = { watchers: 0, device: null, reconnectedAt: null, reads, startedReads: 0, cachedRead: 0 };
     return entry;
   }
 
   async #read(seKeySha256: string, entry: Entry): Promise<void> {
     const { database, anchor, now, onError } = this.#options;
+    const number = ++entry.startedReads;
     try {
       const enrolment = await enrolmentOfKey(database, seKeySha256);
       const [records, commands] = await Promise.all([
         evidenceOfKey(database, seKeySha256),
         enrolment === null ? [] : commandHistory(database, enrolment.id),
       ]);
+      if (number < entry.cachedRead) return;
+      entry.cachedRead = number;
       const readAt = now();
       const enrolledAt = enrolment?.state === 'active' ? enrolment.boundAt : null;
       entry.device = {

@@ -1,7 +1,7 @@
 /** A damaged, incomplete or unsuitable backup is refused, and existing data stay. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { ProviderId } from '@inference/protocol';
 import Sqlite from 'better-sqlite3';
 import { sql } from 'kysely';
@@ -12,6 +12,7 @@ import { restoreBackup } from '../../src/backup/restore-backup.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { TransparencyLog } from '../../src/transparency-log/transparency-log.js';
 import { backupOptions, restoreOptions } from '../support/backup-options.js';
+import { runCommand } from '../support/command-run.js';
 import { describePostgres } from '../support/databases.js';
 import { migratedFile } from '../support/fresh-database.js';
 
@@ -95,6 +96,25 @@ describe('a backup', () => {
     writeFileSync(join(out, 'other-file'), '');
     for (const second of [1, 2, 3]) await backUp(out, { keep: 2, now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, second)) });
     expect(readdirSync(out).sort()).toEqual(['coordinator-20260101T000002Z', 'coordinator-20260101T000003Z', 'other-file']);
+  });
+});
+
+describe('a complete backup whose old backups cannot all be removed', () => {
+  it('is reported as done with exit code 3, and the removable ones are removed', async () => {
+    const out = temporaryDirectory('backups');
+    for (const second of [1, 2]) await backUp(out, { now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, second)) });
+    const [stuck, removable] = ['coordinator-20260101T000001Z', 'coordinator-20260101T000002Z'];
+    // A folder of the name that the removal needs first.
+    mkdirSync(join(out, `.partial-${stuck}-${process.pid}`, 'file'), { recursive: true });
+    const run = await runCommand(['backup', '--out', out, '--keep', '1', '--json'], env(source));
+    const { path, removed, warnings } = JSON.parse(run.out) as { path: string; removed: string[]; warnings: string[] };
+    expect({ removed, warnings }).toEqual({
+      removed: [removable],
+      warnings: [expect.stringMatching(new RegExp(`${stuck} could not be removed: E[A-Z]+\\.$`))],
+    });
+    expect(run).toMatchObject({ code: 3, err: `WARNING: The backup is complete, but ${warnings[0]}` });
+    expect(existsSync(join(path, 'manifest.json'))).toBe(true);
+    expect(readdirSync(out).filter((name) => !name.startsWith('.'))).toEqual([stuck, basename(path)]);
   });
 });
 

@@ -6,13 +6,16 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
-import { releaseBytes } from '@inference/protocol';
+import { type ProviderId, releaseBytes } from '@inference/protocol';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addressOf, closeServer, listenLocally } from '../../../../test/support/local-server.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { checkSqliteDriver } from '../../src/commands/check/database-checks.js';
 import type { CheckResult } from '../../src/commands/check/finding.js';
+import { openDatabase } from '../../src/database/connection/open-database.js';
+import { sharedSecret } from '../../src/database/secret-repository.js';
+import { LOG_KEY_SECRET, TransparencyLog } from '../../src/transparency-log/transparency-log.js';
 import { runCommand } from '../support/command-run.js';
 import { FakeStripe, STRIPE_KEY, WEBHOOK_SECRET } from '../support/fake-stripe.js';
 import { migratedFile } from '../support/fresh-database.js';
@@ -29,6 +32,7 @@ const other = createServer((_request, response) => response.end('{}'));
 let stripeUrl: string;
 let smtpUrl: string;
 let dataDir: string;
+const closers: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   stripeUrl = await stripe.listen();
@@ -43,6 +47,7 @@ afterAll(async () => {
   await stripe.close();
   await new Promise<void>((resolve) => smtp.close(resolve));
   await closeServer(other);
+  for (const close of closers) await close();
 });
 
 async function check(env: Record<string, string>, ...options: string[]) {
@@ -196,6 +201,47 @@ it('lists every setting that cannot be used, once, without consequences', async 
   expect(named.sort()).toEqual(['ADMIN_KEY', 'ADMIN_KEY_FILE', 'AUTH_SECRET', 'DATABASE_URL', 'DEVELOPMENT', 'PORT', 'STRIPE_SECRET_KEY']);
   expect(of('other checks')).toEqual(['skipped the settings come first']);
 });
+
+it('recognises the coordinator at PUBLIC_URL by its log, whose checkpoint may be older than the database', async () => {
+  const append = (log: TransparencyLog, name: string) => log.append({ v: 1, kind: 'revoked', provider_id: name as ProviderId, since: 1 });
+  const folder = temporaryDirectory('check-log');
+  // A fork has the origin and key of the log, as after the restore of an older backup.
+  const [log, fork, other] = await Promise.all([
+    openLog(folder, 1),
+    openLog(temporaryDirectory('fork'), 1),
+    openLog(temporaryDirectory('other'), 2),
+  ]);
+  const empty = await log.checkpoint();
+  await append(log, 'one');
+  const one = await log.checkpoint();
+  await append(log, 'two');
+  await append(fork, 'another');
+  let served = '';
+  const publicServer = createServer((_request, response) => response.end(served));
+  const env = { DATA_DIR: folder, PUBLIC_URL: await listenLocally(publicServer) };
+  const found = async (checkpoint: string) => {
+    served = checkpoint;
+    return (await check(env, '--public')).of('public address');
+  };
+  try {
+    for (const own of [empty, one, await log.checkpoint()]) expect(await found(own)).toEqual([expect.stringMatching(/^ok /)]);
+    for (const foreign of [await fork.checkpoint(), await other.checkpoint(), one.replace(/\n\n.*/s, '\n'), '<html></html>'])
+      expect(await found(foreign)).toEqual([expect.stringMatching(/^problem .* is answered by another coordinator or program$/)]);
+  } finally {
+    await closeServer(publicServer);
+  }
+});
+
+/** Log of a coordinator's data directory. Its private key is derived from `seed`. */
+async function openLog(folder: string, seed: number): Promise<TransparencyLog> {
+  const file = join(folder, 'coordinator/coordinator.db');
+  mkdirSync(join(folder, 'coordinator'));
+  writeFileSync(file, await migratedFile());
+  const database = await openDatabase({ file });
+  closers.push(() => database.destroy());
+  await sharedSecret(database, LOG_KEY_SECRET, new Uint8Array(32).fill(seed));
+  return TransparencyLog.open({ database, origin: 'a.example/e2e/log', witnesses: [], quorum: 0, onWitnessFailure: () => {} });
+}
 
 it('names settings of the file that have no effect, and files that others can read', async () => {
   const file = join(dataDir, 'settings.env');

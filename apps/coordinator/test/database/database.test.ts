@@ -143,6 +143,39 @@ describeDatabases('the database', (fresh, dialect) => {
       expect(JSON.stringify(rows)).not.toContain(text);
     });
 
+    it('waits for a write in progress when closed', async () => {
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      let isWriting = false;
+      const slow = database.withPlugin({
+        transformQuery: ({ node }) => {
+          isWriting ||= node.kind === 'UpdateQueryNode';
+          return node;
+        },
+        transformResult: async ({ result }) => {
+          if (isWriting) await held;
+          return result;
+        },
+      });
+      const accountId = await createAccount(database, 'a', 1);
+      const text = newKeyText();
+      await addKey(database, { accountId, kind: 'api', text, now: 1 });
+      const ring = new ApiKeyCache({ database: slow, now: () => 4242, writeEveryMs: 1, onWriteError });
+      await ring.authenticate(text);
+      await expect.poll(() => isWriting).toBe(true);
+      let isClosed = false;
+      const closing = ring.close().then(() => {
+        isClosed = true;
+      });
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+      expect(isClosed).toBe(false);
+      release();
+      await closing;
+      expect(await database.selectFrom('api_keys').select('last_used_at').execute()).toEqual([{ last_used_at: 4242 }]);
+    });
+
     it('never caches a key that was revoked during its look-up', async () => {
       const ring = new ApiKeyCache({ database, onWriteError });
       const accountId = await createAccount(database, 'a', 1);

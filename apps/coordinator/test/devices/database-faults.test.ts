@@ -1,5 +1,7 @@
 /** Device reports and evidence while the database fails or hangs. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { PluginTransformResultArgs } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MAX_READ_MS } from '../../src/database/periodic-refresh.js';
 import type { Database } from '../../src/database/tables.js';
 import { WebhookDigestRepository } from '../../src/database/webhook-digest-repository.js';
 import { DeviceEvidenceCache } from '../../src/devices/device-evidence-cache.js';
@@ -139,5 +141,46 @@ describe('evidence', () => {
     await cache.refresh('key');
     expect(changed).toEqual(['key', 'key']);
     expect(errors).toEqual([new Error('listener'), new Error('listener')]);
+  });
+
+  it('is read again although a read never ends, and a late result does not replace a newer one', async () => {
+    let resume = (): void => {};
+    const hanging = new Promise<void>((resolve) => {
+      resume = resolve;
+    });
+    // A connection of its own, because SQLite's only one would block the next read too.
+    const lost = await test.open();
+    const transformResult = async ({ result }: PluginTransformResultArgs) => {
+      await hanging;
+      return result;
+    };
+    const stalled = lost.withPlugin({ transformQuery: ({ node }) => node, transformResult });
+    let isStalled = true;
+    const switching = new Proxy(connection, {
+      get: (target, name) => {
+        const source = isStalled ? stalled : target;
+        const value: unknown = Reflect.get(source, name, source);
+        return typeof value === 'function' ? value.bind(source) : value;
+      },
+    });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      let now = NOW;
+      const cache = new DeviceEvidenceCache({ database: switching, anchor: APPLE_TRUST_ANCHOR, now: () => now, onError: () => {} });
+      const first = cache.watch('key');
+      await Promise.resolve();
+      isStalled = false;
+      const second = cache.refresh('key');
+      await vi.advanceTimersByTimeAsync(MAX_READ_MS);
+      await Promise.all([first, second]);
+      expect(cache.device('key')).toMatchObject({ readAt: NOW });
+      now += 1;
+      resume();
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+      expect(cache.device('key')).toMatchObject({ readAt: NOW });
+    } finally {
+      vi.useRealTimers();
+      await lost.destroy();
+    }
   });
 });

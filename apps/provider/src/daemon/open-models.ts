@@ -13,6 +13,7 @@ import { ModelFileError } from '../models/gguf-header.js';
 import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
 import { isAddOnInstalled } from '../models/store/add-on.js';
 import { StartupError } from '../startup-error.js';
+import { ModelHashes } from './model-hashes.js';
 
 export interface ModelChoice {
   readonly path: string;
@@ -115,41 +116,31 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
 
 /** Loads nothing yet. Throws the error of the first model if no model can be served. */
 export function openModels(options: OpenModelsOptions): OpenedModels {
-  const { hashes, totalMemory } = options;
+  const { totalMemory } = options;
   let { reserve } = options;
   const { planned, refused, ceiling } = plan(options.choices, reserve, options);
   /** Readable models by id. */
   const chosen = new Map<string, ModelChoice>();
-  /** Hashes, by the paths of the model's files. */
-  const known = new Map<string, string>();
+  const hashes = new ModelHashes({ hashes: options.hashes, onChange: options.onChange, onFailure: options.onHashFailure });
   const servings = (list: Plan['planned']): Serving[] => {
     chosen.clear();
     for (const { model } of list) chosen.set(model.facts.id, model.choice);
-    const keys = new Set(list.map(({ model }) => filesKey(model.facts)));
-    for (const key of [...known.keys()]) if (!keys.has(key)) known.delete(key);
     return list.map(({ model: { facts, choice }, capacity, need }) => {
-      return { facts, capacity, need, keep: choice.keep, fileSha256: () => known.get(filesKey(facts)) ?? null };
+      const fileSha256 = () => hashes.hashOf(facts, models.model(facts.id)?.isInMemory === true);
+      return { facts, capacity, need, keep: choice.keep, fileSha256 };
     });
   };
   const models = new ModelPool({
     models: servings(planned),
     ceiling,
     start: async (model, onEvent, signal) => {
-      const { facts } = model.serving;
-      const sha256 = chosen.get(model.id)?.sha256;
-      if (sha256 !== undefined) {
-        if ((await hashes.hashModel(facts.files, signal)) !== sha256) {
-          throw new ModelFileError(`the file ${facts.path} has changed since the download; pull the model again`);
-        }
-        known.set(filesKey(facts), sha256);
-      }
+      await hashes.beforeStart(model.serving.facts, chosen.get(model.id)?.sha256, signal);
       return await startEngine(model, options, onEvent, signal);
     },
     onEvent: options.onEvent,
     onChange: options.onChange,
   });
-  const hash = (): void => void hashAll(models, known, options).catch(options.onHashFailure);
-  hash();
+  hashes.setModels(planned.map(({ model }) => model.facts));
   const unfitFor = (max: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
     unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, max) }));
   return {
@@ -167,7 +158,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
     change(choices) {
       const next = plan(choices, reserve, options);
       const unfit = models.replace(servings(next.planned), next.ceiling);
-      hash();
+      hashes.setModels(next.planned.map(({ model }) => model.facts));
       return [...next.refused, ...unfitFor(next.ceiling, unfit)];
     },
   };
@@ -210,26 +201,6 @@ function startEngine(
 function engineTypeOf({ embedding, vision }: ModelFacts): NonNullable<EngineSettings['type']> {
   if (embedding !== null) return 'embedding';
   return vision === null ? 'text' : 'vision';
-}
-
-/** Hashes the models in the background, one at a time. Reports each hash to the coordinator. */
-async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
-  for (const { serving } of models.all()) {
-    const key = filesKey(serving.facts);
-    if (known.has(key)) continue;
-    try {
-      known.set(key, await hashes.hashModel(serving.facts.files));
-    } catch {
-      // An unreadable file also fails at loading, which is reported to the owner.
-      continue;
-    }
-    onChange();
-  }
-}
-
-/** Includes the projector: the same model with another projector has another hash. */
-function filesKey({ files }: ModelFacts): string {
-  return files.join('\n');
 }
 
 function tooLarge(facts: ModelFacts, need: number, max: number): string {

@@ -5,6 +5,7 @@
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';
+import { ThroughputMeter } from './throughput-meter.js';
 
 /** Text of one or more consecutive tokens. */
 export interface Piece {
@@ -41,6 +42,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   #workCount = 0;
   #isPaused = false;
   #wake: (() => void) | null = null;
+  readonly #meter = new ThroughputMeter();
 
   constructor(
     readonly job: number,
@@ -55,6 +57,17 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   /** Progress counter for stall timeouts. Grows with every `tick` of the engine, also while this stream waits for a sequence. */
   get workCount(): number {
     return this.#workCount;
+  }
+
+  /** Decode tokens per second, from the first delivered piece to the last. Null for too few tokens. */
+  get decodeTps(): number | null {
+    return this.#meter.tokensPerSecond();
+  }
+
+  /** Prefill tokens per second of the uncached part of the prompt. Null for too few tokens. */
+  get prefillTps(): number | null {
+    const { promptTokens = 0, cachedTokens = 0 } = this.#started ?? {};
+    return this.#meter.promptTokensPerSecond(promptTokens - cachedTokens);
   }
 
   get unread(): number {
@@ -85,6 +98,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
 
   push(piece: Piece): void {
     this.#unread.push(piece);
+    this.#meter.count(piece.tokens, this.#workCount);
     if (!this.#isPaused && this.#unread.length >= PAUSE_AT && this.#ended === null) {
       this.#isPaused = true;
       this.command('pause');
@@ -116,6 +130,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   #resumeIfRead(): void {
     if (!this.#isPaused || this.#unread.length > RESUME_AT) return;
     this.#isPaused = false;
+    this.#meter.resume();
     if (this.#ended === null) this.command('resume');
   }
 

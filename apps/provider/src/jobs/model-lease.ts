@@ -60,16 +60,20 @@ function imageTokenBound(model: ServedModel): number | null {
 }
 
 /** Fingerprints of models. Cached, because a fingerprint must not change when the file's hash becomes known. */
-const known = new WeakMap<ServedModel, string>();
+const known = new WeakMap<ServedModel, { readonly fingerprint: string; readonly sha256: string | null }>();
 
 /** `system_fingerprint` of answers: equal for the same weights on the same engine build, as in OpenAI's API. */
 export function systemFingerprint(model: ServedModel, engineBuild: string): string {
-  let fingerprint = known.get(model);
-  if (fingerprint === undefined) {
-    const { facts, fileSha256 } = model.serving;
-    const weights = fileSha256() ?? `${facts.id} ${facts.quantization} ${facts.fileBytes}`;
-    fingerprint = `fp_${sha256Hex(new TextEncoder().encode(`${engineBuild} ${weights}`)).slice(0, 12)}`;
-    known.set(model, fingerprint);
-  }
+  const { facts, fileSha256 } = model.serving;
+  const sha256 = fileSha256();
+  const cached = known.get(model);
+  // A second hash is that of a replaced file.
+  const isReplaced = sha256 !== null && cached !== undefined && cached.sha256 !== null && cached.sha256 !== sha256;
+  const weights = sha256 ?? `${facts.id} ${facts.quantization} ${facts.fileBytes}`;
+  const fingerprint =
+    cached === undefined || isReplaced
+      ? `fp_${sha256Hex(new TextEncoder().encode(`${engineBuild} ${weights}`)).slice(0, 12)}`
+      : cached.fingerprint;
+  known.set(model, { fingerprint, sha256: sha256 ?? cached?.sha256 ?? null });
   return fingerprint;
 }

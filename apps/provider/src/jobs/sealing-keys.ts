@@ -9,6 +9,12 @@ export interface SealingKey {
   readonly pair: SealingKeyPair;
   /** Ids of jobs opened with this key, as each job is opened once. */
   readonly seen: ReplaySet;
+  /**
+   * Encapsulated keys and nonces of sealed requests opened with this key. No other key opens them.
+   *
+   * A key that replaces this one after a clock change starts with an empty set, without times of the earlier clock.
+   */
+  readonly opened: ReplaySet;
 }
 
 interface SealingKeysOptions {
@@ -78,7 +84,7 @@ export class SealingKeys {
     });
     if (this.#isClosed) return;
     const previous = this.#current;
-    this.#keys.set(id, { id, pair, seen: new ReplaySet() });
+    this.#keys.set(id, { id, pair, seen: new ReplaySet(), opened: new ReplaySet() });
     this.#current = id;
     this.#statement = statement;
     if (previous !== null) {

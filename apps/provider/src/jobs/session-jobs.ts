@@ -6,7 +6,6 @@
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission-policy.js';
 import type { Answered } from './answer/answer-text.js';
-import { ReplaySet } from './channel/replay-set.js';
 import { Job, type JobDependencies, type JobEnd } from './job.js';
 import { JobError } from './job-error.js';
 import type { SealingKeys } from './sealing-keys.js';
@@ -26,7 +25,7 @@ export interface MeasuredRates {
   readonly prefillTps: number | null;
 }
 
-interface SessionJobsOptions extends Omit<JobDependencies, 'replays'> {
+interface SessionJobsOptions extends JobDependencies {
   readonly providerId: ProviderId;
   readonly keys: Pick<SealingKeys, 'find'>;
   /** Ids of the available models. */
@@ -50,12 +49,7 @@ export class SessionJobs {
   #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
-  /** Dependencies of jobs. The replay set is per session: sealing keys of a session open no request of another session. */
-  readonly #deps: JobDependencies;
-
-  constructor(private readonly options: SessionJobsOptions) {
-    this.#deps = { ...options, replays: new ReplaySet() };
-  }
+  constructor(private readonly options: SessionJobsOptions) {}
 
   get rates(): MeasuredRates {
     return this.#rates;
@@ -167,7 +161,7 @@ export class SessionJobs {
         away: this.options.away?.() ?? null,
         now: (this.options.now ?? Date.now)(),
       });
-      job = new Job(message, key, this.#deps);
+      job = new Job(message, key, this.options);
     } catch (error) {
       const failure = error instanceof JobError ? error.failure : { code: 'internal' as const };
       this.#send({ type: 'job_failed', job_id: context.job_id, failure });

@@ -1,10 +1,11 @@
 /** `FileHashes`: SHA-256 of model files, cached by size, modification time and inode. Without a usable cache, files are hashed again. */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, type Stats, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { writePrivateFile } from '../files/private-file.js';
+import { ModelFileError } from './gguf-header.js';
 
 const EntrySchema = Type.Object({
   size: Type.Number(),
@@ -27,7 +28,11 @@ export class FileHashes {
     this.#file = file;
   }
 
-  /** Hexadecimal SHA-256 of a file. Throws read errors, and an AbortError when the signal aborts. */
+  /**
+   * Hexadecimal SHA-256 of a file. Throws read errors, and an AbortError when the signal aborts.
+   *
+   * @throws {ModelFileError} The file changed while it was read.
+   */
   async hashFile(path: string, signal?: AbortSignal): Promise<string> {
     const known = await this.cachedHash(path);
     if (known !== null) return known;
@@ -37,8 +42,8 @@ export class FileHashes {
       hash.update(chunk as Buffer);
     }
     const sha256 = hash.digest('hex');
-    // A file that changed during the hashing is not cached.
-    if (isSameStamp(before, await readStamp(path))) await this.cacheHash(path, sha256);
+    if (!isSameStamp(before, await readStamp(path))) throw new ModelFileError(`the file ${path} changed while it was read`);
+    await this.cacheHash(path, sha256, before);
     return sha256;
   }
 
@@ -56,10 +61,11 @@ export class FileHashes {
     return isSameStamp(entry, await readStamp(path)) ? entry.sha256 : null;
   }
 
-  /** Caches a hash computed during a download. */
-  async cacheHash(path: string, sha256: string): Promise<void> {
+  /** Caches a hash. `stamp`: read before the file was hashed, so that a later change does not match. Drops entries of deleted files. */
+  async cacheHash(path: string, sha256: string, stamp: FileStamp): Promise<void> {
     const entries = await this.#read();
-    entries.set(path, { ...(await readStamp(path)), sha256 });
+    entries.set(path, { ...stamp, sha256 });
+    for (const known of entries.keys()) if (statSync(known, { throwIfNoEntry: false }) === undefined) entries.delete(known);
     try {
       writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }));
     } catch {
@@ -92,13 +98,26 @@ export function modelHash(hashes: readonly string[]): string {
     .digest('hex');
 }
 
-type Stamp = Omit<Entry, 'sha256'>;
+/** Identity of a file's content: another size, modification time or inode means another content. */
+export type FileStamp = Omit<Entry, 'sha256'>;
 
-async function readStamp(path: string): Promise<Stamp> {
-  const { size, mtimeMs, ino } = await stat(path, { bigint: false });
+export async function readStamp(path: string): Promise<FileStamp> {
+  return stampOf(await stat(path));
+}
+
+/** Stamps of several files as one text, for comparisons. Null: a file cannot be read. */
+export function readStampsSync(paths: readonly string[]): string | null {
+  try {
+    return JSON.stringify(paths.map((path) => stampOf(statSync(path))));
+  } catch {
+    return null;
+  }
+}
+
+function stampOf({ size, mtimeMs, ino }: Stats): FileStamp {
   return { size, mtime_ms: mtimeMs, inode: String(ino) };
 }
 
-function isSameStamp(a: Stamp, b: Stamp): boolean {
+function isSameStamp(a: FileStamp, b: FileStamp): boolean {
   return a.size === b.size && a.mtime_ms === b.mtime_ms && a.inode === b.inode;
 }

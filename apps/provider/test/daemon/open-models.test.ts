@@ -1,4 +1,4 @@
-import { cpSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
@@ -50,4 +50,24 @@ it('hashes the other models when a file cannot be read', async () => {
     ['first', undefined],
     ['second', await hashes.hashFile(choices[1]?.path ?? '')],
   ]);
+}, 10_000);
+
+it('offers no hash of a replaced file, and then the new one', async () => {
+  const path = join(dir, 'replaced.gguf');
+  cpSync(demoModel(), path);
+  const hashes = new FileHashes(join(dir, 'replaced-hashes.json'));
+  const { models } = openModels({
+    ...OPTIONS,
+    choices: [{ path, keep: { kind: 'on_demand' } }],
+    hashes,
+    onChange: () => {},
+    onHashFailure: (error) => {
+      throw error;
+    },
+  });
+  const offered = () => models.offers()[0]?.file_sha256;
+  await expect.poll(offered).toBe(await hashes.hashFile(path));
+  appendFileSync(path, 'more');
+  expect(offered()).toBeUndefined();
+  await expect.poll(offered).toBe(await hashes.hashFile(path));
 }, 10_000);

@@ -53,7 +53,7 @@ interface SubmitOptions {
 
 export function sealingKey(): SealingKey {
   const pair = generateSealingKeyPair();
-  return { id: keyIdOf(pair.publicKey), pair, seen: new ReplaySet() };
+  return { id: keyIdOf(pair.publicKey), pair, seen: new ReplaySet(), opened: new ReplaySet() };
 }
 
 export class E2eBench {
@@ -74,7 +74,7 @@ export class E2eBench {
   /** Sealed requests → their bodies. */
   readonly #bodies = new WeakMap<SealedE2eRequest, Uint8Array>();
 
-  constructor(constraints: Pick<ConstraintCompiler, 'compile'>, { closeTimeoutMs = 5000, now = () => NOW } = {}) {
+  constructor(constraints: Pick<ConstraintCompiler, 'compile'>, { closeTimeoutMs = 5000, now = (): number => NOW } = {}) {
     const keys = new Map<KeyId, SealingKey>([this.key, this.oldKey].map((key) => [key.id, key]));
     this.jobs = new SessionJobs({
       providerId: this.enclave.providerId,

@@ -117,6 +117,15 @@ describe('a request at fault is refused inside the seal, signed, without usage',
     ['no JSON schema that can be enforced', chat({ response_format: { type: 'json_schema' } }), {}, /response_format/],
     ['another model than its context', chat({ model: 'other' }), {}, /context and its body/],
     ['several choices', chat({ n: 2, max_tokens: 5 }), {}, /n must be 1 in end-to-end mode/],
+    ['routing preferences', chat({ provider: { min_trust: 'hardware' } }), {}, /does not take provider: .*"unsupported_parameter"/],
+    ['fallback models', chat({ models: ['other'] }), {}, /does not take models: /],
+    ['a serial number', chat({ provider_serial: 'C02' }), {}, /does not take provider_serial: /],
+    [
+      'routing preferences for images',
+      { model: 'pico', prompt: 'x', response_format: 'b64_json', provider: { order: ['C02'] } },
+      { terms: { endpoint: '/v1/images/generations', max_tokens: 1, images: 1 } },
+      /does not take provider: /,
+    ],
     ['another limit than its context', chat({ max_tokens: 7 }), {}, /max_tokens/],
     [
       'more images than its context',
@@ -272,6 +281,25 @@ describe('a job fails', () => {
     expect(await failureOf(bench, bench.submit(again))).toEqual({ code: 'replayed' });
     expect(bench.generations).toHaveLength(1);
   });
+});
+
+test('a clock that was ahead and is set back leaves a replaced key without effect', async () => {
+  let now = NOW;
+  const bench = new E2eBench(constraints, { now: () => now });
+  const lasting = { issued_at: NOW, expires_at: NOW + 3_600_000 };
+  const ahead = bench.seal(chat(), { key: bench.oldKey, terms: lasting });
+  now = NOW + 3_000_000;
+  const first = bench.submit(ahead, { context: lasting });
+  await bench.generated(['Hi']);
+  expect((await bench.ended(first.job_id)).end.kind).toBe('completed');
+  now = NOW;
+  expect((await bench.ended(bench.submit(ahead, { context: lasting }).job_id)).end).toMatchObject({ failure: { code: 'replayed' } });
+  // The agent replaces its key after each jump of the clock.
+  const sealed = bench.seal(chat());
+  const context = bench.submit(sealed);
+  await vi.waitFor(() => expect(bench.generations).toHaveLength(2), WAIT);
+  await bench.generated(['Hi']);
+  expect((await bench.ended(context.job_id)).end.kind).toBe('completed');
 });
 
 test('the old key opens requests in its grace time', async () => {

@@ -1,14 +1,15 @@
 /** Pulls from a faulty server: no wrong file is accepted, and no byte is read twice in vain. */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { widthOf } from '../../src/cli/output/columns.js';
 import { ProgressLine } from '../../src/cli/output/progress-line.js';
 import { byteSizeText } from '../../src/models/byte-size-text.js';
-import { FileHashes, modelHash } from '../../src/models/file-hash.js';
-import { readGgufHeader } from '../../src/models/gguf-header.js';
+import { FileHashes, modelHash, readStamp } from '../../src/models/file-hash.js';
+import { ModelFileError, readGgufHeader } from '../../src/models/gguf-header.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { download } from '../../src/models/store/download.js';
 import { modelRepositoryOf, readSource } from '../../src/models/store/model-repository.js';
@@ -42,7 +43,7 @@ beforeEach(() => {
   server.put('/m.gguf', model);
 });
 
-function get(changes: Partial<Download> = {}): Promise<{ bytes: number; sha256: string }> {
+function get(changes: Partial<Download> = {}): Promise<{ bytes: number; sha256: string; stamp: object }> {
   return download({ url: `${server.url}/m.gguf`, file: join(dir, 'm.gguf'), bytes: null, sha256: null, signal: never, tuning, ...changes });
 }
 
@@ -50,7 +51,7 @@ describe('a download', () => {
   test('comes in parallel ranges, each byte once', async () => {
     const seen: number[] = [];
     const got = await get({ onProgress: ({ phase, bytes }) => phase === 'downloading' && seen.push(bytes) });
-    expect(got).toEqual({ bytes: model.length, sha256: modelSha256 });
+    expect(got).toEqual({ bytes: model.length, sha256: modelSha256, stamp: await readStamp(join(dir, 'm.gguf')) });
     expect(readFileSync(join(dir, 'm.gguf')).equals(model)).toBe(true);
     expect(new Set(server.ranges).size).toBe(Math.ceil(model.length / tuning.chunkBytes));
     expect(server.ranges).toHaveLength(new Set(server.ranges).size);
@@ -487,6 +488,48 @@ test('hashes are cached while a file is unchanged', async () => {
   writeFileSync(cache, 'not JSON');
   expect(await new FileHashes(cache).hashFile(file)).toBe(sha256(Buffer.from('two')));
   expect(modelHash(['aa', 'bb'])).toBe(sha256(Buffer.from('aa\nbb\n')));
+});
+
+test('a file that changes between the end of its hashing and the record is not recorded with the old hash', async () => {
+  const file = join(dir, 'changing');
+  writeFileSync(file, 'one');
+  const cache = join(dir, 'changing-hashes.json');
+  class Slow extends FileHashes {
+    override async cacheHash(...entry: Parameters<FileHashes['cacheHash']>): Promise<void> {
+      writeFileSync(file, 'changed');
+      await super.cacheHash(...entry);
+    }
+  }
+  await new Slow(cache).hashFile(file);
+  expect(await new FileHashes(cache).cachedHash(file)).toBeNull();
+  expect(await new FileHashes(cache).hashFile(file)).toBe(sha256(Buffer.from('changed')));
+});
+
+test('a file that changes while it is read has no hash', async () => {
+  const file = join(dir, 'growing');
+  writeFileSync(file, Buffer.alloc(3 << 20));
+  const cache = new FileHashes(join(dir, 'growing-hashes.json'));
+  let error: unknown = null;
+  const hashing = cache.hashFile(file).catch((reason: unknown) => {
+    error = reason;
+  });
+  for (let settled = false; !settled; ) {
+    appendFileSync(file, 'x');
+    settled = await Promise.race([hashing.then(() => true), setImmediate(false)]);
+  }
+  expect(error).toEqual(new ModelFileError(`the file ${file} changed while it was read`));
+  expect(await cache.cachedHash(file)).toBeNull();
+});
+
+test('hashes of deleted files are dropped', async () => {
+  const [deleted, kept] = [join(dir, 'deleted'), join(dir, 'kept')];
+  const cache = join(dir, 'dropped-hashes.json');
+  const hashes = new FileHashes(cache);
+  for (const file of [deleted, kept]) writeFileSync(file, file);
+  await hashes.hashFile(deleted);
+  rmSync(deleted);
+  await hashes.hashFile(kept);
+  expect(Object.keys((JSON.parse(readFileSync(cache, 'utf8')) as { files: object }).files)).toEqual([kept]);
 });
 
 test('a damaged list of models is reported', () => {

@@ -156,26 +156,48 @@ it('reports why the daemon fails to start, and retries until stopped', async () 
   expect(await supervisor().supervisorState()).toBeNull();
 });
 
-it.runIf(process.platform === 'linux')('start, stop and doctor name systemd where a unit of the owner runs the daemon', async () => {
-  // systemd starts the first process of a unit with its own id in the environment.
-  const unit = 'SYSTEMD_EXEC_PID=$$ exec "$0" "$@"';
-  const child = spawn('sh', ['-c', unit, process.execPath, MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  await (await coordinator.session()).admit();
-  expect(await run(['start'])).toMatchObject({
-    code: 1,
-    stdout: expect.stringMatching(/\(process \d+\) under systemd, as \S.*\. Stop the unit first\.\n$/),
-  });
-  expect((await run(['doctor'])).stdout.replaceAll(/\s+/g, ' ')).toContain('ok service the provider runs under systemd, as');
-  expect(await run(['stop'])).toMatchObject({
-    code: 1,
-    stdout: expect.stringMatching(/\(process \d+\) runs under systemd, as \S.*\. Stop the unit instead.*systemctl/),
-  });
-  expect(JSON.parse((await run(['stop', '--json'])).stdout)).toMatchObject({ outcome: 'not_stopped', unit: expect.any(String) as string });
-  expect(await pidOf()).toBe(child.pid);
-  child.kill('SIGTERM');
-  expect(await ended).toBe(0);
-});
+it.runIf(process.platform === 'linux')(
+  'start, restart, stop and doctor name systemd where a unit of the owner runs the daemon',
+  async () => {
+    // systemd starts the first process of a unit with its own id in the environment.
+    const unit = 'SYSTEMD_EXEC_PID=$$ exec "$0" "$@"';
+    const child = spawn('sh', ['-c', unit, process.execPath, MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+    await (await coordinator.session()).admit();
+    expect(await run(['start'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/\(process \d+\) under systemd, as \S.*\. Stop the unit first\.\n$/),
+    });
+    expect(JSON.parse((await run(['start', '--json'])).stdout)).toMatchObject({
+      outcome: 'not_started',
+      pid: child.pid,
+      unit: expect.any(String) as string,
+      problem: expect.stringContaining('Stop the unit first.') as string,
+    });
+    expect(await run(['restart'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/\(process \d+\) runs under systemd, as \S.*\. Restart the unit instead.*systemctl/),
+    });
+    expect(JSON.parse((await run(['restart', '--json'])).stdout)).toMatchObject({
+      outcome: 'not_restarted',
+      pid: child.pid,
+      unit: expect.any(String) as string,
+      problem: expect.stringContaining('Restart the unit instead') as string,
+    });
+    expect((await run(['doctor'])).stdout.replaceAll(/\s+/g, ' ')).toContain('ok service the provider runs under systemd, as');
+    expect(await run(['stop'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/\(process \d+\) runs under systemd, as \S.*\. Stop the unit instead.*systemctl/),
+    });
+    expect(JSON.parse((await run(['stop', '--json'])).stdout)).toMatchObject({
+      outcome: 'not_stopped',
+      unit: expect.any(String) as string,
+    });
+    expect(await pidOf()).toBe(child.pid);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  },
+);
 
 it('stop also ends a daemon started by hand, and start does not replace it', async () => {
   const child = spawn(process.execPath, [MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });

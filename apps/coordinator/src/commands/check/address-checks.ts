@@ -1,8 +1,13 @@
 /** Address part of the command `check`: HOST and PORT (where the coordinator listens), and PUBLIC_URL (what clients use). */
 import { createServer } from 'node:net';
+import { equalBytes, LogFormatError, MAX_NOTE_LENGTH, openCheckpoint, parseNoteKey } from '@inference/protocol';
+import { nodeLogCrypto, sha256 } from '@inference/protocol/crypto';
+import { verifierKeyOf } from '../../backup/log-key.js';
 import type { Config } from '../../config/config.js';
 import { errorReason } from '../../config/startup-error.js';
+import { publishedRoot } from '../../database/log-repository.js';
 import type { Database } from '../../database/tables.js';
+import { LOG_KEY_SECRET } from '../../transparency-log/transparency-log.js';
 import { withDatabase } from '../command-database.js';
 import { type Finding, ok, problem, unreachable, warning } from './finding.js';
 
@@ -55,7 +60,7 @@ export async function checkPublicAddress(config: Config, signal: AbortSignal): P
   let checkpoint: string;
   try {
     const response = await fetch(`${publicOrigin}/e2e/log/checkpoint`, { signal, redirect: 'manual' });
-    checkpoint = (await response.text()).slice(0, 10_000);
+    checkpoint = (await response.text()).slice(0, MAX_NOTE_LENGTH + 1);
     if (!response.ok)
       return [
         problem(
@@ -66,8 +71,7 @@ export async function checkPublicAddress(config: Config, signal: AbortSignal): P
   } catch (error) {
     return [unreachable(publicOrigin, error, 'Check DNS, firewall, proxy and certificate.')];
   }
-  const [line, size, root] = checkpoint.split('\n');
-  const known = line === logOrigin && (await withDatabase(config, (database) => hasTree(database, Number(size), root ?? '')));
+  const known = await withDatabase(config, (database) => isOfLog(database, logOrigin, checkpoint));
   if (!known)
     return [problem(`${publicOrigin} is answered by another coordinator or program`, 'Point the proxy to HOST and PORT of this one.')];
   return [ok(`${publicOrigin} leads to this coordinator${publicOrigin.startsWith('https:') ? ', with a valid certificate' : ''}`)];
@@ -78,10 +82,18 @@ async function readLogOrigin(database: Database): Promise<string | null> {
   return row?.origin ?? null;
 }
 
-/** Whether the log in the database may have published this tree. `root` (base64) is compared only for the current size. */
-async function hasTree(database: Database, size: number, root: string): Promise<boolean> {
-  const row = await database.selectFrom('log_heads').select(['published_size', 'published_root']).executeTakeFirst();
-  if (row === undefined || !Number.isSafeInteger(size)) return false;
-  if (size === row.published_size) return Buffer.from(root, 'base64').toString('hex') === row.published_root;
-  return size < row.published_size;
+/** Whether the log in the database has published the tree of this checkpoint, and its key signed it. */
+async function isOfLog(database: Database, logOrigin: string, note: string): Promise<boolean> {
+  const secrets = await database.selectFrom('secrets').selectAll().where('name', '=', LOG_KEY_SECRET).execute();
+  const key = verifierKeyOf(logOrigin, secrets);
+  if (key === null) return false;
+  try {
+    const { size, root } = openCheckpoint(nodeLogCrypto, note, parseNoteKey(sha256, key), []);
+    // A coordinator may have published more entries since its answer.
+    const published = await publishedRoot(database, sha256, size);
+    return published !== null && equalBytes(root, published);
+  } catch (error) {
+    if (error instanceof LogFormatError) return false;
+    throw error;
+  }
 }

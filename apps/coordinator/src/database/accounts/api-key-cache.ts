@@ -34,6 +34,7 @@ export class ApiKeyCache {
   readonly #limitedLookUps = new Set<string>();
   readonly #uses = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
+  #writing: Promise<void> = Promise.resolve();
   /** Number of key changes so far. A query that began before a change must not cache its result. */
   #changes = 0;
 
@@ -127,7 +128,13 @@ export class ApiKeyCache {
     this.#cached.set(hash, { key, until });
   }
 
-  async #writeUses(): Promise<void> {
+  /** Writes recent uses, after a write in progress. */
+  #writeUses(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeNewUses());
+    return this.#writing;
+  }
+
+  async #writeNewUses(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = new Map(this.#uses);
     this.#uses.clear();

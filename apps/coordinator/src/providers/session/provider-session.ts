@@ -26,7 +26,7 @@ import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './prov
 import { outOfTurn, Refusal } from './refusal.js';
 import { Handshake, type Registered } from './registration/handshake.js';
 import { isSameToken, newSessionToken, type TokenHash } from './registration/session-token.js';
-import { RunningJobs } from './running-jobs.js';
+import { EMPTY_PAYLOAD_BYTES, RunningJobs } from './running-jobs.js';
 import { SessionAvailability } from './session-availability.js';
 import { SessionEvidence } from './session-evidence.js';
 import type { Registration, SessionCounters, SessionEnd, SessionOptions } from './session-options.js';
@@ -44,8 +44,8 @@ export type OnlineSession = ProviderSession & { readonly registration: Registrat
 
 type Phase = 'handshake' | 'online' | 'closed';
 
-/** Size of an encrypted frame without content: the authentication tag only. */
-const EMPTY_PAYLOAD_BYTES = 16;
+/** Bytes of a frame that belongs to no job, per unit of the message budget. A frame may have half a megabyte. */
+const STRAY_BYTES_PER_UNIT = 4096;
 
 export class ProviderSession {
   readonly sessionId = randomUUID();
@@ -343,7 +343,7 @@ export class ProviderSession {
       if (frame.type !== 'response') throw outOfTurn('a request frame');
       // Empty frames use up no credit, so they cost budget instead. The last frame of an answer may be empty.
       if (frame.payload.length <= EMPTY_PAYLOAD_BYTES && !frame.final && !this.#charge(1)) return;
-      this.#countStray(this.jobs.receiveFrame(frame));
+      this.#countStray(this.jobs.receiveFrame(frame), Math.max(1, Math.ceil(frame.payload.length / STRAY_BYTES_PER_UNIT)));
     });
   }
 
@@ -357,10 +357,10 @@ export class ProviderSession {
     }
   }
 
-  #countStray(known: boolean): void {
+  #countStray(known: boolean, cost = 1): void {
     if (known) return;
     this.counters.strayMessages++;
-    this.#charge(1);
+    this.#charge(cost);
   }
 
   /** False: the message budget is exceeded, and the session was rejected. */

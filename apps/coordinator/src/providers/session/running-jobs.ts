@@ -9,6 +9,9 @@ import type { ProviderSocket } from './provider-socket.js';
 
 type JobReport = Extract<ProviderMessage, { type: 'job_accepted' | 'job_progress' | 'job_failed' | 'job_completed' }>;
 
+/** Size of an encrypted frame without content: the authentication tag only. */
+export const EMPTY_PAYLOAD_BYTES = 16;
+
 interface RunningJobsOptions {
   readonly socket: Pick<ProviderSocket, 'send' | 'sendJob' | 'hasSent' | 'withdrawJob'>;
   /** Maximum wait for the end of a stopped job. Afterwards the slot is freed without a report. */
@@ -20,6 +23,10 @@ interface RunningJobsOptions {
 interface OccupiedSlot {
   /** Receives the events of the job; null after `cancel`. */
   sink: JobSink | null;
+  /** Bytes that the provider may still send. Bounds the frames under way after `cancel`, which no sink checks any more. */
+  creditBytes: number;
+  /** Whether the final frame of the response arrived. */
+  isFinished: boolean;
   isAccepted: boolean;
   /** Runs for `cancelConfirmMs` after the stop request; null: no stop was requested. */
   stopTimer: NodeJS.Timeout | null;
@@ -63,13 +70,16 @@ export class RunningJobs {
     const jobId = message.context.job_id;
     const { socket } = this.#options;
     this.#reservedSlots--;
-    this.#occupied.set(jobId, { sink, isAccepted: false, stopTimer: null });
+    this.#occupied.set(jobId, { sink, creditBytes: message.credit, isFinished: false, isAccepted: false, stopTimer: null });
     socket.sendJob(message, frames);
     if (this.#isClosed) queueMicrotask(() => this.loseAll());
     return {
       isSent: () => socket.hasSent(jobId),
       grant: (bytes) => {
-        if (this.#sinkOf(jobId) !== null) socket.send({ type: 'credit', job_id: jobId, bytes });
+        const slot = this.#occupied.get(jobId);
+        if (slot === undefined || slot.sink === null) return;
+        slot.creditBytes += bytes;
+        socket.send({ type: 'credit', job_id: jobId, bytes });
       },
       recall: () => this.#requestStop(jobId),
       cancel: () => {
@@ -111,11 +121,15 @@ export class RunningJobs {
     }
   }
 
-  /** Handles a frame of a response. False: the job is unknown. */
+  /** Handles a frame of a response. False: the job is unknown, or was cancelled and the frame exceeds the credit granted before. */
   receiveFrame(frame: Frame): boolean {
     const slot = this.#occupied.get(frame.jobId);
-    slot?.sink?.frame(frame);
-    return slot !== undefined;
+    if (slot === undefined) return false;
+    const { sink, isFinished } = slot;
+    slot.creditBytes -= Math.max(0, frame.payload.length - EMPTY_PAYLOAD_BYTES);
+    slot.isFinished ||= frame.final;
+    sink?.frame(frame);
+    return sink !== null || (!isFinished && slot.creditBytes >= 0);
   }
 
   /** Reports all jobs as lost, because the connection closed. */

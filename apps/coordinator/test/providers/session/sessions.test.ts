@@ -7,7 +7,7 @@ import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
 import { SESSION_TIMINGS } from '../../../src/providers/session/session-options.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
-import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
+import { type ProviderOptions, type ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 import { SharedHarness } from '../../support/shared-harness.js';
 
 const shared = new SharedHarness();
@@ -159,6 +159,32 @@ describe('an open session', () => {
     expect([words.rejection, pings.rejection, frames.rejection]).toEqual(['misbehaved', 'misbehaved', 'misbehaved']);
     expect((await asked).status).toBe(502);
     expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
+  });
+
+  it('takes the frames of a cancelled job that were under way, within the granted credit, and ends when more follow', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider({ onJob: (job) => job.accept(), onCancel: () => {} });
+    const leaving = new AbortController();
+    const asked = harness.chat({}, { signal: leaving.signal }).catch(() => null);
+    await until(() => provider.jobs.size === 1);
+    leaving.abort();
+    await asked;
+    const [job] = [...provider.jobs.values()] as [ScriptedJob];
+    await until(() => job.cancelled.aborted);
+    const chunk = new Uint8Array(16 * 1024);
+    while (job.credit >= chunk.length) job.push(chunk);
+    // Answered after the frames have been read.
+    provider.send({ type: 'from_the_future' });
+    type Answer = { providers: { counters: { unknown_messages: number; stray_messages: number } }[] };
+    const counters = async () => {
+      const answer = await harness.get('/admin/v1/providers', harness.adminKey);
+      return ((await answer.json()) as Answer).providers[0]?.counters;
+    };
+    await until(async () => (await counters())?.unknown_messages === 1);
+    expect(await counters()).toMatchObject({ stray_messages: 0 });
+    for (let sent = 0; sent < 2000; sent++) job.push(chunk);
+    await provider.closed;
+    expect(provider.rejection).toBe('misbehaved');
   });
 
   it('is replaced by a newer one of the same key, whose jobs the old end does not touch', async () => {

@@ -4,6 +4,7 @@ import { readConfig } from '../../config/read-config.js';
 import { labelOf } from '../../service/choose-manager.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { foreignDaemon, refusalOutput, unitText } from '../foreign-daemon.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';
 import { runningDaemon, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
@@ -22,10 +23,14 @@ async function restart(args: readonly string[]): Promise<number> {
   // Checks the settings first, so that invalid settings do not stop a running daemon.
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
   const running = await runningDaemon(dataDir);
-  if (running !== null && (await manager.state(labelOf(dataDir))).kind !== 'running') {
-    await print([
-      `The provider (process ${running.pid}) is not running as a service. Stop the process, then run: inference-provider start`,
-    ]);
+  const foreign = foreignDaemon(running, await manager.state(labelOf(dataDir)));
+  if (foreign !== null) {
+    const { pid, unit } = foreign;
+    const problem =
+      unit === null
+        ? `The provider (process ${pid}) is not running as a service. Stop the process, then run: inference-provider start`
+        : unitText('restart', unit, pid);
+    await print([refusalOutput(foreign, 'not_restarted', problem, command)]);
     return EXIT.needsOwner;
   }
   return await launch(command, command.json, running?.pid ?? null, true);

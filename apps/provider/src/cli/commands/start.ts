@@ -3,10 +3,10 @@
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { serviceDefinition } from '../../service/choose-manager.js';
-import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import { awaitDaemon, sizeOf } from '../await-daemon.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { foreignDaemon, refusalOutput } from '../foreign-daemon.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';
 import { runningDaemon, type ServiceCommand, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
@@ -31,13 +31,14 @@ async function start(args: readonly string[]): Promise<number> {
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
   const running = await runningDaemon(dataDir);
   const state = await manager.state(serviceDefinition(dataDir).label);
-  if (running !== null && state.kind !== 'running') {
-    const unit = systemdUnitOf(running.pid);
-    await print([
+  const foreign = foreignDaemon(running, state);
+  if (foreign !== null) {
+    const { pid, unit } = foreign;
+    const problem =
       unit === null
-        ? `A provider is already running (process ${running.pid}), but not as a service. Run: inference-provider stop`
-        : `A provider is already running (process ${running.pid}) under systemd, as ${unit}. Stop the unit first.`,
-    ]);
+        ? `A provider is already running (process ${pid}), but not as a service. Run: inference-provider stop`
+        : `A provider is already running (process ${pid}) under systemd, as ${unit}. Stop the unit first.`;
+    await print([refusalOutput(foreign, 'not_started', problem, command)]);
     return EXIT.needsOwner;
   }
   return await launch(command, json, running?.pid ?? null);
@@ -69,7 +70,7 @@ export async function launch(
   if (json)
     await print([
       JSON.stringify(
-        { manager: manager.name, outcome, pid: status?.pid ?? null, problem: status === null ? (words ?? 'no sign') : null, advice },
+        { manager: manager.name, outcome, pid: status?.pid ?? null, problem: status === null ? (words ?? 'no response') : null, advice },
         null,
         2,
       ),

@@ -7,6 +7,7 @@ import { ServiceError } from '../../service/service.js';
 import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { unitText } from '../foreign-daemon.js';
 import { runningDaemon, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
 
@@ -32,7 +33,7 @@ async function stop(args: readonly string[]): Promise<number> {
     // Such a unit may start the daemon again, and stays enabled.
     const unit = systemdUnitOf(other.pid);
     if (unit !== null) {
-      await print([json ? JSON.stringify({ manager: manager.name, outcome: 'not_stopped', unit }) : unitText(unit, other.pid)]);
+      await print([json ? JSON.stringify({ manager: manager.name, outcome: 'not_stopped', unit }) : unitText('stop', unit, other.pid)]);
       return EXIT.needsOwner;
     }
     await stopByHand(dataDir, other.pid);
@@ -41,12 +42,6 @@ async function stop(args: readonly string[]): Promise<number> {
   const text = stopped ? 'The provider has stopped. To start it again, run: inference-provider start' : 'The provider is not running.';
   await print([json ? JSON.stringify({ manager: manager.name, outcome: stopped ? 'stopped' : 'was_not_running' }) : text]);
   return EXIT.fine;
-}
-
-function unitText(unit: string, pid: number): string {
-  const running = `The provider (process ${pid}) runs under systemd, as ${unit}. Stop the unit instead`;
-  if (!unit.endsWith('.service')) return `${running}. To find its name, run: systemctl status ${pid}`;
-  return `${running}: sudo systemctl stop ${unit} (or, for a unit of your user: systemctl --user stop ${unit})`;
 }
 
 /** Earlier versions answer without `drain_ms`. */

@@ -6,10 +6,12 @@
 import { existsSync } from 'node:fs';
 import { byteSizeText } from '../../models/byte-size-text.js';
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
+import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import { endMenuBar, endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
 import { installation, removalAdvice } from '../../update/installation.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { unitText } from '../foreign-daemon.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { confirm } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
@@ -78,9 +80,12 @@ async function uninstall(args: readonly string[]): Promise<number> {
     notes.push(...(await endMenuBar(dataDir)));
     const other = await runningDaemon(dataDir);
     if (other !== null) {
-      process.stderr.write(
-        `The provider is still running (process ${other.pid}). Stop the process, then run this command again. The program and its data were not removed.\n`,
-      );
+      const unit = systemdUnitOf(other.pid);
+      const running =
+        unit === null
+          ? `The provider is still running (process ${other.pid}). Stop the process, then run this command again.`
+          : `${unitText('stop', unit, other.pid)}. Then run this command again.`;
+      process.stderr.write(`${running} The program and its data were not removed.\n`);
       return EXIT.needsOwner;
     }
     notes.push(...(await signOut(found, dataDir)));

@@ -17,6 +17,7 @@ import { rolloutText } from '../../update/rollout-text.js';
 import { awaitTrialEnd, brokenVersions, DEFAULT_TRIAL_TIMEOUT_MS, forgetBroken, switchTo } from '../../update/trial.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { foreignDaemon } from '../foreign-daemon.js';
 import { httpAddress } from '../input/coordinator-option.js';
 import { abortOnInterrupt } from '../input/interrupt.js';
 import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
@@ -190,7 +191,7 @@ async function switchNow(
   forgetBroken(prefix, version);
   switchTo(prefix, version, trialTimeoutMs, Date.now());
   if (running === null) return report('switched', `Version ${version} will be used from the next start.`);
-  if (!(await restartService(dataDir))) {
+  if (!(await restartService(dataDir, running))) {
     const unit = systemdUnitOf(running.pid);
     if (unit !== null) {
       return report(
@@ -233,10 +234,10 @@ function trialTimeoutOf(text: string | boolean | undefined): number {
   return seconds * 1000;
 }
 
-/** Restarts the service after its running jobs. Returns false if the service does not run. Throws ServiceError. */
-async function restartService(dataDir: string): Promise<boolean> {
+/** Restarts the service after its running jobs. Returns false if the service does not run the daemon. Throws ServiceError. */
+async function restartService(dataDir: string, running: DaemonStatus): Promise<boolean> {
   const manager = await serviceManager(dataDir, undefined);
-  if ((await manager.state(labelOf(dataDir))).kind === 'not_running') return false;
+  if (foreignDaemon(running, await manager.state(labelOf(dataDir))) !== null) return false;
   await manager.restart(serviceDefinition(dataDir));
   return true;
 }

@@ -19,7 +19,6 @@ import type { Computation } from './computed-by.js';
 import { failureOf } from './engine-failure.js';
 import { generationRequest } from './generation-request.js';
 import { type OutputCounts, type PromptCounts, signedPrompt } from './signed-usage.js';
-import { ThroughputMeter } from './throughput-meter.js';
 
 export interface GeneratedChoice {
   readonly prompt: Required<PromptCounts>;
@@ -109,7 +108,6 @@ async function filterOutput(
     return outputFilter(options, generation, index);
   };
   let completionTokens = 0;
-  const pace = new ThroughputMeter();
   for await (const batch of orIdle(generation, options.pingAfterMs)) {
     signal.throwIfAborted();
     if (closing.aborted) break;
@@ -117,10 +115,7 @@ async function filterOutput(
     if (batch === null && generation.started === null) continue;
     filter ??= await begin();
     const events: OutputEvent[] = batch === null ? [{ type: 'ping' }] : [];
-    if (batch !== null) {
-      completionTokens += pushBatch(filter, request, batch, events);
-      pace.count(completionTokens);
-    }
+    if (batch !== null) completionTokens += pushBatch(filter, request, batch, events);
     await pass(events);
     signal.throwIfAborted();
     if (isDone(filter, request)) break;
@@ -128,7 +123,8 @@ async function filterOutput(
   const result = () => ({
     prompt: promptOf(options, generation),
     counts: { completionTokens, hiddenTokens: filter?.hiddenTokens ?? 0 },
-    ...ratesOf(pace, generation),
+    decodeTps: generation.decodeTps,
+    prefillTps: generation.prefillTps,
   });
   if (closing.aborted) return { finish: null, ...result() };
   const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
@@ -149,11 +145,6 @@ function promptOf({ opened, requestBytes, maxImageTokens }: AnswerOptions, { sta
   const { request } = opened;
   const imageTokens = imagesOfRequest(request).length * (maxImageTokens ?? 0);
   return signedPrompt(started ?? { promptTokens: 0 }, textBytesOf(request, requestBytes), imageTokens);
-}
-
-function ratesOf(pace: ThroughputMeter, { started }: Generation): Pick<GeneratedChoice, 'decodeTps' | 'prefillTps'> {
-  const { promptTokens = 0, cachedTokens = 0 } = started ?? {};
-  return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
 }
 
 /** Must be called after `filter.end()`, because withheld text may complete a stop sequence. */

@@ -27,14 +27,12 @@ import { type E2eJobMessage, openOnce, SealedRequestCollector } from './e2e-requ
 import { E2eResponse, type ReceiptEnd, type SealedContent } from './e2e-response.js';
 import { ignoredHeader } from './ignored-header.js';
 import type { JobChannel, JobResponse, JobTerms } from './job-channel.js';
-import type { ReplaySet } from './replay-set.js';
 import { signing } from './signing.js';
 
 const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
 
 export interface E2eChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signE2eResponse'>;
-  readonly replays: ReplaySet;
   /** Checkpoint of the transparency log for a client with this tree head, or null. Default: none. */
   readonly checkpointFor?: (head: E2eLogHead) => string | null;
   /** Milliseconds since 1970. Default: the clock. */
@@ -59,8 +57,7 @@ export class E2eChannel implements JobChannel {
   accept(frame: Frame): boolean {
     const bytes = this.#collector.accept(frame);
     if (bytes === null) return false;
-    const { replays, now = Date.now } = this.deps;
-    this.#opened = openOnce(this.message, bytes, this.key, { replays, now: now() });
+    this.#opened = openOnce(this.message, bytes, this.key, (this.deps.now ?? Date.now)());
     return true;
   }
 
@@ -71,6 +68,7 @@ export class E2eChannel implements JobChannel {
     this.#ignored = parsed.ignored;
     const { maxTokens } = parsed.params;
     if (!matchesContext(parsed.params, context)) throw contradiction('model, stream or endpoint');
+    refuseRouting(parsed.params);
     if (!isImages(parsed) && parsed.params.choices !== undefined) {
       // The coordinator bounds the tokens of a sealed request by the model's context, which several choices may exceed.
       throw new RequestError('unsupported_parameter', 'n', 'n must be 1 in end-to-end mode.');
@@ -164,6 +162,14 @@ export class E2eChannel implements JobChannel {
 /** The coordinator's policy for unknown members in plain mode. Clients of the Messages format send members of beta features. */
 function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
   return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
+}
+
+/** Throws RequestError for members that choose providers or models, which only the client can do before it seals. */
+function refuseRouting({ providerSerial, routing }: Parsed['params']): void {
+  const param =
+    providerSerial !== null ? 'provider_serial' : routing === undefined ? null : routing.given.length > 0 ? 'provider' : 'models';
+  if (param === null) return;
+  throw new RequestError('unsupported_parameter', param, `End-to-end mode does not take ${param}: the client chooses the providers.`);
 }
 
 /** Throws RequestError if the body's images differ from the declared ones, for which the coordinator reserved the client's balance. */

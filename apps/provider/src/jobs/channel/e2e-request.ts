@@ -15,7 +15,6 @@ import {
 import { e2eKeyPair, nodeE2eCrypto } from '@inference/protocol/crypto';
 import { JobError } from '../job-error.js';
 import type { SealingKey } from '../sealing-keys.js';
-import type { ReplaySet } from './replay-set.js';
 
 export type E2eJobMessage = JobMessage & Required<Pick<JobMessage, 'e2e'>>;
 
@@ -45,12 +44,7 @@ export class SealedRequestCollector {
  * Opens a sealed request, once. Throws {@link JobError}: `bad_context`, `expired`, `replayed`, `busy` (full replay set),
  * `unsealing_failed`.
  */
-export function openOnce(
-  message: E2eJobMessage,
-  bytes: Uint8Array,
-  key: SealingKey,
-  { replays, now }: { readonly replays: ReplaySet; readonly now: number },
-): OpenedE2eRequest {
+export function openOnce(message: E2eJobMessage, bytes: Uint8Array, key: SealingKey, now: number): OpenedE2eRequest {
   const opened = openOrThrowJobError(() => openE2eRequest(nodeE2eCrypto, bytes, message.e2e.recipient, e2eKeyPair(key.pair)));
   const { context, enc, sealedRequestSha256 } = opened;
   if (sealedRequestSha256 !== message.context.request_sha256 || !equalBytes(enc, encOf(message))) throw new JobError('bad_context');
@@ -58,7 +52,7 @@ export function openOnce(
   if (now > context.expires_at + CLOCK_TOLERANCE_MS || now < context.issued_at - CLOCK_TOLERANCE_MS) throw new JobError('expired');
   // A longer lifetime would outlast the sealing key, and fill the replay set.
   if (context.expires_at - context.issued_at > MAX_KEY_LIFETIME_MS) throw new JobError('expired');
-  const added = replays.add([`enc ${toHex(enc)}`, `nonce ${context.nonce}`], { until: context.expires_at + CLOCK_TOLERANCE_MS, now });
+  const added = key.opened.add([`enc ${toHex(enc)}`, `nonce ${context.nonce}`], { until: context.expires_at + CLOCK_TOLERANCE_MS, now });
   if (added === 'full') throw new JobError('busy');
   if (added !== 'added') throw new JobError(added);
   return opened;

@@ -6,19 +6,27 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, rename, stat } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
+import { type FileStamp, readStamp } from '../file-hash.js';
 import { probe, readWhole, TransferError } from './http-ranges.js';
 import { discardPartialFile, downloadRanges } from './ranged-download.js';
 import { type Download, DownloadError, requireSpace, requireSpareSpace, type Tuning, withRetries, writeAll } from './transfer.js';
 
 const TUNING: Tuning = { chunkBytes: 32 << 20, connections: 6, tries: 8, retryMs: 250, stallMs: 30_000 };
 
+interface Downloaded {
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Read before the hashing. */
+  readonly stamp: FileStamp;
+}
+
 /**
- * Resolves with length and hash. Partial data is stored for the next attempt.
+ * Resolves when the file is complete. Partial data is stored for the next attempt.
  *
  * @throws {DownloadError} Or the signal's reason.
  */
-export async function download(options: Download): Promise<{ readonly bytes: number; readonly sha256: string }> {
+export async function download(options: Download): Promise<Downloaded> {
   const tuning = { ...TUNING, ...options.tuning };
   for (let round = 0; ; round++) {
     try {
@@ -33,7 +41,7 @@ export async function download(options: Download): Promise<{ readonly bytes: num
   }
 }
 
-async function attempt(options: Download, tuning: Tuning): Promise<{ bytes: number; sha256: string }> {
+async function attempt(options: Download, tuning: Tuning): Promise<Downloaded> {
   const { signal } = options;
   const { bytes, supportsRanges, validator } = await withRetries(() => probe(options, signal, tuning.stallMs), tuning, signal);
   if (options.bytes !== null && bytes !== null && bytes !== options.bytes) {
@@ -86,15 +94,16 @@ async function downloadWhole(options: Download, tuning: Tuning, bytes: number | 
 }
 
 /** Checks length and SHA-256 of the partial file, and gives the file its final name. */
-async function verifyAndRename({ file, sha256: expected, onProgress, signal }: Download): Promise<{ bytes: number; sha256: string }> {
+async function verifyAndRename({ file, sha256: expected, onProgress, signal }: Download): Promise<Downloaded> {
   const part = `${file}.part`;
   const hash = createHash('sha256');
-  const { size } = await stat(part);
+  // The rename below changes neither size nor time nor inode.
+  const stamp = await readStamp(part);
   let bytes = 0;
   for await (const chunk of createReadStream(part, { highWaterMark: 1 << 20, signal })) {
     hash.update(chunk as Buffer);
     bytes += (chunk as Buffer).length;
-    onProgress?.({ phase: 'verifying', bytes, total: size });
+    onProgress?.({ phase: 'verifying', bytes, total: stamp.size });
   }
   const sha256 = hash.digest('hex');
   if (expected !== null && sha256 !== expected) {
@@ -103,5 +112,5 @@ async function verifyAndRename({ file, sha256: expected, onProgress, signal }: D
   }
   await rename(part, file);
   await discardPartialFile(file);
-  return { bytes, sha256 };
+  return { bytes, sha256, stamp };
 }

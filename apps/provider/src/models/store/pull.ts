@@ -310,7 +310,7 @@ async function fetchFile(file: RemoteFile, requiredSha256: string | null, option
     signal,
     ...(tuning === undefined ? {} : { tuning }),
   });
-  await hashes.cacheHash(path, got.sha256);
+  await hashes.cacheHash(path, got.sha256, got.stamp);
   return got.sha256;
 }
 

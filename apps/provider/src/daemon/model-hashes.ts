@@ -1,0 +1,121 @@
+/** `ModelHashes`: hashes of the served models' files, computed in the background. Changed files are noticed by size, time and inode. */
+import { type FileHashes, readStampsSync } from '../models/file-hash.js';
+import { ModelFileError } from '../models/gguf-header.js';
+import type { ModelFacts } from '../models/model-facts.js';
+
+interface ModelHashesOptions {
+  readonly hashes: FileHashes;
+  /** Called when a hash became known, or no longer applies. */
+  readonly onChange: () => void;
+  /** Called when the hashing ended early. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+type ModelFiles = Pick<ModelFacts, 'id' | 'path' | 'files'>;
+
+interface KnownHash {
+  /** Read before the hashing; null: a file could not be read. */
+  readonly stamps: string | null;
+  /** Null: the hashing failed. */
+  readonly sha256: string | null;
+}
+
+export class ModelHashes {
+  readonly #options: ModelHashesOptions;
+  #models: readonly ModelFiles[] = [];
+  /** By the paths of the files. The same model with another projector has another hash. */
+  readonly #known = new Map<string, KnownHash>();
+  /** Stamps of a model's files when its engine was started, by id. */
+  readonly #started = new Map<string, string | null>();
+  /** Whether a hash was dropped since the last `onChange`. */
+  #isDropped = false;
+  #isHashing = false;
+  #mustRunAgain = false;
+
+  constructor(options: ModelHashesOptions) {
+    this.#options = options;
+  }
+
+  /** Replaces the list of models, and hashes the new ones. */
+  setModels(models: readonly ModelFiles[]): void {
+    this.#models = models;
+    const keys = new Set(models.map(filesKey));
+    for (const key of [...this.#known.keys()]) if (!keys.has(key)) this.#known.delete(key);
+    this.#hash();
+  }
+
+  /**
+   * Hash of a model. Null: not computed yet.
+   *
+   * @param isLoaded Whether an engine has the model. Null then also if the files have changed since the engine was started.
+   */
+  hashOf(model: ModelFiles, isLoaded: boolean): string | null {
+    const key = filesKey(model);
+    const known = this.#known.get(key);
+    if (known === undefined) return null;
+    const stamps = readStampsSync(model.files);
+    if (stamps !== known.stamps) {
+      this.#known.delete(key);
+      this.#isDropped ||= known.sha256 !== null;
+      this.#hash();
+      return null;
+    }
+    return isLoaded && this.#started.get(model.id) !== stamps ? null : known.sha256;
+  }
+
+  /**
+   * Call before an engine is started.
+   *
+   * @param expected Hash of the pulled model; undefined: any file is served.
+   * @throws {ModelFileError} The files have another hash.
+   */
+  async beforeStart(model: ModelFiles, expected: string | undefined, signal: AbortSignal): Promise<void> {
+    const stamps = readStampsSync(model.files);
+    this.#started.set(model.id, stamps);
+    if (expected === undefined) return;
+    if ((await this.#options.hashes.hashModel(model.files, signal)) !== expected) {
+      throw new ModelFileError(`the file ${model.path} has changed since the download; pull the model again`);
+    }
+    this.#known.set(filesKey(model), { stamps, sha256: expected });
+  }
+
+  #hash(): void {
+    this.#mustRunAgain = true;
+    if (!this.#isHashing) this.#hashAll().catch(this.#options.onFailure);
+  }
+
+  /** Hashes the models in the background, one at a time. Reports each hash. */
+  async #hashAll(): Promise<void> {
+    this.#isHashing = true;
+    try {
+      // The caller may be about to report the hashes itself.
+      await null;
+      while (this.#mustRunAgain) {
+        this.#mustRunAgain = false;
+        if (this.#isDropped) {
+          this.#isDropped = false;
+          this.#options.onChange();
+        }
+        for (const model of this.#models) await this.#hashModel(model);
+      }
+    } finally {
+      this.#isHashing = false;
+    }
+  }
+
+  async #hashModel(model: ModelFiles): Promise<void> {
+    const key = filesKey(model);
+    if (this.#known.has(key)) return;
+    const stamps = readStampsSync(model.files);
+    // An unreadable file also fails at loading, which is reported to the owner.
+    const sha256 = await this.#options.hashes.hashModel(model.files).catch(() => null);
+    // `beforeStart` may have verified the files meanwhile.
+    if (this.#known.has(key)) return;
+    this.#known.set(key, { stamps, sha256 });
+    if (sha256 !== null) this.#options.onChange();
+  }
+}
+
+function filesKey({ files }: ModelFiles): string {
+  return files.join('\n');
+}
