@@ -597,7 +597,8 @@ if [ "$challenge" != null ]; then
     [ "$(field "$posture" sip_enabled) $(field "$posture" secure_boot_enabled)" != 'true true' ] || is_attested=true
   fi
 fi
-[ "$(of_record attested)" = $is_attested ] || contradicted 'attested is not what its newest challenge shows'
+# A provider that misses a challenge is not attested, and keeps its last answer in the record.
+[ "$(of_record attested)" != true ] || [ $is_attested = true ] || contradicted 'attested is not what its newest challenge shows'
 for name in secure_enclave sip_enabled secure_boot_enabled authenticated_root_enabled; do
   [ "$(of_record $name)" = "$(field "$posture" $name)" ] || contradicted "$name is not what it signed"
 done

@@ -16,7 +16,7 @@ export const E2E_REFUSAL_CODES = [
   'bad_proof',
   /** The coordinator's error: unauthenticated, and never part of the output. */
   'coordinator_said',
-  /** The provider's protections are off, or the provider is revoked. */
+  /** The provider's protections are off, or it missed its newest challenge. */
   'revoked',
   /** The transparency log does not include the keyset, or contradicts the log that this client has seen. */
   'split_view',

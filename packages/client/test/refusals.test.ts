@@ -142,6 +142,7 @@ describe('keys and evidence', () => {
         ),
       }),
     ],
+    ['a missed challenge', 'revoked', () => ({ network: changedRecord(({ record }) => ({ ...record, attested: false })) })],
     [
       'a claim that its evidence contradicts',
       'policy',

@@ -287,6 +287,11 @@ const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
     { record: { sealing: { not_after: NOW - 60_000, not_before: NOW - 600_000 } } },
   ],
   ['plain: headers of less than the record', 'claimed', { headers: { 'X-Provider-Attested': 'false', 'X-Provider-Chip': '' } }],
+  [
+    'plain: a challenge missed after the newest answer',
+    'claimed',
+    { published: (record) => ({ ...record, attested: false }), headers: { 'X-Provider-Attested': 'false' } },
+  ],
   ['stream: the terminator is missing', 'claimed', { stream: true, body: (text) => text.replace(DONE, '') }],
   ['stream: comments everywhere', 'claimed', { stream: true, body: (text) => KEEP_ALIVE + text + KEEP_ALIVE }],
   ['images: in the answer', 'claimed', { ...held, receipt: { image_sha256: imageHashes } }],

@@ -78,7 +78,6 @@ describe('a public record', () => {
     ['protections that are said to be off', { sip_enabled: false }, ['sip_enabled', 'trust_level']],
     ['no enclave', { secure_enclave: false }, ['secure_enclave']],
     ['a simulation', { simulated: true }, ['simulated', 'trust_level']],
-    ['a challenge that is said to have failed', { attested: false }, ['attested', 'trust_level']],
     ['no challenge', { last_challenge: null }, ['attested', 'trust_level']],
     ['another provider id', { provider_id: '0'.repeat(32) as AttestationRecord['provider_id'] }, ['provider_id', 'key_statement']],
     ['a chain without a claim', { mda_verified: false }, ['mda_verified', 'trust_level']],
@@ -121,6 +120,21 @@ describe('a public record', () => {
     expect(contradictions({ ...record, last_challenge: { ...transcript, nonce: 'AAAA' } })).toContain('attested');
     const foreign = hardwareRecord().last_challenge;
     expect(contradictions({ ...record, last_challenge: foreign })).toContain('attested');
+  });
+
+  test('keeps its trust level after one missed challenge, which only the coordinator can state', () => {
+    const missed: AttestationRecord = { ...hardwareRecord(), attested: false };
+    expect(contradictions(missed)).toEqual([]);
+    expect(finding(missed, 'attested')?.result).toBe('word');
+    expect(verifyRecord(missed, NOW, simulated).consistent).toBe(true);
+    expect(contradictions({ ...missed, last_challenge: null })).toEqual(['trust_level']);
+    expect(contradictions({ ...hardwareRecord({ posture: { sip_enabled: false } }), attested: false })).toEqual(['trust_level']);
+  });
+
+  test('has no level above its own word without a sealing key in use', () => {
+    const expired: AttestationRecord = { ...hardwareRecord(), key_statement: null };
+    expect(contradictions(expired)).toEqual(['trust_level']);
+    expect(contradictions({ ...expired, trust_level: 'self_signed' })).toEqual([]);
   });
 
   test('contradicts protections that the newest challenge reports as off', () => {

@@ -138,7 +138,8 @@ function requirePosture({ record, policy, now }: ProviderToVerify, enclaveKey: U
   if (answer.issued_at > now + CLOCK_TOLERANCE_MS) refuse('stale', 'its newest challenge lies in the future.');
   const { sip_enabled, secure_boot_enabled, authenticated_root_enabled } = answer.posture;
   const isProtected = sip_enabled && secure_boot_enabled && authenticated_root_enabled;
-  if (!isProtected || !record.attested) refuse('revoked', 'its protections are off.');
+  if (!isProtected) refuse('revoked', 'its protections are off.');
+  if (!record.attested) refuse('revoked', 'it has not answered its newest challenge in time.');
 }
 
 /** Returns the evidence under the first trust anchor for which the record is consistent. */

@@ -54,8 +54,8 @@ const PATH = [
 ] as const;
 
 const EXTENSIONS = [
-  'duplicate_extension',
   'unknown_critical_extension',
+  'duplicate_extension',
   /** Extended key usage present, but not device attestation. */
   'extended_key_usage',
   /** The common name is not the hash of the leaf's key. */

@@ -147,13 +147,13 @@ function checkPath(leaf: Certificate, issuer: Certificate, now: number): void {
 
 function checkExtensions(leaf: Certificate, issuer: Certificate): void {
   for (const { extensions } of [leaf, issuer]) {
-    rejectUnless(new Set(extensions.map(({ oid }) => oid)).size === extensions.length, 'duplicate_extension');
-  }
-  for (const { extensions } of [leaf, issuer]) {
     rejectUnless(
       extensions.every(({ oid, critical }) => !critical || SUPPORTED_CRITICAL.has(oid)),
       'unknown_critical_extension',
     );
+  }
+  for (const { extensions } of [leaf, issuer]) {
+    rejectUnless(new Set(extensions.map(({ oid }) => oid)).size === extensions.length, 'duplicate_extension');
   }
   rejectUnless(leaf.extendedKeyUsages === null || leaf.extendedKeyUsages.includes(DEVICE_ATTESTATION_USAGE), 'extended_key_usage');
   rejectUnless(leaf.publicKey !== null && leaf.commonName === sha256Hex(leaf.publicKey), 'common_name');

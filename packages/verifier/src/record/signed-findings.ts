@@ -17,7 +17,7 @@ import {
 import { sha256 } from '@noble/hashes/sha2.js';
 import { sha256Hex } from '../digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
-import { compared, contradicted, type Finding } from './finding.js';
+import { compared, contradicted, coordinatorClaim, type Finding } from './finding.js';
 
 /** Maximum age of the newest challenge answer for `attested`, in milliseconds. Challenges come every five minutes. */
 export const MAX_CHALLENGE_AGE_MS = 20 * 60_000;
@@ -71,19 +71,23 @@ function postureFindings(record: AttestationRecord, challenge: ChallengeAnswer |
   const posture = challenge?.posture ?? attestation?.posture;
   const how =
     challenge === null ? "It is signed in the machine's attestation." : "It is signed in the machine's answer to the newest challenge.";
-  const safe = challenge?.posture.sip_enabled === true && challenge.posture.secure_boot_enabled;
   return [
     compared('secure_enclave', record.secure_enclave, posture?.secure_enclave, how),
     compared('sip_enabled', record.sip_enabled, posture?.sip_enabled, how),
     compared('secure_boot_enabled', record.secure_boot_enabled, posture?.secure_boot_enabled, how),
     compared('authenticated_root_enabled', record.authenticated_root_enabled, posture?.authenticated_root_enabled, how),
-    compared(
-      'attested',
-      record.attested,
-      safe,
-      'A recent challenge was answered with protections on. Only the coordinator states that its nonce was fresh.',
-    ),
+    attestedFinding(record, challenge),
   ];
+}
+
+/** `attested` may be false despite a good answer: a provider that misses a challenge keeps its last answer in the record. */
+function attestedFinding({ attested }: AttestationRecord, challenge: ChallengeAnswer | null): Finding {
+  const isSafe = challenge?.posture.sip_enabled === true && challenge.posture.secure_boot_enabled;
+  if (isSafe && !attested) {
+    return coordinatorClaim('attested', attested, 'Only the coordinator states that a challenge after the newest answer was missed.');
+  }
+  const how = 'A recent challenge was answered with protections on. Only the coordinator states that its nonce was fresh.';
+  return compared('attested', attested, isSafe, how);
 }
 
 function challengeAnswer(record: AttestationRecord, key: Uint8Array, now: number): ChallengeAnswer | null {

@@ -106,16 +106,24 @@ function trustFinding(record: AttestationRecord, findings: readonly Finding[], a
   const found = parts.map((claim) => findings.find((finding) => finding.claim === claim));
   const holds =
     (anchor.simulated || !record.simulated) &&
-    found.every((finding) => finding !== undefined && finding.value !== false && finding.result !== 'contradicted');
+    // Without a sealing key in use, a provider has no trust level, and the record states the lower one.
+    record.key_statement !== null &&
+    found.every((finding) => finding !== undefined && isSupported(finding));
   const supported = holds ? 'hardware' : 'self_signed';
   const how =
     supported === 'hardware'
       ? 'Challenge, protections and certificates support it; only the coordinator states that device management agrees.'
-      : 'Without certificates of the manufacturer and the cross-check of device management, only the machine itself makes these claims.';
+      : 'Without a sealing key, certificates of the manufacturer and the cross-check of device management, only the machine itself makes these claims.';
   const finding = compared('trust_level', record.trust_level, supported, how);
   if (finding.result !== 'reproduced' || supported !== 'hardware') return finding;
   const simulated: FindingResult = found.some((part) => part?.result === 'simulated') ? 'simulated' : 'word';
   return { ...finding, result: simulated };
+}
+
+/** One missed challenge does not lower the trust level: a good answer in the record supports it, with `attested` false too. */
+function isSupported({ claim, value, result }: Finding): boolean {
+  if (claim === 'attested' && result === 'word') return true;
+  return value !== false && result !== 'contradicted';
 }
 
 /** Compares the feed's own `enclave_evidence`, if present, with the evidence from the other findings. */

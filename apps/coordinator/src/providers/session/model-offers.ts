@@ -72,10 +72,11 @@ export class SessionOffers {
     return this.#evaluated.refused;
   }
 
-  /** Replaces all offers of the provider. */
+  /** Replaces all offers of the provider. Of several offers with one id, the first counts. */
   take(offers: readonly ModelOffer[]): void {
-    this.#offers = offers;
-    this.#evaluated = this.#evaluate(offers);
+    const ids = new Set<string>();
+    this.#offers = offers.filter(({ id }) => ids.size < ids.add(id).size);
+    this.#evaluated = this.#evaluate(this.#offers);
   }
 
   /** Evaluates the offers again, after the catalogue changed. Returns whether the accepted offers changed. */

@@ -1,5 +1,12 @@
 import { connect } from 'node:net';
-import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Register, type SignedStatement } from '@inference/protocol';
+import {
+  type AttestationFeed,
+  type JsonValue,
+  MAX_FRAME_PAYLOAD_BYTES,
+  MAX_TEXT_FRAME_BYTES,
+  type Register,
+  type SignedStatement,
+} from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf } from '@inference/protocol/crypto';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -26,6 +33,24 @@ async function refusal(options: ProviderOptions): Promise<string | undefined> {
 const change = (value: Record<string, unknown>) => (statement: JsonValue) => ({ ...(statement as object), ...value }) as JsonValue;
 
 describe('registration', () => {
+  it('counts the first of several offers of a model', async () => {
+    harness = await shared.take();
+    await harness.provider();
+    const types = ['text', 'embedding', 'image'] as const;
+    const repeated = await harness.provider({
+      serial: 'REPEATED',
+      register: (register) => ({
+        ...register,
+        models: register.models.flatMap((offer) => types.map((type) => ({ ...offer, model_type: type }))),
+      }),
+    });
+    const { providers } = (await (await harness.get('/v1/providers/attestation')).json()) as AttestationFeed;
+    expect(providers.find(({ provider_id }) => provider_id === repeated.providerId)?.models).toEqual([MODEL]);
+    expect((await harness.chat()).status).toBe(200);
+    const embedding = await harness.post('/v1/embeddings', { model: MODEL, input: 'hi' });
+    expect(embedding.status).toBe(400);
+  });
+
   it('refuses a simulated enclave unless the operator allows it', async () => {
     harness = await startHarness({ config: { allowSimulatedEnclave: false } });
     expect(await refusal({})).toBe('simulated_enclave_refused');

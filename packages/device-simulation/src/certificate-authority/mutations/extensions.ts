@@ -89,6 +89,10 @@ export const extensionMutations: readonly ChainMutation[] = [
     const extra = { oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) };
     return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
   }),
+  sample('an unknown critical extension twice', 'unknown_critical_extension', (b) => {
+    const extra = { oid: '1.2.3.4', critical: true, value: Uint8Array.of(5, 0) };
+    return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
+  }),
   ...FIELDS.map(([field, oid]): ChainMutation => changedLeaf(`no ${field}`, `${field}_missing`, dropExtension(oid))),
   ...FIELDS.map(([field]) => malformed(`a blank ${field}`, field, new Uint8Array())),
   ...FIELDS.filter(([field]) => field !== 'sip' && field !== 'kexts').map(

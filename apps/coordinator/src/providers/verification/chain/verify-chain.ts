@@ -181,6 +181,8 @@ const KNOWN_EXTENSION_OIDS = new Set<string>([...Object.values(STANDARD_EXTENSIO
 function requireExtensions(leaf: Certificate, issuer: Certificate, leafPoint: Uint8Array): void {
   for (const { extensions } of [leaf, issuer]) {
     if (extensions.some(({ critical, oid }) => critical && !KNOWN_EXTENSION_OIDS.has(oid))) refuse('unknown_critical_extension');
+  }
+  for (const { extensions } of [leaf, issuer]) {
     if (new Set(extensions.map(({ oid }) => oid)).size !== extensions.length) refuse('duplicate_extension');
   }
   const [purposes] = extensionValues(leaf, STANDARD_EXTENSION_OIDS.extendedKeyUsage);
