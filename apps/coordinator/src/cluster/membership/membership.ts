@@ -16,7 +16,7 @@ import {
   MAX_MODELS_PER_MESSAGE,
   type PublishedModel,
 } from './heartbeat.js';
-import { PeerModels, removedModel } from './peer-models.js';
+import { MAX_MODELS_PER_PEER, PeerModels, removedModel } from './peer-models.js';
 
 /** Part of the NATS transport for messages to all peers. */
 export interface Broadcast {

@@ -10,14 +10,14 @@ type Entry = Heartbeat['models'][number];
 type ModelFacts = Pick<PublishedModel, 'type' | 'images' | 'vision'>;
 
 /** Limits the memory that a hostile peer can occupy. */
-const MAX_MODELS = 20_000;
+export const MAX_MODELS_PER_PEER = 20_000;
 
 export class PeerModels {
   readonly #models = new Map<string, ModelFacts>();
   /** Sequence of the newest reply with all models. */
   #allModelsSequence = 0;
   /** Sequence of the last heartbeat that changed a model, by model id. Only changes after the newest reply with all models. */
-  readonly #changes = new BoundedMap<string, number>(MAX_MODELS);
+  readonly #changes = new BoundedMap<string, number>(MAX_MODELS_PER_PEER);
 
   get size(): number {
     return this.#models.size;
@@ -67,7 +67,7 @@ export class PeerModels {
   #store(models: readonly Entry[]): Entry[] {
     return models.map((entry) => {
       const { id, type, images, vision = null, digest } = entry;
-      if (digest === null || (!this.#models.has(id) && this.#models.size >= MAX_MODELS)) {
+      if (digest === null || (!this.#models.has(id) && this.#models.size >= MAX_MODELS_PER_PEER)) {
         this.#models.delete(id);
         return removedModel(id);
       }
