@@ -106,6 +106,7 @@ const Completion = Type.Object({
     Type.Object({
       text: Type.String(),
       index: Type.Integer(),
+      delta: Type.Optional(Type.Object({ content: Type.Optional(Type.String()) }, { description: 'Only in streams: `text` again.' })),
       logprobs: nullable(Type.Object({ tokens: Type.Array(Type.String()), token_logprobs: Type.Array(Type.Number()) })),
       finish_reason: nullable(Type.Enum(['stop', 'length'])),
     }),
