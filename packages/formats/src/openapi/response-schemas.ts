@@ -128,7 +128,7 @@ const ResponseObject = Type.Object({
   usage: nullable(
     Type.Object({
       input_tokens: tokens,
-      input_tokens_details: Type.Object({ cached_tokens: tokens }),
+      input_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: tokens }),
       output_tokens: tokens,
       output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
       total_tokens: tokens,
