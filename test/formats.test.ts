@@ -172,6 +172,46 @@ describe('chat completions', () => {
   });
 });
 
+describe('an answer beside tools', () => {
+  const parameters = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] };
+  const tool = { name: 'get_weather', description: 'Get the weather for a city', parameters };
+  const weather = [{ role: 'user' as const, content: 'What is the weather in Paris?' }];
+
+  it('says that the token limit ended it', async () => {
+    const request = { model: network.model, messages: [{ role: 'user' as const, content: question }], max_tokens: 3, temperature: 0 };
+    const tools = [{ type: 'function' as const, function: tool }];
+    const completion = await network.openai.chat.completions.create({ ...request, tools });
+    expect(completion.choices[0]?.finish_reason).toBe('length');
+    expect(completion.usage?.completion_tokens).toBe(3);
+    const message = await anthropic.messages.create({ ...request, tools: [{ name: tool.name, input_schema: parameters }] });
+    expect(message.stop_reason).toBe('max_tokens');
+    const response = await network.openai.responses.create({
+      ...{ model: network.model, input: question, max_output_tokens: 3, temperature: 0 },
+      tools: [{ type: 'function', ...tool, strict: false }],
+    });
+    expect([response.status, response.incomplete_details?.reason]).toEqual(['incomplete', 'max_output_tokens']);
+  });
+
+  it('says so of a call, too', async () => {
+    const tools = [{ type: 'function' as const, function: tool }];
+    const request = { model: network.model, messages: weather, tools, temperature: 0 };
+    const whole = await network.openai.chat.completions.create(request);
+    expect(whole.choices[0]?.finish_reason).toBe('tool_calls');
+    const max_tokens = (whole.usage?.completion_tokens ?? 0) - 1;
+    const cut = await network.openai.chat.completions.create({ ...request, max_tokens });
+    expect(cut.choices[0]?.finish_reason).toBe('length');
+  });
+
+  it('contains no call where none may be made', async () => {
+    const tools = [{ type: 'function' as const, function: tool }];
+    const request = { model: network.model, messages: weather, tools, tool_choice: 'none' as const, max_tokens: 40, temperature: 0 };
+    const { choices } = await network.openai.chat.completions.create(request);
+    expect(choices[0]?.message.tool_calls).toBeUndefined();
+    expect(choices[0]?.message.content).toMatch(/\w/);
+    expect(choices[0]?.message.content).not.toContain('<tool_call>');
+  });
+});
+
 describe('every format', () => {
   const bodies = (): [string, Record<string, unknown>][] => [
     ['/v1/chat/completions', { messages: [{ role: 'user', content: question }] }],

@@ -143,6 +143,11 @@ describe('legacy completions through the official SDK', () => {
     expect(requests[0]?.request).toMatchObject({ prompt: { type: 'text', text: 'Once' }, stop: ['END'], maxTokens: 5 });
     const chunks = await collect(await client.completions.create({ ...completion, stream: true, stream_options: { include_usage: true } }));
     expect(chunks.map(({ choices }) => choices[0]?.text ?? '').join('')).toBe(outputs.TEXT);
+    const deltas = chunks.flatMap(
+      ({ choices }) => (choices as readonly { readonly delta?: { readonly content?: string } }[])[0]?.delta ?? [],
+    );
+    expect(deltas.map(({ content = '' }) => content).join('')).toBe(outputs.TEXT);
+    expect(deltas.at(-1)).toEqual({});
     expect(chunks.every(({ object }) => object === 'text_completion')).toBe(true);
     expect(chunks.at(-3)?.choices[0]?.finish_reason).toBe('stop');
     expect(chunks.at(-2)).toMatchObject({ choices: [], usage: plain.usage });

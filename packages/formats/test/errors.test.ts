@@ -4,6 +4,7 @@ import { AdminDepositSchema } from '../src/console/admin-accounts.js';
 import { anthropicError } from '../src/errors/anthropic-error.js';
 import { ERRORS, type ErrorCode } from '../src/errors/error-table.js';
 import { apiError, RequestError } from '../src/errors/errors.js';
+import { jobFailureError } from '../src/errors/job-failure-error.js';
 import { openAiError } from '../src/errors/open-ai-error.js';
 import { errorAt } from '../src/formats.js';
 import { schemaCheck } from '../src/schema-check.js';
@@ -92,6 +93,14 @@ describe('particular errors', () => {
     const { code, message } = JSON.parse(openAiError(error).body).error;
     expect(code).toBe('context_length_exceeded');
     expect(message).toMatch(/^This model's maximum context length is 2048 tokens\. However, the request came to 5009 tokens\./);
+  });
+
+  it('of a response that is too large name what to lower', () => {
+    const tooLarge = (param: string) => jobFailureError({ code: 'unsupported', param }).message;
+    expect(tooLarge('input')).toBe('input has too many texts for one response of this model. Send fewer per request.');
+    for (const param of ['max_tokens', 'max_output_tokens'])
+      expect(tooLarge(param)).toMatch(`${param} permits a response that is too large`);
+    expect(tooLarge('dimensions')).toBe('dimensions is not offered for this model.');
   });
 
   it('have the shape that clients of their path understand', () => {

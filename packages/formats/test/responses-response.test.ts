@@ -70,7 +70,7 @@ describe('through the official SDK', () => {
     expect(plain.incomplete_details).toEqual(status === 'incomplete' ? { reason: 'max_output_tokens' } : null);
     expect(plain.usage).toEqual({
       input_tokens: 11,
-      input_tokens_details: { cached_tokens: 4 },
+      input_tokens_details: { cached_tokens: 4, cache_write_tokens: 0 },
       output_tokens: 7,
       output_tokens_details: { reasoning_tokens: 3 },
       total_tokens: 18,

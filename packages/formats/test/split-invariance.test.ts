@@ -61,18 +61,19 @@ function answers(endpoint: TextEndpoint, body: object, events: readonly OutputEv
 const PIECES = new Set(['content', 'reasoning_content', 'arguments', 'text', 'thinking', 'partial_json', 'delta']);
 
 function joined(stream: string): unknown[] {
-  const events: { shape: string; pieces: string }[] = [];
+  const events: { shape: string; pieces: Map<string, string> }[] = [];
   for (const { data } of eventsOf(stream)) {
-    let pieces = '';
+    // By member: chunks of legacy completions have their text twice.
+    const pieces = new Map<string, string>();
     const shape = JSON.stringify(JSON.parse(data), (key, value: unknown) => {
       if (key === 'sequence_number') return undefined;
       if (typeof value !== 'string' || !PIECES.has(key)) return value;
-      pieces += value;
+      pieces.set(key, (pieces.get(key) ?? '') + value);
       return '';
     });
     const last = events.at(-1);
-    if (last?.shape === shape) last.pieces += pieces;
-    else events.push({ shape, pieces });
+    if (last?.shape !== shape) events.push({ shape, pieces });
+    else for (const [key, more] of pieces) last.pieces.set(key, (last.pieces.get(key) ?? '') + more);
   }
   return events;
 }

@@ -59,5 +59,10 @@ export const JOB_TIMINGS: JobTimings = {
 /** Maximum attempts per request, with all its models together, hedged ones included. */
 export const MAX_ATTEMPTS = 3;
 export const MAX_WAITING_PER_MODEL = 256;
-/** Maximum bytes of a stream: a base, plus an amount per output token. Tokens with twenty log-probability alternatives are the largest. */
-export const MAX_STREAM_BYTES = { base: 256 * 1024, perToken: 16 * 1024 };
+/**
+ * Maximum bytes of a stream: a base, plus an amount per output token and per byte of the request.
+ *
+ * Tokens with twenty log-probability alternatives are the largest. Responses streams repeat instructions and tools three times, completed
+ * with defaults; legacy streams repeat the prompt (`echo`) twice in each choice.
+ */
+export const MAX_STREAM_BYTES = { base: 256 * 1024, perToken: 16 * 1024, perRequestByte: 16 };

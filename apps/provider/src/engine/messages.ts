@@ -85,6 +85,8 @@ export interface GenerationRequest {
   readonly maxTokens: number;
   /** Restricts the output, which is cut off if `maxTokens` is too small for any complete text. Null if unrestricted. */
   readonly grammar: Grammar | null;
+  /** The grammar permits free text, which is cut off at `maxTokens` even where the grammar permits an end. Default: false. */
+  readonly permitsFreeText?: boolean;
   /** Number of alternatives (0 to 20) reported with each token's log probability. Null without log probabilities. */
   readonly logprobs: number | null;
   readonly sampling: Sampling;

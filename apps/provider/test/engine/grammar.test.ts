@@ -1,6 +1,6 @@
 /** Outputs under a grammar from the real engine: every output matches and ends in time. */
 import { join } from 'node:path';
-import { type Grammar, GrammarBuilder, JsonGrammar, LanguageFactory, SchemaCompiler } from '@inference/json-schema-grammar';
+import { ANY_CHARACTER, type Grammar, GrammarBuilder, JsonGrammar, LanguageFactory, SchemaCompiler } from '@inference/json-schema-grammar';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ambiguousSchema } from '../../../../packages/json-schema-grammar/test/ambiguous-schema.js';
@@ -109,6 +109,21 @@ describe.each([
     }
     expect(tokens).toBe(text);
   });
+});
+
+test('free text is cut off at the limit, although it may end anywhere', async () => {
+  const engine = await Engine.start({ settings: { modelPath: demoModel(), slots: 1, contextSize: 512, gpu: 'none' } });
+  try {
+    const builder = new GrammarBuilder();
+    const text = builder.reserve();
+    builder.define(text, [[], [builder.class(ANY_CHARACTER), text]]);
+    const grammar = builder.grammar(text);
+    const asked = (maxTokens: number) => ({ ...ask('What is the capital of France?', maxTokens), grammar, permitsFreeText: true });
+    expect(await collect(engine.generate(asked(3)))).toMatchObject({ reason: 'length', completionTokens: 3 });
+    expect((await collect(engine.generate(asked(60)))).reason).toBe('stop');
+  } finally {
+    await engine.close();
+  }
 });
 
 test('a grammar with too many positions is rejected, or its text ended early', async () => {

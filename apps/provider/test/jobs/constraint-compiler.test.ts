@@ -109,6 +109,16 @@ describe('constraints', () => {
     expect(await constraint?.fits({ text: '', calls: [{ name: 'draw', arguments: '{}' }] })).toBe(false);
   });
 
+  test('of forbidden tool calls permit all text except a call', async () => {
+    const tool = { type: 'function', function: { name: 'paint', parameters: objectOf({ colour: { type: 'string' } }) } };
+    const constraint = await constraints.compile(chat({ tools: [tool], tool_choice: 'none' }), going);
+    expect(constraint?.isWhole).toBe(false);
+    for (const text of ['', 'Red.', '<tool>', '<<tool_call', 'a <b> <tool_call <tool'])
+      expect(accepts(constraint?.grammar, text), text).toBe(true);
+    for (const text of ['<tool_call>', 'Red. <<tool_call>\n']) expect(accepts(constraint?.grammar, text), text).toBe(false);
+    expect(await constraint?.fits({ text: 'Red.', calls: [] })).toBe(true);
+  });
+
   test('that are rejected name the field', async () => {
     const bad = structured(objectOf({ a: { type: 'string', pattern: '(' } }));
     expect(await failureOf(constraints.compile(bad, going))).toMatchObject({

@@ -1,5 +1,13 @@
 /** Answers of jobs: acceptance, sealing, signatures, credit and cancels. */
-import { agreesWithReceipt, decodeFrame, type Frame, promptTokenBound, UsageReader, visibleTokenBound } from '@inference/protocol';
+import {
+  agreesWithReceipt,
+  decodeFrame,
+  type Frame,
+  MAX_PLAIN_RESPONSE_BYTES,
+  promptTokenBound,
+  UsageReader,
+  visibleTokenBound,
+} from '@inference/protocol';
 import { type ResponseOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Ended } from '../../src/engine/messages.js';
@@ -44,6 +52,14 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
     finish_reason: 'stop',
   });
   expect(text).not.toContain('hm');
+});
+
+test('an answer for which no unstreamed response has room is refused', async () => {
+  const { context } = await bench.start(chat({ stream: false }), { stream: false });
+  await bench.finish(['"'.repeat(MAX_PLAIN_RESPONSE_BYTES / 2)]);
+  const failure = { code: 'unsupported', param: 'max_tokens' };
+  expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure });
+  expect(bench.frames).toHaveLength(0);
 });
 
 test('a stop sequence ends the stream and cancels the rest', async () => {

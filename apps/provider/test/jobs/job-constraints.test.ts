@@ -80,6 +80,16 @@ test('a constraint reaches the engine without thinking, and its output is never 
   expect(body.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } });
 });
 
+test.each([
+  [{ tools: [weather] }, true],
+  [{ tools: [weather], tool_choice: 'none' }, true],
+  [{ tools: [weather], tool_choice: 'required' }, undefined],
+  [{ response_format: { type: 'json_object' } }, undefined],
+])('the engine knows whether the grammar permits free text (%j)', async (request, permitsFreeText) => {
+  await bench.start(chat(request));
+  expect(bench.stream.request.permitsFreeText).toBe(permitsFreeText);
+});
+
 test('a tool may still be called beside a response format', async () => {
   const { body } = await answerTo(constraints, { response_format: { type: 'json_object' }, tools: [weather] }, callOf('Lima'));
   expect(body.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null, tool_calls: [{}] } });

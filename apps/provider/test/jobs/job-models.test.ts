@@ -1,5 +1,5 @@
 /** Models that are not loaded, embedding models and image models. */
-import { decodeFrame, ImagePartsReader, type JobContext, type ProviderMessage } from '@inference/protocol';
+import { decodeFrame, ImagePartsReader, type JobContext, MAX_PLAIN_RESPONSE_BYTES, type ProviderMessage } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
@@ -109,6 +109,17 @@ describe('vectors', () => {
     bench.embeddings[0]?.embedding.end(ended);
     await bench.settle();
     expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure });
+  });
+
+  test('are refused where no response has room for them', async () => {
+    bench.embedding = facts;
+    const { context } = await bench.start(request({ encoding_format: 'base64' }), terms);
+    const [{ embedding } = { embedding: null }] = bench.embeddings;
+    for (let index = 0; index < 2; index++) embedding?.push('A'.repeat(MAX_PLAIN_RESPONSE_BYTES / 2), 3);
+    embedding?.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: 0 });
+    await bench.settle();
+    expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'unsupported', param: 'input' } });
+    expect(bench.frames).toHaveLength(0);
   });
 
   test('are cancelled when the client disconnects', async () => {

@@ -66,7 +66,7 @@ class CompletionStreamRenderer implements StreamRenderer {
         if (text === '' && logprobs === undefined) return '';
         const shown = this.#options.logprobs && logprobs !== undefined ? legacyLogprobs(logprobs, this.#offset) : null;
         this.#offset += logprobs?.reduce((length, { token }) => length + token.length, 0) ?? 0;
-        return this.#echoText() + this.#chunk([{ text, index: this.#choices, logprobs: shown, finish_reason: null }]);
+        return this.#echoText() + this.#chunk(text, shown);
       }
       case 'choice_finish': {
         const last = this.#lastChunk(event.reason);
@@ -97,14 +97,17 @@ class CompletionStreamRenderer implements StreamRenderer {
     if (this.#echo === '') return '';
     const text = this.#echo;
     this.#echo = '';
-    return this.#chunk([{ text, index: this.#choices, logprobs: null, finish_reason: null }]);
+    return this.#chunk(text);
   }
 
   #lastChunk(reason: CompletedFinishReason): string {
-    return this.#echoText() + this.#chunk([{ text: '', index: this.#choices, logprobs: null, finish_reason: finishReasonOf(reason) }]);
+    return this.#echoText() + this.#chunk('', null, finishReasonOf(reason));
   }
 
-  #chunk(choices: readonly object[]): string {
+  /** Chunk with its text twice: clients of this format read `text`, and the specification requires `delta` as in chat completions. */
+  #chunk(text: string, logprobs: object | null = null, finishReason: 'stop' | 'length' | null = null): string {
+    const delta = text === '' ? {} : { content: text };
+    const choices = [{ text, index: this.#choices, delta, logprobs, finish_reason: finishReason }];
     return sseData(sseJson({ ...this.#head, choices, ...(this.#options.includeUsage ? { usage: null } : {}) }));
   }
 }

@@ -26,6 +26,15 @@ function invalidImage({ param = 'An image' }: JobFailure): ApiError {
   return apiError('invalid_request', { message, ...(param === 'An image' ? {} : { param }) });
 }
 
+const TOO_MANY_TOKENS =
+  'permits a response that is too large to be sent at once. Set stream to true, or ask for fewer tokens, choices or log probabilities.';
+/** By field, the text for a response that is too large. */
+const TOO_LARGE: ReadonlyMap<string, string> = new Map([
+  ['input', 'has too many texts for one response of this model. Send fewer per request.'],
+  ['max_tokens', TOO_MANY_TOKENS],
+  ['max_output_tokens', TOO_MANY_TOKENS],
+]);
+
 /** Fields that contain a JSON Schema or parts of one. */
 const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
 
@@ -34,6 +43,8 @@ function unsupportedText({ param = '', limit }: JobFailure): string {
   if (limit !== undefined) {
     return `is limited to ${limit} here, because enforcing the schema takes memory for each item. Lower it, or omit it and validate the answer yourself.`;
   }
+  const tooLarge = TOO_LARGE.get(param);
+  if (tooLarge !== undefined) return tooLarge;
   if (!SCHEMA_FIELD.test(param)) return 'is not offered for this model.';
   return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';
 }

@@ -106,6 +106,7 @@ const Completion = Type.Object({
     Type.Object({
       text: Type.String(),
       index: Type.Integer(),
+      delta: Type.Optional(Type.Object({ content: Type.Optional(Type.String()) }, { description: 'Only in streams: `text` again.' })),
       logprobs: nullable(Type.Object({ tokens: Type.Array(Type.String()), token_logprobs: Type.Array(Type.Number()) })),
       finish_reason: nullable(Type.Enum(['stop', 'length'])),
     }),
@@ -127,7 +128,7 @@ const ResponseObject = Type.Object({
   usage: nullable(
     Type.Object({
       input_tokens: tokens,
-      input_tokens_details: Type.Object({ cached_tokens: tokens }),
+      input_tokens_details: Type.Object({ cached_tokens: tokens, cache_write_tokens: tokens }),
       output_tokens: tokens,
       output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
       total_tokens: tokens,

@@ -27,7 +27,8 @@ export function responseOf(responseMetadata: ResponseMetadata, echo: ResponsesEc
 function usageOf({ usage, hiddenTokens }: FinishEvent) {
   return {
     input_tokens: usage.prompt_tokens,
-    input_tokens_details: { cached_tokens: usage.cached_tokens ?? 0 },
+    // The official SDKs require `cache_write_tokens`. Cache writes have no price of their own here.
+    input_tokens_details: { cached_tokens: usage.cached_tokens ?? 0, cache_write_tokens: 0 },
     output_tokens: usage.completion_tokens,
     output_tokens_details: { reasoning_tokens: hiddenTokens },
     total_tokens: usage.total_tokens,

@@ -189,8 +189,12 @@ function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: Clien
   });
 }
 
-export function maxStreamBytes({ params }: Pick<JobRequest, 'params'>): number {
-  return MAX_STREAM_BYTES.base + MAX_STREAM_BYTES.perToken * (params.maxTokens ?? DEFAULT_MAX_TOKENS);
+/** Maximum bytes of a streamed response. */
+export function maxStreamBytes({ params, jsonBytes, inputImages }: Pick<JobRequest, 'params' | 'jsonBytes' | 'inputImages'>): number {
+  const { maxTokens, choices = 1 } = params;
+  const { base, perToken, perRequestByte } = MAX_STREAM_BYTES;
+  const textBytes = jsonBytes - (inputImages?.base64Bytes ?? 0);
+  return base + perToken * (maxTokens ?? DEFAULT_MAX_TOKENS) + perRequestByte * textBytes * choices;
 }
 
 function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: JobRequest, signed: SignedParts): void {

@@ -5,6 +5,7 @@ import { fromBase64, fromBase64Url, openReceipt, utf8 } from '@inference/protoco
 import { p256PublicKeyPem, verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
+import { expectSignedStream } from '../../support/inference-calls.js';
 
 let harness: Harness;
 beforeAll(async () => {
@@ -97,6 +98,35 @@ describe('a streamed answer', () => {
       'x-response-hash',
       'x-se-signature',
     ]);
+  });
+});
+
+describe('a short answer to a long request', () => {
+  let own: Harness;
+  beforeAll(async () => {
+    own = await startHarness();
+    await own.provider({
+      onJob: async (job) => {
+        job.accept();
+        for (const part of job.render(['Hi'])) {
+          for (let at = 0; at < part.length; at += 65_536) await job.pushWithinCredit(part.subarray(at, at + 65_536));
+        }
+        job.push(new Uint8Array(), true);
+        job.complete();
+      },
+    });
+  });
+  afterAll(() => own.close());
+
+  const tools = Array.from({ length: 1024 }, (_, index) => ({ type: 'function', name: `f${index}` }));
+
+  it.each<[string, string, object]>([
+    ['instructions', '/v1/responses', { input: 'hi', instructions: 'i'.repeat(300_000), max_output_tokens: 1 }],
+    ['tools', '/v1/responses', { input: 'hi', tools, max_output_tokens: 1 }],
+    ['the prompt', '/v1/completions', { prompt: '\u0085'.repeat(100_000), echo: true, max_tokens: 1 }],
+  ])('may repeat %s in its stream', async (_what, path, members) => {
+    const { signed } = await expectSignedStream(await own.post(path, { model: MODEL, stream: true, ...members }));
+    expect(signed.length).toBeGreaterThan(300_000);
   });
 });
 

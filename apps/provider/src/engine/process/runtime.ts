@@ -100,7 +100,7 @@ export class Runtime {
     let text: TextAssembler | GrammarText;
     let sampler: NativeSampler;
     try {
-      text = request.grammar === null ? new TextAssembler(vocabulary) : this.#grammarText(request.grammar, limit);
+      text = request.grammar === null ? new TextAssembler(vocabulary) : this.#grammarText(request, request.grammar, limit);
       sampler = await this.#sampler(request, limit);
     } catch (error) {
       if (error instanceof GrammarError || error instanceof GrammarTooLarge) return { job, kind: 'invalid_request', field: 'grammar' };
@@ -132,10 +132,10 @@ export class Runtime {
     return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
   }
 
-  #grammarText(grammar: Grammar, limit: number): GrammarText {
+  #grammarText({ permitsFreeText }: GenerationRequest, grammar: Grammar, limit: number): GrammarText {
     const { tokenize, vocabulary } = this.loaded;
     const pieceBytes = (token: Token) => vocabulary.pieceBytes(token);
-    return new GrammarText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, grammar, limit);
+    return new GrammarText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, { grammar, permitsFreeText }, limit);
   }
 
   async #sampler(request: GenerationRequest, limit: number): Promise<NativeSampler> {

@@ -5,6 +5,7 @@ import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 import type { ModelLease } from '../model-lease.js';
 import type { Answered } from './answer-text.js';
+import { requireDeliverable } from './deliverable.js';
 import { failureOf } from './engine-failure.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
 
@@ -42,7 +43,9 @@ export async function answerEmbeddings({
     const { vectors, promptTokens } = await embedding.result();
     signal.throwIfAborted();
     const usage = usageOf(signedPrompt({ promptTokens }, requestBytes), 0);
-    await write(embeddingsBody(responseMetadata, { vectors, encoding: request.encoding, usage }));
+    const body = embeddingsBody(responseMetadata, { vectors, encoding: request.encoding, usage });
+    requireDeliverable(body, 'input');
+    await write(body);
     return { usage, hiddenTokens: 0, finishReason: 'stop', computation: { usedTemplate: false, sampling: null }, decodeTps: null };
   } catch (error) {
     signal.throwIfAborted();

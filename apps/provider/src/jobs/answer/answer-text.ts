@@ -4,9 +4,11 @@ import type { FinishReason, Usage } from '@inference/protocol';
 import type { Generation } from '../../engine/generation.js';
 import type { GenerationRequest } from '../../engine/messages.js';
 import type { ThinkTags } from '../../models/think-tags.js';
+import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 import type { OpenedRequest } from '../opened-request.js';
 import type { Computation } from './computed-by.js';
+import { requireDeliverable } from './deliverable.js';
 import { type GeneratedChoice, generateChoice } from './generate-choice.js';
 import { type OutputCounts, signedOutput, usageOf } from './signed-usage.js';
 
@@ -97,6 +99,7 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
       Object.assign(usage, usageOf(prompt, possible));
       body = plain.body();
     }
+    requireDeliverable(body, fieldNames(opened).maxTokens);
     await options.write(body);
   }
   return { ...answered, finishReason: finish.reason };

@@ -14,6 +14,7 @@ export function generationRequest(
   return {
     prompt: promptInput(request, constraint?.isWhole ?? false),
     grammar: constraint?.grammar ?? null,
+    ...(constraint?.isWhole === false ? { permitsFreeText: true } : {}),
     logprobs: request.logprobs,
     maxTokens: request.task === 'count' ? 0 : maxTokens,
     cacheScope,

@@ -49,7 +49,7 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   if (request.task === 'count') return null;
   const { parallelToolCalls, responseFormat, toolChoice, tools } = request;
   const constraint = { parallelToolCalls, responseFormat, toolChoice, tools, fields: fieldNames(parsed) };
-  return answerFormat(constraint) !== null || callable(constraint).length > 0 ? constraint : null;
+  return answerFormat(constraint) !== null || tools.length > 0 ? constraint : null;
 }
 
 /** Request field that contains a client's schema, pattern or choices; null without any. */
@@ -70,11 +70,7 @@ export function compileConstraint(constraint: ConstraintRequest): CompiledConstr
   const isSingle = toolChoice.type === 'named' || !parallelToolCalls;
   const calls = call === null ? null : isSingle ? builder.opened(call) : builder.listed(call);
   const root =
-    format !== null
-      ? builder.either(builder.answer(format), calls)
-      : isForced
-        ? (calls as Term)
-        : builder.textWithCalls(call as Term, isSingle);
+    format !== null ? builder.either(builder.answer(format), calls) : isForced ? (calls as Term) : builder.textWithCalls(call, isSingle);
   const grammar = builder.grammar(root, format !== null ? 'answer' : 'tools');
   const param = schemaField(constraint);
   if (param !== null) builder.lookAhead(grammar, param);
@@ -182,14 +178,15 @@ class ConstraintGrammarBuilder {
   /**
    * Free text in which each opening tag is followed by a call: a state machine with one state per prefix of the tag.
    *
-   * The tag's first character occurs only once in the tag, so a mismatch leads to the first or second state.
+   * The tag's first character occurs only once in the tag, so a mismatch leads to the first or second state. `call` null: no tag can be
+   * completed, so the model that sees the tools cannot call them.
    */
-  textWithCalls(call: Term, isSingle: boolean): Term {
+  textWithCalls(call: Term | null, isSingle: boolean): Term {
     const builder = this.#builder;
     const [first = '', ...others] = TAGS.open;
     const states = [first, ...others].map(() => builder.reserve());
     const [start = 0, second = 0] = states;
-    const called = builder.rule(isSingle ? [call] : [call, start]);
+    const called = call === null ? null : builder.rule(isSingle ? [call] : [call, start]);
     for (const [index, state] of states.entries()) {
       const expected = [first, ...others][index] ?? '';
       const other = builder.class(
@@ -199,7 +196,9 @@ class ConstraintGrammarBuilder {
         ),
       );
       const restart: Sequence[] = index === 0 ? [] : [[...builder.text(first), second]];
-      builder.define(state, [[], [other, start], ...restart, [...builder.text(expected), states[index + 1] ?? called]]);
+      const next = states[index + 1] ?? called;
+      const matches: Sequence[] = next === null ? [] : [[...builder.text(expected), next]];
+      builder.define(state, [[], [other, start], ...restart, ...matches]);
     }
     return start;
   }

@@ -19,6 +19,7 @@ interface GrammarTextModel {
 export class GrammarText implements StreamText {
   readonly #machine: GrammarMatcher;
   readonly #decoder = new LenientUtf8Decoder();
+  readonly #permitsFreeText: boolean;
   readonly #fitsLimit: boolean;
   #state: MatcherState;
   lastText = '';
@@ -27,10 +28,11 @@ export class GrammarText implements StreamText {
   /** If even the shortest text has more than `limit` tokens, the output is cut off. Throws {@link GrammarTooLarge}. */
   constructor(
     private readonly model: GrammarTextModel,
-    grammar: Grammar,
+    { grammar, permitsFreeText = false }: { readonly grammar: Grammar; readonly permitsFreeText?: boolean | undefined },
     limit: number,
   ) {
     this.#machine = new GrammarMatcher(grammar);
+    this.#permitsFreeText = permitsFreeText;
     this.#state = this.#machine.start();
     if (this.mayExceedPositions(this.#state)) throw new GrammarTooLarge();
     this.#fitsLimit = this.#canCompleteWithin(this.#state, limit);
@@ -41,8 +43,10 @@ export class GrammarText implements StreamText {
     return this.#state.length === 1 && this.#state[0] === null;
   }
 
-  get mayEnd(): boolean {
-    return this.#state.includes(null) && !this.#decoder.isInCharacter;
+  /** Finish reason of a text that reaches the token limit here. */
+  get reasonAtLimit(): 'stop' | 'length' {
+    const mayEnd = this.#state.includes(null) && !this.#decoder.isInCharacter;
+    return this.isComplete || (mayEnd && !this.#permitsFreeText) ? 'stop' : 'length';
   }
 
   /** Accepts a token if the text can still be completed, else returns false. Throws for a token outside the grammar. */
@@ -70,10 +74,10 @@ export class GrammarText implements StreamText {
     return '';
   }
 
-  /** Shortest completion of the text so far. */
-  closing(): { readonly text: string; readonly tokens: readonly Token[] } {
+  /** Shortest completion of the text so far. Free text that needs one is cut off, even if the completion ends a call. */
+  closing(): { readonly text: string; readonly tokens: readonly Token[]; readonly reason: 'stop' | 'length' } {
     const text = this.#machine.rest(this.#state);
-    return { text, tokens: this.model.tokenize(text) };
+    return { text, tokens: this.model.tokenize(text), reason: this.#permitsFreeText ? 'length' : 'stop' };
   }
 
   /** Whether the next characters may need more grammar positions than llama.cpp can handle. Cached, because states recur. */

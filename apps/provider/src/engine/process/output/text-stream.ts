@@ -112,7 +112,7 @@ export class TextStream {
     if (grammarText !== null) {
       // Read now: when `write` runs, the grammar has already accepted the next token.
       const text = grammarText.push();
-      const reason = grammarText.mayEnd ? 'stop' : 'length';
+      const reason = grammarText.reasonAtLimit;
       const more = !grammarText.isComplete && this.#count < limit;
       return { more, write: () => this.#write(next, text, logprobs, more ? null : reason) };
     }
@@ -143,7 +143,7 @@ export class TextStream {
 
   /** Writes the forced tokens that complete the grammar. */
   #close(grammarText: GrammarText): void {
-    const { text, tokens } = grammarText.closing();
+    const { text, tokens, reason } = grammarText.closing();
     const { logprobs } = this.options;
     if (logprobs !== null) {
       let rest = text;
@@ -156,7 +156,7 @@ export class TextStream {
     this.#count += tokens.length;
     this.#unsentTokens += tokens.length;
     this.#send(text);
-    this.#finish('stop');
+    this.#finish(reason);
   }
 
   #finish(reason: 'stop' | 'length'): void {
