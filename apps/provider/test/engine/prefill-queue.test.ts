@@ -10,16 +10,21 @@ const tokens = (count: number) => new Array<Token>(count).fill(0 as Token);
 const image = (start: number) => ({ start, tokens: 10, positions: 10, read: async () => {} });
 
 interface ReaderOptions {
+  /** Tokens read before the admission, from the cache, and in all. */
+  readonly readBefore?: number;
   readonly read?: number;
   readonly repeatable?: boolean;
   readonly images?: readonly number[];
   readonly admittedAt?: number;
 }
 
-const reader = (length: number, { read = 0, repeatable = false, images = [], admittedAt = 0 }: ReaderOptions = {}): PromptReader => ({
+const reader = (
+  length: number,
+  { readBefore = 0, read = readBefore, repeatable = false, images = [], admittedAt = 0 }: ReaderOptions = {},
+): PromptReader => ({
   stream: { options: { prompt: tokens(length), repeatable, media: images.map(image) } },
   sequence: { tokens: tokens(read) },
-  admittedAt,
+  dueAt: admittedAt + length - readBefore,
 });
 
 describe('the next slice of a prompt', () => {
@@ -58,9 +63,16 @@ it('prompts that cannot be cut wait once the time is overdrawn', () => {
   expect([queue.isEmpty, queue.take(false)]).toEqual([true, undefined]);
 });
 
-it('the prompt with the fewest tokens left is next, and waiting counts as reading', () => {
+it('the prompt that is due first is next', () => {
   const queue = new PrefillQueue({ repeatability: SHARED, batchTokens: 512 });
-  const [long, short, early, late] = [reader(1000), reader(300), reader(2000, { read: 1600 }), reader(300, { admittedAt: 750 })];
-  for (const each of [late, long, early, short]) queue.add(each);
-  expect([queue.take(false), queue.take(false), queue.take(false), queue.take(false)]).toEqual([short, early, long, late]);
+  const [long, short, cached, late] = [reader(1000), reader(300), reader(2000, { readBefore: 1600 }), reader(300, { admittedAt: 750 })];
+  for (const each of [late, long, cached, short]) queue.add(each);
+  expect([queue.take(false), queue.take(false), queue.take(false), queue.take(false)]).toEqual([short, cached, long, late]);
+});
+
+it('a short prompt overtakes a long one that was begun, and of equal ones the begun one goes on', () => {
+  const queue = new PrefillQueue({ repeatability: SHARED, batchTokens: 512 });
+  const [begun, equal, short] = [reader(1000, { read: 600 }), reader(1000), reader(300, { admittedAt: 600 })];
+  for (const each of [equal, begun, short]) queue.add(each);
+  expect([queue.take(false), queue.take(false), queue.take(false)]).toEqual([short, begun, equal]);
 });

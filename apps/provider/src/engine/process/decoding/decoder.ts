@@ -44,8 +44,8 @@ interface DecoderOptions {
 interface Running {
   readonly stream: TextStream;
   readonly sequence: CachedSequence;
-  /** Prompt tokens that the decoder had read when the stream got its sequence. */
-  readonly admittedAt: number;
+  /** Due time of the prompt; see `PromptReader`. */
+  readonly dueAt: number;
   /** The token to decode next; null while the prompt is read. */
   next: Token | null;
   /** Created when the stream first runs alone. */
@@ -142,7 +142,8 @@ export class Decoder {
       const stream = this.#waiting.shift() as TextStream;
       const sequence = this.options.sequences.take(stream.options) as CachedSequence;
       stream.begin(sequence.tokens.length);
-      this.#prompts.add({ stream, sequence, admittedAt: this.#prompts.tokensRead, next: null, drafts: null });
+      const dueAt = this.#prompts.tokensRead + stream.options.prompt.length - sequence.tokens.length;
+      this.#prompts.add({ stream, sequence, dueAt, next: null, drafts: null });
     }
   }
 

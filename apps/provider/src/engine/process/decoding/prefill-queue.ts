@@ -1,8 +1,9 @@
 /**
  * `PrefillQueue`: streams whose prompts are being read, and the slice of a prompt that the next batch reads.
  *
- * The prompt with the fewest tokens left is next, so that short prompts do not wait for long ones. Tokens read for other prompts since
- * admission count as its own, so that a long prompt is not starved. Prompts of equal length are read one after another.
+ * The prompt with the earliest due time is next, in tokens: the tokens read for all prompts at its admission, plus its own length. So a
+ * short prompt overtakes a long one, at most about as many tokens overtake a prompt as it has itself, and none is starved. Prompts of
+ * equal length are read one after another.
  *
  * While other streams generate, `PrefillBudget` limits the slices.
  */
@@ -16,8 +17,8 @@ import type { CachedSequence } from './sequence-pool.js';
 export interface PromptReader {
   readonly stream: { readonly options: Pick<TextStream['options'], 'prompt' | 'repeatable' | 'media'> };
   readonly sequence: Pick<CachedSequence, 'tokens'>;
-  /** `tokensRead` of the queue when the stream was admitted. */
-  readonly admittedAt: number;
+  /** `tokensRead` of the queue at which the prompt would have been read if it had been read alone since its admission. */
+  readonly dueAt: number;
 }
 
 interface PrefillQueueOptions {
@@ -63,7 +64,7 @@ export class PrefillQueue<Reader extends PromptReader> {
     const canCut = (reader: Reader): boolean => !reader.stream.options.repeatable && nextChunk(reader) === undefined;
     const eligible = isShared && this.budget.isOverdrawn ? this.#readers.filter(canCut) : this.#readers;
     let next: Reader | undefined;
-    for (const reader of eligible) if (next === undefined || dueAt(reader) < dueAt(next)) next = reader;
+    for (const reader of eligible) if (next === undefined || isBefore(reader, next)) next = reader;
     if (next !== undefined) this.remove(next);
     return next;
   }
@@ -99,7 +100,11 @@ export function nextChunk({ sequence, stream }: PromptReader): MediaChunk | unde
   return stream.options.media.find(({ start }) => start === sequence.tokens.length);
 }
 
-/** `tokensRead` of the queue at which the whole prompt would be read if no other prompt came first. */
-function dueAt({ stream, sequence, admittedAt }: PromptReader): number {
-  return admittedAt + stream.options.prompt.length - sequence.tokens.length;
+/** Of prompts that are due at the same time, the one with fewer tokens left is first, so that a prompt that was begun goes on. */
+function isBefore(one: PromptReader, other: PromptReader): boolean {
+  return one.dueAt < other.dueAt || (one.dueAt === other.dueAt && tokensLeft(one) < tokensLeft(other));
+}
+
+function tokensLeft({ stream, sequence }: PromptReader): number {
+  return stream.options.prompt.length - sequence.tokens.length;
 }
