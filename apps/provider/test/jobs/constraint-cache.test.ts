@@ -9,12 +9,13 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function constraint(name: string): ConstraintRequest {
-  const tools = [{ name, parameters: {}, strict: false }];
+  const tools = [{ name, parameters: {}, strict: true }];
   return { tools, toolChoice: { type: 'auto' }, parallelToolCalls: true, responseFormat: { type: 'text' } } as unknown as ConstraintRequest;
 }
 
-function compiled(rules = 1): CompiledConstraint {
-  return { grammar: { classes: [], rules: Array.from({ length: rules }, () => [[]]) }, isWhole: false };
+/** A constraint whose grammar has one rule of so many empty alternatives. */
+function compiled(alternatives = 1): CompiledConstraint {
+  return { grammar: { classes: [], rules: [Array.from({ length: alternatives }, () => [])] }, isWhole: false };
 }
 
 /** A cache with functions by names of constraints. */
@@ -45,10 +46,30 @@ test('keys do not contain the text', () => {
   expect(cache.keyOf(constraint('PLANTED'), ONE)).not.toContain('PLANTED');
 });
 
-test('leaves out grammars with many rules', () => {
+test('leaves out large grammars, also if they have few rules', () => {
   const { add, has } = cacheOf();
-  add(ONE, 'large', compiled(10_001));
-  expect(has(ONE, 'large')).toBe(false);
+  add(ONE, 'large', compiled(100_001));
+  add(ONE, 'small', compiled(100_000));
+  expect([has(ONE, 'large'), has(ONE, 'small')]).toEqual([false, true]);
+});
+
+test('evicts the least recently used entries for the limit of all grammars', () => {
+  const { add, has } = cacheOf();
+  for (let i = 0; i < 10; i++) add(`scope-${i}`, 'tool', compiled(100_000));
+  expect(has('scope-0', 'tool')).toBe(true);
+  add(ONE, 'tool', compiled(100_000));
+  expect([has('scope-0', 'tool'), has('scope-1', 'tool'), has('scope-2', 'tool'), has(ONE, 'tool')]).toEqual([true, false, true, true]);
+});
+
+test('the schema of a tool counts only if the grammar enforces it', () => {
+  const { cache } = cacheOf();
+  const keyOf = (strict: boolean, type: string) => {
+    const request = { ...constraint('paint'), tools: [{ name: 'paint', parameters: { type }, strict }] } as unknown as ConstraintRequest;
+    return cache.keyOf(request, ONE);
+  };
+  expect(keyOf(false, 'object')).toBe(keyOf(false, 'array'));
+  expect(keyOf(true, 'object')).not.toBe(keyOf(true, 'array'));
+  expect(keyOf(true, 'object')).not.toBe(keyOf(false, 'object'));
 });
 
 test('a scope evicts only its own least recently used entries', () => {

@@ -97,7 +97,7 @@ function answerFormat(constraint: ConstraintRequest): AnswerFormat | null {
 }
 
 /** Whether the grammar enforces the tool's parameters: always if a call is required, else only for strict tools. */
-function isShaped(constraint: ConstraintRequest, { strict }: Tool): boolean {
+export function isShaped(constraint: ConstraintRequest, { strict }: Tool): boolean {
   return strict || isCallForced(constraint);
 }
 
