@@ -379,6 +379,11 @@ describe('a schema', () => {
     expect(compile({ type: 'string', not: { $ref: '#/$defs/d0' }, $defs })).not.toBeNull();
   });
 
+  test('under `not` merges many keywords in linear time', () => {
+    const keywords = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`k${index}`, 1]));
+    expect(() => compile({ type: 'string', not: { allOf: [{ type: 'string' }, keywords] } })).toThrow('unsupported at not');
+  });
+
   test('with `enum` and `const` for names allows only names in both', () => {
     const named = (name: string) => ({
       type: 'object',

@@ -94,13 +94,14 @@ export class CommandWorker {
     await Promise.all(this.#sending.values());
   }
 
-  /** Sends a command, unless another coordinator is sending it or has sent it since the last read. */
+  /** Sends a command, unless another coordinator is sending it or has sent it, or the commands cannot be read. */
   async #sendAlone(seKeySha256: string, kind: CommandKind, name: string, send: () => Promise<void>): Promise<void> {
-    const { database, evidence } = this.#options;
+    const { database, evidence, now } = this.#options;
     await runExclusively(database, `device command ${name}`, async () => {
+      const since = now();
       await evidence.refresh(seKeySha256);
       const device = evidence.device(seKeySha256);
-      if (device !== null && this.decision(device, kind).act === 'send') await send();
+      if (device !== null && device.readAt >= since && this.decision(device, kind).act === 'send') await send();
     });
   }
 

@@ -80,7 +80,7 @@ export const RETURN_MS = 10 * MINUTE_MS;
 export const DEPARTURE_MS = 120 * MINUTE_MS;
 /** Time to download, verify and switch to the version. Afterwards the offer no longer reserves capacity. */
 export const OFFER_MS = 60 * MINUTE_MS;
-/** Minimum time since the offer before a machine on the version counts for the stage. */
+/** Minimum time since a machine was first seen on the version before it counts for the stage. */
 export const SETTLE_MS = 10 * MINUTE_MS;
 /** How long a missing machine reserves capacity. */
 export const MISSING_MS = 24 * 60 * MINUTE_MS;
@@ -104,7 +104,7 @@ export function reservesCapacity(machine: ComparedMachine, now: number): boolean
   return !machine.hasFailed && now - machine.at < OFFER_MS;
 }
 
-/** Whether the machine runs the version and counts for the next stage, because its offer is old enough. */
+/** Whether the machine was first seen on the version at least {@link SETTLE_MS} ago, so that it counts for the next stage. */
 export function isSettled(machine: ComparedMachine, now: number): boolean {
   const { part, onVersionAt } = machine;
   return part === 'updated' && onVersionAt !== null && now - onVersionAt >= SETTLE_MS && !isMissing(machine, now);

@@ -8,6 +8,7 @@ import type { Log } from '../log.js';
 import { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
 import { type ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
+import { withinDeadline } from '../providers/session/answer-deadline.js';
 import { evaluateOffers } from '../providers/session/model-offers.js';
 import { openProviderServer } from '../providers/session/provider-server.js';
 import type { SessionEnd } from '../providers/session/session-options.js';
@@ -100,14 +101,14 @@ export function acceptProviders({ config, disposal }: StartContext, providers: P
   disposal.defer(() => providers.close());
 }
 
-/** Reports rejections of a service of sessions, which only ask the provider to try later. */
+/** Reports rejections and missing answers of a service of sessions, which only ask the provider to try later. */
 function reportingFailures<Args extends readonly unknown[], Answer>(
   service: (...args: Args) => Promise<Answer>,
   onFailure: (error: unknown) => void,
 ): (...args: Args) => Promise<Answer> {
   return async (...args) => {
     try {
-      return await service(...args);
+      return await withinDeadline(service(...args));
     } catch (error) {
       onFailure(error);
       throw error;

@@ -100,12 +100,11 @@ class ExclusionReader implements Exclusions {
 function mergeKeywords(document: SchemaDocument, parent: Schema, plain: readonly Schema[]): Schema | null {
   const [only, ...others] = plain;
   if (only !== undefined && others.length === 0) return only;
-  const merged: [string, unknown][] = [];
+  const merged = new Map<string, unknown>();
   for (const [name, value] of plain.flatMap((schema) => Object.entries(schema))) {
     if (NOTES.includes(name)) continue;
-    const known = merged.find(([other]) => other === name);
-    if (known === undefined) merged.push([name, value]);
-    else if (known[1] !== value) return null;
+    if (merged.has(name) && merged.get(name) !== value) return null;
+    merged.set(name, value);
   }
   return document.inner(parent, Object.fromEntries(merged), 'not') as Schema;
 }

@@ -69,7 +69,7 @@ export class CatalogueRepository {
       min_memory_bytes: entry.minMemoryBytes,
       updated_at: now,
     };
-    await transact(async (transaction) => {
+    const write = async (transaction: Database): Promise<void> => {
       await transaction
         .insertInto('catalogue_models')
         .values({ id: entry.id, ...shown, created_at: now })
@@ -78,8 +78,13 @@ export class CatalogueRepository {
       await transaction.deleteFrom('catalogue_files').where('model_id', '=', entry.id).execute();
       const files = [...new Set(entry.fileSha256)].map((sha256) => ({ model_id: entry.id, sha256 }));
       if (files.length > 0) await transaction.insertInto('catalogue_files').values(files).execute();
-    });
-    this.#onWrite();
+    };
+    try {
+      await transact(write);
+    } finally {
+      // Also after an error, which may follow the commit.
+      this.#onWrite();
+    }
     await this.refresh();
   }
 

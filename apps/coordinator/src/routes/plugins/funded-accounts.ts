@@ -7,13 +7,15 @@ const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;
 /** Time for which other states than funded are cached. Also the maximum delay until a deposit takes effect. */
 const UNFUNDED_MS = 1000;
+/** Minimum time between reported errors, because each account reads its balance again and again. */
+const REPORT_MS = 10_000;
 
 /** Whether an account has a balance; null: unknown, because the ledger could not be read. */
 type Funding = boolean | null;
 
 interface FundedAccountsOptions {
   readonly ledger: Pick<Ledger, 'balance'>;
-  /** Called if a balance could not be read. */
+  /** Called if a balance could not be read, at most every ten seconds. */
   readonly onError: (error: unknown) => void;
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
@@ -25,6 +27,7 @@ export class FundedAccounts {
   readonly #now: () => number;
   readonly #known = new BoundedMap<string, { readonly isFunded: Funding; readonly until: number }>(MAX_REMEMBERED);
   readonly #pending = new Map<string, Promise<Funding>>();
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ ledger, onError, now = () => performance.now() }: FundedAccountsOptions) {
     this.#ledger = ledger;
@@ -49,7 +52,10 @@ export class FundedAccounts {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;
     } catch (error) {
       // If the ledger still fails, so does the reservation of the request's job.
-      this.#onError(error);
+      if (this.#now() - this.#reportedAt >= REPORT_MS) {
+        this.#reportedAt = this.#now();
+        this.#onError(error);
+      }
     }
     this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded === true ? FUNDED_MS : UNFUNDED_MS) });
     return isFunded;

@@ -253,7 +253,7 @@ type UpdateOutcome =
   | 'available'
   /** Prepared, without switching. */
   | 'ready'
-  /** Current, but not confirmed: the service does not run, or its trial continues. */
+  /** Current, but not confirmed: the service does not run the daemon, or its trial continues. */
   | 'switched'
   /** Running and confirmed. */
   | 'updated'
