@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Default } from 'typebox/value';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export const KV_CACHE_TYPES = ['f16', 'q8_0'] as const;
 export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
 /** `expected` completes the error sentence "KEY must be …". */
@@ -55,6 +56,8 @@ export const ConfigSchema = Type.Object(
         slots: Type.Optional(whole(1, 256)),
         /** Tokens of one sequence. Default: as many as fit. */
         context: Type.Optional(whole(256, 1 << 24)),
+        /** Element type of the KV cache of text models. `q8_0` needs about half of the memory of `f16`. */
+        kv_cache_type: oneOf(KV_CACHE_TYPES, 'f16'),
         /** Memory reserved for the owner in gigabytes. Default: two fifths. */
         reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
         /** Maximum time that an unused model stays in memory; a model's own setting may be shorter. */

@@ -63,8 +63,16 @@ const DaemonStatusSchema = Type.Object({
   /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),
-  /** A model with `vision` reads images. Earlier versions omit the member. */
-  models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer(), vision: Type.Optional(Type.Boolean()) })),
+  models: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      context_length: Type.Integer(),
+      /** Whether the model reads images. Earlier versions omit the member. */
+      vision: Type.Optional(Type.Boolean()),
+      /** Element type of the KV cache. Absent for other models than text models, and from earlier versions. */
+      kv_cache_type: Type.Optional(Type.String()),
+    }),
+  ),
   /** Configured model files, served or not. */
   model_files: Type.Array(Type.String()),
   slots: Type.Integer(),

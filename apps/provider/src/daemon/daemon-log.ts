@@ -7,6 +7,7 @@ import type { LinkStatus } from '../control/link-status.js';
 import type { CurrentAvailability } from '../host/availability/availability-controller.js';
 import type { ModelEvent } from '../jobs/serving/served-model.js';
 import type { JobEvent } from '../jobs/session-jobs.js';
+import { keptF16Text } from '../models/kv-cache-type.js';
 import type { EnrolmentEvent } from '../session/enrolment.js';
 import type { SessionEvent } from '../session/stay-connected.js';
 import type { RefusedModel } from './open-models.js';
@@ -117,6 +118,11 @@ export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): 
 /** Logs that a model of the owner's list cannot be served here. */
 export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): void {
   log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
+}
+
+/** Logs that a model's KV cache has another type than the owner requested. */
+export function logKeptF16(log: Logger, id: string): void {
+  log.warn({ event: 'kv_cache_type', model: id, kv_cache_type: 'f16' }, keptF16Text(id));
 }
 
 /** Cleans the texts, because they come from another machine and may reach a terminal. */

@@ -11,10 +11,11 @@ import { keepAliveText } from '../jobs/serving/keep-alive.js';
 import type { ModelPool } from '../jobs/serving/model-pool.js';
 import type { ModelEvent } from '../jobs/serving/served-model.js';
 import { FileHashes } from '../models/file-hash.js';
+import { keepsF16, kvCacheTypeOf } from '../models/kv-cache-type.js';
 import { addOnPath } from '../models/store/add-on.js';
 import { ModelStore, ModelStoreError, type StoredModel } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
-import { logModel, logRefusedModel } from './daemon-log.js';
+import { logKeptF16, logModel, logRefusedModel } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { type OpenedModels, openModels } from './open-models.js';
 
@@ -38,7 +39,7 @@ export class DaemonModels {
 
   /** Plans the memory of the selected models without loading. Logs models that do not fit. Throws like {@link openModels}. */
   constructor({ daemon, totalMemory, confinement, onChange, onEvent }: DaemonModelsOptions) {
-    const { dataDir, log, models: choices, slots, context, reserve } = daemon;
+    const { dataDir, log, models: choices, slots, context, kvCacheType, reserve } = daemon;
     this.#options = daemon;
     this.#log = log;
     this.#store = new ModelStore(join(dataDir, 'models'));
@@ -46,6 +47,7 @@ export class DaemonModels {
       choices,
       slots,
       context,
+      kvCacheType,
       reserve,
       totalMemory,
       hashes: new FileHashes(join(dataDir, 'model-hashes.json')),
@@ -63,13 +65,19 @@ export class DaemonModels {
     });
     this.served = this.#opened.models;
     for (const refused of this.#opened.refused) logRefusedModel(log, refused);
+    this.#logCacheTypes();
   }
 
   get status(): Pick<DaemonStatus, 'engine' | 'models' | 'slots'> {
     const offers = this.served.offers();
     return {
       engine: offers.length > 0 ? 'ready' : 'down',
-      models: offers.map(({ id, context_length, vision }) => ({ id, context_length, vision: vision !== undefined })),
+      models: offers.map(({ id, context_length, vision }) => ({
+        id,
+        context_length,
+        vision: vision !== undefined,
+        ...this.#cacheType(id),
+      })),
       slots: this.served.slots,
     };
   }
@@ -100,6 +108,18 @@ export class DaemonModels {
     this.#store.put(entry);
     this.#reloadOrContinue(config);
     return 'model_not_servable';
+  }
+
+  #cacheType(id: string): Pick<DaemonStatus['models'][number], 'kv_cache_type'> {
+    const serving = [...this.served.all()].find((model) => model.id === id)?.serving;
+    const type = serving === undefined ? null : kvCacheTypeOf(serving.facts, this.#options.kvCacheType);
+    return type === null ? {} : { kv_cache_type: type };
+  }
+
+  #logCacheTypes(): void {
+    for (const { serving } of this.served.all()) {
+      if (keepsF16(serving.facts, this.#options.kvCacheType)) logKeptF16(this.#log, serving.facts.id);
+    }
   }
 
   #entries(): readonly StoredModel[] {
@@ -133,6 +153,7 @@ export class DaemonModels {
     try {
       const refused = this.#opened.change(servingOf(config).models);
       for (const model of refused) logRefusedModel(this.#log, model);
+      this.#logCacheTypes();
       const models = [...this.served.ids()];
       this.#log.info({ event: 'models', models }, 'served models changed');
       return { models, refused: [...refused] };

@@ -1,6 +1,7 @@
 /** `DaemonOptions`: the options of a daemon, from command line, settings file and service definition. */
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
+import type { KvCacheType } from '../models/kv-cache-type.js';
 import type { ModelChoice } from './open-models.js';
 
 export interface DaemonOptions {
@@ -16,6 +17,8 @@ export interface DaemonOptions {
   readonly simulatedManagement: string | null;
   readonly slots: number | null;
   readonly context: number | null;
+  /** Element type of the KV cache of text models that support it. */
+  readonly kvCacheType: KvCacheType;
   /** Root folder with /sys and /proc of a simulated machine; null for this machine. */
   readonly simulatedHost: string | null;
   /** Time for running jobs when the daemon stops, in milliseconds. */

@@ -10,6 +10,7 @@ import { byteSizeText } from '../models/byte-size-text.js';
 import { memoryCeiling, type PlannedModel, planModels } from '../models/capacity.js';
 import type { FileHashes } from '../models/file-hash.js';
 import { ModelFileError } from '../models/gguf-header.js';
+import type { KvCacheType } from '../models/kv-cache-type.js';
 import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
 import { isAddOnInstalled } from '../models/store/add-on.js';
 import { StartupError } from '../startup-error.js';
@@ -30,6 +31,8 @@ interface OpenModelsOptions {
   readonly choices: readonly ModelChoice[];
   readonly slots: number | null;
   readonly context: number | null;
+  /** Element type of the KV cache of text models that support it. Default: `f16`. */
+  readonly kvCacheType?: KvCacheType;
   /** Memory in bytes reserved for the owner. If null, two fifths of the memory. */
   readonly reserve: number | null;
   /** Bytes; 0 if unknown. */
@@ -83,7 +86,11 @@ interface Plan {
 }
 
 /** Throws the error of the first model if no model can be served. */
-function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, context, totalMemory }: OpenModelsOptions): Plan {
+function plan(
+  choices: readonly ModelChoice[],
+  reserve: number | null,
+  { slots, context, kvCacheType = 'f16', totalMemory }: OpenModelsOptions,
+): Plan {
   const refused: RefusedModel[] = [];
   let first: Error | null = null;
   const refuse = (path: string, error: Error): void => {
@@ -105,7 +112,7 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
     }
   }
   const ceiling = memoryCeiling(totalMemory, reserve);
-  const planned = planModels(readable, { ceiling, slots, context }).filter(({ model, need, max }) => {
+  const planned = planModels(readable, { ceiling, slots, context, kvCacheType }).filter(({ model, need, max }) => {
     if (need <= max) return true;
     refuse(model.choice.path, new StartupError(tooLarge(model.facts, need, max)));
     return false;
@@ -185,11 +192,11 @@ function startEngine(
       signal,
     );
   }
-  const { slots, contextSize } = capacity;
+  const { slots, contextSize, kvCacheType = 'f16' } = capacity;
   const files = { modelPath: facts.path, ...(facts.vision === null ? {} : { projectorPath: facts.vision.projectorPath }) };
   return Engine.start(
     {
-      settings: { type: engineTypeOf(facts), ...files, slots, contextSize, gpu },
+      settings: { type: engineTypeOf(facts), ...files, slots, contextSize, kvCacheType, gpu },
       giveUpAfter: GIVE_UP_AFTER,
       confinement,
       onEvent,

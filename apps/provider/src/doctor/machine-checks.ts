@@ -9,6 +9,7 @@ import type { ModelMemorySettings } from '../config/model-memory.js';
 import { readCondition } from '../host/condition/condition-monitor.js';
 import { readHostFacts } from '../host/hardware/host-facts.js';
 import { memoryCeiling, memoryNeed, planCapacity } from '../models/capacity.js';
+import { keepsF16, keptF16Text } from '../models/kv-cache-type.js';
 import { readModelFacts } from '../models/model-facts.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
@@ -58,9 +59,9 @@ export async function checkModel(model: CheckedModel | null, memorySettings: Mod
     return [problem(error instanceof Error ? error.message : 'the model cannot be read', 'Download the model again.')];
   }
   const { memoryBytes } = await readHostFacts();
-  const { slots, context, reserve } = memorySettings;
+  const { slots, context, kvCacheType, reserve } = memorySettings;
   const max = memoryCeiling(memoryBytes, reserve);
-  const needed = memoryNeed(facts, planCapacity(facts, { slots, context, budget: max }));
+  const needed = memoryNeed(facts, planCapacity(facts, { slots, context, kvCacheType, budget: max }));
   const size = `${(facts.fileBytes / GIB).toFixed(2)} GiB${facts.vision === null ? '' : ', with vision'}`;
   if (needed > max) {
     return [
@@ -70,7 +71,9 @@ export async function checkModel(model: CheckedModel | null, memorySettings: Mod
       ),
     ];
   }
-  return [ok(`the model ${facts.id} (${size}) can be read and fits into memory`)];
+  const fitting = ok(`the model ${facts.id} (${size}) can be read and fits into memory`);
+  if (!keepsF16(facts, kvCacheType)) return [fitting];
+  return [fitting, note(keptF16Text(facts.id), 'None needed. Other models use the kv_cache_type of config.toml.')];
 }
 
 export async function checkCondition(): Promise<Finding[]> {

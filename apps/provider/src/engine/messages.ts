@@ -2,6 +2,7 @@
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
+import type { KvCacheType } from '../models/kv-cache-type.js';
 
 /** Tool call in the form that chat templates expect (Hugging Face conventions). */
 export interface PromptToolCall {
@@ -112,6 +113,8 @@ export interface EngineSettings {
   readonly slots: number;
   /** Tokens of one sequence, prompt and answer together. */
   readonly contextSize: number;
+  /** Element type of the KV cache of text and vision models. Default: `f16`. */
+  readonly kvCacheType?: KvCacheType;
   /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
   /** Always gives requests with a seed batches of their own, as on a GPU. Default: only if shared batches are not bit-exact. */

@@ -1,11 +1,14 @@
 /** Plans slots, context size and memory of models before loading, within the memory that is not reserved for the owner. */
 import { type ImageFacts, type ImageSize, imageJobBytes, sizesWithin } from './image/image-facts.js';
+import { cacheBytesPerToken, type KvCacheType, kvCacheTypeOf } from './kv-cache-type.js';
 import type { ModelFacts } from './model-facts.js';
 
 export interface Capacity {
   readonly slots: number;
   /** Tokens of one sequence, prompt and answer together. */
   readonly contextSize: number;
+  /** Element type of a text model's KV cache. Default: `f16`. */
+  readonly kvCacheType?: KvCacheType;
   /** Image models only: sizes that fit the memory, the native size first if included. */
   readonly sizes?: readonly ImageSize[];
 }
@@ -14,6 +17,8 @@ interface CapacityRequest {
   /** Slots and tokens per sequence that the owner set. If null, the plan chooses. */
   readonly slots: number | null;
   readonly context: number | null;
+  /** Applies to models whose cache can be quantized. Default: `f16`. */
+  readonly kvCacheType?: KvCacheType;
   /** Maximum bytes of the model with its caches. */
   readonly budget: number;
 }
@@ -61,7 +66,9 @@ export function planCapacity(model: ModelFacts, requested: CapacityRequest): Cap
   if (model.image !== null)
     return { slots: IMAGE_SLOTS, contextSize: model.trainedContext, sizes: imageSizes(model, model.image, requested.budget) };
   const free = requested.budget - baseBytes(model);
-  const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize));
+  const kvCacheType = kvCacheTypeOf(model, requested.kvCacheType ?? 'f16') ?? 'f16';
+  const tokenBytes = cacheBytesPerToken(model, kvCacheType);
+  const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, tokenBytes * contextSize));
   let contextSize = Math.min(requested.context ?? MAX_DEFAULT_CONTEXT, model.trainedContext);
   const shorten = (min: number, enough: number): void => {
     while (requested.context === null && contextSize > min && slotsAt(contextSize) < enough) {
@@ -70,7 +77,8 @@ export function planCapacity(model: ModelFacts, requested: CapacityRequest): Cap
   };
   shorten(MIN_CONTEXT_FOR_SLOTS, requested.slots ?? SLOTS_WITH_LONG_CONTEXT);
   shorten(MIN_CONTEXT, 1);
-  return { slots: requested.slots ?? Math.max(1, Math.min(MAX_SLOTS, slotsAt(contextSize))), contextSize };
+  const slots = requested.slots ?? Math.max(1, Math.min(MAX_SLOTS, slotsAt(contextSize)));
+  return { slots, contextSize, ...(kvCacheType === 'f16' ? {} : { kvCacheType }) };
 }
 
 /** Sizes that fit; otherwise the smallest, so the plan can report the missing memory. */
@@ -81,7 +89,7 @@ function imageSizes(model: ModelFacts, facts: ImageFacts, budget: number): reado
 }
 
 /** Bytes of a model loaded with this capacity. */
-export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Capacity): number {
+export function memoryNeed(model: ModelFacts, { slots, contextSize, kvCacheType = 'f16', sizes }: Capacity): number {
   const { image } = model;
   if (image !== null) {
     return (
@@ -91,7 +99,7 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Cap
     );
   }
   const streams = model.embedding === null ? slots : 1;
-  return baseBytes(model) + model.cacheBytesPerToken * contextSize * streams;
+  return baseBytes(model) + cacheBytesPerToken(model, kvCacheType) * contextSize * streams;
 }
 
 /** Bytes of a text model without its caches. One image is encoded at a time. */
@@ -126,10 +134,10 @@ export interface PlannedModel<W extends ListedModel> {
  */
 export function planModels<W extends ListedModel>(
   models: readonly W[],
-  { ceiling, slots, context }: { readonly ceiling: number; readonly slots: number | null; readonly context: number | null },
+  { ceiling, ...requested }: Omit<CapacityRequest, 'budget'> & { readonly ceiling: number },
 ): PlannedModel<W>[] {
   const plan = (model: W, budget: number, max: number): PlannedModel<W> => {
-    const capacity = planCapacity(model.facts, { slots, context, budget });
+    const capacity = planCapacity(model.facts, { ...requested, budget });
     return { model, capacity, need: memoryNeed(model.facts, capacity), max };
   };
   const always = models.filter((model) => model.isAlwaysLoaded);

@@ -9,6 +9,7 @@ import { type GgufHeader, headerNumber, headerText, ModelFileError, readGgufHead
 import type { ImageFacts } from './image/image-facts.js';
 import { isOnnxFolder, readOnnxFolder } from './image/onnx-folder.js';
 import { isStableDiffusionFolder, readStableDiffusionFolder } from './image/stable-diffusion-folder.js';
+import { KV_BLOCK_ELEMENTS } from './kv-cache-type.js';
 import { isProjector, readProjector, type VisionFacts } from './projector.js';
 import { type ThinkTags, thinkTagsOf } from './think-tags.js';
 
@@ -37,8 +38,10 @@ export interface ModelFacts {
   readonly files: readonly string[];
   /** Bytes of weights read per token, without inactive experts. */
   readonly activeBytes: number;
-  /** KV-cache bytes per token of one sequence (16-bit keys and values). */
+  /** KV-cache bytes per token of one sequence, with keys and values of type `f16`. */
   readonly cacheBytesPerToken: number;
+  /** Whether the KV cache can be quantized. */
+  readonly canQuantizeCache: boolean;
 }
 
 /**
@@ -78,6 +81,7 @@ function imageModelFacts(path: string): ModelFacts {
     files,
     activeBytes: bytes,
     cacheBytesPerToken: 0,
+    canQuantizeCache: false,
   };
 }
 
@@ -143,7 +147,7 @@ export function modelFacts(path: string, header: GgufHeader, projectorPath: stri
     fileBytes: files.bytes + (vision?.projectorBytes ?? 0),
     files: vision === null ? files.paths : [...files.paths, vision.projectorPath],
     activeBytes: activeBytes(header, architecture, files.bytes),
-    cacheBytesPerToken: cacheBytesPerToken(header, architecture),
+    ...cacheFacts(header, architecture),
   };
 }
 
@@ -166,13 +170,23 @@ function activeBytes(header: GgufHeader, architecture: string, bytes: number): n
   return Math.round(bytes * (1 - share * (1 - used / experts)));
 }
 
-function cacheBytesPerToken(header: GgufHeader, architecture: string): number {
+/** llama.cpp computes these architectures without flash attention, which quantized values need. */
+const WITHOUT_FLASH_ATTENTION: readonly string[] = ['grok'];
+
+function cacheFacts(header: GgufHeader, architecture: string): Pick<ModelFacts, 'cacheBytesPerToken' | 'canQuantizeCache'> {
   const of = (key: string) => headerNumber(header, `${architecture}.${key}`);
   const layers = of('block_count') ?? 0;
   const heads = of('attention.head_count') ?? 1;
   const headSize = Math.ceil((of('embedding_length') ?? 0) / Math.max(1, heads));
   const groups = of('attention.head_count_kv') ?? heads;
-  return 2 * layers * groups * ((of('attention.key_length') ?? headSize) + (of('attention.value_length') ?? headSize));
+  const keySize = of('attention.key_length') ?? headSize;
+  const valueSize = of('attention.value_length') ?? headSize;
+  // Layers with a sliding window may have heads of another size.
+  const sizes = [keySize, valueSize, of('attention.key_length_swa') ?? keySize, of('attention.value_length_swa') ?? valueSize];
+  return {
+    cacheBytesPerToken: 2 * layers * groups * (keySize + valueSize),
+    canQuantizeCache: !WITHOUT_FLASH_ATTENTION.includes(architecture) && sizes.every((size) => size % KV_BLOCK_ELEMENTS === 0),
+  };
 }
 
 const NUMBERED = /-(\d{5})-of-(\d{5})\.gguf$/i;

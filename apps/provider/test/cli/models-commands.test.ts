@@ -87,7 +87,7 @@ test('the list reports fit, speed and damage', () => {
     pulled_at: 0,
     use: null,
   };
-  const wishes = { slots: null, context: null, reserve: null };
+  const wishes = { slots: null, context: null, kvCacheType: 'f16', reserve: null } as const;
   const row = rowOf(entry, store, { memoryBytes: 16e9, bandwidthGbs: 100, ...wishes });
   expect(row).toMatchObject({ fits: true, problem: null });
   // 0.7 of 100 GB/s over the 3.2 MB read per token.

@@ -117,7 +117,15 @@ it('models pull says that it resumes an interrupted download', async () => {
 });
 
 describe('recommendations', () => {
-  const machine = { chip: 'Apple M2', memoryBytes: 16 * GB, bandwidthGbs: 100, slots: null, context: null, reserve: null };
+  const machine = {
+    chip: 'Apple M2',
+    memoryBytes: 16 * GB,
+    bandwidthGbs: 100,
+    slots: null,
+    context: null,
+    kvCacheType: 'f16',
+    reserve: null,
+  } as const;
   const recommend = (address: string | null = addressOf(coordinator)) =>
     recommendModels(
       { store: new ModelStore(join(dataDir, 'models')), coordinator: address, modelRepository: { url: hub.url, token: null } },

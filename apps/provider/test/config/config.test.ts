@@ -33,6 +33,7 @@ log_level = "info"
 [models]
 slots = 4
 context = 8192
+kv_cache_type = "q8_0"
 reserve_gb = 8
 keep = "idle"
 idle_minutes = 10
@@ -67,7 +68,7 @@ describe('a file of settings', () => {
       log_level: 'info',
       remote_control: true,
       notifications: true,
-      models: { slots: 4, context: 8192, reserve_gb: 8, keep: 'idle', idle_minutes: 10 },
+      models: { slots: 4, context: 8192, kv_cache_type: 'q8_0', reserve_gb: 8, keep: 'idle', idle_minutes: 10 },
       availability: {
         time_zone: 'Europe/Berlin',
         windows: [
@@ -93,7 +94,7 @@ describe('a file of settings', () => {
       log_level: 'info',
       remote_control: true,
       notifications: true,
-      models: { keep: 'always', idle_minutes: 10 },
+      models: { kv_cache_type: 'f16', keep: 'always', idle_minutes: 10 },
       availability: { windows: [], on_battery: 'stop', when_hot: 'stop', when_leaving: 'finish' },
       update: { automatic: true, channel: 'stable' },
       enrolment: { enrol: false },
@@ -108,6 +109,7 @@ describe('a file of settings', () => {
     ['[models]\nslots = 0', 'config.toml:2:1: models.slots must be a whole number from 1 to 256'],
     ['[models]\nslots = 1.5', 'config.toml:2:1: models.slots must be a whole number from 1 to 256'],
     ['[models]\nreserve_gb = "8"', 'config.toml:2:1: models.reserve_gb must be a number of gigabytes from 0 to 4096'],
+    ['[models]\nkv_cache_type = "q4_0"', 'config.toml:2:1: models.kv_cache_type must be one of "f16", "q8_0"'],
     ['models = 3', 'config.toml:1:1: models must be a table of settings'],
     [
       '[availability]\nwindows = [\n  { form = "22:00", to = "05:00" },\n]',

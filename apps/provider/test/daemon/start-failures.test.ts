@@ -33,6 +33,7 @@ test.each<[string, string, string[], string | undefined, RegExp]>([
 test.each<[string, string, string[], RegExp]>([
   ['an address that is none', 'somewhere', ['--simulated-enclave'], /--coordinator must be/],
   ['a number that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--slots', 'many'], /--slots must be/],
+  ['a KV cache type that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--kv-cache-type', 'q4_0'], /--kv-cache-type must be/],
   ['a reserve that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--reserve', 'much'], /--reserve must be/],
   ['an option it does not know', 'http://127.0.0.1:1', ['--modle', 'x'], /no option --modle \(did you mean --model\?\)/],
 ])('wrong use, exit code 2: %s', async (_what, coordinator, args, sentence) => {

@@ -57,7 +57,7 @@ describe('this machine', () => {
   });
 
   it('needs a readable model', async () => {
-    const asMuchAsFits = { slots: null, context: null, reserve: null };
+    const asMuchAsFits = { slots: null, context: null, kvCacheType: 'f16', reserve: null } as const;
     const demo = { path: demoModel(), projectorPath: null };
     expect(states(await checkModel(demo, asMuchAsFits))).toEqual(['ok']);
     expect(await checkModel(demo, { ...asMuchAsFits, reserve: totalmem() })).toMatchObject([

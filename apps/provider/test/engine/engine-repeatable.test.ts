@@ -1,7 +1,7 @@
 /**
  * Requests with a seed give the same text each time, also at temperature 0: alone and under load, with a cold and a warm cache.
  * Weights: the demo model, with kernels that compute a row the same way in any batch; half precision, without such kernels; and
- * separated streams, as on a GPU.
+ * separated streams, as on a GPU. Also with a quantized KV cache, which has attention kernels of its own.
  */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { seededRandom } from '../../../../test/support/seeded-random.js';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import type { Generation } from '../../src/engine/generation.js';
-import type { GenerationRequest } from '../../src/engine/messages.js';
+import type { EngineSettings, GenerationRequest } from '../../src/engine/messages.js';
 import { ask, collect, conversation, demoModel } from '../demo-model.js';
 
 const directory = temporaryDirectory('repeatable');
@@ -19,10 +19,11 @@ beforeAll(async () => {
   await runProgram('scripts/make-model.ts', ['--out', half, '--preset', 'tiny', '--type', 'F16', '--endless']);
 });
 
-const models: [string, () => string, boolean][] = [
-  ['the demo model', demoModel, false],
-  ['half precision', () => half, false],
-  ['half precision, kept apart', () => half, true],
+const models: [string, () => string, Pick<EngineSettings, 'keepApart' | 'kvCacheType'>][] = [
+  ['the demo model', demoModel, {}],
+  ['the demo model, with a quantized KV cache', demoModel, { kvCacheType: 'q8_0' }],
+  ['half precision', () => half, {}],
+  ['half precision, kept apart', () => half, { keepApart: true }],
 ];
 
 const scope = 'a'.repeat(32);
@@ -53,10 +54,10 @@ function firstDifference(one: readonly string[], other: readonly string[]): Read
   return at === -1 ? null : { token: at, of: [one.length, other.length], one: one[at], other: other[at] };
 }
 
-describe.each(models)('on %s', (_what, modelPath, keepApart) => {
+describe.each(models)('on %s', (_what, modelPath, settings) => {
   let engine: Engine;
   beforeAll(async () => {
-    engine = await Engine.start({ settings: { modelPath: modelPath(), slots: 6, contextSize: 4096, gpu: 'none', keepApart } });
+    engine = await Engine.start({ settings: { modelPath: modelPath(), slots: 6, contextSize: 4096, gpu: 'none', ...settings } });
   });
   afterAll(() => engine.close());
 

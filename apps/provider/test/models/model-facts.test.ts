@@ -103,6 +103,41 @@ test('slots are fitted to memory unless configured', () => {
   expect(planCapacity(model, { slots: 12, context: 65_536, budget: 0.6 * 8e9 })).toEqual({ slots: 12, contextSize: 32_768 });
 });
 
+test('a quantized cache makes room for more slots and tokens', () => {
+  const model = { ...readModelFacts(demoModel()), trainedContext: 131_072, cacheBytesPerToken: 128 * 1024, fileBytes: 4e9 };
+  const plan = (kvCacheType: 'f16' | 'q8_0', facts = model) =>
+    planCapacity(facts, { slots: null, context: null, budget: 0.6 * 32e9, kvCacheType });
+  expect(plan('f16')).toEqual({ slots: 6, contextSize: 16_384 });
+  expect(plan('q8_0')).toEqual({ slots: 6, contextSize: 32_768, kvCacheType: 'q8_0' });
+  const capacity = { slots: 4, contextSize: 32_768 };
+  const cache = (kvCacheType: 'f16' | 'q8_0') =>
+    memoryNeed(model, { ...capacity, kvCacheType }) - memoryNeed(model, { slots: 0, contextSize: 0 });
+  expect(cache('q8_0') / cache('f16')).toBeCloseTo(34 / 64);
+  // Heads whose keys fill no whole blocks.
+  expect(plan('q8_0', { ...model, canQuantizeCache: false })).toEqual(plan('f16'));
+});
+
+test.each([
+  ['llama', 128, {}, true],
+  ['llama', 80, {}, false],
+  ['llama', 128, { 'attention.value_length': 48 }, false],
+  ['gemma3', 256, { 'attention.key_length_swa': 40 }, false],
+  // llama.cpp has no flash attention for this architecture.
+  ['grok', 128, {}, false],
+])('%s with heads of %i and %j: the cache can be quantized: %s', (architecture, headSize, more, expected) => {
+  const values = { context_length: 4096, embedding_length: 4 * headSize, 'attention.head_count': 4, block_count: 2, ...more };
+  const header = {
+    values: new Map<string, string | number>([
+      ['general.architecture', architecture],
+      ...Object.entries(values).map(([key, value]) => [`${architecture}.${key}`, value] as const),
+    ]),
+    arrayLengths: new Map([['tokenizer.ggml.tokens', 10]]),
+    fileBytes: 1,
+    expertBytes: 0,
+  };
+  expect(modelFacts('/models/x.gguf', header).canQuantizeCache).toBe(expected);
+});
+
 const gigabyte = 1e9;
 const model = (fileBytes: number, isAlwaysLoaded = false) => ({
   facts: { ...readModelFacts(demoModel()), trainedContext: 32_768, cacheBytesPerToken: 128 * 1024, fileBytes },

@@ -48,7 +48,7 @@ function optionOf(name: string, value: string | undefined): CompletedOption {
 
 /** The literal words of `always|on_demand|MINUTES`. */
 function choicesIn(value: string): string[] {
-  return value.includes('|') ? value.split('|').filter((word) => /^[a-z][a-z_]*$/.test(word)) : [];
+  return value.includes('|') ? value.split('|').filter((word) => /^[a-z][a-z0-9_]*$/.test(word)) : [];
 }
 
 /** First words of all commands with a summary each; a group without a command of its own lists its members. */

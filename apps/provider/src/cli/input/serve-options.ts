@@ -5,18 +5,19 @@
  */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Config } from '../../config/config.js';
+import { type Config, KV_CACHE_TYPES } from '../../config/config.js';
 import { configPath, dataDirOf } from '../../config/data-dir.js';
 import { modelMemorySettings } from '../../config/model-memory.js';
 import type { DaemonOptions } from '../../daemon/daemon-options.js';
 import type { KeepAlive } from '../../jobs/serving/keep-alive.js';
+import type { KvCacheType } from '../../models/kv-cache-type.js';
 import { StartupError } from '../../startup-error.js';
 import { modelStoreOf } from '../models-command.js';
 import { modelChoices } from './model-choices.js';
 import { parseOptions, UsageError } from './owner-options.js';
 
 export const SERVE_USAGE = `serve [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--slots N] [--context N] [--reserve GB]
-      [--drain SECONDS] [--enrol] [--check] [--service] [--data-dir DIR]
+      [--kv-cache-type f16|q8_0] [--drain SECONDS] [--enrol] [--check] [--service] [--data-dir DIR]
       [--simulated-enclave] [--simulated-management URL] [--simulated-host DIR]`;
 
 /** Default drain in seconds. launchd's default stop timeout for drain and exit is 20 s. */
@@ -32,6 +33,7 @@ const FLAGS = {
   'simulated-host': { type: 'string' },
   slots: { type: 'string' },
   context: { type: 'string' },
+  'kv-cache-type': { type: 'string' },
   drain: { type: 'string' },
   reserve: { type: 'string' },
   check: { type: 'boolean' },
@@ -54,6 +56,7 @@ export interface ServeFlags {
   readonly simulatedHost: string | null;
   readonly slots: number | null;
   readonly context: number | null;
+  readonly kvCacheType: KvCacheType | null;
   readonly drainMs: number;
   /** Bytes. */
   readonly reserve: number | null;
@@ -70,6 +73,7 @@ export type ServeOptions = Pick<
   | 'simulatedManagement'
   | 'slots'
   | 'context'
+  | 'kvCacheType'
   | 'simulatedHost'
   | 'drainMs'
   | 'reserve'
@@ -94,6 +98,7 @@ export function readServeFlags(args: readonly string[]): ServeFlags {
     simulatedHost: simulatedHost(values['simulated-host'], isSimulated),
     slots: whole('--slots', values.slots, 1, 256),
     context: whole('--context', values.context, 256, 1 << 24),
+    kvCacheType: kvCacheType('--kv-cache-type', values['kv-cache-type']),
     drainMs: 1000 * (whole('--drain', values.drain, 0, 3600) ?? DRAIN_SECONDS),
     reserve: gigabytes('--reserve', values.reserve),
   };
@@ -105,7 +110,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));
   if (socketUrl === null)
     throw new StartupError(`no coordinator is set; run "inference-provider setup", or add coordinator = "https://…" into ${configPath}`);
-  const { slots, context, reserve } = modelMemorySettings(config);
+  const { slots, context, reserve, ...memory } = modelMemorySettings(config);
   return {
     socketUrl,
     dataDir,
@@ -116,6 +121,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
     simulatedHost: flags.simulatedHost,
     slots: flags.slots ?? slots,
     context: flags.context ?? context,
+    kvCacheType: flags.kvCacheType ?? memory.kvCacheType,
     drainMs: flags.drainMs,
     reserve: flags.reserve ?? reserve,
     config,
@@ -132,6 +138,13 @@ function gigabytes(name: string, text: string | undefined): number | null {
   const value = Number(text);
   if (!/^\d+(?:\.\d+)?$/.test(text) || value > 4096) throw new UsageError(`${name} must be a number of gigabytes, such as 8.`);
   return value * 1e9;
+}
+
+function kvCacheType(name: string, text: string | undefined): KvCacheType | null {
+  if (text === undefined) return null;
+  const type = KV_CACHE_TYPES.find((each) => each === text);
+  if (type === undefined) throw new UsageError(`${name} must be ${KV_CACHE_TYPES.join(' or ')}.`);
+  return type;
 }
 
 /** Address of the provider socket of a coordinator. Throws {@link UsageError}. */

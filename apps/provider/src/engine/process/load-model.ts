@@ -1,6 +1,6 @@
 /** `loadModel` loads a text model with node-llama-cpp, creates its context and tests in which batches logits are bit-exact. */
 import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
-import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
+import { type LlamaContext, LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 import { findRepeatability } from './decoding/repeatability.js';
 import { GrammarError } from './decoding/sampling.js';
@@ -12,11 +12,7 @@ import type { VocabularySource } from './output/token-text.js';
 /** Throws an Error with a message for the owner. */
 export async function loadModel(settings: EngineSettings): Promise<LoadedModel> {
   const { model, contextOptions } = await loadWeights(settings);
-  const context = await model.createContext({
-    contextSize: settings.contextSize,
-    sequences: settings.slots,
-    ...contextOptions,
-  });
+  const context = await newContext(model, settings, contextOptions);
   const native = nativeContext(context);
   const samplers = samplersOf(model);
   const prompt = loadPrompt({
@@ -49,6 +45,24 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
     usesGpu: settings.gpu !== 'none',
     vision: null,
   };
+}
+
+async function newContext(
+  model: LlamaModel,
+  { contextSize, slots, kvCacheType = 'f16' }: EngineSettings,
+  contextOptions: { readonly threads?: number },
+): Promise<LlamaContext> {
+  const options = { contextSize, sequences: slots, ...contextOptions };
+  if (kvCacheType === 'f16') return await model.createContext(options);
+  const type = 'Q8_0';
+  try {
+    // `auto` instead of the library's default, which disables flash attention for some models, leaves the decision to llama.cpp.
+    const quantized = { flashAttention: 'auto', experimentalKvCacheKeyType: type, experimentalKvCacheValueType: type } as const;
+    return await model.createContext({ ...options, ...quantized });
+  } catch (error) {
+    const step = 'set kv_cache_type = "f16" in config.toml, or a smaller context';
+    throw new Error(`llama.cpp creates no context with a KV cache of type ${kvCacheType}; ${step}`, { cause: error });
+  }
 }
 
 function samplersOf(model: LlamaModel): NativeSamplers {

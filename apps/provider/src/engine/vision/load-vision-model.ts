@@ -17,6 +17,9 @@ const GPU_THREADS = 4;
 /** Widths and heights of measured images: common tile sizes of projectors, and the limits of images. */
 const EDGES: readonly number[] = [1, 64, 224, 256, 336, 384, 448, 512, 640, 768, 896, 1024, 1344, 1792, 2048, 2896, 4096, 8000];
 
+/** By `ggml.h`. */
+const GGML_TYPE_Q8_0 = 8;
+
 type VisionSettings = EngineSettings & { readonly projectorPath: string };
 
 /** Throws an Error with a message for the owner. */
@@ -130,7 +133,7 @@ async function projectorWith(
 async function newContext(
   library: LlamaLibrary,
   model: Pointer,
-  { contextSize, slots, gpu }: VisionSettings,
+  { contextSize, slots, kvCacheType = 'f16', gpu }: VisionSettings,
   batchTokens: number,
 ): Promise<Pointer> {
   const params = {
@@ -142,6 +145,7 @@ async function newContext(
     n_threads: threadsOf(gpu),
     n_threads_batch: threadsOf(gpu),
     swa_full: false,
+    ...(kvCacheType === 'f16' ? {} : { type_k: GGML_TYPE_Q8_0, type_v: GGML_TYPE_Q8_0 }),
     ...(gpu === 'none' ? { offload_kqv: false, op_offload: false } : {}),
   };
   const context = await callAsync<Pointer | null>(library.llama_init_from_model, model, params);

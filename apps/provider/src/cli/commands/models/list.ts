@@ -8,6 +8,7 @@ import { type HostFacts, readHostFacts } from '../../../host/hardware/host-facts
 import { byteSizeText } from '../../../models/byte-size-text.js';
 import { estimatedTokensPerSecond, memoryCeiling, planModels } from '../../../models/capacity.js';
 import { sizeText } from '../../../models/image/image-facts.js';
+import { kvCacheTypeOf } from '../../../models/kv-cache-type.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
 import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
@@ -51,8 +52,9 @@ export function rowOf(
   const known = { id, bytes, sha256, source, use };
   try {
     const facts = readModelFacts(store.path(entry), store.projectorPath(entry));
-    const { memoryBytes, bandwidthGbs, slots, context, reserve } = machine;
-    const [plan] = planModels([{ facts, isAlwaysLoaded: true }], { ceiling: memoryCeiling(memoryBytes, reserve), slots, context });
+    const { memoryBytes, bandwidthGbs, slots, context, kvCacheType, reserve } = machine;
+    const ceiling = memoryCeiling(memoryBytes, reserve);
+    const [plan] = planModels([{ facts, isAlwaysLoaded: true }], { ceiling, slots, context, kvCacheType });
     const type = modelTypeOf(facts);
     const speed = type === 'text' ? estimatedTokensPerSecond(facts, bandwidthGbs) : null;
     return {
@@ -62,6 +64,7 @@ export function rowOf(
       quantization: facts.quantization,
       context: plan?.capacity.contextSize ?? null,
       slots: plan?.capacity.slots ?? null,
+      kv_cache_type: kvCacheTypeOf(facts, kvCacheType),
       sizes: plan?.capacity.sizes?.map(sizeText) ?? null,
       memory_bytes: plan === undefined ? null : Math.round(plan.need),
       fits: plan !== undefined && plan.need <= plan.max,
@@ -77,6 +80,7 @@ export function rowOf(
       quantization: null,
       context: null,
       slots: null,
+      kv_cache_type: null,
       sizes: null,
       memory_bytes: null,
       fits: false,
@@ -88,7 +92,8 @@ export function rowOf(
 
 function lineOf(row: Row): string {
   if (row.problem !== null) return `${row.id}  cannot be used: ${row.problem}`;
-  const serves = row.sizes === null ? `${row.slots} streams of ${row.context} tokens` : `images of ${row.sizes.join(', ')}`;
+  const cache = row.kv_cache_type === 'q8_0' ? ' (KV cache q8_0)' : '';
+  const serves = row.sizes === null ? `${row.slots} streams of ${row.context} tokens${cache}` : `images of ${row.sizes.join(', ')}`;
   const fits = row.fits ? `fits, ${serves}` : 'does NOT fit into the memory for models';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
