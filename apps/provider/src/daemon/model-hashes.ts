@@ -13,6 +13,9 @@ interface ModelHashesOptions {
 
 type ModelFiles = Pick<ModelFacts, 'id' | 'path' | 'files'>;
 
+/** Delay until a file that changed while it was hashed is hashed again. */
+const RETRY_MS = 10_000;
+
 interface KnownHash {
   /** Read before the hashing; null: a file could not be read. */
   readonly stamps: string | null;
@@ -25,12 +28,14 @@ export class ModelHashes {
   #models: readonly ModelFiles[] = [];
   /** By the paths of the files. The same model with another projector has another hash. */
   readonly #known = new Map<string, KnownHash>();
-  /** Stamps of a model's files when its engine was started, by id. */
-  readonly #started = new Map<string, string | null>();
+  /** Files of a model when its engine was started, by id. The hash is null until these stamps have been hashed. */
+  readonly #started = new Map<string, KnownHash>();
   /** Whether a hash was dropped since the last `onChange`. */
   #isDropped = false;
   #isHashing = false;
   #mustRunAgain = false;
+  #retryTimer: NodeJS.Timeout | null = null;
+  #isClosed = false;
 
   constructor(options: ModelHashesOptions) {
     this.#options = options;
@@ -47,7 +52,7 @@ export class ModelHashes {
   /**
    * Hash of a model. Null: not computed yet.
    *
-   * @param isLoaded Whether an engine has the model. Null then also if the files have changed since the engine was started.
+   * @param isLoaded Whether an engine has the model. Null then also if the files had another hash when the engine was started.
    */
   hashOf(model: ModelFiles, isLoaded: boolean): string | null {
     const key = filesKey(model);
@@ -60,7 +65,7 @@ export class ModelHashes {
       this.#hash();
       return null;
     }
-    return isLoaded && this.#started.get(model.id) !== stamps ? null : known.sha256;
+    return isLoaded && this.#started.get(model.id)?.sha256 !== known.sha256 ? null : known.sha256;
   }
 
   /**
@@ -71,12 +76,24 @@ export class ModelHashes {
    */
   async beforeStart(model: ModelFiles, expected: string | undefined, signal: AbortSignal): Promise<void> {
     const stamps = readStampsSync(model.files);
-    this.#started.set(model.id, stamps);
+    const known = this.#known.get(filesKey(model));
+    this.#started.set(model.id, { stamps, sha256: known?.stamps === stamps ? known.sha256 : null });
     if (expected === undefined) return;
     if ((await this.#options.hashes.hashModel(model.files, signal)) !== expected) {
       throw new ModelFileError(`the file ${model.path} has changed since the download; pull the model again`);
     }
-    this.#known.set(filesKey(model), { stamps, sha256: expected });
+    this.#setKnown(model, { stamps, sha256: expected });
+  }
+
+  /** Cancels a delayed hashing. */
+  close(): void {
+    this.#isClosed = true;
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+  }
+
+  #setKnown(model: ModelFiles, known: KnownHash): void {
+    this.#known.set(filesKey(model), known);
+    if (this.#started.get(model.id)?.stamps === known.stamps) this.#started.set(model.id, known);
   }
 
   #hash(): void {
@@ -111,8 +128,21 @@ export class ModelHashes {
     const sha256 = await this.#options.hashes.hashModel(model.files).catch(() => null);
     // `beforeStart` may have verified the files meanwhile.
     if (this.#known.has(key)) return;
-    this.#known.set(key, { stamps, sha256 });
+    if (readStampsSync(model.files) !== stamps) {
+      this.#hashLater();
+      return;
+    }
+    this.#setKnown(model, { stamps, sha256 });
     if (sha256 !== null) this.#options.onChange();
+  }
+
+  #hashLater(): void {
+    if (this.#isClosed || this.#retryTimer !== null) return;
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = null;
+      this.#hash();
+    }, RETRY_MS);
+    this.#retryTimer.unref();
   }
 }
 

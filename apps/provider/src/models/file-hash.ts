@@ -5,6 +5,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { writePrivateFile } from '../files/private-file.js';
+import { withTimeLimit } from '../time-limit.js';
 import { ModelFileError } from './gguf-header.js';
 
 const EntrySchema = Type.Object({
@@ -18,10 +19,14 @@ type Entry = Static<typeof EntrySchema>;
 
 const validator = lazyValidator(CacheSchema);
 const READ_BYTES = 1 << 20;
+/** Maximum wait for the check for deleted files: `stat` may not return for a file on a network file system. */
+const MAX_CHECK_MS = 1000;
 
 export class FileHashes {
   readonly #file: string;
   #entries: Map<string, Entry> | null = null;
+  /** Check in progress for deleted files. A single one, so that a `stat` that does not return occupies only one thread. */
+  #check: Promise<void> | null = null;
 
   /** @param file Path of the cache. */
   constructor(file: string) {
@@ -65,7 +70,10 @@ export class FileHashes {
   async cacheHash(path: string, sha256: string, stamp: FileStamp): Promise<void> {
     const entries = await this.#read();
     entries.set(path, { ...stamp, sha256 });
-    for (const known of entries.keys()) if (statSync(known, { throwIfNoEntry: false }) === undefined) entries.delete(known);
+    this.#check ??= dropDeleted(entries).finally(() => {
+      this.#check = null;
+    });
+    await withTimeLimit(this.#check, MAX_CHECK_MS);
     try {
       writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }));
     } catch {
@@ -83,6 +91,25 @@ export class FileHashes {
     }
     this.#entries ??= new Map(validator().Check(cache) ? Object.entries(cache.files) : []);
     return this.#entries;
+  }
+}
+
+/** Never rejects. */
+async function dropDeleted(entries: Map<string, Entry>): Promise<void> {
+  for (const [path, entry] of [...entries]) {
+    // The file may have been hashed again meanwhile.
+    if ((await isDeleted(path)) && entries.get(path) === entry) entries.delete(path);
+  }
+}
+
+/** Whether a file certainly no longer exists. False for one that cannot be read at present. */
+async function isDeleted(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return false;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ENOTDIR';
   }
 }
 

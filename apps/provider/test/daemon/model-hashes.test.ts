@@ -1,15 +1,19 @@
-import { appendFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { sha256Hex } from '@inference/protocol/crypto';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { ModelHashes } from '../../src/daemon/model-hashes.js';
 import { systemFingerprint } from '../../src/jobs/model-lease.js';
 import type { ServedModel } from '../../src/jobs/serving/served-model.js';
 import { FileHashes } from '../../src/models/file-hash.js';
+import { ModelFileError } from '../../src/models/gguf-header.js';
 
 const never = new AbortController().signal;
 const hashOfText = (text: string): string => sha256Hex(Buffer.from(text));
+
+afterEach(() => void vi.useRealTimers());
 
 function open(hashes?: FileHashes) {
   const dir = temporaryDirectory('model-hashes');
@@ -28,6 +32,7 @@ function open(hashes?: FileHashes) {
 }
 
 it('withdraws the hash of a replaced file before the next report, and reports the new one', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const { path, model, models, changes } = open();
   models.setModels([model]);
   await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one'));
@@ -41,7 +46,13 @@ it('withdraws the hash of a replaced file before the next report, and reports th
   await expect.poll(() => changes).toHaveLength(4);
   writeFileSync(path, 'three');
   expect(models.hashOf(model, false)).toBeNull();
-  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('three'));
+  // The file may have appeared while its hashing failed, which delays the next one.
+  await expect
+    .poll(async () => {
+      await vi.advanceTimersByTimeAsync(10_000);
+      return models.hashOf(model, false);
+    })
+    .toBe(hashOfText('three'));
 });
 
 it('reports no hash for a loaded model whose file changed since its start', async () => {
@@ -57,22 +68,91 @@ it('reports no hash for a loaded model whose file changed since its start', asyn
   await expect(models.beforeStart(model, hashOfText('one'), never)).rejects.toThrow('has changed since the download');
 });
 
-it('hashes again a file that changed while it was hashed', async () => {
-  let path = '';
-  class Interrupted extends FileHashes {
-    #count = 0;
-
-    override async hashModel(paths: readonly string[]): Promise<string> {
-      const hash = await super.hashModel(paths);
-      if (this.#count++ === 0) appendFileSync(path, ' more');
-      return hash;
-    }
+it.each([
+  { when: 'before its engine was started', isHashed: true, expected: undefined },
+  { when: 'after its engine was started', isHashed: false, expected: undefined },
+  { when: 'at the start of its engine', isHashed: false, expected: hashOfText('one') },
+])('reports the hash of a loaded model again after equal content replaced a file that was hashed $when', async (example) => {
+  const { path, model, models, changes } = open();
+  if (example.isHashed) {
+    models.setModels([model]);
+    await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one'));
   }
-  const opened = open(new Interrupted(join(temporaryDirectory('model-hashes'), 'hashes.json')));
-  path = opened.path;
-  opened.models.setModels([opened.model]);
-  await expect.poll(() => opened.models.hashOf(opened.model, false)).toBe(hashOfText('one more'));
-  expect(opened.changes).not.toContain(hashOfText('one'));
+  await models.beforeStart(model, example.expected, never);
+  models.setModels([model]);
+  await expect.poll(() => models.hashOf(model, true)).toBe(hashOfText('one'));
+  utimesSync(path, 1, 1);
+  expect(models.hashOf(model, true)).toBeNull();
+  await expect.poll(() => models.hashOf(model, true)).toBe(hashOfText('one'));
+  writeFileSync(path, 'two');
+  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('two'));
+  expect(models.hashOf(model, true)).toBeNull();
+  writeFileSync(`${path}.restored`, 'one');
+  renameSync(`${path}.restored`, path);
+  await expect.poll(() => models.hashOf(model, true)).toBe(hashOfText('one'));
+  expect(changes.at(-1)).toBe(hashOfText('one'));
+});
+
+it('reports no hash of a loaded model whose file changed before it was hashed', async () => {
+  const { path, model, models } = open();
+  await models.beforeStart(model, undefined, never);
+  appendFileSync(path, ' more');
+  models.setModels([model]);
+  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one more'));
+  expect(models.hashOf(model, true)).toBeNull();
+});
+
+describe('a file that changed while it was hashed', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+
+  /** Opens a model whose file changes during each of the first hashings. */
+  function openChanging(isNoticed: boolean, times = 1) {
+    let path = '';
+    class Interrupted extends FileHashes {
+      count = 0;
+
+      override async hashModel(paths: readonly string[]): Promise<string> {
+        const hash = await super.hashModel(paths);
+        if (this.count++ < times) {
+          appendFileSync(path, ' more');
+          if (isNoticed) throw new ModelFileError('changed');
+        }
+        return hash;
+      }
+    }
+    const hashes = new Interrupted(join(temporaryDirectory('model-hashes'), 'hashes.json'));
+    const opened = open(hashes);
+    path = opened.path;
+    opened.models.setModels([opened.model]);
+    return { ...opened, hashes };
+  }
+
+  it.each([true, false])('is hashed again after a delay, without an offer (noticed by the hashing: %s)', async (isNoticed) => {
+    const { changes } = openChanging(isNoticed, 2);
+    for (let time = 0; time < 2; time++) {
+      await expect.poll(() => vi.getTimerCount()).toBe(1);
+      expect(changes).toEqual([]);
+      await vi.advanceTimersByTimeAsync(10_000);
+    }
+    await expect.poll(() => changes).toEqual([hashOfText('one more more')]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is not hashed again after the end', async () => {
+    const { models, hashes } = openChanging(true);
+    await expect.poll(() => vi.getTimerCount()).toBe(1);
+    models.close();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(hashes.count).toBe(1);
+  });
+
+  it('is not hashed again if the end comes first', async () => {
+    const { models, hashes } = openChanging(true);
+    models.close();
+    await expect.poll(() => hashes.count).toBe(1);
+    await setImmediate();
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
 
 it('fingerprints stay while a hash becomes known, and change with another hash', () => {

@@ -1,0 +1,76 @@
+/** `FileHashes` when a known file can no longer be read. */
+
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import type * as FileSystem from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { sha256Hex } from '@inference/protocol/crypto';
+import { afterEach, expect, it, vi } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
+import { FileHashes } from '../../src/models/file-hash.js';
+
+const hanging = vi.hoisted(() => ({ path: '', count: 0 }));
+
+vi.mock('node:fs/promises', async (importOriginal) => {
+  const original = await importOriginal<typeof FileSystem>();
+  const stat = (path: string): Promise<unknown> => {
+    if (path !== hanging.path) return original.stat(path);
+    hanging.count++;
+    return new Promise(() => {});
+  };
+  return { ...original, stat };
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  hanging.path = '';
+});
+
+function open() {
+  const dir = temporaryDirectory('file-hash');
+  const cache = join(dir, 'hashes.json');
+  const write = (name: string): string => {
+    const path = join(dir, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, name);
+    return path;
+  };
+  const cached = (): string[] => Object.keys((JSON.parse(readFileSync(cache, 'utf8')) as { files: object }).files);
+  return { hashes: new FileHashes(cache), write, cached };
+}
+
+it('hashes a file while another known one cannot be read, and does not forget that one', async () => {
+  const { hashes, write, cached } = open();
+  const [unreadable, other] = [write('unreadable'), write('other')];
+  await hashes.hashFile(unreadable);
+  rmSync(unreadable);
+  // Fails with ELOOP, for every user.
+  symlinkSync(unreadable, unreadable);
+  expect(await hashes.hashFile(other)).toBe(sha256Hex(Buffer.from('other')));
+  expect(cached()).toEqual([unreadable, other]);
+});
+
+it('forgets a file whose folder has become a file', async () => {
+  const { hashes, write, cached } = open();
+  const [deleted, other] = [write('folder/deleted'), write('other')];
+  await hashes.hashFile(deleted);
+  rmSync(dirname(deleted), { recursive: true });
+  write('folder');
+  await hashes.hashFile(other);
+  expect(cached()).toEqual([other]);
+});
+
+it('hashes files while the file system of another known one does not respond', async () => {
+  const { hashes, write, cached } = open();
+  const [remote, ...others] = [write('remote'), write('first'), write('second')];
+  await hashes.hashFile(remote);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  hanging.path = remote;
+  for (const path of others) {
+    const hashing = hashes.hashFile(path);
+    await expect.poll(() => vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await hashing).toMatch(/^[0-9a-f]{64}$/);
+  }
+  expect(cached()).toEqual([remote, ...others]);
+  expect(hanging.count).toBe(1);
+});
