@@ -82,6 +82,11 @@ export class DaemonModels {
     };
   }
 
+  /** Ends all engines. */
+  async close(): Promise<void> {
+    await this.#opened.close();
+  }
+
   /** Models on the disk, for remote control. Empty if the store's list is damaged. */
   get stored(): Pick<MachineSettings, 'models' | 'models_fixed'> {
     const models = this.#entries().map(({ id, use, bytes }) => ({ id, served: use !== null, bytes }));

@@ -161,7 +161,7 @@ export class Daemon {
     await this.#connection.close(force);
     this.#settings.close();
     await this.#selfUpdate.close();
-    await Promise.all([models.served.close(), enclave.close(), this.#watchdog.close()]);
+    await Promise.all([models.close(), enclave.close(), this.#watchdog.close()]);
     await this.#unlockMachine();
     await this.#control.close();
   }
@@ -319,7 +319,7 @@ async function startParts(
     }
     return { environment, availability, models, enclave, notifier };
   } catch (error) {
-    await Promise.all([availability.close(), models?.served.close()]);
+    await Promise.all([availability.close(), models?.close()]);
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** `openModels` reads the configured models, plans their memory and creates the model pool. The caller closes the pool. */
+/** `openModels` reads the configured models, plans their memory and creates the model pool. The caller closes the result. */
 import { Engine, type EngineStatusEvent } from '../engine/engine.js';
 import type { EngineSettings } from '../engine/messages.js';
 import type { Confinement } from '../host/hardening/confinement.js';
@@ -64,6 +64,8 @@ export interface OpenedModels {
    * If no model can be served, throws the error of the first one, without a change.
    */
   readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
+  /** Ends all engines, and cancels a delayed hashing. */
+  readonly close: () => Promise<void>;
 }
 
 /** Crashes of an engine process, and their time span, after which a model is disabled. */
@@ -167,6 +169,10 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
       const unfit = models.replace(servings(next.planned), next.ceiling);
       hashes.setModels(next.planned.map(({ model }) => model.facts));
       return [...next.refused, ...unfitFor(next.ceiling, unfit)];
+    },
+    close() {
+      hashes.close();
+      return models.close();
     },
   };
 }
