@@ -12,6 +12,7 @@ import { benchAgainstPeer } from './engine/against-peer.js';
 import { benchConversations } from './engine/conversations.js';
 import { benchDrafts } from './engine/drafts.js';
 import { benchEngine } from './engine/index.js';
+import { benchLongContext } from './engine/long-context.js';
 import { benchImages } from './images/index.js';
 import { benchLedger } from './ledger/index.js';
 import { benchLeases } from './ledger/leases.js';
@@ -28,6 +29,7 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   engine: () => (withPeer ? benchAgainstPeer() : benchEngine()),
   drafts: benchDrafts,
   conversations: benchConversations,
+  'long-context': benchLongContext,
   ledger: benchLedger,
   leases: benchLeases,
   statistics: benchPublicStatistics,

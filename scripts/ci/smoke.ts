@@ -37,6 +37,7 @@ const LANES: readonly (readonly Run[])[] = [
     'engine',
     'drafts',
     'conversations',
+    'long-context',
     'ledger',
     'leases',
     'statistics',
