@@ -304,7 +304,7 @@ const PROVIDER_LAYERS = appLayers('provider', {
   imaging: { uses: ['model-process', 'models', 'protocol'] },
   engine: { uses: ['model-process', 'models', 'formats', 'json-schema-grammar', 'protocol'] },
   'model-process': { uses: ['host/hardening'] },
-  models: { uses: ['files', 'protocol'] },
+  models: { uses: ['files', 'time-limit.ts', 'protocol'] },
   host: { uses: ['protocol'] },
   'host/availability': { uses: ['config', 'host', 'protocol'], isNodeFree: true },
 });
