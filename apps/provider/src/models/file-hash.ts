@@ -24,13 +24,18 @@ const MAX_CHECK_MS = 1000;
 
 export class FileHashes {
   readonly #file: string;
+  readonly #isDeleted: (path: string) => Promise<boolean>;
   #entries: Map<string, Entry> | null = null;
   /** Check in progress for deleted files. A single one, so that a `stat` that does not return occupies only one thread. */
   #check: Promise<void> | null = null;
 
-  /** @param file Path of the cache. */
-  constructor(file: string) {
+  /**
+   * @param file Path of the cache.
+   * @param isDeleted Whether a file certainly no longer exists. Default: according to the file system.
+   */
+  constructor(file: string, isDeleted = isDeletedFile) {
     this.#file = file;
+    this.#isDeleted = isDeleted;
   }
 
   /**
@@ -70,7 +75,7 @@ export class FileHashes {
   async cacheHash(path: string, sha256: string, stamp: FileStamp): Promise<void> {
     const entries = await this.#read();
     entries.set(path, { ...stamp, sha256 });
-    this.#check ??= dropDeleted(entries).finally(() => {
+    this.#check ??= this.#dropDeleted(entries).finally(() => {
       this.#check = null;
     });
     await withTimeLimit(this.#check, MAX_CHECK_MS);
@@ -78,6 +83,13 @@ export class FileHashes {
       writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }));
     } catch {
       // The next start computes the hash again.
+    }
+  }
+
+  async #dropDeleted(entries: Map<string, Entry>): Promise<void> {
+    for (const [path, entry] of [...entries]) {
+      // The file may have been hashed again meanwhile.
+      if ((await this.#isDeleted(path)) && entries.get(path) === entry) entries.delete(path);
     }
   }
 
@@ -94,16 +106,8 @@ export class FileHashes {
   }
 }
 
-/** Never rejects. */
-async function dropDeleted(entries: Map<string, Entry>): Promise<void> {
-  for (const [path, entry] of [...entries]) {
-    // The file may have been hashed again meanwhile.
-    if ((await isDeleted(path)) && entries.get(path) === entry) entries.delete(path);
-  }
-}
-
 /** Whether a file certainly no longer exists. False for one that cannot be read at present. */
-async function isDeleted(path: string): Promise<boolean> {
+async function isDeletedFile(path: string): Promise<boolean> {
   try {
     await stat(path);
     return false;

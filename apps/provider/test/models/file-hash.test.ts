@@ -1,31 +1,15 @@
 /** `FileHashes` when a known file can no longer be read. */
 
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import type * as FileSystem from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, expect, it, vi } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { FileHashes } from '../../src/models/file-hash.js';
 
-const hanging = vi.hoisted(() => ({ path: '', count: 0 }));
+afterEach(() => void vi.useRealTimers());
 
-vi.mock('node:fs/promises', async (importOriginal) => {
-  const original = await importOriginal<typeof FileSystem>();
-  const stat = (path: string): Promise<unknown> => {
-    if (path !== hanging.path) return original.stat(path);
-    hanging.count++;
-    return new Promise(() => {});
-  };
-  return { ...original, stat };
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-  hanging.path = '';
-});
-
-function open() {
+function open(isDeleted?: (path: string) => Promise<boolean>) {
   const dir = temporaryDirectory('file-hash');
   const cache = join(dir, 'hashes.json');
   const write = (name: string): string => {
@@ -35,7 +19,7 @@ function open() {
     return path;
   };
   const cached = (): string[] => Object.keys((JSON.parse(readFileSync(cache, 'utf8')) as { files: object }).files);
-  return { hashes: new FileHashes(cache), write, cached };
+  return { hashes: new FileHashes(cache, isDeleted), write, cached };
 }
 
 it('hashes a file while another known one cannot be read, and does not forget that one', async () => {
@@ -60,11 +44,17 @@ it('forgets a file whose folder has become a file', async () => {
 });
 
 it('hashes files while the file system of another known one does not respond', async () => {
-  const { hashes, write, cached } = open();
+  let hangingCount = 0;
+  let isHanging = false;
+  const { hashes, write, cached } = open((path) => {
+    if (path !== remote || !isHanging) return Promise.resolve(false);
+    hangingCount++;
+    return new Promise(() => {});
+  });
   const [remote, ...others] = [write('remote'), write('first'), write('second')];
   await hashes.hashFile(remote);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  hanging.path = remote;
+  isHanging = true;
   for (const path of others) {
     const hashing = hashes.hashFile(path);
     await expect.poll(() => vi.getTimerCount()).toBe(1);
@@ -72,5 +62,5 @@ it('hashes files while the file system of another known one does not respond', a
     expect(await hashing).toMatch(/^[0-9a-f]{64}$/);
   }
   expect(cached()).toEqual([remote, ...others]);
-  expect(hanging.count).toBe(1);
+  expect(hangingCount).toBe(1);
 });
