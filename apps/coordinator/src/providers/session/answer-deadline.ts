@@ -1,4 +1,4 @@
-/** `withinDeadline`: limits the wait for an answer from the database. One that never comes must not block the session's later requests. */
+/** `withinDeadline`: limits a session's wait for a service, whose database may never answer. Later requests must not be blocked. */
 
 /** Above the timeouts of a connection (10 s) and of a statement (30 s), which do not cover a lost network path. */
 export const MAX_ANSWER_MS = 40_000;

@@ -1,13 +1,12 @@
 /** `EnrolmentRequests` handles a provider's requests to enrol in device management, one at a time. Part of `ProviderSession`. */
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
-import { withinDeadline } from './answer-deadline.js';
 import type { Identity } from './registration/admission.js';
 
 type EnrolmentAnswer =
   | { readonly kind: 'offered'; readonly url: string; readonly expiresAt: number }
   | { readonly kind: 'refused'; readonly reason: EnrolmentRefusal };
 
-/** Answers a request for a verified identity. If the promise rejects or takes too long, the provider is asked to try later. */
+/** Answers a request for a verified identity. Must settle, see `withinDeadline`. If the promise rejects, the provider is asked to try later. */
 export type EnrolmentService = (identity: Identity) => Promise<EnrolmentAnswer>;
 
 /** Minimum interval between requests of a session. Each request inserts and voids database rows. */
@@ -28,7 +27,7 @@ export class EnrolmentRequests {
     if (this.#now() < this.#openAgainAt) return refusal('try_later');
     this.#openAgainAt = Number.POSITIVE_INFINITY;
     try {
-      const answer = await withinDeadline(this.#service(identity));
+      const answer = await this.#service(identity);
       return answer.kind === 'refused' ? refusal(answer.reason) : { type: 'enrolment', url: answer.url, expires_at: answer.expiresAt };
     } catch {
       return refusal('try_later');

@@ -4,13 +4,12 @@
  * Tokens are checked one at a time. If several wait, only the newest is checked. Part of `ProviderSession`.
  */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
-import { withinDeadline } from './answer-deadline.js';
 
 type LinkAnswer =
   | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }
   | { readonly kind: 'refused'; readonly reason: LinkRefusal };
 
-/** Checks a token of a verified provider. If the promise rejects or takes too long, the provider is asked to try later. */
+/** Checks a token of a verified provider. Must settle, see `withinDeadline`. If the promise rejects, the provider is asked to try later. */
 export type LinkService = (providerId: ProviderId, token: string) => Promise<LinkAnswer>;
 
 export class LinkRequests {
@@ -63,7 +62,7 @@ export class LinkRequests {
 
   async #answer(providerId: ProviderId, token: string): Promise<CoordinatorMessage> {
     try {
-      const answer = await withinDeadline(this.#service(providerId, token));
+      const answer = await this.#service(providerId, token);
       if (answer.kind === 'refused') return linkRefusedMessage(answer.reason);
       return { type: 'linked', account_id: answer.accountId, account_name: answer.accountName };
     } catch {

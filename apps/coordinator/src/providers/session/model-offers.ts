@@ -1,7 +1,7 @@
 /**
  * `SessionOffers`: model offers of one session, accepted or rejected by the catalogue. Part of `ProviderSession`.
  *
- * Offers are evaluated on arrival and when the catalogue changes. The provider is told of its rejected offers after each change.
+ * Offers are evaluated on arrival and when the catalogue changes. After each change, the provider is notified of its rejected offers.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
