@@ -116,7 +116,7 @@ export class DaemonModels {
   }
 
   #cacheType(id: string): Pick<DaemonStatus['models'][number], 'kv_cache_type'> {
-    const serving = [...this.served.all()].find((model) => model.id === id)?.serving;
+    const serving = this.served.model(id)?.serving;
     const type = serving === undefined ? null : kvCacheTypeOf(serving.facts, this.#options.kvCacheType);
     return type === null ? {} : { kv_cache_type: type };
   }

@@ -11,7 +11,7 @@ import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
 import { DraftCost, DraftPolicy } from './draft-policy.js';
 import type { MediaChunk } from './media-span.js';
-import { nextChunk, PrefillQueue } from './prefill-queue.js';
+import { nextChunk, PrefillQueue, type PromptReader } from './prefill-queue.js';
 import { PromptLookup } from './prompt-lookup.js';
 import { batchRows, type Repeatability } from './repeatability.js';
 import { appendTokens, type CachedSequence, nextPosition, type SequencePool } from './sequence-pool.js';
@@ -41,11 +41,9 @@ interface DecoderOptions {
   readonly outbox: Outbox;
 }
 
-interface Running {
+interface Running extends PromptReader {
   readonly stream: TextStream;
   readonly sequence: CachedSequence;
-  /** Due time of the prompt; see `PromptReader`. */
-  readonly dueAt: number;
   /** The token to decode next; null while the prompt is read. */
   next: Token | null;
   /** Created when the stream first runs alone. */
