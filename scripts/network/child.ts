@@ -1,13 +1,14 @@
 /** `spawnChild`: starts a process that logs to a file. A Node.js child exits when its IPC channel to this process closes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
+import { basename } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 
 interface ChildOptions {
   readonly name: string;
   /** Program to run instead of Node.js; has no IPC channel. Default: Node.js. */
   readonly program?: string;
-  /** Arguments. For Node.js, the first is the script. */
+  /** Arguments. For Node.js, the script comes first, or the path of another `node` binary and then the script. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logFile: string;
@@ -39,7 +40,8 @@ const MAX_STDERR_CHARACTERS = 4000;
 export async function spawnChild(options: ChildOptions): Promise<Child> {
   const log = createWriteStream(options.logFile, { flags: 'a', mode: 0o600 });
   const { program, user, detached = false } = options;
-  const child = spawn(program ?? process.execPath, options.argv, {
+  const [command, argv] = commandLine(options);
+  const child = spawn(command, argv, {
     env: definedOnly(options.env),
     stdio: ['ignore', 'pipe', 'pipe', ...(program === undefined ? (['ipc'] as const) : [])],
     detached,
@@ -76,6 +78,12 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
     kill: (signal) => void child.kill(signal),
     stop: (graceMs = 10_000, signal = 'SIGTERM') => stop(child, exited, graceMs, signal),
   };
+}
+
+function commandLine({ program, argv }: ChildOptions): readonly [string, readonly string[]] {
+  const [first = '', ...rest] = argv;
+  if (program === undefined && basename(first) === 'node') return [first, rest];
+  return [program ?? process.execPath, argv];
 }
 
 function untilStarted(child: ChildProcess): Promise<number> {

@@ -1,8 +1,9 @@
 /**
  * Processor time of the coordinator per response: `npx tsx scripts/bench/relay/cost.ts [program…]`.
  *
- * Each argument is a build of the coordinator: Node options, if any, and the path of `dist/main.js`. The builds alternate, and
- * results are relative to the first. `ROUNDS`, `ANSWERS` and `KINDS=plain,streams` change the measurement.
+ * Each argument is a build of the coordinator: the path of another `node` binary and Node options, if any, and the path of
+ * `dist/main.js`. The builds alternate, and results are relative to the first. `ROUNDS`, `ANSWERS` and `KINDS=plain,streams`
+ * change the measurement.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
