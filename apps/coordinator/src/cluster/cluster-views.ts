@@ -1,7 +1,7 @@
 /**
  * `ClusterViews`: `NetworkViews` of a cluster. Combines this coordinator's part of a view with the parts that peers send on request.
  *
- * Under load, a query is sent to the peers at most once a second; equal queries in between get the cached parts.
+ * Under load, a query is sent to the peers at most once a second; equal queries in between get the cached parts. Actions are always sent.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -47,14 +47,22 @@ export class ClusterViews implements NetworkViews {
   ): View<Static<Query>, Static<Part>> {
     this.#serveAs(name, schemas.query, render);
     const validator = Compile(schemas.part);
-    const ask = async (payload: Uint8Array): Promise<PeerParts<Static<Part>>> => {
-      const answers = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload, validator)));
-      const received = answers.filter((answer) => answer !== null);
-      return { parts: received.map(({ part }) => part), bytes: received.reduce((sum, { bytes }) => sum + bytes, 0) };
-    };
-    const partsOfPeers = new SharedParts(ask, this.#now);
+    const partsOfPeers = new SharedParts((payload) => this.#askPeers(payload, validator), this.#now);
     return async (query) => {
       const [own, parts] = await Promise.all([render(query), partsOfPeers.read(requestOf(name, query))]);
+      return [own, ...parts];
+    };
+  }
+
+  defineAction<Query extends TSchema, Part extends TSchema>(
+    name: string,
+    schemas: ViewSchemas<Query, Part>,
+    act: (query: Static<Query>) => Static<Part> | Promise<Static<Part>>,
+  ): View<Static<Query>, Static<Part>> {
+    this.#serveAs(name, schemas.query, act);
+    const validator = Compile(schemas.part);
+    return async (query) => {
+      const [own, { parts }] = await Promise.all([act(query), this.#askPeers(requestOf(name, query), validator)]);
       return [own, ...parts];
     };
   }
@@ -79,6 +87,12 @@ export class ClusterViews implements NetworkViews {
     const part = await this.#render(header).catch(() => null);
     if (part === null) stream.abort('failed');
     else await sendBody(stream, part);
+  }
+
+  async #askPeers<Part>(payload: Uint8Array, validator: MessageValidator<Part>): Promise<PeerParts<Part>> {
+    const answers = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload, validator)));
+    const received = answers.filter((answer) => answer !== null);
+    return { parts: received.map(({ part }) => part), bytes: received.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
   #serveAs<Query extends TSchema>(name: string, schema: Query, render: (query: Static<Query>) => unknown): void {
