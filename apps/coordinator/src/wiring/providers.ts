@@ -118,7 +118,7 @@ function refuseUpgrade(socket: Duplex, refusal: UpgradeRefusal, requestId: strin
 }
 
 /** Reports rejections and missing answers of a service of sessions, which only ask the provider to try later. */
-function reportingFailures<Args extends readonly unknown[], Answer>(
+function reportingFailures<Args extends readonly unknown[], Answer extends object>(
   service: (...args: Args) => Promise<Answer>,
   onFailure: (error: unknown) => void,
 ): (...args: Args) => Promise<Answer> {

@@ -4,8 +4,9 @@
  * Rows are queued in memory and written every second, so a crash loses the last second. The last write of a row wins.
  */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
+import { withTimeLimit } from '../../time-limit.js';
 import { dialectOf } from '../connection/dialect.js';
-import { MAX_READ_MS, PeriodicRefresh, settledWithin } from '../periodic-refresh.js';
+import { MAX_READ_MS, PeriodicRefresh } from '../periodic-refresh.js';
 import { everyPeriod } from '../periodic-work.js';
 import type { Database, Tables } from '../tables.js';
 import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
@@ -81,7 +82,7 @@ export class ReputationRepository {
   readonly #refreshing: PeriodicRefresh | null;
   readonly #stopDeletions: () => Promise<void>;
   /** The running read, for which the next one waits. */
-  #reading: Promise<void> = Promise.resolve();
+  #reading: Promise<unknown> = Promise.resolve();
   /** Called with reputations that other coordinators have written. While null, nothing is read. */
   onChange: ((providerId: ProviderId, reputation: StoredReputation) => void) | null = null;
 
@@ -145,7 +146,7 @@ export class ReputationRepository {
 
   #readNext(providerIds: readonly string[] | null): Promise<void> {
     const read = this.#reading.then(() => this.#read(providerIds));
-    this.#reading = settledWithin(
+    this.#reading = withTimeLimit(
       read.catch(() => {}),
       MAX_READ_MS,
     );
