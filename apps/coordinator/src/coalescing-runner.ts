@@ -1,13 +1,13 @@
 /** `CoalescingRunner` runs a task, one run at a time. All calls during a run share the next run, which starts after it. */
 export class CoalescingRunner {
-  readonly #task: () => Promise<void>;
+  readonly #task: () => Promise<unknown>;
   /** End of the newest started run. Never rejects. */
   #ended: Promise<void> = Promise.resolve();
   /** The next run, until it starts. */
   #next: Promise<void> | null = null;
   #isRunning = false;
 
-  constructor(task: () => Promise<void>) {
+  constructor(task: () => Promise<unknown>) {
     this.#task = task;
   }
 

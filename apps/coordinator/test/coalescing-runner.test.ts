@@ -4,7 +4,7 @@ import { CoalescingRunner } from '../src/coalescing-runner.js';
 /** Runner whose runs end only when the test calls `ends`, in the order of the runs. */
 function heldRunner() {
   const ends: { resolve: () => void; reject: (error: unknown) => void }[] = [];
-  const runner = new CoalescingRunner(() => new Promise((resolve, reject) => ends.push({ resolve, reject })));
+  const runner = new CoalescingRunner(() => new Promise<void>((resolve, reject) => ends.push({ resolve, reject })));
   return { runner, ends };
 }
 

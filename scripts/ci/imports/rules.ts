@@ -97,6 +97,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'coalescing-runner.ts': { uses: [], isNodeFree: true },
   'semaphore.ts': { uses: [], isNodeFree: true },
   'wait-group.ts': { uses: [], isNodeFree: true },
+  'time-limit.ts': { uses: [], isNodeFree: true },
   'time-units.ts': { uses: [], isNodeFree: true },
   'limits/fair-budget.ts': { uses: [], isNodeFree: true },
   'limits/network-address.ts': { uses: [] },
@@ -139,6 +140,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   inference: {
     uses: [
       'semaphore.ts',
+      'time-limit.ts',
       'wait-group.ts',
       'providers',
       'scheduler',
@@ -164,6 +166,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   devices: {
     uses: [
       'coalescing-runner.ts',
+      'time-limit.ts',
       'providers/verification',
       'database',
       'config/environment.ts',
@@ -174,6 +177,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   providers: {
     uses: [
+      'time-limit.ts',
       'time-units.ts',
       'providers/verification',
       'scheduler/bounded-map.ts',
@@ -189,6 +193,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'telemetry/statistics/model-performance.ts': { uses: ['scheduler/bounded-map.ts', 'formats'] },
   telemetry: {
     uses: [
+      'time-limit.ts',
       'time-units.ts',
       'inference',
       'images',
@@ -233,6 +238,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   database: {
     uses: [
       'coalescing-runner.ts',
+      'time-limit.ts',
       'time-units.ts',
       'config/program-version.ts',
       'config/startup-error.ts',

@@ -23,28 +23,27 @@ const MAX_PRINTED = 25;
 
 export async function cluster(minutes: number, seed: number): Promise<boolean> {
   const cancelled = new AbortController();
-  const interrupt = (): void => cancelled.abort(new Error('interrupted'));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => cancelled.abort(new Error('interrupted')));
   const problems: string[] = [];
   const { signal } = cancelled;
   const earlier = new Set(descendantsOf(process.pid).map(({ pid }) => pid));
   const soak = await startSoakCluster({
     signal,
-    onFailure: (reason) => {
-      problems.push(reason);
-      interrupt();
-    },
+    onFailure: (reason) => cancelled.abort(new Error(reason)),
   }).catch((error: unknown) => {
-    console.error(`PROBLEM: ${error instanceof Error ? error.message : error}`);
+    const cause: unknown = signal.aborted ? signal.reason : error;
+    console.error(`PROBLEM: ${cause instanceof Error ? cause.message : cause}`);
     return null;
   });
   if (soak === null) return false;
   try {
     await run({ soak, minutes, seed, problems, signal });
-    if (signal.aborted) problems.push('interrupted');
   } catch (error) {
-    problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    const isCancelled = signal.aborted && (error === signal.reason || (error instanceof Error && error.cause === signal.reason));
+    if (!isCancelled) problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
+  // The interruption or failure that stopped the run.
+  if (signal.aborted) problems.unshift((signal.reason as Error).message);
   await soak.stop();
   const table = processTable();
   const own = new Set(descendantsOf(process.pid, table).map(({ pid }) => pid));

@@ -14,13 +14,25 @@ export function backupName(at: Date): string {
   return `coordinator-${at.toISOString().replace(/[-:]|\.\d+/g, '')}`;
 }
 
+export interface WrittenBackup {
+  /** Path of the backup. */
+  readonly path: string;
+  /** Sentence that says why a crash of the machine may lose the complete backup; null: it is on disk. */
+  readonly problem: string | null;
+}
+
 /**
  * Runs `write` with a new private folder. Renames the folder to `name` on success, and removes it on failure.
  *
- * @returns Path of the backup.
+ * @param sync Replaced by tests.
  * @throws {StartupError} The folder cannot be written.
  */
-export async function writeBackupFolder(parent: string, name: string, write: (folder: string) => Promise<void>): Promise<string> {
+export async function writeBackupFolder(
+  parent: string,
+  name: string,
+  write: (folder: string) => Promise<void>,
+  sync = syncFolder,
+): Promise<WrittenBackup> {
   const path = join(parent, name);
   const partial = join(parent, `${PARTIAL_PREFIX}${name}-${process.pid}`);
   try {
@@ -28,15 +40,20 @@ export async function writeBackupFolder(parent: string, name: string, write: (fo
     if (await exists(path)) throw new StartupError(`There is a backup ${path} already. Try again in a second.`);
     await mkdir(partial, { mode: 0o700 });
     await write(partial);
-    await syncFolder(partial);
+    await sync(partial);
     await rename(partial, path);
-    await syncFolder(parent);
-    return path;
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
     throw isDiskFull(error)
       ? new StartupError(`There is no space left for a backup in ${parent}.`, { cause: error })
       : withFolderName(error, parent);
+  }
+  // The backup is complete, so a failure from here on must not be reported as a missing backup.
+  try {
+    await sync(parent);
+    return { path, problem: null };
+  } catch (error) {
+    return { path, problem: `${parent} could not be flushed to disk, so a power failure may lose the backup: ${errorReason(error)}.` };
   }
 }
 
@@ -50,7 +67,7 @@ export async function listBackups(parent: string): Promise<string[]> {
 export interface Rotation {
   /** Names of removed backups. */
   readonly removed: readonly string[];
-  /** One sentence per folder that could not be read or removed. */
+  /** One sentence per folder that could not be read, removed or flushed to disk. */
   readonly problems: readonly string[];
 }
 

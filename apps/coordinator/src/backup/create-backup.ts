@@ -6,7 +6,7 @@ import { errorReason } from '../config/startup-error.js';
 import { withSnapshot } from '../database/backup/postgres-snapshot.js';
 import type { SecretRow } from '../database/backup/restored-rows.js';
 import { type CopiedDatabase, copySqlite } from '../database/backup/sqlite-copy.js';
-import { backupName, exists, type Rotation, rotateBackups, writeBackupFolder } from './backup-folder.js';
+import { backupName, exists, type Rotation, rotateBackups, type syncFolder, writeBackupFolder } from './backup-folder.js';
 import { describeFiles } from './files.js';
 import { signedLogHead } from './log-key.js';
 import { DATABASE_FILES, IMAGES_FOLDER, KEYS_FOLDER, MANIFEST_FILE, MANIFEST_FORMAT, type Manifest, SECRETS_FILE } from './manifest.js';
@@ -29,6 +29,7 @@ export interface BackupOptions {
   /** Replaced by tests. */
   readonly now?: () => Date;
   readonly copyDatabase?: typeof copyDatabase;
+  readonly syncFolder?: typeof syncFolder;
 }
 
 export interface Backup {
@@ -45,7 +46,7 @@ export async function createBackup(options: BackupOptions): Promise<Backup> {
   const { out, signal } = options;
   const createdAt = options.now?.() ?? new Date();
   let manifest: Manifest | undefined;
-  const path = await writeBackupFolder(out, backupName(createdAt), async (folder) => {
+  const write = async (folder: string): Promise<void> => {
     const { facts, figures, secrets } = await (options.copyDatabase ?? copyDatabase)(options, folder);
     signal.throwIfAborted();
     if (options.hasKeys) await copyKeys(options, secrets, join(folder, KEYS_FOLDER));
@@ -66,9 +67,12 @@ export async function createBackup(options: BackupOptions): Promise<Backup> {
     };
     await writeFile(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
     signal.throwIfAborted();
-  });
+  };
+  const { path, problem } = await writeBackupFolder(out, backupName(createdAt), write, options.syncFolder);
   if (manifest === undefined) throw new Error('the backup has no manifest');
-  return { path, manifest, rotation: await rotateBackups(out, options.keep, createdAt.getTime()) };
+  // Old backups stay until a newer one is safe.
+  const rotation = problem === null ? await rotateBackups(out, options.keep, createdAt.getTime()) : { removed: [], problems: [problem] };
+  return { path, manifest, rotation };
 }
 
 interface CopiedWithFacts extends CopiedDatabase {

@@ -42,9 +42,15 @@ export interface ActiveFolder {
  * Runs `write` with a new private folder in the data directory. The folder is removed unless `write` calls `activate`.
  *
  * @param stamp Time for the names of the new and the old folder.
+ * @param sync Replaced by tests.
  * @throws {StartupError} The data directory cannot be written.
  */
-export async function stageFolder(dataDir: string, stamp: string, write: (staged: StagedFolder) => Promise<void>): Promise<void> {
+export async function stageFolder(
+  dataDir: string,
+  stamp: string,
+  write: (staged: StagedFolder) => Promise<void>,
+  sync = syncFolder,
+): Promise<void> {
   const staging = join(dataDir, `.${FOLDER}-restoring-${stamp}-${process.pid}`);
   const target = join(dataDir, FOLDER);
   const activate = async (): Promise<ActiveFolder> => {
@@ -62,7 +68,12 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
       if (old !== null) await rename(old, target);
       throw error;
     }
-    await syncFolder(dataDir);
+    try {
+      await sync(dataDir);
+    } catch (error) {
+      await undo();
+      throw error;
+    }
     return { old, undo };
   };
   try {

@@ -1,7 +1,7 @@
 /**
  * `ClusterViews`: `NetworkViews` of a cluster. Combines this coordinator's part of a view with the parts that peers send on request.
  *
- * Under load, a query is sent to the peers at most once a second; equal queries in between get the cached parts.
+ * Under load, a query is sent to the peers at most once a second; equal queries in between get the cached parts. Actions are always sent.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -15,7 +15,7 @@ const MAX_PART_BYTES = 256 * 1024 * 1024;
 /** Queries to peers per second and view, above which cached parts are used. */
 const MAX_SENT_QUERIES_PER_SECOND = 20;
 const MAX_REUSE_AGE_MS = 1000;
-/** Maximum JSON size of the cached parts of a view. The parts of the newest query are cached even if they are larger. */
+/** Maximum JSON size of the cached parts of all views. The parts of the newest query are cached even if they are larger. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 /** Maximum concurrent queries per view. Further queries return only this coordinator's part. */
 const MAX_RUNNING_QUERIES = 1000;
@@ -34,6 +34,7 @@ export class ClusterViews implements NetworkViews {
   readonly #peers: () => readonly Peer[];
   readonly #now: () => number;
   readonly #renderers = new Map<string, Renderer>();
+  readonly #cacheBudget = new CacheBudget();
 
   constructor({ peers, now = () => performance.now() }: ClusterViewsOptions) {
     this.#peers = peers;
@@ -47,14 +48,22 @@ export class ClusterViews implements NetworkViews {
   ): View<Static<Query>, Static<Part>> {
     this.#serveAs(name, schemas.query, render);
     const validator = Compile(schemas.part);
-    const ask = async (payload: Uint8Array): Promise<PeerParts<Static<Part>>> => {
-      const answers = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload, validator)));
-      const received = answers.filter((answer) => answer !== null);
-      return { parts: received.map(({ part }) => part), bytes: received.reduce((sum, { bytes }) => sum + bytes, 0) };
-    };
-    const partsOfPeers = new SharedParts(ask, this.#now);
+    const partsOfPeers = new SharedParts((payload) => this.#askPeers(payload, validator), this.#cacheBudget, this.#now);
     return async (query) => {
       const [own, parts] = await Promise.all([render(query), partsOfPeers.read(requestOf(name, query))]);
+      return [own, ...parts];
+    };
+  }
+
+  defineAction<Query extends TSchema, Part extends TSchema>(
+    name: string,
+    schemas: ViewSchemas<Query, Part>,
+    act: (query: Static<Query>) => Static<Part> | Promise<Static<Part>>,
+  ): View<Static<Query>, Static<Part>> {
+    this.#serveAs(name, schemas.query, act);
+    const validator = Compile(schemas.part);
+    return async (query) => {
+      const [own, { parts }] = await Promise.all([act(query), this.#askPeers(requestOf(name, query), validator)]);
       return [own, ...parts];
     };
   }
@@ -79,6 +88,12 @@ export class ClusterViews implements NetworkViews {
     const part = await this.#render(header).catch(() => null);
     if (part === null) stream.abort('failed');
     else await sendBody(stream, part);
+  }
+
+  async #askPeers<Part>(payload: Uint8Array, validator: MessageValidator<Part>): Promise<PeerParts<Part>> {
+    const answers = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload, validator)));
+    const received = answers.filter((answer) => answer !== null);
+    return { parts: received.map(({ part }) => part), bytes: received.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
   #serveAs<Query extends TSchema>(name: string, schema: Query, render: (query: Static<Query>) => unknown): void {
@@ -122,19 +137,47 @@ interface PeerParts<Part> {
   readonly bytes: number;
 }
 
+interface BudgetEntry {
+  readonly bytes: number;
+  /** Called when the entry has left the budget. */
+  readonly evict: () => void;
+}
+
+/** Limits the total size of cached parts. A new entry evicts the oldest ones. */
+class CacheBudget {
+  readonly #entries = new Set<BudgetEntry>();
+  #bytes = 0;
+
+  add(entry: BudgetEntry): void {
+    this.#entries.add(entry);
+    this.#bytes += entry.bytes;
+    for (const oldest of this.#entries) {
+      if (this.#bytes <= MAX_CACHED_BYTES || oldest === entry) break;
+      this.remove(oldest);
+    }
+  }
+
+  remove(entry: BudgetEntry): void {
+    if (!this.#entries.delete(entry)) return;
+    this.#bytes -= entry.bytes;
+    entry.evict();
+  }
+}
+
 /** Requests the parts of all peers, and reuses them by query under load. Equal concurrent queries share one request. */
 class SharedParts<Part> {
   readonly #request: (payload: Uint8Array) => Promise<PeerParts<Part>>;
   readonly #now: () => number;
   readonly #running = new Map<string, Promise<PeerParts<Part>>>();
-  /** Cached parts by query, the oldest first. `at`: when the query was sent. */
-  readonly #recent = new Map<string, PeerParts<Part> & { readonly at: number }>();
-  #cachedBytes = 0;
+  readonly #budget: CacheBudget;
+  /** Cached parts by query. `at`: when the query was sent. */
+  readonly #recent = new Map<string, PeerParts<Part> & BudgetEntry & { readonly at: number }>();
   /** Queries sent in the current second. */
   #second = { at: Number.NEGATIVE_INFINITY, queryCount: 0 };
 
-  constructor(ask: (payload: Uint8Array) => Promise<PeerParts<Part>>, now: () => number) {
+  constructor(ask: (payload: Uint8Array) => Promise<PeerParts<Part>>, budget: CacheBudget, now: () => number) {
     this.#request = ask;
+    this.#budget = budget;
     this.#now = now;
   }
 
@@ -161,23 +204,12 @@ class SharedParts<Part> {
   }
 
   #cache(text: string, at: number, received: PeerParts<Part>): void {
-    const entry = { at, ...received };
-    this.#evict(text);
+    const previous = this.#recent.get(text);
+    if (previous !== undefined) this.#budget.remove(previous);
+    const entry = { at, ...received, evict: () => void this.#recent.delete(text) };
     this.#recent.set(text, entry);
-    this.#cachedBytes += entry.bytes;
-    for (const oldest of this.#recent.keys()) {
-      if (this.#cachedBytes <= MAX_CACHED_BYTES || oldest === text) break;
-      this.#evict(oldest);
-    }
-    const expire = (): void => {
-      if (this.#recent.get(text) === entry) this.#evict(text);
-    };
-    setTimeout(expire, MAX_REUSE_AGE_MS).unref();
-  }
-
-  #evict(text: string): void {
-    this.#cachedBytes -= this.#recent.get(text)?.bytes ?? 0;
-    this.#recent.delete(text);
+    this.#budget.add(entry);
+    setTimeout(() => this.#budget.remove(entry), MAX_REUSE_AGE_MS).unref();
   }
 }
 

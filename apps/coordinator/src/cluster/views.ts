@@ -28,6 +28,13 @@ export interface NetworkViews {
     render: (query: Static<Query>) => Awaitable<Static<Part>>,
   ): View<Static<Query>, Static<Part>>;
 
+  /** Like `define`, for an action that each call performs anew at every coordinator. The results are never reused. */
+  defineAction<Query extends TSchema, Part extends TSchema>(
+    name: string,
+    schemas: ViewSchemas<Query, Part>,
+    act: (query: Static<Query>) => Awaitable<Static<Part>>,
+  ): View<Static<Query>, Static<Part>>;
+
   defineLookup<Query extends TSchema, Found extends TSchema>(
     name: string,
     schemas: ViewSchemas<Query, Found>,
@@ -38,5 +45,6 @@ export interface NetworkViews {
 /** Views of a coordinator that runs alone. */
 export const LOCAL_VIEWS: NetworkViews = {
   define: (_name, _schemas, render) => async (query) => [await render(query)],
+  defineAction: (_name, _schemas, act) => async (query) => [await act(query)],
   defineLookup: (_name, _schemas, find) => async (query) => find(query),
 };

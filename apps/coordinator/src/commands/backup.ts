@@ -27,8 +27,8 @@ DATA_DIR and of the database, and manifest.json. The coordinator may run meanwhi
 
 A backup contains secrets: keys, hashes of passwords, mail addresses. It is readable by its owner only; encrypt it before it leaves the
 machine. Settings and the files that they name are not part of it.
-Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line or the settings cannot be used, 3 written, but old
-backups could not be removed (stderr says why).`,
+Exit codes: 0 written, 1 failed (no incomplete backup stays), 2 the command line or the settings cannot be used, 3 written, but the backup
+may not be durable yet, or old backups could not be removed (stderr says why).`,
   async run(args, { env, out, err }) {
     const options = optionsOf(args, {
       out: { type: 'string' },

@@ -1,5 +1,6 @@
 /** `PeriodicRefresh`: reads cached rows again every few seconds, and at once after a change hint. Requests use the cache meanwhile. */
 import { CoalescingRunner } from '../coalescing-runner.js';
+import { withTimeLimit } from '../time-limit.js';
 
 /** Time after which a read that does not end no longer delays the next one. */
 export const MAX_READ_MS = 40_000;
@@ -19,7 +20,7 @@ export class PeriodicRefresh {
   constructor(options: PeriodicRefreshOptions) {
     const { read, onError } = options;
     this.#options = options;
-    this.#reads = new CoalescingRunner(() => settledWithin(read().catch(onError), MAX_READ_MS));
+    this.#reads = new CoalescingRunner(() => withTimeLimit(read().catch(onError), MAX_READ_MS));
   }
 
   /** Reads for the first time, then starts the timer. Rejects if the read fails. The caller must call `close`. */
@@ -38,13 +39,4 @@ export class PeriodicRefresh {
   close(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
-}
-
-/** Settles like `promise`, or resolves after `ms`. */
-export function settledWithin(promise: Promise<void>, ms: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    timer.unref();
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }

@@ -27,12 +27,11 @@ export interface RelevantMachines {
   /** Chip family of the selected controls. */
   readonly chipFamily: string;
   readonly controlsSince: number;
-  /** Machines offered the version since then are selected, unless they already run it and were seen after `connectedSince`. */
+  /** Machines offered the version since then are selected, unless they already run it. */
   readonly offeredSince: number;
-  readonly connectedSince: number;
-  /** Machines offered the version after `missingSince` and not seen after `returnedSince` are selected, because they may be offline. */
+  /** Machines offered the version after `missingSince` and not seen after `connectedSince` are selected, because they may be offline. */
   readonly missingSince: number;
-  readonly returnedSince: number;
+  readonly connectedSince: number;
 }
 
 export class RolloutRepository {
@@ -203,14 +202,11 @@ export class RolloutRepository {
 
 /** Condition for {@link RelevantMachines}. Selects few of thousands of rows, because most machines run the version and are connected. */
 function isRelevant({ and, eb, or }: ExpressionBuilder<Tables, 'rollout_machines'>, relevant: RelevantMachines): Expression<SqlBool> {
-  const isOffer = and([
-    eb('since', '>', relevant.offeredSince),
-    or([eb('on_version_at', 'is', null), eb('seen_at', '<=', relevant.connectedSince)]),
-  ]);
-  const mayBeMissing = and([eb('since', '>', relevant.missingSince), eb('seen_at', '<=', relevant.returnedSince)]);
+  const isOffer = and([eb('since', '>', relevant.offeredSince), eb('on_version_at', 'is', null)]);
+  const mayBeOffline = and([eb('since', '>', relevant.missingSince), eb('seen_at', '<=', relevant.connectedSince)]);
   return or([
     eb('provider_id', '=', relevant.providerId),
-    and([eb('part', '=', 'updated'), or([isOffer, mayBeMissing, eb('blocked_at', 'is not', null)])]),
+    and([eb('part', '=', 'updated'), or([isOffer, mayBeOffline, eb('blocked_at', 'is not', null)])]),
     and([eb('part', '=', 'control'), eb('chip_family', '=', relevant.chipFamily), eb('since', '>', relevant.controlsSince)]),
   ]);
 }

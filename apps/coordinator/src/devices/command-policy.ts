@@ -102,8 +102,8 @@ export function decide(needs: DeviceNeeds, now: number, rules: ScheduleRules): D
   const { history } = needs;
   const last = history[0];
   if (last === undefined) return { act: 'send', reason: 'first' };
-  if (last.outcome === null && now < last.expiresAt) return { act: 'wait', until: last.expiresAt, reason: 'awaiting_answer' };
-  const due = whenDue(needs, last, rules);
+  if (isPending(last, now)) return { act: 'wait', until: last.expiresAt, reason: 'awaiting_answer' };
+  const due = whenDue(needs, last, now, rules);
   const until = Math.max(due.at, last.sentAt + rules.minPauseMs);
   if (now >= until) return { act: 'send', reason: due.send };
   return { act: 'wait', until, reason: due.at > last.sentAt + rules.minPauseMs ? due.wait : 'just_asked' };
@@ -116,9 +116,9 @@ interface Due {
 }
 
 /** Returns when the next command is due if the last one is not pending. Ignores `minPauseMs`. */
-function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
+function whenDue(needs: DeviceNeeds, last: PastCommand, now: number, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
-  const failures = failuresInARow(needs.history);
+  const failures = failuresInARow(needs.history, now);
   if (failures > 0) return whenToRetry(failures, last, endedAt, rules);
   if (needs.reconnectedAt !== null && needs.reconnectedAt > last.sentAt) return { at: needs.reconnectedAt, send: 'doubted', wait: 'fresh' };
   switch (needs.kind) {
@@ -143,17 +143,28 @@ function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules
   return { at: endedAt + withJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
-/** Counts the commands since the last success, including expired and pending ones. */
-export function failuresInARow(history: readonly PastCommand[]): number {
-  const success = history.findIndex((command) => command.outcome === 'taken');
-  return success === -1 ? history.length : success;
+/** Counts the commands since the last success, including expired ones. If the newest is pending, it has not failed. */
+export function failuresInARow(history: readonly PastCommand[], now: number): number {
+  const ended = endedCommands(history, now);
+  const success = ended.findIndex((command) => command.outcome === 'taken');
+  return success === -1 ? ended.length : success;
 }
 
-/** Returns the outcome of the newest command; null: none, or a success. An expired or pending command is `unanswered`. */
-export function lastFailure(history: readonly PastCommand[]): string | null {
-  const last = history[0];
+/** Returns the outcome of the newest command that is not pending; null: none, or a success. An expired command is `unanswered`. */
+export function lastFailure(history: readonly PastCommand[], now: number): string | null {
+  const [last] = endedCommands(history, now);
   if (last === undefined || last.outcome === 'taken') return null;
   return last.outcome ?? 'unanswered';
+}
+
+/** Without the newest command while it is pending. Only the newest can be. */
+function endedCommands(history: readonly PastCommand[], now: number): readonly PastCommand[] {
+  const [last] = history;
+  return last !== undefined && isPending(last, now) ? history.slice(1) : history;
+}
+
+function isPending({ outcome, expiresAt }: PastCommand, now: number): boolean {
+  return outcome === null && now < expiresAt;
 }
 
 function withJitter(pauseMs: number, uuid: string): number {

@@ -3,10 +3,11 @@ import { CoalescingRunner } from '../coalescing-runner.js';
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
 import { type Enrolment, enrolmentOfKey } from '../database/devices/enrolment-repository.js';
-import { MAX_READ_MS, settledWithin } from '../database/periodic-refresh.js';
+import { MAX_READ_MS } from '../database/periodic-refresh.js';
 import type { Database } from '../database/tables.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import type { DeviceEvidence } from '../providers/verification/evidence.js';
+import { withTimeLimit } from '../time-limit.js';
 import { certifiedAt, readEvidence } from './device-evidence.js';
 
 interface DeviceEvidenceCacheOptions {
@@ -99,7 +100,7 @@ export class DeviceEvidenceCache {
   }
 
   #newEntry(seKeySha256: string): Entry {
-    const reads = new CoalescingRunner(() => settledWithin(this.#read(seKeySha256, entry), MAX_READ_MS));
+    const reads = new CoalescingRunner(() => withTimeLimit(this.#read(seKeySha256, entry), MAX_READ_MS));
     const entry: Entry = { watchers: 0, device: null, reconnectedAt: null, reads, startedReads: 0, cachedRead: 0 };
     return entry;
   }

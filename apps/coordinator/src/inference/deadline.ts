@@ -1,4 +1,4 @@
-/** Timeouts: `Deadline` for the next event from a peer, such as a message, and `within` for a promise. */
+/** `Deadline`: timeout for the next event from a peer, such as a message. */
 
 /** Restartable timeout. If the event loop was blocked, input that has already arrived is handled before the timeout fires. */
 export class Deadline {
@@ -40,18 +40,5 @@ export class Deadline {
   #cancelExpiry(): void {
     if (this.#expiry !== null) clearImmediate(this.#expiry);
     this.#expiry = null;
-  }
-}
-
-/** Resolves to the promise's value, or to `'late'` after `ms`. The promise keeps running and may still reject for other listeners. */
-export async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(() => resolve('late'), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -11,7 +11,7 @@ import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
 import { isInStage, type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
-import { CONNECTED_MS, DEPARTURE_MS, type Fleet, type MachineTraits, MISSING_MS, OFFER_MS, RETURN_MS, stageRules } from './rollout.js';
+import { CONNECTED_MS, DEPARTURE_MS, type Fleet, type MachineTraits, MISSING_MS, OFFER_MS, stageRules } from './rollout.js';
 
 interface RolloutServiceOptions {
   readonly repository: RolloutRepository;
@@ -323,7 +323,6 @@ function relevantTo({ providerId, chipFamily }: MachineTraits, now: number): Rel
     offeredSince: now - OFFER_MS,
     connectedSince: now - CONNECTED_MS + MAX_LOCK_WAIT_MS,
     missingSince: now - MISSING_MS,
-    returnedSince: now - RETURN_MS + MAX_LOCK_WAIT_MS,
   };
 }
 

@@ -78,7 +78,7 @@ const MINUTE_MS = 60_000;
 export const RETURN_MS = 10 * MINUTE_MS;
 /** A disconnect later than this after the offer is not attributed to the update. */
 export const DEPARTURE_MS = 120 * MINUTE_MS;
-/** Time to download, verify and switch to the version. Afterwards the offer no longer reserves capacity. */
+/** Time to download, verify and switch to the version. Afterwards the offer reserves no capacity while the machine is connected. */
 export const OFFER_MS = 60 * MINUTE_MS;
 /** Minimum time since a machine was first seen on the version before it counts for the stage. */
 export const SETTLE_MS = 10 * MINUTE_MS;
@@ -99,8 +99,9 @@ export function isMissing({ at, seenAt }: ComparedMachine, now: number): boolean
 /** Whether the update makes the machine's slots unavailable, or may do so at any moment. */
 export function reservesCapacity(machine: ComparedMachine, now: number): boolean {
   if (machine.part === 'control') return false;
-  if (isMissing(machine, now)) return now - machine.at < MISSING_MS;
-  if (machine.onVersionAt !== null) return isConnected(machine, now) ? machine.isBlocked : now - machine.at < OFFER_MS;
+  // A machine may have disconnected for its update at the end of `OFFER_MS`, and is missing only after `RETURN_MS`.
+  if (!isConnected(machine, now)) return now - machine.at < MISSING_MS && machine.seenAt - machine.at <= DEPARTURE_MS;
+  if (machine.onVersionAt !== null) return machine.isBlocked;
   return !machine.hasFailed && now - machine.at < OFFER_MS;
 }
 

@@ -2,6 +2,7 @@
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-observer.js';
+import { withTimeLimit } from '../time-limit.js';
 import type { TracingSettings } from './tracing-settings.js';
 
 interface Tracing {
@@ -26,14 +27,7 @@ export async function openTracing(settings: TracingSettings | null, onError: (er
   });
   return {
     tracer: tracerOn(provider.getTracer(SERVICE)),
-    close: async (ms) => {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, ms);
-      });
-      await Promise.race([provider.shutdown().catch(onError), late]);
-      clearTimeout(timer);
-    },
+    close: async (ms) => void (await withTimeLimit(provider.shutdown().catch(onError), ms)),
   };
 }
 

@@ -1,19 +1,23 @@
 /** Opens the provider registry with device management, and connects both to log, metrics and repositories. */
 import type { Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { apiError } from '@inference/formats';
 import { ProviderLinks } from '../accounts/provider-links.js';
 import type { LastFacts, LastSeenRepository } from '../database/providers/last-seen-repository.js';
 import type { ReputationRepository } from '../database/providers/reputation-repository.js';
 import type { Database } from '../database/tables.js';
+import { newRequestId } from '../inference/request/job-id.js';
 import type { Log } from '../log.js';
 import { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
 import { type ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
 import { withinDeadline } from '../providers/session/answer-deadline.js';
 import { evaluateOffers } from '../providers/session/model-offers.js';
-import { openProviderServer } from '../providers/session/provider-server.js';
+import { openProviderServer, type UpgradeRefusal } from '../providers/session/provider-server.js';
 import type { SessionEnd } from '../providers/session/session-options.js';
 import { CLUSTER_HEARTBEAT_MS, SESSION_TIMINGS } from '../providers/session/session-options.js';
 import { JobOutcomes } from '../releases/job-outcomes.js';
+import { endWithError } from '../routes/plugins/connections/socket-error.js';
 import { EndedSessions } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
@@ -95,14 +99,26 @@ export function openProviders(context: StartContext, { database, repositories, m
 }
 
 /** Accepts WebSockets of providers on this HTTP server. */
-export function acceptProviders({ config, disposal }: StartContext, providers: ProviderRegistry, server: Server): void {
-  const closeProviderServer = openProviderServer(server, providers, config.trustedProxies);
+export function acceptProviders({ config, disposal, now }: StartContext, providers: ProviderRegistry, server: Server): void {
+  const { trustedProxies } = config;
+  const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => refuseUpgrade(socket, refusal, newRequestId(now()));
+  const closeProviderServer = openProviderServer(server, { registry: providers, trustedProxies, refuse });
   disposal.defer(closeProviderServer);
   disposal.defer(() => providers.close());
 }
 
+function refuseUpgrade(socket: Duplex, refusal: UpgradeRefusal, requestId: string): void {
+  if (refusal.kind === 'too_many') {
+    endWithError(socket, { error: apiError('overloaded', { message: 'Too many providers are connected. Try again later.' }), requestId });
+    return;
+  }
+  const error = apiError('invalid_request', { message: `The WebSocket handshake is not valid: ${refusal.message}.` });
+  // RFC 6455 section 4.4.
+  endWithError(socket, { error, requestId, headers: { 'sec-websocket-version': '13' } });
+}
+
 /** Reports rejections and missing answers of a service of sessions, which only ask the provider to try later. */
-function reportingFailures<Args extends readonly unknown[], Answer>(
+function reportingFailures<Args extends readonly unknown[], Answer extends object>(
   service: (...args: Args) => Promise<Answer>,
   onFailure: (error: unknown) => void,
 ): (...args: Args) => Promise<Answer> {

@@ -13,6 +13,7 @@ import { ledgerSummary } from '../database/ledger/ledger-summary.js';
 import { exportAccount } from '../database/privacy/export-account.js';
 import type { Database } from '../database/tables.js';
 import { ImageFetcher } from '../inference/request/image-fetcher.js';
+import { errorFacts } from '../log.js';
 import { isProviderUpgrade } from '../providers/session/provider-server.js';
 import { accountRoutes } from '../routes/accounts/account-routes.js';
 import { adminRoutes } from '../routes/admin/admin-routes.js';
@@ -187,13 +188,14 @@ function providerRouteDeps({ now, onWriteError: onFailure }: StartContext, deps:
   };
 }
 
-function e2eRouteDeps({ now }: StartContext, deps: RoutesDeps) {
+function e2eRouteDeps({ log, now }: StartContext, deps: RoutesDeps) {
   return {
     registry: deps.providers.providers,
     anchor: deps.providers.devices.anchor,
     views: deps.inference.cluster.views,
     keysets: deps.repositories.keysets,
     keysetLog: deps.transparencyLog,
+    onLogError: (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be written'),
     now,
   };
 }

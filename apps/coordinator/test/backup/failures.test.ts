@@ -8,6 +8,7 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { type BackupOptions, createBackup } from '../../src/backup/create-backup.js';
+import { stageFolder } from '../../src/backup/data-directory.js';
 import { restoreBackup } from '../../src/backup/restore-backup.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { TransparencyLog } from '../../src/transparency-log/transparency-log.js';
@@ -115,6 +116,40 @@ describe('a complete backup whose old backups cannot all be removed', () => {
     expect(run).toMatchObject({ code: 3, err: `WARNING: The backup is complete, but ${warnings[0]}` });
     expect(existsSync(join(path, 'manifest.json'))).toBe(true);
     expect(readdirSync(out).filter((name) => !name.startsWith('.'))).toEqual([stuck, basename(path)]);
+  });
+});
+
+describe('a disk that cannot be flushed after a rename', () => {
+  const failing = (folder: string) => async (path: string) => {
+    if (path === folder) throw Object.assign(new Error('i/o error'), { code: 'EIO' });
+  };
+
+  it('leaves a complete backup, which is reported as such, and the old ones', async () => {
+    const out = temporaryDirectory('backups');
+    const old = await backUp(out, { now: () => new Date(Date.UTC(2026, 0, 1)) });
+    const { path, rotation } = await backUp(out, { keep: 1, syncFolder: failing(out) });
+    expect(existsSync(join(path, 'manifest.json'))).toBe(true);
+    const problem = `${out} could not be flushed to disk, so a power failure may lose the backup: EIO.`;
+    expect(rotation).toEqual({ removed: [], problems: [problem] });
+    expect(readdirSync(out).sort()).toEqual([basename(old.path), basename(path)]);
+  });
+
+  it('restores nothing', async () => {
+    const dataDir = temporaryDirectory('data');
+    mkdirSync(join(dataDir, 'coordinator'));
+    writeFileSync(join(dataDir, 'coordinator', 'file'), 'old');
+    const restored = stageFolder(
+      dataDir,
+      'now',
+      async ({ path, activate }) => {
+        writeFileSync(join(path, 'file'), 'new');
+        await activate();
+      },
+      failing(dataDir),
+    );
+    await expect(restored).rejects.toThrow(`${dataDir} cannot be written: EIO. Nothing was restored.`);
+    expect(readdirSync(dataDir)).toEqual(['coordinator']);
+    expect(readFileSync(join(dataDir, 'coordinator', 'file'), 'utf8')).toBe('old');
   });
 });
 

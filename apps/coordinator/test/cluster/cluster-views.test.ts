@@ -49,6 +49,25 @@ it('sends each of many different queries once per second under load, also those 
   expect(counted.asked).toBe(200);
 });
 
+it('sends an action to the peers every time, under load too', async () => {
+  const { counted, views } = countedViews();
+  const act = views.defineAction('action', { query: Type.Null(), part: Type.Number() }, () => 0);
+  for (let call = 1; call <= 50; call++) expect(await act(null)).toEqual([0, call]);
+  const together = await Promise.all([act(null), act(null)]);
+  expect(together.map(([, ofPeer]) => ofPeer).sort()).toEqual([51, 52]);
+  expect(counted.asked).toBe(52);
+});
+
+it('limits the cached parts of all views together', async () => {
+  const large = 'x'.repeat(20 * 1024 * 1024);
+  const { counted, views } = countedViews((asked) => (asked <= 80 ? '' : large));
+  const reads = ['one', 'other'].map((name) => views.define(name, { query: Type.Integer(), part: Type.String() }, () => ''));
+  for (const read of reads) for (let query = 0; query < 40; query++) await read(query);
+  // The second view's part leaves no room for the first one's, which is requested again.
+  for (const read of [...reads, ...reads]) await read(40);
+  expect(counted.asked).toBe(84);
+});
+
 it('caches parts up to a total size, and the newest even beyond', async () => {
   const large = 'x'.repeat(20 * 1024 * 1024);
   const { counted, views } = countedViews((asked) => (asked <= 40 ? '' : large));

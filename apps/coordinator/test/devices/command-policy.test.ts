@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type DeviceNeeds, decide, lastFailure, type PastCommand, SCHEDULE_RULES } from '../../src/devices/command-policy.js';
+import {
+  type DeviceNeeds,
+  decide,
+  failuresInARow,
+  lastFailure,
+  type PastCommand,
+  SCHEDULE_RULES,
+} from '../../src/devices/command-policy.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -38,10 +45,17 @@ describe('the command policy', () => {
       reason: 'awaiting_answer',
       until: T0 + SCHEDULE_RULES.commandLifetimeMs,
     });
-    expect(lastFailure(history)).toBe('unanswered');
     const late = T0 + SCHEDULE_RULES.commandLifetimeMs;
+    expect([lastFailure(history, late), failuresInARow(history, late)]).toEqual(['unanswered', 1]);
     expect(at({ history }, late)).toMatchObject({ act: 'wait', reason: 'failed_before' });
     expect(nextAsk({ history }, late).after).toBeLessThanOrEqual(1.2 * SCHEDULE_RULES.firstRetryMs);
+  });
+
+  it('reports no failure for a pending command, and those before it', () => {
+    const pending = past(null, T0, null);
+    expect([lastFailure([pending], T0 + 1000), failuresInARow([pending], T0 + 1000)]).toEqual([null, 0]);
+    const failed = [pending, past('device_error', T0 - HOUR), past('taken', T0 - 2 * HOUR)];
+    expect([lastFailure(failed, T0 + 1000), failuresInARow(failed, T0 + 1000)]).toEqual(['device_error', 1]);
   });
 
   it('queries protections hourly, with intervals that differ between devices', () => {

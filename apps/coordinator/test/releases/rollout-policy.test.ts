@@ -146,6 +146,11 @@ describe('offers', () => {
     const question = { rollout: ROLLOUT, rules, machine: traits, isCanary: false, isOwnerRequest: false, fleet, earlier: null, now: NOW };
     expect(whyNotOffered({ ...question, updating: reservedSlots([missing], NOW) })).toBe('capacity');
     expect(whyNotOffered({ ...question, updating: reservedSlots([missing], NOW + 25 * 60 * MINUTE) })).toBeNull();
+    // Disconnected for its update late, and may still return in time.
+    const away = machine({ at: NOW - 62 * MINUTE, seenAt: NOW - 5 * MINUTE, onVersionAt: null });
+    for (const onVersionAt of [null, NOW - 8 * MINUTE]) {
+      expect(whyNotOffered({ ...question, updating: reservedSlots([{ ...away, onVersionAt }], NOW) })).toBe('capacity');
+    }
     const updating = reservedSlots([], NOW);
     expect(whyNotOffered({ ...question, updating, rollout: { ...ROLLOUT, state: 'halted' }, isOwnerRequest: true })).toBe('stopped');
     const failed = machine({ hasFailed: true, onVersionAt: null });

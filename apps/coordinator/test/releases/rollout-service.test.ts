@@ -96,7 +96,7 @@ describe.each([
       expect(await service.offer(VERSION, { machine: connected('b'), ...ASK })).toBeNull();
       const read = async (providerId: string) => {
         const since = { controlsSince: now - HOUR, offeredSince: now - HOUR, connectedSince: now - 1, missingSince: now - HOUR };
-        const relevant = { providerId, chipFamily: 'M4', ...since, returnedSince: now - HOUR };
+        const relevant = { providerId, chipFamily: 'M4', ...since };
         const rows = await repository.changeMachines(VERSION, relevant, (_row, machines) => ({ result: machines, rows: [] }));
         return rows?.map(({ provider_id, part }) => `${part} ${provider_id}`).sort();
       };

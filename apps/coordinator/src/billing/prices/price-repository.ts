@@ -71,7 +71,9 @@ export class PriceRepository {
   }
 
   /**
-   * Sets a price. Throws {@link LedgerError} `invalid` for rates out of range, a bad model id or a time in the past.
+   * Sets a price. Without `validFrom`, rates equal to those of the newest price add no version, unless that price is in the future.
+   *
+   * Throws {@link LedgerError} `invalid` for rates out of range, a bad model id or a time in the past.
    *
    * @param writeMore Further writes of the same transaction, which is repeated after transient errors.
    */
@@ -84,8 +86,12 @@ export class PriceRepository {
     const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
     // Concurrent calls need different versions. SQLite serializes the transactions. On PostgreSQL, a unique key rejects the second, which
     // is retried.
-    const add = (): Promise<void> =>
+    const add = (): Promise<Price> =>
       this.#database.transaction().execute(async (transaction) => {
+        const newest = await ordered(transaction).where('model', '=', price.model).limit(1).executeTakeFirst();
+        await writeMore?.(transaction);
+        const isSame = newest !== undefined && newest.valid_from <= now && hasRates(newest, rates);
+        if (price.validFrom === undefined && isSame) return toPrice(newest);
         const { version } = await transaction
           .selectFrom('prices')
           .select((select) => select.fn.max('version').as('version'))
@@ -95,17 +101,17 @@ export class PriceRepository {
           .insertInto('prices')
           .values({ ...row, version: (version ?? 0) + 1 })
           .execute();
-        await writeMore?.(transaction);
+        return { id: row.id, model: price.model, validFrom, ...rates };
       });
-    await withRetries(add, Date.now() + RETRY_MS);
+    const stored = await withRetries(add, Date.now() + RETRY_MS);
     this.#onWrite();
     await this.refresh();
-    return { id: row.id, model: price.model, validFrom, ...rates };
+    return stored;
   }
 
   /** All prices that a model (or `*`) ever had, latest first. */
   async history(model: string): Promise<Price[]> {
-    const rows = await this.#ordered().where('model', '=', model).execute();
+    const rows = await ordered(this.#database).where('model', '=', model).execute();
     return rows.map(toPrice);
   }
 
@@ -120,7 +126,7 @@ export class PriceRepository {
     const order = ++this.#startedRefreshes;
     const prices = new Map<string, Price[]>();
     const now = this.#now();
-    for (const row of await this.#ordered().execute()) {
+    for (const row of await ordered(this.#database).execute()) {
       const list = prices.get(row.model) ?? [];
       // Prices before the current one never apply again.
       if (list.some((price) => price.validFrom <= now)) continue;
@@ -144,10 +150,21 @@ export class PriceRepository {
   #validPrice(model: string, now: number): Price | undefined {
     return this.#prices.get(model)?.find((price) => price.validFrom <= now);
   }
+}
 
-  #ordered() {
-    return this.#database.selectFrom('prices').selectAll().orderBy('valid_from', 'desc').orderBy('version', 'desc');
-  }
+/** All prices, latest first. */
+function ordered(database: Database) {
+  return database.selectFrom('prices').selectAll().orderBy('valid_from', 'desc').orderBy('version', 'desc');
+}
+
+function hasRates(row: Tables['prices'], rates: Rates): boolean {
+  const wanted = toRow(rates);
+  return (
+    row.prompt_per_million === wanted.prompt_per_million &&
+    row.cached_per_million === wanted.cached_per_million &&
+    row.completion_per_million === wanted.completion_per_million &&
+    row.per_image === wanted.per_image
+  );
 }
 
 function checked(rates: Rates): Rates {

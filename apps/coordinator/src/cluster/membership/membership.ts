@@ -63,6 +63,8 @@ interface PeerState {
   providers: number;
   clockMs: number;
   readonly models: PeerModels;
+  /** Whether a request for all models failed. The next heartbeat repeats the request. */
+  lacksModels: boolean;
 }
 
 /** State of requests for all models of one peer. */
@@ -301,13 +303,18 @@ export class Membership {
     // A draining peer serves no models.
     this.#storeDigests(id, heartbeat.draining ? peer.models.clear() : peer.models.storeChanges(heartbeat));
     if (!isContinued) void this.#requestAll(id, heartbeat.epoch);
+    else if (peer.lacksModels) {
+      peer.lacksModels = false;
+      void this.refresh(id);
+    }
   }
 
   /** Null: {@link MAX_PEERS} peers are known already. */
   #add(id: string, { epoch }: Heartbeat): PeerState | null {
     if (this.#peers.size >= MAX_PEERS) return null;
     const now = this.#options.now();
-    const peer: PeerState = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockMs: 0, models: new PeerModels() };
+    const reported = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockMs: 0 };
+    const peer: PeerState = { ...reported, models: new PeerModels(), lacksModels: false };
     this.#peers.set(id, peer);
     this.#options.events.joined(id);
     this.#greet();
@@ -341,9 +348,10 @@ export class Membership {
     const answer = await this.#options.requestModels(id).catch(() => null);
     const decoded = answer === null ? null : decodeHeartbeat(answer);
     const peer = this.#peers.get(id);
-    if (decoded?.kind !== 'heartbeat' || peer === undefined || peer.draining) return;
-    const { heartbeat } = decoded;
-    if (peer.epoch === epoch && heartbeat.epoch === epoch) this.#storeDigests(id, peer.models.storeAll(heartbeat));
+    if (peer === undefined || peer.draining || peer.epoch !== epoch) return;
+    if (decoded?.kind === 'heartbeat' && decoded.heartbeat.epoch === epoch) {
+      this.#storeDigests(id, peer.models.storeAll(decoded.heartbeat));
+    } else peer.lacksModels = true;
   }
 
   /** Stores the digests of a peer's changed models. */

@@ -21,6 +21,12 @@ export interface ListedAccount extends Account {
   readonly isOrganisation: boolean;
 }
 
+/** Changes by an operator. Absent members stay as they are. */
+interface AccountChange {
+  readonly isSuspended?: boolean | undefined;
+  readonly isAdmin?: boolean | undefined;
+}
+
 interface AccountRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
@@ -96,11 +102,40 @@ export class AccountRepository {
 
   /** Suspends or reinstates an account. False: unknown or closed account. */
   async setSuspended(id: string, suspended: boolean): Promise<boolean> {
-    return this.#update(id, { suspended_at: suspended ? this.#now() : null });
+    return this.update(id, { isSuspended: suspended });
   }
 
   async setAdmin(id: string, admin: boolean): Promise<boolean> {
-    return this.#update(id, { admin_since: admin ? this.#now() : null });
+    return this.update(id, { isAdmin: admin });
+  }
+
+  /** False: unknown or closed account. `transact` runs the write in a transaction, which may contain other writes. */
+  async update(
+    id: string,
+    { isSuspended, isAdmin }: AccountChange,
+    transact: (write: (transaction: Database) => Promise<void>) => Promise<void> = (write) => write(this.#database),
+  ): Promise<boolean> {
+    const now = this.#now();
+    const values: Partial<Tables['accounts']> = {
+      ...(isSuspended === undefined ? {} : { suspended_at: isSuspended ? now : null }),
+      ...(isAdmin === undefined ? {} : { admin_since: isAdmin ? now : null }),
+    };
+    let isUpdated = false;
+    try {
+      await transact(async (transaction) => {
+        const result = await transaction
+          .updateTable('accounts')
+          .set(values)
+          .where('id', '=', id)
+          .where('deleted_at', 'is', null)
+          .executeTakeFirst();
+        isUpdated = result.numUpdatedRows === 1n;
+      });
+    } finally {
+      // Also after an error, which may follow the commit.
+      this.#onChange(id);
+    }
+    return isUpdated;
   }
 
   /**
@@ -122,17 +157,6 @@ export class AccountRepository {
       await eraseAccount(transaction, id);
     });
     this.#onChange(id);
-  }
-
-  async #update(id: string, values: Partial<Tables['accounts']>): Promise<boolean> {
-    const result = await this.#database
-      .updateTable('accounts')
-      .set(values)
-      .where('id', '=', id)
-      .where('deleted_at', 'is', null)
-      .executeTakeFirst();
-    this.#onChange(id);
-    return result.numUpdatedRows === 1n;
   }
 }
 

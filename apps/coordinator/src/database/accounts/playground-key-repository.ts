@@ -54,9 +54,16 @@ export class PlaygroundKeyRepository {
     return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
   }
 
-  /** Revokes all playground keys of a user, for example at sign-out. */
-  async revokeAll(userId: string): Promise<void> {
-    for (const { id } of await openKeys(this.#database, userId)) await this.#apiKeyCache.revoke(id);
+  /** Revokes all playground keys of a user, for example at sign-out. `writeMore`: further writes of the same transaction. */
+  async revokeAll(userId: string, writeMore?: (transaction: Database) => Promise<void>): Promise<void> {
+    const now = this.#now();
+    const revoked = await this.#database.transaction().execute(async (transaction) => {
+      await writeMore?.(transaction);
+      const keys = await openKeys(transaction, userId);
+      for (const { id } of keys) await revokeKey(transaction, id, now);
+      return keys;
+    });
+    for (const { id } of revoked) this.#apiKeyCache.changed(id);
   }
 }
 

@@ -1,5 +1,6 @@
 /** `databaseState`: whether the database answers, and whether its schema suits this program. For health checks. */
 import { errorReason } from '../../config/startup-error.js';
+import { withTimeLimit } from '../../time-limit.js';
 import { readHistory } from '../migrations/history.js';
 import { schemaStateOf, thisProgram } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
@@ -12,15 +13,8 @@ const NO_HISTORY = /^(42P01$|no such table)/;
 
 /** Never rejects. A database that does not answer within `ms` milliseconds is `unreachable`. */
 export async function databaseState(database: Database, ms: number): Promise<DatabaseState> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'unreachable'>((resolve) => {
-    timer = setTimeout(() => resolve('unreachable'), ms);
-  });
-  try {
-    return await Promise.race([queryState(database), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  const state = await withTimeLimit(queryState(database), ms);
+  return state === 'late' ? 'unreachable' : state;
 }
 
 async function queryState(database: Database): Promise<DatabaseState> {

@@ -4,8 +4,10 @@
  * Rows are queued in memory and written every second, so a crash loses the last second. The last write of a row wins.
  */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
+import { withTimeLimit } from '../../time-limit.js';
 import { dialectOf } from '../connection/dialect.js';
-import { MAX_READ_MS, PeriodicRefresh, settledWithin } from '../periodic-refresh.js';
+import { MAX_READ_MS, PeriodicRefresh } from '../periodic-refresh.js';
+import { everyPeriod } from '../periodic-work.js';
 import type { Database, Tables } from '../tables.js';
 import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
@@ -35,11 +37,13 @@ interface ReputationRepositoryOptions {
   readonly onWriteError: (error: unknown) => void;
   readonly writeEveryMs?: number;
   readonly refreshMs?: number;
+  readonly deleteEveryMs?: number;
 }
 
 const WRITE_EVERY_MS = 1000;
 /** Only on PostgreSQL, where several coordinators may write. */
 const REFRESH_MS = 5000;
+const DELETE_EVERY_MS = 3_600_000;
 /** Minimum age of expired rows that are removed. Other coordinators can read an operator's reset until then. */
 const SETTLED_MS = 60_000;
 /** Each row has fourteen parameters. SQLite allows 32,766 per statement, PostgreSQL 65,535. */
@@ -76,22 +80,15 @@ export class ReputationRepository {
   /** Providers changed here while a read runs; null: no read runs. */
   #changedDuringRead: Set<ProviderId> | null = null;
   readonly #refreshing: PeriodicRefresh | null;
+  readonly #stopDeletions: () => Promise<void>;
   /** The running read, for which the next one waits. */
-  #reading: Promise<void> = Promise.resolve();
+  #reading: Promise<unknown> = Promise.resolve();
   /** Called with reputations that other coordinators have written. While null, nothing is read. */
   onChange: ((providerId: ProviderId, reputation: StoredReputation) => void) | null = null;
 
-  /** Deletes expired reputations and loads the others. The caller must call `close`. */
+  /** Deletes expired reputations, then also every hour, and loads the others. The caller must call `close`. */
   static async open(options: ReputationRepositoryOptions): Promise<ReputationRepository> {
-    const { database, now } = options;
-    const writtenBefore = now() - SETTLED_MS;
-    const deletion = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
-    await deletion
-      .where('late', '=', 0)
-      .where('cooldowns', '=', 0)
-      .where('quarantines', '=', 0)
-      .where('written_at', '<', writtenBefore)
-      .execute();
+    await deleteExpired(options);
     const repository = new ReputationRepository(options);
     repository.onChange = (...one) => void repository.#stored.push(one);
     await (repository.#refreshing?.begin() ?? repository.refresh());
@@ -114,6 +111,15 @@ export class ReputationRepository {
       everyMs: options.writeEveryMs ?? WRITE_EVERY_MS,
       perWrite: ROWS_PER_STATEMENT,
       maxWaiting: MAX_WAITING,
+    });
+    this.#stopDeletions = everyPeriod({
+      database: options.database,
+      name: 'delete expired reputations',
+      periodMs: options.deleteEveryMs ?? DELETE_EVERY_MS,
+      work: async () => {
+        for (const providerId of await deleteExpired(options)) this.#seen.delete(providerId);
+      },
+      onError,
     });
   }
 
@@ -140,7 +146,7 @@ export class ReputationRepository {
 
   #readNext(providerIds: readonly string[] | null): Promise<void> {
     const read = this.#reading.then(() => this.#read(providerIds));
-    this.#reading = settledWithin(
+    this.#reading = withTimeLimit(
       read.catch(() => {}),
       MAX_READ_MS,
     );
@@ -175,9 +181,10 @@ export class ReputationRepository {
     return this.#rows.backlog;
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#refreshing?.close();
-    return this.#rows.close();
+    await this.#stopDeletions();
+    await this.#rows.close();
   }
 
   async #write(piece: readonly (readonly [ProviderId, StoredReputation | null])[]): Promise<void> {
@@ -203,6 +210,21 @@ export class ReputationRepository {
     await deletion.where('written_at', '<', now - SETTLED_MS).execute();
     for (const providerId of expired) this.#seen.delete(providerId);
   }
+}
+
+/** Deletes rows without failures and restrictions, such as those that an operator has reset. Returns the ids of their providers. */
+async function deleteExpired({ database, now }: Pick<ReputationRepositoryOptions, 'database' | 'now'>): Promise<string[]> {
+  const deleted = await database
+    .deleteFrom('provider_reputations')
+    .where('restraint_kind', 'is', null)
+    .where('weight', '=', 0)
+    .where('late', '=', 0)
+    .where('cooldowns', '=', 0)
+    .where('quarantines', '=', 0)
+    .where('written_at', '<', now() - SETTLED_MS)
+    .returning('provider_id')
+    .execute();
+  return deleted.map(({ provider_id }) => provider_id);
 }
 
 function toRow(providerId: ProviderId, { restriction, ...reputation }: StoredReputation, now: number): Row {

@@ -11,8 +11,7 @@ import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
 import type { Placements } from '../placements.js';
 import type { ImageSupply } from '../queue/image-supply.js';
 import type { NotPlacedReason, Placement, SlotRequest } from '../queue/request-queue.js';
-import { makesImages } from '../request/image-job.js';
-import type { JobRequest } from '../request/job-request.js';
+import { type JobRequest, mayGenerateImages, requestedImages } from '../request/job-request.js';
 import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
 import { failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
 import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
@@ -85,11 +84,11 @@ export class AttemptPlacement {
     return match.kind === 'matched' && match.pixels === images.pixels ? 'retry' : 'none';
   }
 
-  /** Excludes providers that offer the image model in other sizes only. */
-  #excludeUnfit({ job: { images, params }, slotRequest }: ModelRun): void {
-    if (images === null) return;
-    const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
-    for (const providerId of this.#options.registry.placement.unfitForImages(params.model, fits)) slotRequest.exclude.add(providerId);
+  /** Excludes providers whose sizes of the image model do not suit the job. */
+  #excludeUnfit({ job, slotRequest }: ModelRun): void {
+    if (requestedImages(job) === 0) return;
+    const unfit = this.#options.registry.placement.unfitForImages(job.params.model, (offer) => mayGenerateImages(job, offer));
+    for (const providerId of unfit) slotRequest.exclude.add(providerId);
   }
 }
 

@@ -11,8 +11,7 @@ import { MAX_ATTEMPTS } from '../job-timings.js';
 import { attemptSummary, type ModelRun, providerIdOf, recordAttempt } from '../model-run.js';
 import type { Placed, SlotRequest } from '../queue/request-queue.js';
 import type { CacheScopes } from '../request/cache-scopes.js';
-import { makesImages } from '../request/image-job.js';
-import { type JobRequest, jobContext } from '../request/job-request.js';
+import { type JobRequest, jobContext, mayGenerateImages } from '../request/job-request.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
 import { type AttemptSummary, clientDisconnected, failed, type JobOutcome } from '../settlement/job-outcome.js';
 import { blamesClient, isFailure, outcomePolicy } from '../settlement/outcome-policy.js';
@@ -225,7 +224,7 @@ export class AttemptRunner {
   #context({ job }: ModelRun, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
     // The provider may have changed its offer since unfit providers were excluded.
-    if (job.images !== null && !makesImages(imageOfferOf(provider, job.params.model), job.images, job.images.pixels)) return null;
+    if (!mayGenerateImages(job, imageOfferOf(provider, job.params.model))) return null;
     const maxImages = visionOfferOf(provider, job.params.model)?.max_images ?? 0;
     if (job.inputImages !== null && job.inputImages.count > maxImages) return null;
     const keyId = sealingKeyOf(job, provider);

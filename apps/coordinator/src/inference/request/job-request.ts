@@ -13,6 +13,7 @@ import {
 import {
   type Endpoint,
   fromBase64Url,
+  type ImageOffer,
   type JobContext,
   type JobId,
   type KeyId,
@@ -27,7 +28,7 @@ import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import type { FetchedInputImage } from './image-fetcher.js';
-import { type ImageJob, imageTokens } from './image-job.js';
+import { type ImageJob, imageTokens, makesImages, pixelCount } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
 
@@ -185,6 +186,19 @@ const RESPONSE_ID_PREFIXES: Readonly<Record<Endpoint, string>> = {
 /** Number of images that the job generates, 0 for text and vectors. */
 export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 'sealed'>): number {
   return images?.count ?? sealed?.context.images ?? 0;
+}
+
+/**
+ * Whether a provider with this image offer may get the job. True for a job that generates no images.
+ *
+ * The body of a sealed job that names no size may have any size of the offer, so none may exceed the size that the job is charged for.
+ */
+export function mayGenerateImages({ images, sealed }: Pick<JobRequest, 'images' | 'sealed'>, offer: ImageOffer | undefined): boolean {
+  if (images !== null) return makesImages(offer, images, images.pixels);
+  const chargedPixels = sealed?.imagePixels ?? null;
+  if (sealed === null || chargedPixels === null) return true;
+  if (offer === undefined) return false;
+  return sealed.context.image_size !== undefined || offer.sizes.every((size) => pixelCount(size) <= chargedPixels);
 }
 
 /** Requires that a body, less its images, has at most `maxTextBytes`. Throws RequestError. */

@@ -6,7 +6,7 @@ import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } f
 import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import { costOf, type Price } from '../../billing/prices/price.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
-import { within } from '../deadline.js';
+import { withTimeLimit } from '../../time-limit.js';
 
 /** Charge of a job. A `pending` settlement continues in the background, because the ledger did not respond in time. */
 export type Charge =
@@ -102,7 +102,7 @@ export class Bill {
     let outcome: ReserveOutcome | 'late';
     try {
       const reserved = ledger.reserve(reservation);
-      outcome = await within(reserved, timings.ledgerMs);
+      outcome = await withTimeLimit(reserved, timings.ledgerMs);
       if (outcome === 'late') {
         onProblem({ type: 'reserve_failed', jobId: reservation.jobId, error: new Error('the ledger did not answer in time') });
         void reserved.then(
@@ -135,7 +135,7 @@ export class Bill {
     const served = price === undefined || model === reservation.model ? {} : { served: { model, price } };
     const settlement: Settlement = { jobId: reservation.jobId, ...usage, ...served, at: this.#deps.now() };
     const settled = this.#settleWithRetries(settlement);
-    const outcome = await within(settled, this.#deps.timings.ledgerMs);
+    const outcome = await withTimeLimit(settled, this.#deps.timings.ledgerMs);
     return outcome === 'late' ? { kind: 'pending' } : outcome;
   }
 
@@ -143,14 +143,14 @@ export class Bill {
   async close(): Promise<void> {
     if (this.#state === 'open') this.#close();
     else if (this.#state === 'reserved' && this.#reservation !== null) {
-      await within(this.#release(this.#reservation.jobId), this.#deps.timings.ledgerMs);
+      await withTimeLimit(this.#release(this.#reservation.jobId), this.#deps.timings.ledgerMs);
     }
   }
 
   async #takeNonce(nonce: SealedNonce): Promise<ReserveRefusal | null> {
     const { ledger, timings, onProblem } = this.#deps;
     try {
-      const isNew = await within(ledger.takeNonce(nonce), timings.ledgerMs);
+      const isNew = await withTimeLimit(ledger.takeNonce(nonce), timings.ledgerMs);
       if (isNew === 'late') throw new Error('the ledger did not answer in time');
       return isNew ? null : REPLAYED;
     } catch (error) {

@@ -3,7 +3,7 @@ import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import type { Endpoint, JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
-import { within } from '../deadline.js';
+import { withTimeLimit } from '../../time-limit.js';
 import { pixelCount } from '../request/image-job.js';
 import { type JobRequest, maxPromptTokens, requestedImages } from '../request/job-request.js';
 import { sealedNonce } from '../request/sealed-request.js';
@@ -61,7 +61,7 @@ export class Billing {
   /** Lets pending settlements retry once more, within `ms`. Other coordinators or the next start release the rest. */
   async close(ms: number): Promise<void> {
     this.#stopping.abort();
-    await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
+    await withTimeLimit(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
   }
 
   #terms(job: JobRequest, models: readonly BilledModel[]): BillTerms {

@@ -26,9 +26,26 @@ export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage
   return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
 }
 
+/** Why an upgrade is refused: too many connections, or invalid headers according to the WebSocket library (`message`). */
+export type UpgradeRefusal = { readonly kind: 'too_many' } | { readonly kind: 'invalid'; readonly message: string };
+
+interface ProviderServerOptions {
+  readonly registry: ProviderRegistry;
+  readonly trustedProxies: readonly string[];
+  /** Answers a refused upgrade and ends the connection. */
+  readonly refuse: (socket: Duplex, refusal: UpgradeRefusal) => void;
+}
+
 /** Handles upgrade requests of an HTTP server. Returns a function that unsubscribes. */
-export function openProviderServer(server: Server, registry: ProviderRegistry, trustedProxies: readonly string[]): () => void {
+export function openProviderServer(server: Server, { registry, trustedProxies, ...options }: ProviderServerOptions): () => void {
+  const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => {
+    socket.on('error', () => {});
+    // Destroyed explicitly: a socket without an HTTP server would stay half-open until the peer closes it.
+    socket.once('finish', () => socket.destroy());
+    options.refuse(socket, refusal);
+  };
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
+  sockets.on('wsClientError', ({ message }, socket) => refuse(socket, { kind: 'invalid', message }));
   const unregistered = new FairBudget({
     maxBytes: MAX_UNREGISTERED_BYTES,
     freeMultiple: 1,
@@ -40,13 +57,13 @@ export function openProviderServer(server: Server, registry: ProviderRegistry, t
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (!isProviderUpgrade(request)) return;
     if (registry.connections >= MAX_CONNECTIONS) {
-      refuse(socket);
+      refuse(socket, { kind: 'too_many' });
       return;
     }
     const holder = networkOf(proxyAddress(request, isTrusted) ?? '');
     const claim = unregistered.open({ holder }, () => socket.destroy());
     if (claim === null) {
-      refuse(socket);
+      refuse(socket, { kind: 'too_many' });
       return;
     }
     socket.once('close', () => claim.release());
@@ -131,10 +148,4 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (onEvicted:
 /** Size of a client's frame on the wire (RFC 6455 section 5.2). */
 function frameBytes(payloadBytes: number): number {
   return payloadBytes + (payloadBytes < 126 ? 6 : payloadBytes < 65_536 ? 8 : 14);
-}
-
-function refuse(socket: Duplex): void {
-  socket.on('error', () => {});
-  // Destroyed explicitly: a socket without an HTTP server would stay half-open until the peer closes it.
-  socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy());
 }

@@ -123,10 +123,10 @@ function addAccounts(
     const { suspended, is_admin } = changeOf(request);
     const { id, isOrganisation } = await existingAccount(accounts, request.params.id);
     if (is_admin === true && isOrganisation) throw new RequestError('conflict', 'is_admin', 'An organisation cannot be an operator.');
-    if (suspended !== undefined) await accounts.setSuspended(id, suspended);
+    const change = { isSuspended: suspended, isAdmin: is_admin };
     // Also revokes the playground keys that the person created for organisations. The organisations are not suspended.
-    if (suspended === true) await playgroundKeys.revokeAll(id);
-    if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
+    if (suspended === true) await accounts.update(id, change, (write) => playgroundKeys.revokeAll(id, write));
+    else if (suspended !== undefined || is_admin !== undefined) await accounts.update(id, change);
     return accountBody(await existingAccount(accounts, id));
   });
 }

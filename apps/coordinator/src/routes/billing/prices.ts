@@ -12,7 +12,7 @@ import {
 } from '@inference/formats';
 import { lazyValidator, ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { microUsd } from '../../billing/micro-usd.js';
 import { cachedRate, type Price, type Rates } from '../../billing/prices/price.js';
 import { ANY_MODEL, type PriceRepository } from '../../billing/prices/price-repository.js';
@@ -89,9 +89,6 @@ export function addPrices(server: FastifyInstance, { prices, registry, views, no
     if ((change.cached_per_million ?? 0) > change.prompt_per_million) {
       throw new RequestError('invalid_request', 'cached_per_million', 'cached_per_million must not exceed prompt_per_million.');
     }
-    const [newest] = await prices.history(model);
-    // Setting the same price again changes nothing.
-    if (newest !== undefined && validFrom === undefined && newest.validFrom <= now() && sameRates(newest, change)) return priceBody(newest);
     const rates = {
       promptPerMillion: microUsd(change.prompt_per_million),
       cachedPerMillion: change.cached_per_million === undefined ? null : microUsd(change.cached_per_million),
@@ -100,16 +97,6 @@ export function addPrices(server: FastifyInstance, { prices, registry, views, no
     };
     return priceBody(await prices.set({ model, ...rates, ...(validFrom === undefined ? {} : { validFrom }) }));
   });
-}
-
-function sameRates(price: Price, change: Omit<Static<typeof PriceChangeSchema>, 'valid_from'>): boolean {
-  const rates = ratesBody(price);
-  return (
-    rates.prompt_per_million === change.prompt_per_million &&
-    (price.cachedPerMillion ?? null) === (change.cached_per_million ?? null) &&
-    rates.completion_per_million === change.completion_per_million &&
-    rates.per_image === change.per_image
-  );
 }
 
 function modelOf(text: string): string {

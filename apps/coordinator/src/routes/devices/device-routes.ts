@@ -13,5 +13,5 @@ export const deviceRoutes: FastifyPluginAsync<DeviceRoutesDeps> = async (server,
   const { managed, evidence } = devices;
   if (managed === null) return;
   addDevices(server, managed, now);
-  addDeviceOperations(server, managed, evidence);
+  addDeviceOperations(server, managed, evidence, now);
 };

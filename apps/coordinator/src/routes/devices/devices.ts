@@ -120,26 +120,31 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
 }
 
 /** Route for operators: managed devices with their next command, or the reason for none, and numbers of reports by outcome. */
-export function addDeviceOperations(server: FastifyInstance, managed: Managed, evidence: DeviceManagement['evidence']): void {
+export function addDeviceOperations(
+  server: FastifyInstance,
+  managed: Managed,
+  evidence: DeviceManagement['evidence'],
+  now: () => number,
+): void {
   const schema = { response: { 200: DeviceListSchema } };
   server.get(
     '/admin/v1/devices',
     { onRequest: server.guards.admin, schema },
     async (): Promise<Static<typeof DeviceListSchema>> => ({
-      devices: [...evidence.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device)),
+      devices: [...evidence.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device, now())),
       reports: Object.fromEntries(managed.receiver.counts),
     }),
   );
 }
 
-function deviceState({ commands }: Managed, device: WatchedDevice): Static<typeof DeviceSchema> {
+function deviceState({ commands }: Managed, device: WatchedDevice, now: number): Static<typeof DeviceSchema> {
   const commandState = (kind: CommandKind) => {
     const history = device.commands.filter((command) => command.kind === kind);
     return {
       ...commands.decision(device, kind),
       last_sent_at: history[0]?.sentAt ?? null,
-      failures_in_a_row: failuresInARow(history),
-      last_failure: lastFailure(history),
+      failures_in_a_row: failuresInARow(history, now),
+      last_failure: lastFailure(history, now),
     };
   };
   return {

@@ -22,6 +22,7 @@ interface E2eRoutesDeps {
   readonly keysets: KeysetRepository;
   /** Transparency log, if any, that keysets are appended to. */
   readonly keysetLog: KeysetLog | null;
+  readonly onLogError: (error: unknown) => void;
   readonly now: () => number;
 }
 
@@ -35,8 +36,11 @@ const NO_RECORD = 'No current keyset names this record. Read the keyset again.';
 const RecordQuerySchema = Type.Object({ sha256: Sha256HexSchema });
 const RecordSchema = Type.Object({ text: Type.String({ maxLength: 1024 * 1024 }) });
 
-export const e2eRoutes: FastifyPluginAsync<E2eRoutesDeps> = async (server, { registry, anchor, views, keysets, keysetLog, now }) => {
-  const local = new LocalKeyset({ registry, anchor, log: keysetLog, now });
+export const e2eRoutes: FastifyPluginAsync<E2eRoutesDeps> = async (
+  server,
+  { registry, anchor, views, keysets, keysetLog, onLogError, now },
+) => {
+  const local = new LocalKeyset({ registry, anchor, log: keysetLog, onLogError, now });
   const readParts = views.define('e2e_keyset', { query: Type.Object({}), part: KeysetEntriesSchema }, () => local.entries());
   const publisher = new KeysetPublisher({
     repository: keysets,

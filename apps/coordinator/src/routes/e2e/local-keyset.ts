@@ -43,6 +43,8 @@ interface LocalKeysetOptions {
   readonly anchor: TrustAnchor;
   /** Without a transparency log, entries have no `log_index`. */
   readonly log: Pick<KeysetLog, 'providerIndex'> | null;
+  /** Called with the first error of each outage of the log. */
+  readonly onLogError: (error: unknown) => void;
   readonly now: () => number;
 }
 
@@ -51,6 +53,7 @@ export class LocalKeyset {
   readonly #entries: TimedCache<KeysetEntries>;
   /** Canonical JSON of records by SHA-256, retained while a served keyset may reference them. */
   readonly #records = new Map<string, { readonly text: string; readonly lastReferencedAt: number }>();
+  #isLogFailing = false;
 
   constructor(options: LocalKeysetOptions) {
     this.#options = options;
@@ -70,6 +73,7 @@ export class LocalKeyset {
     const { registry, anchor } = this.#options;
     const { namesOf } = registry.models.listing();
     const entries: KeysetEntries = [];
+    const errors: unknown[] = [];
     for (const provider of registry.snapshots()) {
       const models = namesOf(provider);
       const entry = entryOf(provider, models);
@@ -79,9 +83,11 @@ export class LocalKeyset {
       this.#records.set(record_sha256, { text: fromUtf8(record), lastReferencedAt: now });
       const { identity, registeredAt } = provider.registration;
       // The log lists enclave keys. The entry has the sealing key.
-      const logged = await this.#logIndex(identity.publicKey);
+      const logged = await this.#logIndex(identity.publicKey, errors);
       entries.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
     }
+    if (errors.length > 0 && !this.#isLogFailing) this.#options.onLogError(errors[0]);
+    this.#isLogFailing = errors.length > 0;
     for (const [sha256, { lastReferencedAt }] of this.#records)
       if (now - lastReferencedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
     return entries;
@@ -89,11 +95,16 @@ export class LocalKeyset {
 
   /**
    * Index of the enclave key in the log. Has no member without a log, or while the log fails or accepts no more providers. Only clients
-   * that require the log then refuse the provider.
+   * that require the log then refuse the provider. Errors are added to `errors`.
    */
-  async #logIndex(publicKey: Uint8Array): Promise<Pick<E2eKeysetProvider, 'log_index'>> {
-    const index = (await this.#options.log?.providerIndex(publicKey).catch(() => null)) ?? null;
-    return index === null ? {} : { log_index: index };
+  async #logIndex(publicKey: Uint8Array, errors: unknown[]): Promise<Pick<E2eKeysetProvider, 'log_index'>> {
+    try {
+      const index = (await this.#options.log?.providerIndex(publicKey)) ?? null;
+      return index === null ? {} : { log_index: index };
+    } catch (error) {
+      errors.push(error);
+      return {};
+    }
   }
 }
 

@@ -3,10 +3,11 @@
  * format of the request path.
  */
 import type { Socket } from 'node:net';
-import { apiError, openAiError, RequestError } from '@inference/formats';
+import { apiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import { newRequestId } from '../../inference/request/job-id.js';
 import { closePipelined } from './connections/pipelined-responses.js';
+import { endWithError, requestIdHeaders } from './connections/socket-error.js';
 import { cors } from './cors.js';
 import { type ErrorHandlingOptions, errorHandling } from './errors.js';
 import { type RequestBodiesOptions, requestBodies } from './request-bodies.js';
@@ -88,11 +89,6 @@ function requiresContentType(url: string): boolean {
   return url.startsWith('/v1/e2e/') || url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
 }
 
-function requestIdHeaders(id: string): Readonly<Record<string, string>> {
-  return { 'x-request-id': id, 'request-id': id };
-}
-
-/** Sets the request id under the header names of OpenAI and Anthropic. */
 function setRequestIdHeaders(reply: FastifyReply): void {
   reply.headers(requestIdHeaders(reply.request.id));
 }
@@ -103,19 +99,7 @@ function answerMalformedRequest(error: Error & { readonly code?: string }, socke
     socket.destroy();
     return;
   }
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  const { body, headers } = openAiError(apiError('invalid_request', { message: 'The request is not valid HTTP, or it came too slowly.' }));
-  const head = [
-    `HTTP/1.1 ${status}`,
-    `content-type: ${headers['content-type']}`,
-    `content-length: ${Buffer.byteLength(body)}`,
-    ...Object.entries(requestIdHeaders(requestId)).map(([name, value]) => `${name}: ${value}`),
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const message = 'The request is not valid HTTP, or it came too slowly.';
+  endWithError(socket, { error: apiError('invalid_request', { message }), requestId, status });
 }

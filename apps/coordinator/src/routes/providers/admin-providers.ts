@@ -74,7 +74,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
     },
   );
   /** Ends the restriction at every coordinator, because each caches reputations. */
-  const reinstate = views.define('reinstate', { query: ProviderIdSchema, part: Type.Boolean() }, (providerId) =>
+  const reinstate = views.defineAction('reinstate', { query: ProviderIdSchema, part: Type.Boolean() }, (providerId) =>
     registry.reputations.reinstate(providerId),
   );
   server.get(

@@ -149,7 +149,7 @@ describeDatabases('prices', (fresh) => {
     now = 5000;
     expect(prices.current('m')).toEqual(later);
     now = 6000;
-    const [one, two] = await Promise.all([3, 4].map((price) => prices.set({ ...defaults, model: 'm', perImage: microUsd(price) })));
+    const [one, two] = await Promise.all([4, 5].map((price) => prices.set({ ...defaults, model: 'm', perImage: microUsd(price) })));
     const history = await prices.history('m');
     expect(history.slice(2)).toEqual([later, own]);
     expect(new Set(history.slice(0, 2).map((price) => price.id))).toEqual(new Set([one?.id, two?.id]));

@@ -88,6 +88,25 @@ it('a model that is gone only while a peer reads all models comes back to the pe
   await until(() => peer.models().has(MODEL.id));
 });
 
+it('a failed read of all models is repeated', async () => {
+  vi.useFakeTimers();
+  const network = new EventEmitter();
+  join(network, 'owner', () => [MODEL]);
+  await vi.advanceTimersByTimeAsync(500);
+  let readCount = 0;
+  const peer = join(
+    network,
+    'peer',
+    () => [],
+    () => {
+      if (++readCount <= 2) throw new Error('the link is broken');
+    },
+  );
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect([...peer.models()]).toEqual([MODEL.id]);
+  expect(readCount).toBe(3);
+});
+
 it('callers at the same time share one read of all models', async () => {
   const network = new EventEmitter();
   let served: PublishedModel[] = [];

@@ -217,6 +217,26 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     });
   }
 
+  it('are deleted without a restart after an operator cleared them, once the others had time to read them', async () => {
+    let clock = now;
+    const database = await place.open();
+    const options = { database, now: () => clock, onWriteError: fail, writeEveryMs: NEVER, deleteEveryMs: 10 };
+    const kept = await ReputationRepository.open(options);
+    open.push(async () => {
+      await kept.close();
+      await database.destroy();
+    });
+    kept.put(id('old'), { ...CLEAN_REPUTATION, at: now });
+    kept.put(id('faded'), failed);
+    await kept.flush();
+    clock += 2 * 60_000;
+    kept.put(id('new'), { ...CLEAN_REPUTATION, at: clock });
+    await kept.flush();
+    const stored = async () =>
+      (await database.selectFrom('provider_reputations').select('provider_id').execute()).map((row) => row.provider_id);
+    await expect.poll(async () => (await stored()).sort()).toEqual(['faded', 'new']);
+  });
+
   it('are also deleted in the database; cleared entries at the next start', async () => {
     const one = await start();
     one.kept.put(id('cleared'), { ...CLEAN_REPUTATION, at: now });

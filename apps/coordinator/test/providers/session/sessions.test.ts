@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import {
   type AttestationFeed,
@@ -264,6 +265,28 @@ it("a connection that is no provider's is closed, though the other side leaves i
     client.write('x');
     return client.destroyed;
   });
+});
+
+it.each([
+  ['Sec-WebSocket-Key', 'sec-websocket-key: short\r\nsec-websocket-version: 13\r\n'],
+  ['Sec-WebSocket-Version', `sec-websocket-key: ${'A'.repeat(22)}==\r\nsec-websocket-version: 7\r\n`],
+])('an upgrade with a bad %s gets an error in JSON', async (header, lines) => {
+  harness = await shared.take();
+  const client = connect(Number(new URL(harness.url).port), '127.0.0.1');
+  let answer = '';
+  client.on('data', (data) => {
+    answer += data;
+  });
+  const closed = once(client, 'close');
+  client.write(`GET /provider/v1/socket HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n${lines}\r\n`);
+  await closed;
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  expect(head).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+  expect(head).toMatch(/\r\ncontent-type: application\/json/i);
+  expect(head).toMatch(/\r\nx-request-id: \S+/);
+  expect(head).toContain('\r\nsec-websocket-version: 13');
+  const message = `The WebSocket handshake is not valid: Missing or invalid ${header} header.`;
+  expect(JSON.parse(body)).toMatchObject({ error: { type: 'invalid_request_error', message } });
 });
 
 describe('liveness of a session', () => {

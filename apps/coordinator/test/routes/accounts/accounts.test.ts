@@ -9,6 +9,7 @@ import {
 } from '@inference/formats';
 import { betterAuth } from 'better-auth';
 import { getAuthTables } from 'better-auth/db';
+import { sql } from 'kysely';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -502,6 +503,27 @@ describe('the console', () => {
     expect(readdirSync(directory)).toContain('auth-secret');
     expect(statSync(join(directory, 'auth-secret')).mode & 0o777).toBe(0o600);
   });
+});
+
+it.each([
+  ['the operator flag', 'update of admin_since on accounts'],
+  ['the playground keys', 'update of revoked_at on api_keys'],
+])('a change by an operator is stored as a whole or not at all, if storing %s fails', async (_what, event) => {
+  const harness = await startHarness({ config: { rateLimits: NO_RATE_LIMITS } });
+  try {
+    const person = new Browser(harness.url);
+    await person.signUp('ada@example.com');
+    const { id } = (await (await person.get('/console/v1/me')).json()) as { id: string };
+    expect((await person.post('/console/v1/playground-key')).status).toBe(201);
+    await sql`create trigger failing before ${sql.raw(event)} begin select raise(abort, 'refused'); end`.execute(harness.app.database);
+    const admin = { authorization: `Bearer ${harness.adminKey}` };
+    const answer = await new Browser(harness.url).send('PATCH', `/admin/v1/accounts/${id}`, { suspended: true, is_admin: true }, admin);
+    expect(answer.status).toBe(500);
+    const row = await harness.app.database.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+    expect([row.suspended_at, row.admin_since]).toEqual([null, null]);
+  } finally {
+    await harness.close();
+  }
 });
 
 function withOneTableMore(options: ReturnType<typeof authOptions>) {

@@ -3,10 +3,11 @@ import { E2eKeysetSchema, fromUtf8, keysetLeafBytes, keysetPublicKey } from '@in
 import { nodeE2eCrypto, sha256Hex } from '@inference/protocol/crypto';
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { LightAgent, makeKeys } from '../../../../../test/support/light/agent.js';
 import type { StoredKeyset } from '../../../src/database/keyset-repository.js';
 import { KeysetPublisher } from '../../../src/routes/e2e/keyset-publisher.js';
+import { TransparencyLog } from '../../../src/transparency-log/transparency-log.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 
 let harness: Harness;
@@ -68,6 +69,23 @@ it('follows providers that come and go', async () => {
     return (await read()).providers.length === 0;
   });
   expect((await read()).epoch).toBeGreaterThan(listed.epoch);
+});
+
+it('reports once that the log fails, and lists the provider without an index meanwhile', async () => {
+  let now = Date.now();
+  const append = vi.spyOn(TransparencyLog.prototype, 'providerIndex').mockRejectedValue(new Error('the database is away'));
+  onTestFinished(() => append.mockRestore());
+  harness = await startHarness({ now: () => now });
+  await harness.provider({ onSealedJob: (job) => job.answer() });
+  const failures = () => harness.log.filter((line) => line.includes('the transparency log could not be written')).length;
+  const before = failures();
+  for (let round = 0; round < 3; round++) {
+    expect((await read()).providers.map(({ log_index }) => log_index)).toEqual([undefined]);
+    now += 6000;
+  }
+  expect(failures()).toBe(before + 1);
+  append.mockRestore();
+  expect((await read()).providers.map(({ log_index }) => log_index)).toEqual([expect.any(Number)]);
 });
 
 it('names records that are served, also right after a restart', async () => {

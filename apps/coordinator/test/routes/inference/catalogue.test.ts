@@ -88,6 +88,16 @@ describeDatabases('the catalogue', (fresh) => {
     expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ data: [ENTRY] });
   });
 
+  it('adds no price where the prices of a change equal the current ones', async () => {
+    const change = (display_name: string, prompt_per_million = 7) =>
+      put(MODEL, { ...ENTRY, display_name, prices: { prompt_per_million, completion_per_million: 9 } });
+    for (const name of ['Model One', 'Model 1']) expect((await change(name)).status).toBe(200);
+    expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ data: [{ display_name: 'Model 1' }] });
+    expect(await harness.app.prices.history(MODEL)).toHaveLength(1);
+    expect((await change('Model 1', 8)).status).toBe(200);
+    expect(await harness.app.prices.history(MODEL)).toHaveLength(2);
+  });
+
   it('stores neither the entry nor the price of a change that fails', async () => {
     const change = (display_name: string, prompt_per_million: number) =>
       put(MODEL, { ...ENTRY, display_name, prices: { prompt_per_million, completion_per_million: 9 } });

@@ -32,6 +32,10 @@ const line = async (): Promise<Record<string, unknown>> => {
   await until(() => harness.jobLines().length === 1);
   return harness.jobLines()[0] as Record<string, unknown>;
 };
+const waitingCount = async (): Promise<number> => {
+  const state = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { waiting_requests: number };
+  return state.waiting_requests;
+};
 const priceOf = (completionTokens: number): number => costOf(harness.app.prices.current(MODEL), { promptTokens: 7, completionTokens });
 
 describe('an answer', () => {
@@ -113,17 +117,38 @@ describe('images', () => {
     expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
   });
 
-  it('are never free: they cost the maximum size where no offer has sizes', async () => {
+  it.each([undefined, '32x32'])('never come from a provider that states no sizes (named size: %s)', async (image_size) => {
     await start();
     const provider = await harness.provider({
       image,
       register: (register) => ({ ...register, models: register.models.map(({ image: _, ...offer }) => offer) }),
       onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]),
     });
-    const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2 });
-    const { accountId, apiKey } = await harness.customer(imageCost('2048x2048'));
-    await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
-    expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
+    const named = image_size === undefined ? {} : { image_size };
+    const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2, ...named });
+    const response = await postSealed(harness, sealed.bytes);
+    expect([response.status, (await errorOf(response)).code]).toEqual([502, 'provider_failed']);
+    expect(provider.sealedJobs.size).toBe(0);
+    expect(await harness.money()).toEqual({ balance: FULL, reserved: 0 });
+  });
+
+  it('never come from a provider with a size above the one charged', async () => {
+    await start();
+    const provider = await harness.provider({ image, slots: 1, onSealedJob: accepts });
+    const terms = { endpoint: '/v1/images/generations', images: 2 } as const;
+    const first = postSealed(harness, seal([provider], terms).bytes);
+    await until(() => provider.sealedJobs.size === 1);
+    const second = postSealed(harness, seal([provider], terms).bytes);
+    await until(async () => (await waitingCount()) === 1);
+    // The second request waits at the price of the sizes known so far.
+    const models = provider.offers([MODEL]).map((offer) => ({ ...offer, image: { ...image, sizes: ['1024x1024'] } }));
+    provider.send({ type: 'models', models });
+    await until(() => harness.app.providers.models.imageOffersOf(MODEL)[0]?.sizes[0] === '1024x1024');
+    jobOf(provider).answerImages([utf8('one'), utf8('two')]);
+    expect((await first).status).toBe(200);
+    expect((await second).status).toBe(422);
+    expect(provider.sealedJobs.size).toBe(1);
+    expect((await harness.money()).reserved).toBe(0);
   });
 });
 

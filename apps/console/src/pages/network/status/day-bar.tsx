@@ -41,9 +41,12 @@ export function DayBar({ label, days, at, downMinutes, uptime }: DayBarProps) {
     event.preventDefault();
     choose(next);
   };
+  function nameOf(index: number): string {
+    return DAY.format(Date.parse(at) - (last - index) * DAY_MS);
+  }
   function dayText(index: number): string {
     const share = days[index] ?? null;
-    const name = DAY.format(Date.parse(at) - (last - index) * DAY_MS);
+    const name = nameOf(index);
     if (share === null) return `${name}: no records`;
     const down = downMinutes?.[index] ?? 0;
     return `${name}: ${formatUptime(share)}${down > 0 ? `, ${pluralize(down, 'minute')} down` : ''}`;
@@ -73,9 +76,9 @@ export function DayBar({ label, days, at, downMinutes, uptime }: DayBarProps) {
         </svg>
       </div>
       <p className="day-legend">
-        <span>{pluralize(days.length, 'day')} ago</span>
+        <span>{nameOf(0)}</span>
         <span>{chosen === null ? uptime : text}</span>
-        <span>Today</span>
+        <span>{nameOf(last)}</span>
       </p>
     </div>
   );
