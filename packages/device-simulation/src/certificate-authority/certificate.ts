@@ -88,14 +88,18 @@ interface NameParts {
   readonly country?: string;
 }
 
+/** RelativeDistinguishedName of one attribute. `value` is an encoded string. */
+export function nameAttribute(oid: string, value: Uint8Array): Uint8Array {
+  return set(sequence(objectIdentifier(oid), value));
+}
+
 export function encodeName(parts: NameParts): Uint8Array {
-  const attribute = (oid: string, value: Uint8Array): Uint8Array => set(sequence(objectIdentifier(oid), value));
   return sequence(
-    attribute('2.5.4.3', utf8String(parts.commonName)),
-    ...(parts.organizationalUnit === undefined ? [] : [attribute('2.5.4.11', utf8String(parts.organizationalUnit))]),
-    ...(parts.organization === undefined ? [] : [attribute('2.5.4.10', utf8String(parts.organization))]),
-    ...(parts.state === undefined ? [] : [attribute('2.5.4.8', utf8String(parts.state))]),
-    ...(parts.country === undefined ? [] : [attribute('2.5.4.6', printableString(parts.country))]),
+    nameAttribute('2.5.4.3', utf8String(parts.commonName)),
+    ...(parts.organizationalUnit === undefined ? [] : [nameAttribute('2.5.4.11', utf8String(parts.organizationalUnit))]),
+    ...(parts.organization === undefined ? [] : [nameAttribute('2.5.4.10', utf8String(parts.organization))]),
+    ...(parts.state === undefined ? [] : [nameAttribute('2.5.4.8', utf8String(parts.state))]),
+    ...(parts.country === undefined ? [] : [nameAttribute('2.5.4.6', printableString(parts.country))]),
   );
 }
 

@@ -1,6 +1,6 @@
-/** Parses one certificate of a chain: raw parts by the strict DER reader, standard extensions by an X.509 library. */
+/** Parses one certificate of a chain: raw parts by the strict DER reader, values of standard extensions by an X.509 library. */
 import 'reflect-metadata';
-import { equalBytes, fromHex } from '@inference/protocol';
+import { equalBytes, fromHex, fromUtf8 } from '@inference/protocol';
 import { p384 } from '@noble/curves/nist.js';
 import { sha384 } from '@noble/hashes/sha2.js';
 import { BasicConstraintsExtension, ExtendedKeyUsageExtension, KeyUsageFlags, KeyUsagesExtension, X509Certificate } from '@peculiar/x509';
@@ -22,15 +22,10 @@ export interface Certificate {
   /** DER. */
   readonly signature: Uint8Array;
   readonly extensions: readonly CertificateExtension[];
-  /** Null: the extension is absent. */
-  readonly basicConstraints: { readonly ca: boolean; readonly pathLength: number | null; readonly critical: boolean } | null;
-  readonly keyUsage: {
-    readonly digitalSignature: boolean;
-    readonly keyCertSign: boolean;
-    readonly critical: boolean;
-    readonly shortest: boolean;
-  } | null;
-  readonly extendedKeyUsages: readonly string[] | null;
+  /** Null: the extension is absent. A value is malformed unless its DER is the only possible one. */
+  readonly basicConstraints: { readonly ca: boolean; readonly pathLength: number | null; readonly critical: boolean } | 'malformed' | null;
+  readonly keyUsage: { readonly digitalSignature: boolean; readonly keyCertSign: boolean; readonly critical: boolean } | 'malformed' | null;
+  readonly extendedKeyUsages: readonly string[] | 'malformed' | null;
 }
 
 export interface CertificateExtension {
@@ -38,10 +33,16 @@ export interface CertificateExtension {
   readonly critical: boolean;
   /** Contents of the extension's OCTET STRING. */
   readonly value: Uint8Array;
+  /** DER of the whole extension. */
+  readonly encoded: Uint8Array;
 }
 
 const VERSION_3 = fromHex('a003020102');
 const ECDSA_WITH_SHA384 = fromHex('300a06082a8648ce3d040303');
+const COMMON_NAME = '2.5.4.3';
+export const CONSTRAINTS = '2.5.29.19';
+export const KEY_USAGE = '2.5.29.15';
+export const EXTENDED_KEY_USAGE = '2.5.29.37';
 /** SubjectPublicKeyInfo of an uncompressed P-384 point, up to the point. */
 const P384_KEY_PREFIX = fromHex('3076301006072a8648ce3d020106052b81040022036200');
 
@@ -52,25 +53,28 @@ export class CertificateError extends Error {}
 export function readCertificate(der: Uint8Array): Certificate {
   const [tbs, algorithm, signatureBits, ...more] = derChildren(readDer(der));
   if (tbs === undefined || algorithm === undefined || signatureBits === undefined || more.length > 0) throw new CertificateError();
-  const [version, serialNumber, innerAlgorithm, issuer, validity, subject, keyInfo] = derChildren(tbs);
+  // The optional unique identifiers (RFC 5280 §4.1.2.8) are refused: device certificates have none.
+  const [version, serialNumber, innerAlgorithm, issuer, validity, subject, keyInfo, extensionList, ...others] = derChildren(tbs);
   if (version === undefined || serialNumber === undefined || innerAlgorithm === undefined) throw new CertificateError();
   if (issuer === undefined || validity === undefined || subject === undefined || keyInfo === undefined) throw new CertificateError();
+  if (extensionList === undefined || others.length > 0) throw new CertificateError();
   if (!equalBytes(version.encoded, VERSION_3) || !isPositive(serialNumber)) throw new CertificateError();
   const [notBefore, notAfter] = derChildren(validity).map(timeOf);
   if (notBefore === undefined || notAfter === undefined) throw new CertificateError();
-  const parsed = parse(der);
+  requireX509(der);
+  const extensions = extensionsOf(extensionList);
   return {
     issuer: issuer.encoded,
     subject: subject.encoded,
-    commonName: onlyCommonName(parsed),
+    commonName: onlyCommonName(subject),
     notBefore,
     notAfter,
     publicKey: p384Point(keyInfo),
     ecdsaSha384: equalBytes(algorithm.encoded, ECDSA_WITH_SHA384) && equalBytes(innerAlgorithm.encoded, ECDSA_WITH_SHA384),
     signed: tbs.encoded,
     signature: wholeOctets(signatureBits),
-    extensions: extensionsOf(tbs),
-    ...standardExtensions(parsed),
+    extensions,
+    ...standardExtensions(extensions),
   };
 }
 
@@ -84,18 +88,26 @@ export function isSignedBy(certificate: Certificate, publicKey: Uint8Array): boo
   }
 }
 
-function parse(der: Uint8Array): X509Certificate {
+/** Requires that the library, too, reads the bytes as a certificate. */
+function requireX509(der: Uint8Array): void {
   try {
-    const copy = new Uint8Array(der);
-    return new X509Certificate(copy.buffer);
+    new X509Certificate(bufferOf(der));
   } catch {
     throw new CertificateError();
   }
 }
 
-function onlyCommonName(parsed: X509Certificate): string | null {
-  const [name, ...more] = parsed.subjectName.getField('CN');
-  return name !== undefined && more.length === 0 ? name : null;
+function bufferOf(bytes: Uint8Array): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
+}
+
+/** The subject's only common name, a UTF8String or PrintableString. Null for none, several, or another type of string. */
+function onlyCommonName(subject: DerValue): string | null {
+  const attributes = derChildren(subject).flatMap(derChildren).map(derChildren);
+  const [name, ...more] = attributes.filter(([type]) => type?.tag === DER_TAG.oid && oidText(type.contents) === COMMON_NAME);
+  const value = name?.[1];
+  if (value === undefined || more.length > 0 || (value.tag !== DER_TAG.utf8String && value.tag !== DER_TAG.printableString)) return null;
+  return fromUtf8(value.contents);
 }
 
 /** Serial numbers are positive and have at most 20 octets (RFC 5280 §4.1.2.2). */
@@ -139,47 +151,80 @@ function wholeOctets({ tag, contents }: DerValue): Uint8Array {
 }
 
 /** Parses extensions from the DER, not with the library, so that duplicates and malformed values stay visible. */
-function extensionsOf(tbs: DerValue): CertificateExtension[] {
+function extensionsOf(tagged: DerValue): CertificateExtension[] {
   // 0xa3: context tag [3] (RFC 5280 §4.1). 0x04: OCTET STRING.
-  const list = derChildren(tbs).find(({ tag }) => tag === 0xa3);
-  const extensions = list === undefined ? [] : derChildren(list).flatMap(derChildren);
+  const [list, ...more] = tagged.tag === 0xa3 ? derChildren(tagged) : [];
+  const extensions = list?.tag === DER_TAG.sequence && more.length === 0 ? derChildren(list) : [];
   if (extensions.length === 0) throw new CertificateError();
   return extensions.map((extension) => {
-    const [oid, second, third] = derChildren(extension);
+    const [oid, second, third, ...others] = derChildren(extension);
     const value = third ?? second;
     if (oid === undefined || oid.tag !== DER_TAG.oid || value === undefined || value.tag !== 0x04) throw new CertificateError();
     // `critical` defaults to FALSE, and DER omits defaults.
     if (third !== undefined && (second?.tag !== DER_TAG.boolean || second.contents[0] !== 0xff)) throw new CertificateError();
-    return { oid: oidText(oid.contents), critical: third !== undefined, value: value.contents };
+    if (others.length > 0) throw new CertificateError();
+    return { oid: oidText(oid.contents), critical: third !== undefined, value: value.contents, encoded: extension.encoded };
   });
 }
 
-function standardExtensions(parsed: X509Certificate): Pick<Certificate, 'basicConstraints' | 'keyUsage' | 'extendedKeyUsages'> {
-  const constraints = parsed.getExtension(BasicConstraintsExtension);
-  const usage = parsed.getExtension(KeyUsagesExtension);
-  const usageBits = usage === null ? null : new Uint8Array(usage.value);
-  const extended = parsed.getExtension(ExtendedKeyUsageExtension);
+function standardExtensions(
+  extensions: readonly CertificateExtension[],
+): Pick<Certificate, 'basicConstraints' | 'keyUsage' | 'extendedKeyUsages'> {
   return {
-    basicConstraints:
-      constraints === null ? null : { ca: constraints.ca, pathLength: constraints.pathLength ?? null, critical: constraints.critical },
-    keyUsage:
-      usage === null
-        ? null
-        : {
-            digitalSignature: (usage.usages & KeyUsageFlags.digitalSignature) !== 0,
-            keyCertSign: (usage.usages & KeyUsageFlags.keyCertSign) !== 0,
-            critical: usage.critical,
-            shortest: usageBits !== null && isShortestBitList(usageBits),
-          },
-    extendedKeyUsages: extended === null ? null : extended.usages.map(String),
+    basicConstraints: parsedExtension(extensions, CONSTRAINTS, basicConstraintsOf),
+    keyUsage: parsedExtension(extensions, KEY_USAGE, keyUsageOf),
+    extendedKeyUsages: parsedExtension(extensions, EXTENDED_KEY_USAGE, extendedKeyUsagesOf),
   };
 }
 
-/** DER writes a list of named bits without trailing zero bits (X.690 §11.2.2). */
+/** Null: the extension is absent. `parse` throws, or returns null, for a malformed value. */
+function parsedExtension<Value>(
+  extensions: readonly CertificateExtension[],
+  oid: string,
+  parse: (extension: CertificateExtension) => Value | null,
+): Value | 'malformed' | null {
+  const extension = extensions.find((candidate) => candidate.oid === oid);
+  if (extension === undefined) return null;
+  try {
+    return parse(extension) ?? 'malformed';
+  } catch {
+    return 'malformed';
+  }
+}
+
+/** The library tolerates BER, so its own encoding of the same value must give the same bytes. */
+function isEncodedAs(extension: CertificateExtension, again: { readonly rawData: ArrayBuffer }): boolean {
+  return equalBytes(extension.encoded, new Uint8Array(again.rawData));
+}
+
+function basicConstraintsOf(extension: CertificateExtension) {
+  const { ca, pathLength, critical } = new BasicConstraintsExtension(bufferOf(extension.encoded));
+  // Only an authority has a path length (RFC 5280 §4.2.1.9).
+  if (!isEncodedAs(extension, new BasicConstraintsExtension(ca, pathLength, critical)) || (!ca && pathLength !== undefined)) return null;
+  return { ca, pathLength: pathLength ?? null, critical };
+}
+
+function keyUsageOf(extension: CertificateExtension) {
+  const { usages, critical } = new KeyUsagesExtension(bufferOf(extension.encoded));
+  if (!isShortestBitList(extension.value)) return null;
+  return {
+    digitalSignature: (usages & KeyUsageFlags.digitalSignature) !== 0,
+    keyCertSign: (usages & KeyUsageFlags.keyCertSign) !== 0,
+    critical,
+  };
+}
+
+function extendedKeyUsagesOf(extension: CertificateExtension) {
+  const { usages, critical } = new ExtendedKeyUsageExtension(bufferOf(extension.encoded));
+  return isEncodedAs(extension, new ExtendedKeyUsageExtension(usages, critical)) ? usages.map(String) : null;
+}
+
+/** DER writes a list of named bits without trailing zero bits (X.690 §11.2.2). The nine bits of a key usage take two octets. */
 function isShortestBitList(bits: Uint8Array): boolean {
-  const unused = bits[2];
-  const last = bits[bits.length - 1];
-  return bits.length > 3 && unused !== undefined && last !== undefined && ((last >> unused) & 1) === 1;
+  const [tag, length, unused, ...octets] = bits;
+  const last = octets.at(-1);
+  if (tag !== DER_TAG.bitString || length !== bits.length - 2 || unused === undefined || last === undefined) return false;
+  return octets.length <= 2 && ((last >> unused) & 1) === 1;
 }
 
 function oidText(contents: Uint8Array): string {
@@ -187,6 +232,7 @@ function oidText(contents: Uint8Array): string {
   let part = 0;
   for (const octet of contents) {
     part = part * 128 + (octet & 0x7f);
+    if (part > Number.MAX_SAFE_INTEGER / 128) throw new CertificateError();
     if (octet >= 0x80) continue;
     if (parts.length === 0) {
       const top = Math.min(2, Math.floor(part / 40));

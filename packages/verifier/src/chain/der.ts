@@ -1,4 +1,5 @@
 /** Strict DER reader (X.690). Refuses non-minimal encodings and trailing bytes, so that every parser reads the same certificate. */
+import { fromUtf8 } from '@inference/protocol';
 
 export interface DerValue {
   /** Identifier octet: class, constructed flag and tag number. */
@@ -21,6 +22,8 @@ export const DER_TAG = {
   bitString: 0x03,
   null: 0x05,
   oid: 0x06,
+  utf8String: 0x0c,
+  printableString: 0x13,
   utcTime: 0x17,
   generalizedTime: 0x18,
   sequence: 0x30,
@@ -29,7 +32,7 @@ export const DER_TAG = {
 
 const CONSTRUCTED = 0x20;
 /** Maximum nesting depth; certificates need about ten levels. */
-const MAX_DEPTH = 24;
+const MAX_DEPTH = 16;
 
 /** Reads the bytes as one value and checks everything inside. Throws {@link DerError}. */
 export function readDer(bytes: Uint8Array): DerValue {
@@ -53,8 +56,8 @@ export function derChildren(value: DerValue): DerValue[] {
 function readValue(bytes: Uint8Array, start: number): DerValue {
   const tag = bytes[start];
   const first = bytes[start + 1];
-  // Tag numbers above 30 take more octets; X.509 has none.
-  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw new DerError('malformed');
+  // Tag numbers above 30 take more octets; X.509 has none. Tag 0 ends indefinite lengths.
+  if (tag === undefined || first === undefined || tag === 0 || (tag & 0x1f) === 0x1f) throw new DerError('malformed');
   let header = 2;
   let length = first;
   if (first >= 0x80) {
@@ -97,12 +100,24 @@ function isShortest({ tag, contents }: DerValue): boolean {
       return contents.length === 0;
     case DER_TAG.oid:
       return isShortestOid(contents);
+    case DER_TAG.utf8String:
+    case DER_TAG.printableString:
+      return isUtf8(contents);
     // The tags of sequences and sets without the constructed flag.
     case 0x10:
     case 0x11:
       return false;
     default:
       return true;
+  }
+}
+
+function isUtf8(contents: Uint8Array): boolean {
+  try {
+    fromUtf8(contents);
+    return true;
+  } catch {
+    return false;
   }
 }
 

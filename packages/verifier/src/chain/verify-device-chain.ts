@@ -8,7 +8,15 @@
 import { type ChainRejection, equalBytes, fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
 import { APPLE_ENTERPRISE_ATTESTATION_ROOT, type TrustAnchor } from './anchor.js';
-import { type Certificate, CertificateError, isSignedBy, readCertificate } from './certificate.js';
+import {
+  type Certificate,
+  CertificateError,
+  CONSTRAINTS,
+  EXTENDED_KEY_USAGE,
+  isSignedBy,
+  KEY_USAGE,
+  readCertificate,
+} from './certificate.js';
 import { DerError } from './der.js';
 import { chipMatchesUdid, type DeviceFacts, readDeviceFacts } from './device-facts.js';
 
@@ -41,9 +49,6 @@ export type DeviceChainVerdict =
 /** Leaf and issuer together, in bytes of DER. Real chains have about 1,600. */
 const MAX_BYTES = 16_384;
 const DEVICE_ATTESTATION_USAGE = '1.2.840.113635.100.4.24';
-const CONSTRAINTS = '2.5.29.19';
-const KEY_USAGE = '2.5.29.15';
-const EXTENDED_KEY_USAGE = '2.5.29.37';
 /** Extensions that may be critical, because their values are checked here. */
 const SUPPORTED_CRITICAL = new Set([CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
 
@@ -126,13 +131,16 @@ function certificateOf(der: Uint8Array): Certificate {
 
 /** Path validation (RFC 5280 §6.1) with one intermediate. Apple signs with ECDSA and SHA-384 only. */
 function checkPath(leaf: Certificate, issuer: Certificate, now: number): void {
-  rejectUnless(leaf.basicConstraints?.ca !== true, 'leaf_is_ca');
-  rejectUnless(leaf.basicConstraints?.critical === true, 'leaf_constraints_missing');
+  const constraints = leaf.basicConstraints;
+  // Malformed constraints could belong to an authority.
+  rejectUnless(constraints !== 'malformed' && constraints?.ca !== true, 'leaf_is_ca');
+  rejectUnless(constraints?.critical === true, 'leaf_constraints_missing');
   const usage = leaf.keyUsage;
-  rejectUnless(usage?.critical === true && usage.shortest && usage.digitalSignature && !usage.keyCertSign, 'leaf_key_usage');
-  rejectUnless(issuer.basicConstraints?.ca === true && issuer.basicConstraints.critical, 'issuer_not_ca');
-  rejectUnless(issuer.keyUsage?.keyCertSign === true, 'issuer_key_usage');
-  rejectUnless(issuer.basicConstraints?.pathLength === 0, 'issuer_path_length');
+  rejectUnless(usage !== 'malformed' && usage?.critical === true && usage.digitalSignature && !usage.keyCertSign, 'leaf_key_usage');
+  const authority = issuer.basicConstraints;
+  rejectUnless(authority !== 'malformed' && authority?.ca === true && authority.critical, 'issuer_not_ca');
+  rejectUnless(authority.pathLength === 0, 'issuer_path_length');
+  rejectUnless(issuer.keyUsage !== 'malformed' && issuer.keyUsage?.keyCertSign === true, 'issuer_key_usage');
   // An empty name has two bytes of DER.
   rejectUnless(equalBytes(leaf.issuer, issuer.subject) && leaf.issuer.length > 2, 'names_not_chained');
   rejectUnless(leaf.ecdsaSha384 && issuer.ecdsaSha384, 'signature_algorithm');
@@ -155,7 +163,8 @@ function checkExtensions(leaf: Certificate, issuer: Certificate): void {
   for (const { extensions } of [leaf, issuer]) {
     rejectUnless(new Set(extensions.map(({ oid }) => oid)).size === extensions.length, 'duplicate_extension');
   }
-  rejectUnless(leaf.extendedKeyUsages === null || leaf.extendedKeyUsages.includes(DEVICE_ATTESTATION_USAGE), 'extended_key_usage');
+  const usages = leaf.extendedKeyUsages;
+  rejectUnless(usages === null || (usages !== 'malformed' && usages.includes(DEVICE_ATTESTATION_USAGE)), 'extended_key_usage');
   rejectUnless(leaf.publicKey !== null && leaf.commonName === sha256Hex(leaf.publicKey), 'common_name');
 }
 

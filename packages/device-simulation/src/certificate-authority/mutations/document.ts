@@ -1,7 +1,7 @@
 /** Mutations of the submitted document: count and size of certificates, base64, outermost encodings. */
-import { concatBytes, fromBase64, toBase64, utf8 } from '@inference/protocol';
-import { ecdsaWith, encodeExtension, subjectKeyIdentifier } from '../certificate.js';
-import { bitString, explicit, integer, objectIdentifier, octetString, sequence, TAG, tlv } from '../der.js';
+import { concatBytes, fromBase64, fromHex, toBase64, utf8 } from '@inference/protocol';
+import { ecdsaWith, encodeExtension, nameAttribute, subjectKeyIdentifier } from '../certificate.js';
+import { bitString, boolean, explicit, integer, objectIdentifier, octetString, sequence, set, TAG, tlv, utf8String } from '../der.js';
 import { type ChainMutation, chain, changedLeaf, type MutationBench, replace } from '../mutation-bench.js';
 
 /** Valid chain with leaf bytes changed after signing. */
@@ -36,6 +36,15 @@ function paddedChain(bench: MutationBench): string[] {
     if (chain[0]?.endsWith('=')) return chain;
   }
 }
+
+/** A sequence in a sequence, `depth` times. */
+function nested(depth: number): Uint8Array {
+  return depth === 0 ? sequence() : sequence(nested(depth - 1));
+}
+
+const ORGANIZATION = '2.5.4.10';
+/** `[1] IMPLICIT UniqueIdentifier` (RFC 5280 section 4.1). */
+const ISSUER_UNIQUE_ID = 0x81;
 
 function changedText(bench: MutationBench, change: (text: string) => string): string[] {
   const [leaf = '', issuer = ''] = paddedChain(bench);
@@ -102,6 +111,56 @@ export const documentMutations: readonly ChainMutation[] = [
       ...leaf.extensions,
       { oid: '1.2.3', critical: false, value: new Uint8Array(), encoded: sequence(objectIdentifier('1.2.3')) },
     ],
+  })),
+  changedLeaf('an extension with a fourth member', 'certificate_malformed', (leaf) => ({
+    ...leaf,
+    extensions: [
+      ...leaf.extensions,
+      {
+        oid: '1.2.3',
+        critical: true,
+        value: new Uint8Array(),
+        encoded: sequence(objectIdentifier('1.2.3'), boolean(true), octetString(new Uint8Array()), tlv(TAG.null)),
+      },
+    ],
+  })),
+  changedLeaf('an extension whose name has a huge number', 'certificate_malformed', (leaf) => ({
+    ...leaf,
+    extensions: [
+      ...leaf.extensions,
+      {
+        oid: '1.2.3',
+        critical: false,
+        value: new Uint8Array(),
+        encoded: sequence(tlv(TAG.objectIdentifier, fromHex('2affffffffffffffffffff7f')), octetString(new Uint8Array())),
+      },
+    ],
+  })),
+  changedLeaf('a unique identifier of the issuer', 'certificate_malformed', (leaf) => ({
+    ...leaf,
+    publicKeyInfo: concatBytes(leaf.publicKeyInfo, tlv(ISSUER_UNIQUE_ID, Uint8Array.of(0, 1))),
+  })),
+  changedLeaf('an attribute of the subject whose type is no object identifier', 'certificate_malformed', (leaf) => ({
+    ...leaf,
+    subject: sequence(set(sequence(integer(Uint8Array.of(5)), utf8String('x')))),
+  })),
+  changedLeaf('a subject of sequences instead of sets', 'certificate_malformed', (leaf) => ({
+    ...leaf,
+    subject: sequence(sequence(sequence(objectIdentifier(ORGANIZATION), utf8String('x')))),
+  })),
+  ...[TAG.utf8String, TAG.printableString].map((tag) =>
+    changedLeaf(`a name of type ${tag} that is no UTF-8`, 'der_malformed', (leaf) => ({
+      ...leaf,
+      subject: sequence(nameAttribute(ORGANIZATION, tlv(tag, Uint8Array.of(0xff)))),
+    })),
+  ),
+  changedLeaf('a name of type 0', 'der_malformed', (leaf) => ({
+    ...leaf,
+    subject: sequence(nameAttribute(ORGANIZATION, Uint8Array.of(0, 0))),
+  })),
+  changedLeaf('values nested too deeply', 'der_malformed', (leaf) => ({
+    ...leaf,
+    subject: sequence(nameAttribute(ORGANIZATION, nested(16))),
   })),
   changedLeaf('version 1', 'certificate_malformed', replace({ version: explicit(0, integer(Uint8Array.of(0))) })),
   changedLeaf('no version', 'certificate_malformed', replace({ version: new Uint8Array() })),

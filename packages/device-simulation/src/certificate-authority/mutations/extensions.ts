@@ -1,8 +1,8 @@
 /** Mutations of extensions: unknown critical extensions, duplicates, absences, and values in other encodings. */
-import { utf8 } from '@inference/protocol';
+import { concatBytes, utf8 } from '@inference/protocol';
 import { DEVICE_ATTESTATION_PURPOSE } from '../authority.js';
-import { type Extension, encodeName, extendedKeyUsage } from '../certificate.js';
-import { boolean, octetString, printableString, TAG, tlv, utf8String } from '../der.js';
+import { type Extension, encodeName, extendedKeyUsage, nameAttribute } from '../certificate.js';
+import { boolean, objectIdentifier, octetString, printableString, sequence, TAG, tlv, utf8String } from '../der.js';
 import { DEVICE_OIDS } from '../device-extensions.js';
 import {
   type ChainMutation,
@@ -20,6 +20,13 @@ import {
 
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 const BASIC_CONSTRAINTS = '2.5.29.19';
+const COMMON_NAME = '2.5.4.3';
+const IA5_STRING = 0x16;
+
+/** The leaf's common name, 64 hexadecimal digits, as bytes. */
+function commonNameOf(subject: Uint8Array): Uint8Array {
+  return utf8(/[0-9a-f]{64}/.exec(String.fromCharCode(...subject))?.[0] ?? '');
+}
 
 const duplicated = (oid: string): Change => eachExtension((extension) => (extension.oid === oid ? [extension, extension] : [extension]));
 const add =
@@ -72,12 +79,43 @@ export const extensionMutations: readonly ChainMutation[] = [
     null,
     setExtension(EXTENDED_KEY_USAGE, extendedKeyUsage('1.3.6.1.5.5.7.3.2', DEVICE_ATTESTATION_PURPOSE)),
   ),
+  changedLeaf(
+    'bytes after the extended key usage',
+    'extended_key_usage',
+    setExtension(EXTENDED_KEY_USAGE, concatBytes(extendedKeyUsage(DEVICE_ATTESTATION_PURPOSE), tlv(TAG.null))),
+  ),
+  changedLeaf(
+    'an extended key usage that is no object identifier beside the needed one',
+    'extended_key_usage',
+    setExtension(EXTENDED_KEY_USAGE, sequence(objectIdentifier(DEVICE_ATTESTATION_PURPOSE), tlv(TAG.null))),
+  ),
+  changedIssuer(
+    'a malformed extended key usage in the issuer, which nothing reads',
+    null,
+    add({ oid: EXTENDED_KEY_USAGE, critical: false, value: tlv(TAG.null) }),
+  ),
+  changedLeaf(
+    'a malformed alternative name, which nothing reads',
+    null,
+    add({ oid: '2.5.29.17', critical: false, value: Uint8Array.of(0xff, 0xff) }),
+  ),
   changedLeaf('no extended key usage, as in the ACME leaf', null, dropExtension(EXTENDED_KEY_USAGE)),
   changedLeaf(
     'a common name that is the hash of another key',
     'common_name',
     replace({ subject: encodeName({ commonName: 'ab'.repeat(32) }) }),
   ),
+  changedLeaf('a common name as IA5String', 'common_name', (leaf) => ({
+    ...leaf,
+    subject: sequence(nameAttribute(COMMON_NAME, tlv(IA5_STRING, commonNameOf(leaf.subject)))),
+  })),
+  changedLeaf('a second common name as IA5String', 'common_name', (leaf) => ({
+    ...leaf,
+    subject: sequence(
+      nameAttribute(COMMON_NAME, tlv(TAG.utf8String, commonNameOf(leaf.subject))),
+      nameAttribute(COMMON_NAME, tlv(IA5_STRING, utf8('another'))),
+    ),
+  })),
   changedLeaf('no common name', 'common_name', replace({ subject: Uint8Array.of(0x30, 0) })),
   ...[...FIELDS, ['constraints', BASIC_CONSTRAINTS], ['purpose', EXTENDED_KEY_USAGE]].map(
     ([field = '', oid = '']): ChainMutation => changedLeaf(`${field} twice`, 'duplicate_extension', duplicated(oid)),

@@ -2,7 +2,7 @@
 import { fromBase64, fromHex, toBase64, utf8 } from '@inference/protocol';
 import { SimulatedAuthority } from '../authority.js';
 import { basicConstraints, ecdsaWith, encodeName, keyUsage } from '../certificate.js';
-import { bitString, objectIdentifier, sequence, TAG, time, tlv } from '../der.js';
+import { bitString, boolean, integer, objectIdentifier, sequence, TAG, time, tlv } from '../der.js';
 import { p384Key, p384KeyInfo } from '../key.js';
 import {
   type ChainMutation,
@@ -67,10 +67,32 @@ export const pathMutations: readonly ChainMutation[] = [
   chain('the issuer in the place of the leaf', 'leaf_is_ca', (b) => [b.chain()[1] as string, b.chain()[1] as string]),
   changedLeaf('a leaf that is a certificate authority', 'leaf_is_ca', setExtension(CONSTRAINTS, basicConstraints(true))),
   changedLeaf('a leaf without basic constraints', 'leaf_constraints_missing', dropExtension(CONSTRAINTS)),
+  changedLeaf('basic constraints with FALSE written out', 'leaf_is_ca', setExtension(CONSTRAINTS, sequence(boolean(false)))),
+  changedLeaf('a leaf with a path length', 'leaf_is_ca', setExtension(CONSTRAINTS, basicConstraints(false, 0))),
+  changedLeaf('basic constraints that are no sequence', 'leaf_is_ca', setExtension(CONSTRAINTS, tlv(TAG.null))),
   changedLeaf('a leaf without key usage', 'leaf_key_usage', dropExtension(KEY_USAGE)),
   changedLeaf('a leaf that may sign certificates', 'leaf_key_usage', setExtension(KEY_USAGE, keyUsage(0, 5))),
   changedLeaf('a leaf that may not sign', 'leaf_key_usage', setExtension(KEY_USAGE, keyUsage(2, 3))),
   changedLeaf('key usage with trailing zero bits', 'leaf_key_usage', setExtension(KEY_USAGE, bitString(Uint8Array.of(0xf0), 0))),
+  changedLeaf('key usage of more than nine bits', 'leaf_key_usage', setExtension(KEY_USAGE, bitString(Uint8Array.of(0x80, 0, 1), 0))),
+  changedIssuer(
+    'an issuer whose key usage has trailing zero bits',
+    'issuer_key_usage',
+    setExtension(KEY_USAGE, bitString(Uint8Array.of(0x06), 0)),
+  ),
+  changedIssuer(
+    'an issuer with bytes after its path length',
+    'issuer_not_ca',
+    setExtension(CONSTRAINTS, sequence(boolean(true), integer(Uint8Array.of(0)), tlv(TAG.null))),
+  ),
+  changedIssuer(
+    'an issuer whose path length is no number',
+    'issuer_not_ca',
+    setExtension(CONSTRAINTS, sequence(boolean(true), boolean(false))),
+  ),
+  changedIssuer('an issuer that may not sign certificates, without a path length', 'issuer_path_length', (template) =>
+    setExtension(CONSTRAINTS, basicConstraints(true))(setExtension(KEY_USAGE, keyUsage(6))(template)),
+  ),
   chain('a leaf as issuer', 'issuer_not_ca', leafAsIssuer),
   changedIssuer('an issuer that is no authority', 'issuer_not_ca', setExtension(CONSTRAINTS, basicConstraints(false))),
   changedIssuer('an issuer without basic constraints', 'issuer_not_ca', dropExtension(CONSTRAINTS)),

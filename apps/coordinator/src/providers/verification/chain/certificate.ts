@@ -63,14 +63,19 @@ export function extensionValues(certificate: Certificate, oid: string): Uint8Arr
   return certificate.extensions.filter((extension) => extension.oid === oid).map(({ value }) => value);
 }
 
-/** Text values of a Name's attribute, for example `2.5.4.3` for the common name. */
-export function nameAttributes(name: Uint8Array, oid: string): string[] {
-  const texts: string[] = [];
+/**
+ * Values of a Name's attribute, for example `2.5.4.3` for the common name. Null for a value that is neither a UTF8String nor a
+ * PrintableString. Throws {@link CertificateError}.
+ */
+export function nameAttributes(name: Uint8Array, oid: string): (string | null)[] {
+  const texts: (string | null)[] = [];
   for (const relative of membersOf(readDer(name))) {
+    if (relative.tag !== TAG.set) throw broken('name');
     for (const attribute of membersOf(relative)) {
       const [type, value] = membersOf(attribute);
-      if (type === undefined || value === undefined || dottedOf(type) !== oid) continue;
-      if (value.tag === TAG.utf8String || value.tag === TAG.printableString) texts.push(fromUtf8(value.content));
+      if (attribute.tag !== TAG.sequence || type === undefined || value === undefined) throw broken('name');
+      if (dottedOf(type) !== oid) continue;
+      texts.push(value.tag === TAG.utf8String || value.tag === TAG.printableString ? fromUtf8(value.content) : null);
     }
   }
   return texts;

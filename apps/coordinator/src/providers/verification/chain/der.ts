@@ -96,6 +96,7 @@ function isStrict({ tag, content }: DerValue): boolean {
     case TAG.objectIdentifier:
       return isObjectIdentifier(content);
     case TAG.utf8String:
+    case TAG.printableString:
       return isUtf8(content);
     case TAG.sequence & 0x1f:
     case TAG.set & 0x1f:

@@ -38,8 +38,8 @@ export function parseSimulatedAnchor(pem: string): TrustAnchor {
   const certificate = parseCertificate(fromBase64(base64.replace(/\s/g, '')));
   const publicKey = pointOf(certificate.publicKeyInfo);
   if (publicKey === null) throw new Error('the key of the certificate is not on P-384');
-  const [commonName] = nameAttributes(certificate.subject, '2.5.4.3');
-  if (commonName === undefined || !/simulat/i.test(commonName))
+  const commonName = nameAttributes(certificate.subject, '2.5.4.3')[0] ?? null;
+  if (commonName === null || !/simulat/i.test(commonName))
     throw new Error('the common name of the certificate does not say that it is simulated');
   return { commonName, name: Uint8Array.from(certificate.subject), publicKey, isSimulated: true };
 }

@@ -68,6 +68,8 @@ export function verifyDeviceChain(chain: readonly string[], expected: ChainExpec
     return { ok: true, facts: verify(chain, expected, anchor, now) };
   } catch (error) {
     if (error instanceof Rejection) return { ok: false, code: error.code };
+    // Names and object identifiers are read after the parsing.
+    if (error instanceof CertificateError) return { ok: false, code: 'certificate_malformed' };
     throw error;
   }
 }
