@@ -47,7 +47,9 @@ const SIGNATURE_HEADER = {
   'X-Inference-Signature': {
     type: 'string',
     enum: ['event', 'comment'],
-    description: 'How a stream carries its signature, in formats with an event for it. Default: the setting of the API key, else event.',
+    description:
+      'How a stream carries its signature, in formats with an event for it. Default: the setting of the API key, else event. ' +
+      'Clients that take usage from the last event, such as chat.completions.stream of the Python SDK, need comment.',
   },
 };
 
