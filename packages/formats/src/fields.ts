@@ -8,7 +8,7 @@ import Type, { type TSchema } from 'typebox';
 export const nullable = <Schema extends TSchema>(schema: Schema, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }));
 
-/** Maximum length of a stop sequence, in UTF-16 units. */
+/** Maximum length of a stop sequence, in characters (code points, as JSON Schema counts). */
 const MAX_STOP_LENGTH = 1024;
 const STOP_LENGTH = { minLength: 1, maxLength: MAX_STOP_LENGTH };
 const STOP_WORDS = `a string of 1 to ${MAX_STOP_LENGTH} characters`;
@@ -31,7 +31,7 @@ export const model = Type.String({ minLength: 1, maxLength: 256, description: 'a
 export const flag = nullable(Type.Boolean(), 'a boolean');
 export const text = nullable(Type.String(), 'a string');
 export const object = nullable(Type.Object({}), 'an object');
-/** OpenAI's limits of `metadata`, in UTF-16 units. */
+/** OpenAI's limits of `metadata`, in characters (code points). */
 const MAX_METADATA_PAIRS = 16;
 const MAX_METADATA_NAME = 64;
 const MAX_METADATA_VALUE = 512;

@@ -94,8 +94,8 @@ describe('an image request', () => {
     expect(parse({ prompt: 'x', quality }).request).toMatchObject({ quality: read });
   });
 
-  it('takes a prompt of 32,000 characters', () => {
-    expect(parse({ prompt: 'é'.repeat(32_000) }).request).toMatchObject({ prompt: 'é'.repeat(32_000) });
+  it.each(['é', '😀'])('takes a prompt of 32,000 characters: %s', (character) => {
+    expect(parse({ prompt: character.repeat(32_000) }).request).toMatchObject({ prompt: character.repeat(32_000) });
   });
 
   it.each<[string, object]>([

@@ -141,6 +141,14 @@ describe('members without effect', () => {
     expect(refusal(endpoint, { service_tier: 'gold' }).param).toBe('service_tier');
   });
 
+  it('and limited texts are counted in code points', () => {
+    const long = (count: number): string => '😀'.repeat(count);
+    expect(parse(CHAT, { metadata: { [long(64)]: long(512) }, stop: long(1024) }).ignored).toEqual(['metadata']);
+    expect(refusal(CHAT, { metadata: { [long(65)]: 'v' } }).param).toBe('metadata');
+    expect(refusal(CHAT, { metadata: { k: long(513) } }).param).toBe('metadata.k');
+    expect(refusal(CHAT, { stop: long(1025) }).param).toBe('stop');
+  });
+
   it('of messages, too', () => {
     for (const service_tier of ['auto', 'standard_only']) expect(parse(MESSAGES, { service_tier }).ignored).toEqual(['service_tier']);
     expect(refusal(MESSAGES, { service_tier: 'default' }).message).toBe('service_tier must be auto or standard_only.');

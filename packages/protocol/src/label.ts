@@ -9,7 +9,7 @@ import Type from 'typebox';
 const REFUSED = '\\p{C}\\p{Zl}\\p{Zp}<>&"`\\\\';
 const refused = new RegExp(`[${REFUSED}]+`, 'gu');
 
-/** Schema of a label of 1 to `maxLength` UTF-16 units. */
+/** Schema of a label of 1 to `maxLength` characters (code points). */
 export function labelSchema(maxLength: number) {
   return Type.String({ minLength: 1, maxLength, pattern: `^[^${REFUSED}]+$` });
 }

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox';
 import { flag, nullable, provider_serial } from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
 
-/** Maximum length of a prompt, in UTF-16 units. */
+/** Maximum length of a prompt, in characters (code points). */
 const MAX_PROMPT_LENGTH = 32_000;
 
 export const ImagesRequestSchema = Type.Object(

@@ -25,7 +25,7 @@ export const MAX_E2E_VISION_BODY_BYTES = 31 * 1024 * 1024;
 /** Maximum head part of a request. `body_bytes` does not include the head. */
 export const MAX_E2E_REQUEST_HEAD_BYTES = 1024;
 export const MAX_E2E_ANSWER_HEAD_BYTES = 16 * 1024;
-/** Maximum checkpoint in the head of an answer, in UTF-16 units. */
+/** Maximum checkpoint in the head of an answer, in characters (code points). */
 export const MAX_E2E_CHECKPOINT_LENGTH = 4096;
 /** Maximum proof part. */
 export const MAX_E2E_PROOF_BYTES = 64 * 1024;
