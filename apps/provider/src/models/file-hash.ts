@@ -1,7 +1,11 @@
-/** `FileHashes`: SHA-256 of model files, cached by size, modification time and inode. Without a usable cache, files are hashed again. */
+/**
+ * `FileHashes`: SHA-256 of model files, cached by size, modification time and inode. Without a usable cache, files are hashed again.
+ *
+ * The daemon and the owner's commands share the cache file. Each adds its entries to those that the file has at that moment.
+ */
 import { createHash } from 'node:crypto';
-import { createReadStream, type Stats, statSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { createReadStream, readFileSync, type Stats, statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { writePrivateFile } from '../files/private-file.js';
@@ -25,7 +29,10 @@ const MAX_CHECK_MS = 1000;
 export class FileHashes {
   readonly #file: string;
   readonly #isDeleted: (path: string) => Promise<boolean>;
-  #entries: Map<string, Entry> | null = null;
+  /** Entries of the file when it was last read, and own ones, also if the file cannot be written. */
+  #entries = new Map<string, Entry>();
+  /** Entries of deleted files. They are not read again from the cache. */
+  readonly #deleted = new Map<string, Entry>();
   /** Check in progress for deleted files. A single one, so that a `stat` that does not return occupies only one thread. */
   #check: Promise<void> | null = null;
 
@@ -66,43 +73,57 @@ export class FileHashes {
 
   /** Cached hash of an unchanged file, or null. */
   async cachedHash(path: string): Promise<string | null> {
-    const entry = (await this.#read()).get(path);
+    const own = this.#entries.get(path);
+    if (own !== undefined && isSameStamp(own, await readStamp(path))) return own.sha256;
+    this.#read();
+    const entry = this.#entries.get(path);
     if (entry === undefined) return null;
     return isSameStamp(entry, await readStamp(path)) ? entry.sha256 : null;
   }
 
   /** Caches a hash. `stamp`: read before the file was hashed, so that a later change does not match. Drops entries of deleted files. */
   async cacheHash(path: string, sha256: string, stamp: FileStamp): Promise<void> {
-    const entries = await this.#read();
-    entries.set(path, { ...stamp, sha256 });
-    this.#check ??= this.#dropDeleted(entries).finally(() => {
+    this.#read();
+    const entry = { ...stamp, sha256 };
+    this.#entries.set(path, entry);
+    this.#check ??= this.#dropDeleted().finally(() => {
       this.#check = null;
     });
     await withTimeLimit(this.#check, MAX_CHECK_MS);
+    // Another process may have written meanwhile. No wait separates this reading from the writing.
+    this.#read();
+    this.#entries.set(path, entry);
     try {
-      writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }));
+      writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(this.#entries) }));
     } catch {
       // The next start computes the hash again.
     }
   }
 
-  async #dropDeleted(entries: Map<string, Entry>): Promise<void> {
-    for (const [path, entry] of [...entries]) {
+  async #dropDeleted(): Promise<void> {
+    for (const [path, entry] of [...this.#entries]) {
       // The file may have been hashed again meanwhile.
-      if ((await this.#isDeleted(path)) && entries.get(path) === entry) entries.delete(path);
+      if ((await this.#isDeleted(path)) && this.#entries.get(path) === entry) {
+        this.#entries.delete(path);
+        this.#deleted.set(path, entry);
+      }
     }
   }
 
-  async #read(): Promise<Map<string, Entry>> {
-    if (this.#entries !== null) return this.#entries;
+  /** Takes over the entries of the file, which precede own ones: another process may have hashed a changed file. */
+  #read(): void {
     let cache: unknown = null;
     try {
-      cache = JSON.parse(await readFile(this.#file, 'utf8'));
+      cache = JSON.parse(readFileSync(this.#file, 'utf8'));
     } catch {
       // The cache is missing or unreadable.
     }
-    this.#entries ??= new Map(validator().Check(cache) ? Object.entries(cache.files) : []);
-    return this.#entries;
+    if (!validator().Check(cache)) return;
+    for (const [path, entry] of Object.entries(cache.files)) {
+      const [own, deleted] = [this.#entries.get(path), this.#deleted.get(path)];
+      const isKnown = [own, deleted].some((known) => known !== undefined && isSameStamp(known, entry));
+      if (!isKnown) this.#entries.set(path, entry);
+    }
   }
 }
 

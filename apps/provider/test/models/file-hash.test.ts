@@ -1,7 +1,7 @@
-/** `FileHashes` when a known file can no longer be read. */
+/** `FileHashes` when a known file can no longer be read, and when two processes share the cache. */
 
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, expect, it, vi } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
@@ -19,7 +19,7 @@ function open(isDeleted?: (path: string) => Promise<boolean>) {
     return path;
   };
   const cached = (): string[] => Object.keys((JSON.parse(readFileSync(cache, 'utf8')) as { files: object }).files);
-  return { hashes: new FileHashes(cache, isDeleted), write, cached };
+  return { hashes: new FileHashes(cache, isDeleted), cache, write, cached };
 }
 
 it('hashes a file while another known one cannot be read, and does not forget that one', async () => {
@@ -63,4 +63,21 @@ it('hashes files while the file system of another known one does not respond', a
   }
   expect(cached()).toEqual([remote, ...others]);
   expect(hangingCount).toBe(1);
+});
+
+it('shares the entries of another process, and forgets none of them', async () => {
+  const { hashes: daemon, cache, write, cached } = open();
+  const command = new FileHashes(cache);
+  const paths = ['first', 'second', 'third'].map(write);
+  const [first = '', second = '', third = ''] = paths;
+  await daemon.hashFile(first);
+  await command.hashFile(second);
+  expect(await daemon.cachedHash(second)).toBe(sha256Hex(Buffer.from('second')));
+  await daemon.hashFile(third);
+  expect(cached()).toEqual(paths);
+  rmSync(second);
+  await daemon.hashFile(write('fourth'));
+  await command.hashFile(write('fifth'));
+  await daemon.hashFile(write('sixth'));
+  expect(cached().map((path) => basename(path))).toEqual(['first', 'third', 'fourth', 'fifth', 'sixth']);
 });
