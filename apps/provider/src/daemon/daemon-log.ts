@@ -8,6 +8,7 @@ import type { CurrentAvailability } from '../host/availability/availability-cont
 import type { ModelEvent } from '../jobs/serving/served-model.js';
 import type { JobEvent } from '../jobs/session-jobs.js';
 import { keptF16Text } from '../models/kv-cache-type.js';
+import type { ModelFacts } from '../models/model-facts.js';
 import type { EnrolmentEvent } from '../session/enrolment.js';
 import type { SessionEvent } from '../session/stay-connected.js';
 import type { RefusedModel } from './open-models.js';
@@ -118,6 +119,11 @@ export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): 
 /** Logs that a model of the owner's list cannot be served here. */
 export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): void {
   log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
+}
+
+/** Logs that a model's files have another content than at the pull, or than when they were last hashed. */
+export function logReplacedModel(log: Logger, { id, path }: Pick<ModelFacts, 'id' | 'path'>): void {
+  log.warn({ event: 'model_replaced', model: id, path }, 'the content of a model file has changed');
 }
 
 /** Logs that a model's KV cache has another type than the owner requested. */

@@ -15,7 +15,7 @@ import { keepsF16, kvCacheTypeOf } from '../models/kv-cache-type.js';
 import { addOnPath } from '../models/store/add-on.js';
 import { ModelStore, ModelStoreError, type StoredModel } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
-import { logKeptF16, logModel, logRefusedModel } from './daemon-log.js';
+import { logKeptF16, logModel, logRefusedModel, logReplacedModel } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { type OpenedModels, openModels } from './open-models.js';
 
@@ -62,6 +62,7 @@ export class DaemonModels {
         const reason = error instanceof Error ? error.message : String(error);
         log.error({ event: 'model_hashes_failed', reason }, 'the hashing of the models ended early');
       },
+      onReplaced: (model) => logReplacedModel(log, model),
     });
     this.served = this.#opened.models;
     for (const refused of this.#opened.refused) logRefusedModel(log, refused);

@@ -9,12 +9,21 @@ interface ModelHashesOptions {
   readonly onChange: () => void;
   /** Called when the hashing ended early. */
   readonly onFailure: (error: unknown) => void;
+  /** Called when the files of a model turned out to have another content than before. */
+  readonly onReplaced: (model: ModelFiles) => void;
 }
 
 type ModelFiles = Pick<ModelFacts, 'id' | 'path' | 'files'>;
 
+export interface HashedModel extends ModelFiles {
+  /** Hash of the pulled model. Undefined: any file is served. */
+  readonly expected?: string | undefined;
+}
+
 /** Delay until a file that changed while it was hashed is hashed again. */
 const RETRY_MS = 10_000;
+/** Delay after a read error. Longer, because each attempt may read most of a large file. */
+const READ_ERROR_RETRY_MS = 5 * 60_000;
 
 interface KnownHash {
   /** Read before the hashing; null: a file could not be read. */
@@ -25,16 +34,18 @@ interface KnownHash {
 
 export class ModelHashes {
   readonly #options: ModelHashesOptions;
-  #models: readonly ModelFiles[] = [];
+  #models: readonly HashedModel[] = [];
   /** By the paths of the files. The same model with another projector has another hash. */
   readonly #known = new Map<string, KnownHash>();
+  /** Last known contents by the paths of the files, as hashes: at first, those expected. */
+  readonly #contents = new Map<string, string>();
   /** Files of a model when its engine was started, by id. The hash is null until these stamps have been hashed. */
   readonly #started = new Map<string, KnownHash>();
   /** Whether a hash was dropped since the last `onChange`. */
   #isDropped = false;
   #isHashing = false;
   #mustRunAgain = false;
-  #retryTimer: NodeJS.Timeout | null = null;
+  #retry: { readonly timer: NodeJS.Timeout; readonly at: number } | null = null;
   #isClosed = false;
 
   constructor(options: ModelHashesOptions) {
@@ -42,10 +53,11 @@ export class ModelHashes {
   }
 
   /** Replaces the list of models, and hashes the new ones. */
-  setModels(models: readonly ModelFiles[]): void {
+  setModels(models: readonly HashedModel[]): void {
     this.#models = models;
     const keys = new Set(models.map(filesKey));
-    for (const key of [...this.#known.keys()]) if (!keys.has(key)) this.#known.delete(key);
+    for (const map of [this.#known, this.#contents]) for (const key of [...map.keys()]) if (!keys.has(key)) map.delete(key);
+    for (const model of models) if (model.expected !== undefined) this.#contents.set(filesKey(model), model.expected);
     this.#hash();
   }
 
@@ -88,11 +100,17 @@ export class ModelHashes {
   /** Cancels a delayed hashing. */
   close(): void {
     this.#isClosed = true;
-    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    clearTimeout(this.#retry?.timer);
   }
 
   #setKnown(model: ModelFiles, known: KnownHash): void {
-    this.#known.set(filesKey(model), known);
+    const key = filesKey(model);
+    this.#known.set(key, known);
+    if (known.sha256 !== null) {
+      const before = this.#contents.get(key) ?? known.sha256;
+      this.#contents.set(key, known.sha256);
+      if (before !== known.sha256) this.#options.onReplaced(model);
+    }
     if (this.#started.get(model.id)?.stamps === known.stamps) this.#started.set(model.id, known);
   }
 
@@ -129,20 +147,25 @@ export class ModelHashes {
     // `beforeStart` may have verified the files meanwhile.
     if (this.#known.has(key)) return;
     if (readStampsSync(model.files) !== stamps) {
-      this.#hashLater();
+      this.#hashLater(RETRY_MS);
       return;
     }
     this.#setKnown(model, { stamps, sha256 });
-    if (sha256 !== null) this.#options.onChange();
+    if (sha256 === null) this.#hashLater(READ_ERROR_RETRY_MS);
+    else this.#options.onChange();
   }
 
-  #hashLater(): void {
-    if (this.#isClosed || this.#retryTimer !== null) return;
-    this.#retryTimer = setTimeout(() => {
-      this.#retryTimer = null;
+  #hashLater(delayMs: number): void {
+    const at = performance.now() + delayMs;
+    if (this.#isClosed || (this.#retry !== null && this.#retry.at <= at)) return;
+    clearTimeout(this.#retry?.timer);
+    const timer = setTimeout(() => {
+      this.#retry = null;
+      for (const [key, { sha256 }] of [...this.#known]) if (sha256 === null) this.#known.delete(key);
       this.#hash();
-    }, RETRY_MS);
-    this.#retryTimer.unref();
+    }, delayMs);
+    timer.unref();
+    this.#retry = { timer, at };
   }
 }
 

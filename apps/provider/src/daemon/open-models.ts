@@ -14,7 +14,7 @@ import type { KvCacheType } from '../models/kv-cache-type.js';
 import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
 import { isAddOnInstalled } from '../models/store/add-on.js';
 import { StartupError } from '../startup-error.js';
-import { ModelHashes } from './model-hashes.js';
+import { type HashedModel, ModelHashes } from './model-hashes.js';
 
 export interface ModelChoice {
   readonly path: string;
@@ -45,6 +45,8 @@ interface OpenModelsOptions {
   readonly onChange: () => void;
   /** Called when hashing the models in the background ended early. */
   readonly onHashFailure: (error: unknown) => void;
+  /** Called when the files of a model turned out to have another content than before. */
+  readonly onReplaced: (model: Pick<ModelFacts, 'id' | 'path'>) => void;
 }
 
 /** Configured model that is not served, with a sentence for the owner. */
@@ -130,7 +132,8 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   const { planned, refused, ceiling } = plan(options.choices, reserve, options);
   /** Readable models by id. */
   const chosen = new Map<string, ModelChoice>();
-  const hashes = new ModelHashes({ hashes: options.hashes, onChange: options.onChange, onFailure: options.onHashFailure });
+  const { onChange, onHashFailure: onFailure, onReplaced } = options;
+  const hashes = new ModelHashes({ hashes: options.hashes, onChange, onFailure, onReplaced });
   const servings = (list: Plan['planned']): Serving[] => {
     chosen.clear();
     for (const { model } of list) chosen.set(model.facts.id, model.choice);
@@ -142,14 +145,14 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   const models = new ModelPool({
     models: servings(planned),
     ceiling,
-    start: async (model, onEvent, signal) => {
-      await hashes.beforeStart(model.serving.facts, chosen.get(model.id)?.sha256, signal);
-      return await startEngine(model, options, onEvent, signal);
+    start: (model, onEvent, signal) => {
+      const beforeStart = (aborted: AbortSignal) => hashes.beforeStart(model.serving.facts, chosen.get(model.id)?.sha256, aborted);
+      return startEngine(model, options, { beforeStart, onEvent }, signal);
     },
     onEvent: options.onEvent,
-    onChange: options.onChange,
+    onChange,
   });
-  hashes.setModels(planned.map(({ model }) => model.facts));
+  hashes.setModels(hashedModels(planned));
   const unfitFor = (max: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
     unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, max) }));
   return {
@@ -167,7 +170,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
     change(choices) {
       const next = plan(choices, reserve, options);
       const unfit = models.replace(servings(next.planned), next.ceiling);
-      hashes.setModels(next.planned.map(({ model }) => model.facts));
+      hashes.setModels(hashedModels(next.planned));
       return [...next.refused, ...unfitFor(next.ceiling, unfit)];
     },
     close() {
@@ -177,10 +180,20 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   };
 }
 
+function hashedModels(planned: Plan['planned']): readonly HashedModel[] {
+  return planned.map(({ model: { facts, choice } }) => ({ id: facts.id, path: facts.path, files: facts.files, expected: choice.sha256 }));
+}
+
+interface EngineHooks {
+  /** Called before every start of the engine's process. */
+  readonly beforeStart: (signal: AbortSignal) => Promise<void>;
+  readonly onEvent: (event: EngineStatusEvent | ImageEngineStatusEvent) => void;
+}
+
 function startEngine(
   { serving }: ServedModel,
   { addOnPath: addOn, confinement }: OpenModelsOptions,
-  onEvent: (event: EngineStatusEvent | ImageEngineStatusEvent) => void,
+  hooks: EngineHooks,
   signal: AbortSignal,
 ): Promise<RunningEngine> {
   const { facts, capacity, need } = serving;
@@ -193,7 +206,7 @@ function startEngine(
         settings: { engine, modelPath: facts.path, gpu, memoryLimit, addOnPath: isAddOnInstalled(addOn) ? addOn : null },
         giveUpAfter: GIVE_UP_AFTER,
         confinement,
-        onEvent,
+        ...hooks,
       },
       signal,
     );
@@ -205,7 +218,7 @@ function startEngine(
       settings: { type: engineTypeOf(facts), ...files, slots, contextSize, kvCacheType, gpu },
       giveUpAfter: GIVE_UP_AFTER,
       confinement,
-      onEvent,
+      ...hooks,
     },
     signal,
   );

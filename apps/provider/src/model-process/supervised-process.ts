@@ -18,6 +18,8 @@ export type ProcessStatusEvent =
 
 export interface SupervisionOptions<Settings> {
   readonly settings: Settings;
+  /** Called before every start of the process, restarts included. An error of it counts as a failed start. */
+  readonly beforeStart?: (signal: AbortSignal) => Promise<void>;
   /** Deadline of loading, in milliseconds. Large models take a while from a slow disk. */
   readonly loadTimeoutMs?: number;
   /** First pause before a dead process is started again; doubles up to a minute. */
@@ -54,7 +56,8 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
   /** Times of crashes, in milliseconds. */
   #deaths: number[] = [];
   #retryTimer: NodeJS.Timeout | null = null;
-  #isClosed = false;
+  /** Aborted by `close`, and after too many crashes. */
+  readonly #closing = new AbortController();
 
   constructor(kind: ProcessKind, options: SupervisionOptions<Settings>, handlers: SupervisedProcessHandlers<Facts, Event>) {
     this.#kind = kind;
@@ -73,10 +76,12 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
     return this.#process === null ? null : this.#facts;
   }
 
-  /** Starts the process and loads the model. Throws {@link EngineStartError}. */
-  async start(signal?: AbortSignal): Promise<void> {
-    const { settings, confinement, loadTimeoutMs = LOAD_TIMEOUT_MS } = this.#options;
+  /** Starts the process and loads the model. Throws {@link EngineStartError}, or the error of `beforeStart`. */
+  async start(signal: AbortSignal = this.#closing.signal): Promise<void> {
+    const { settings, beforeStart, confinement, loadTimeoutMs = LOAD_TIMEOUT_MS } = this.#options;
     const { onMessage, onReady, onEvent } = this.#handlers;
+    await beforeStart?.(signal);
+    if (signal.aborted) throw new EngineStartError('loading the model was interrupted');
     const onOutput = (line: string): void => onEvent({ type: 'output', line });
     const child = new ModelProcess<Settings, Facts, Request, Event>(this.#kind, { onMessage, onOutput }, confinement);
     this.#loading = child;
@@ -98,10 +103,14 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
 
   /** Ends the process without a restart. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort();
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
     await this.#loading?.kill();
     await this.#process?.kill();
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   #onExit(child: ModelProcess<Settings, Facts, Request, Event>, reason: string, since: number): void {
@@ -120,7 +129,7 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
       const now = performance.now();
       this.#deaths = [...this.#deaths, now].filter((death) => now - death < giveUpAfter.withinMs);
       if (this.#deaths.length >= giveUpAfter.deaths) {
-        this.#isClosed = true;
+        this.#closing.abort();
         onEvent({ type: 'given_up', reason });
         return;
       }

@@ -21,14 +21,16 @@ function open(hashes?: FileHashes) {
   writeFileSync(path, 'one');
   const model = { id: 'model', path, files: [path] };
   const changes: (string | null)[] = [];
+  let replacedCount = 0;
   const models = new ModelHashes({
     hashes: hashes ?? new FileHashes(join(dir, 'hashes.json')),
     onChange: () => void changes.push(models.hashOf(model, false)),
     onFailure: (error) => {
       throw error;
     },
+    onReplaced: () => void replacedCount++,
   });
-  return { path, model, models, changes };
+  return { path, model, models, changes, replacedCount: () => replacedCount };
 }
 
 it('withdraws the hash of a replaced file before the next report, and reports the new one', async () => {
@@ -100,6 +102,46 @@ it('reports no hash of a loaded model whose file changed before it was hashed', 
   models.setModels([model]);
   await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one more'));
   expect(models.hashOf(model, true)).toBeNull();
+});
+
+it('reports files with another content than before, but no new stamps of equal content', async () => {
+  const { path, model, models, replacedCount } = open();
+  models.setModels([model]);
+  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one'));
+  utimesSync(path, 1, 1);
+  expect(models.hashOf(model, false)).toBeNull();
+  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one'));
+  expect(replacedCount()).toBe(0);
+  appendFileSync(path, ' more');
+  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one more'));
+  expect(replacedCount()).toBe(1);
+});
+
+it('reports files with another content than the pulled model, once', async () => {
+  const { model, models, replacedCount } = open();
+  models.setModels([{ ...model, expected: hashOfText('two') }]);
+  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one'));
+  expect(replacedCount()).toBe(1);
+});
+
+it('hashes a file again minutes after a read error', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  class Faulty extends FileHashes {
+    isFaulty = true;
+
+    override hashModel(paths: readonly string[]): Promise<string> {
+      return this.isFaulty ? Promise.reject(Object.assign(new Error('i/o error'), { code: 'EIO' })) : super.hashModel(paths);
+    }
+  }
+  const hashes = new Faulty(join(temporaryDirectory('model-hashes'), 'hashes.json'));
+  const { model, models } = open(hashes);
+  models.setModels([model]);
+  await expect.poll(() => vi.getTimerCount()).toBe(1);
+  hashes.isFaulty = false;
+  expect(models.hashOf(model, false)).toBeNull();
+  await vi.advanceTimersByTimeAsync(5 * 60_000);
+  await expect.poll(() => models.hashOf(model, false)).toBe(hashOfText('one'));
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 describe('a file that changed while it was hashed', () => {
