@@ -1,27 +1,6 @@
-/** A running daemon that the service of `start` does not run: by a systemd unit of the owner, or by hand. */
-import type { DaemonStatus } from '../control/daemon-status.js';
-import type { ServiceManager, ServiceState } from '../service/service.js';
-import { systemdUnitOf } from '../service/systemd-unit-of.js';
-
-export interface ForeignDaemon {
-  readonly pid: number;
-  /** Systemd unit of the owner; null: started by hand. */
-  readonly unit: string | null;
-}
-
-/** Null: no daemon runs, or the service runs the daemon. */
-export function foreignDaemon(
-  running: Pick<DaemonStatus, 'pid'> | null,
-  state: ServiceState,
-  unitOf: (pid: number) => string | null = systemdUnitOf,
-): ForeignDaemon | null {
-  if (running === null) return null;
-  const { pid } = running;
-  const unit = unitOf(pid);
-  // A unit's first process is the main process of the service, if the unit is ours. A unit of the owner may have the same name.
-  const isOfService = state.kind === 'running' && (unit === null || state.pid === pid);
-  return isOfService ? null : { pid, unit };
-}
+/** Texts about a running daemon that the service of `start` does not run. */
+import type { ForeignDaemon } from '../service/foreign-daemon.js';
+import type { ServiceManager } from '../service/service.js';
 
 /** Sentence that tells the owner to stop or restart the unit. */
 export function unitText(verb: 'stop' | 'restart', unit: string, pid: number): string {

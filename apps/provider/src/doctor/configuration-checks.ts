@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { configPath } from '../config/data-dir.js';
 import { ConfigError, readConfig } from '../config/read-config.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
+import { foreignDaemon } from '../service/foreign-daemon.js';
 import type { ServiceManager } from '../service/service.js';
 import { systemdUnitOf } from '../service/systemd-unit-of.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
@@ -74,6 +75,15 @@ export async function checkService(
   unitOf: (pid: number) => string | null = systemdUnitOf,
 ): Promise<Finding[]> {
   const state = await manager.state(label);
+  const unit = foreignDaemon(status, state, unitOf)?.unit ?? null;
+  if (status !== null && unit !== null && state.kind !== 'not_running') {
+    return [
+      problem(
+        `the provider (process ${status.pid}) runs under systemd, as ${unit}, and ${manager.name} tries to run a second one`,
+        'To stop only the second one, run: inference-provider stop',
+      ),
+    ];
+  }
   switch (state.kind) {
     case 'running':
       if (status === null && isFrozen) return [ok(`the provider runs under ${manager.name}`)];
@@ -91,10 +101,12 @@ export async function checkService(
     }
     case 'not_running': {
       if (status === null) return [skipped('not started as a service')];
-      const unit = unitOf(status.pid);
       if (unit !== null) return [ok(`the provider runs under systemd, as ${unit}`)];
       return [
-        note('started by hand, so it does not restart after a crash or a login', 'Stop the process, then run: inference-provider start'),
+        note(
+          'not started as a service by `inference-provider start`, so it may not restart after a crash or a login',
+          'If you started it by hand, stop the process, then run: inference-provider start',
+        ),
       ];
     }
   }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { foreignDaemon, unitText } from '../../src/cli/foreign-daemon.js';
+import { unitText } from '../../src/cli/foreign-daemon.js';
+import { foreignDaemon } from '../../src/service/foreign-daemon.js';
 import type { ServiceState } from '../../src/service/service.js';
 
 const daemon = { pid: 20 };

@@ -128,6 +128,14 @@ describe('this machine', () => {
     expect(await checkService(manager({ kind: 'not_running' }), 'label', running, false, () => 'gpu-7.service')).toEqual([
       { state: 'ok', text: 'the provider runs under systemd, as gpu-7.service', remedy: null },
     ]);
+    for (const state of [{ kind: 'running', pid: running.pid + 1 } as const, { kind: 'waiting', lastExit: '1' } as const]) {
+      expect(await checkService(manager(state), 'label', running, false, () => 'gpu-7.service')).toMatchObject([
+        { state: 'problem', text: expect.stringContaining('as gpu-7.service, and launchd tries to run a second one') },
+      ]);
+    }
+    expect(await checkService(manager({ kind: 'running', pid: running.pid }), 'label', running, false, () => 'own.service')).toMatchObject([
+      { state: 'ok' },
+    ]);
 
     const prefix = mkdtempSync(join(folder, 'prefix-'));
     const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;

@@ -2,9 +2,10 @@
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { labelOf } from '../../service/choose-manager.js';
+import { foreignDaemon } from '../../service/foreign-daemon.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { foreignDaemon, refusalOutput, unitText } from '../foreign-daemon.js';
+import { refusalOutput, unitText } from '../foreign-daemon.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';
 import { runningDaemon, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';

@@ -3,10 +3,11 @@
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { serviceDefinition } from '../../service/choose-manager.js';
+import { foreignDaemon } from '../../service/foreign-daemon.js';
 import { awaitDaemon, sizeOf } from '../await-daemon.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { foreignDaemon, refusalOutput } from '../foreign-daemon.js';
+import { refusalOutput } from '../foreign-daemon.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';
 import { runningDaemon, type ServiceCommand, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';

@@ -7,6 +7,7 @@ import { ControlError, requestSessionToken, requestStatus } from '../../control/
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import type { Progress } from '../../models/store/transfer.js';
 import { labelOf, serviceDefinition, serviceManager } from '../../service/choose-manager.js';
+import { foreignDaemon } from '../../service/foreign-daemon.js';
 import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import { type Installation, installation, updateAdvice } from '../../update/installation.js';
 import { presentVersions } from '../../update/layout.js';
@@ -17,7 +18,6 @@ import { rolloutText } from '../../update/rollout-text.js';
 import { awaitTrialEnd, brokenVersions, DEFAULT_TRIAL_TIMEOUT_MS, forgetBroken, switchTo } from '../../update/trial.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { foreignDaemon } from '../foreign-daemon.js';
 import { httpAddress } from '../input/coordinator-option.js';
 import { abortOnInterrupt } from '../input/interrupt.js';
 import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
