@@ -52,7 +52,7 @@ export class Daemon {
   readonly #remoteControl: RemoteControl;
   readonly #connection: CoordinatorConnection;
   /** Watches only after the start, in which models may load for minutes. */
-  readonly #watchdog = new Watchdog();
+  readonly #watchdog: Watchdog;
   #isStopping = false;
 
   /**
@@ -82,7 +82,12 @@ export class Daemon {
       // One daemon per user may use the real enclave, so all of them lock the same directory: the default one.
       if (!options.simulatedEnclave) unlockMachine = await lockMachine(dataDirOf({}, {}));
       const parts = await startParts(options, command, notifier, () => (daemon === null ? null : daemon.#connection), signal);
-      daemon = new Daemon(options, startedAt, control, unlockMachine, parts);
+      try {
+        daemon = new Daemon(options, startedAt, control, unlockMachine, parts);
+      } catch (error) {
+        await Promise.all([parts.availability.close(), parts.models.close(), parts.enclave.close()]);
+        throw error;
+      }
       return daemon;
     } catch (error) {
       notifier?.close();
@@ -150,6 +155,7 @@ export class Daemon {
       machineSettings: () => this.#machineSettings(),
       notify: (event) => notifier?.on(event),
     });
+    this.#watchdog = new Watchdog();
   }
 
   /** Accepts no more jobs, lets running jobs finish until the drain timeout or `force`, and ends every child process. */
