@@ -172,6 +172,49 @@ describe('chat completions', () => {
   });
 });
 
+describe('the reason why an answer ended', () => {
+  const [start = '', end = ''] = answer.split(' is ');
+  const stop = [` is ${end}`];
+  const messages = [{ role: 'user' as const, content: question }];
+  const reasons = (choices: readonly { readonly finish_reason: string | null }[]) => choices.map((choice) => choice.finish_reason);
+
+  it('is a stop sequence, in the terms of each format, streamed or not', async () => {
+    const chat = { model: network.model, messages, temperature: 0, stop };
+    const plain = await network.openai.chat.completions.create(chat);
+    const streamed = await network.openai.chat.completions.stream(chat).finalChatCompletion();
+    for (const { choices } of [plain, streamed]) expect(choices).toMatchObject([{ finish_reason: 'stop', message: { content: start } }]);
+    const request = { model: network.model, messages, temperature: 0, max_tokens: 100, stop_sequences: stop };
+    for (const message of [await anthropic.messages.create(request), await anthropic.messages.stream(request).finalMessage()])
+      expect(message).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: stop[0], content: [{ text: start }] });
+  });
+
+  it('is that of each choice', async () => {
+    const request = { model: network.model, n: 2, seed: 1, max_tokens: 3 };
+    const chat = { ...request, messages };
+    expect(reasons((await network.openai.chat.completions.create(chat)).choices)).toEqual(['length', 'length']);
+    expect(reasons((await network.openai.chat.completions.stream(chat).finalChatCompletion()).choices)).toEqual(['length', 'length']);
+    const legacy = { ...request, prompt: question };
+    expect(reasons((await network.openai.completions.create(legacy)).choices)).toEqual(['length', 'length']);
+    const seen: string[] = [];
+    for await (const { choices } of await network.openai.completions.create({ ...legacy, stream: true })) {
+      for (const { index, finish_reason: reason } of choices) if (reason !== null) seen.push(`${index} ${reason}`);
+    }
+    expect(seen).toEqual(['0 length', '1 length']);
+  });
+
+  it('is the token limit in streams of Messages and Responses, too', async () => {
+    const message = await anthropic.messages.stream({ model: network.model, messages, max_tokens: 3 }).finalMessage();
+    expect(message).toMatchObject({ stop_reason: 'max_tokens', stop_sequence: null });
+    const types: string[] = [];
+    const stream = await network.openai.responses.create({ model: network.model, input: question, max_output_tokens: 3, stream: true });
+    for await (const event of stream) {
+      if (event.type === 'response.incomplete') expect(event.response.incomplete_details?.reason).toBe('max_output_tokens');
+      types.push(event.type);
+    }
+    expect(types.at(-1)).toBe('response.incomplete');
+  });
+});
+
 describe('an answer beside tools', () => {
   const parameters = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] };
   const tool = { name: 'get_weather', description: 'Get the weather for a city', parameters };
