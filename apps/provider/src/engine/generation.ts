@@ -59,7 +59,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     return this.#workCount;
   }
 
-  /** Decode tokens per second, from the first delivered piece to the last. Null for too few tokens. */
+  /** Decode tokens per second, from the first delivered piece to the last. Null for too few tokens or too short a time. */
   get decodeTps(): number | null {
     return this.#meter.tokensPerSecond();
   }

@@ -8,6 +8,8 @@
 const MIN_PROMPT = 64;
 /** Minimum tokens after the first ones for a measurement. */
 const MIN_TOKENS = 8;
+/** Minimum time for a measurement. A delayed daemon reads all waiting deliveries at once: shorter times measure how fast it reads. */
+const MIN_DECODE_MS = 10;
 
 export class ThroughputMeter {
   readonly #beganAt: number;
@@ -38,12 +40,12 @@ export class ThroughputMeter {
     this.#resumedAt = performance.now();
   }
 
-  /** Null for too few tokens. */
+  /** Null for too few tokens or too short a time. */
   tokensPerSecond(): number | null {
     if (this.#first === null) return null;
-    const seconds = (this.#lastAt - this.#first.at - this.#pausedMs) / 1000;
+    const decodeMs = this.#lastAt - this.#first.at - this.#pausedMs;
     const tokens = this.#tokens - this.#first.tokens;
-    return tokens < MIN_TOKENS || seconds <= 0 ? null : tokens / seconds;
+    return tokens < MIN_TOKENS || decodeMs < MIN_DECODE_MS ? null : (1000 * tokens) / decodeMs;
   }
 
   /** `computed`: uncached prompt tokens. Null for too few tokens or without output. */

@@ -28,6 +28,15 @@ test('prefill and decode rates are separate, and null for too few tokens', () =>
   expect(generation.prefillTps).toBe(2000);
 });
 
+test('deliveries that a delayed daemon reads at once are no measurement', () => {
+  const generation = newGeneration();
+  generation.start({ job: 0, promptTokens: 100, startsInsideThinking: false });
+  for (let n = 0; n < 100; n++) deliver(generation, 0.005, 1);
+  expect(generation.decodeTps).toBeNull();
+  for (let n = 0; n < 99; n++) deliver(generation, 10, 1);
+  expect(generation.decodeTps).toBeCloseTo(200, 0);
+});
+
 test('a short prompt has no prefill rate', () => {
   const generation = newGeneration();
   generation.start({ job: 0, promptTokens: 100, cachedTokens: 37, startsInsideThinking: false });

@@ -56,10 +56,13 @@ const ModelsSchema = Type.Object({ type: Type.Literal('models'), models: Type.Ar
 const LoadSchema = Type.Object({
   type: Type.Literal('load'),
   active_jobs: Type.Integer({ minimum: 0 }),
-  /** Latest measured decode rate of one stream, tokens per second. */
-  decode_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
-  /** Latest measured prompt processing rate, tokens per second. */
-  prefill_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000_000 })),
+  /**
+   * Latest measured decode rate of one stream, tokens per second. The coordinator lowers implausible rates: a false measurement must not
+   * end a session.
+   */
+  decode_tps: Type.Optional(Type.Number({ minimum: 0 })),
+  /** Latest measured prompt processing rate, tokens per second. Lowered like `decode_tps`. */
+  prefill_tps: Type.Optional(Type.Number({ minimum: 0 })),
   /**
    * Condition of the machine. Placement avoids hot machines and machines short of memory or power. A value that the agent cannot read
    * is absent, and the last reported value remains valid.

@@ -2,6 +2,7 @@
  * `createHttpServer` creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
  * format of the request path.
  */
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { apiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
@@ -69,9 +70,8 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     // distinguishes requests of the console from HTML forms on other sites.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
-    // RFC 9112 section 3.2.
-    const lacksHost = request.headers.host === undefined && request.raw.httpVersion !== '1.0';
-    done(lacksHost ? new RequestError('invalid_request', 'Host', 'The request must have the header Host.') : undefined);
+    const fault = hostFault(request.raw);
+    done(fault === null ? undefined : new RequestError('invalid_request', 'Host', fault));
   });
   await server.register(routeMethods);
   if (options.cors) await server.register(cors);
@@ -84,6 +84,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return server;
 }
 
+/** Violation of RFC 9112 section 3.2, or null. Node.js uses the first of several headers, a proxy in front may use another. */
+function hostFault({ httpVersion, rawHeaders }: Pick<IncomingMessage, 'httpVersion' | 'rawHeaders'>): string | null {
+  const hostCount = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hostCount > 1) return 'The request must have the header Host only once.';
+  return hostCount === 0 && httpVersion !== '1.0' ? 'The request must have the header Host.' : null;
+}
+
 /** Paths that accept cookies, forms (RFC 6749) or a sealed request. */
 function requiresContentType(url: string): boolean {
   return url.startsWith('/v1/e2e/') || url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
@@ -93,13 +100,23 @@ function setRequestIdHeaders(reply: FastifyReply): void {
   reply.headers(requestIdHeaders(reply.request.id));
 }
 
+function malformedRequestAnswer(code: string | undefined): readonly [status: number, message: string] {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return [431, 'The address and the headers of the request are too large.'];
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return [408, 'The request came too slowly.'];
+    default:
+      return [400, 'The request is not valid HTTP.'];
+  }
+}
+
 /** Answers a request that Node.js could not parse or that arrived too slowly, and closes the connection. Fastify never sees the request. */
 function answerMalformedRequest(error: Error & { readonly code?: string }, socket: Socket, requestId: string): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
-  const message = 'The request is not valid HTTP, or it came too slowly.';
+  const [status, message] = malformedRequestAnswer(error.code);
   endWithError(socket, { error: apiError('invalid_request', { message }), requestId, status });
 }

@@ -120,12 +120,25 @@ describe('compressed bodies', () => {
   });
 });
 
-it('a request without Host gets a JSON error, and an unknown expectation is ignored', async () => {
+it('a request without Host or with several gets a JSON error, and an unknown expectation is ignored', async () => {
   const get = (headers: string) => `GET /v1/models HTTP/1.1\r\nx-api-key: ${harness.apiKey}\r\n${headers}\r\n`;
-  const refused = await exchange(get(''), (got) => got.includes('}}'));
-  expect([statuses(refused), refused]).toEqual([['400'], expect.stringContaining('"param":"Host"')]);
+  for (const hosts of ['', 'host: x\r\nHost: x\r\n', 'host: x\r\nhost: y\r\n']) {
+    const refused = await exchange(get(hosts), (got) => got.includes('}}'));
+    expect([statuses(refused), refused]).toEqual([['400'], expect.stringContaining('"param":"Host"')]);
+  }
   const served = await exchange(get('host: x\r\nexpect: more\r\n'), (got) => got.includes('"data"'));
   expect(statuses(served)).toEqual(['200']);
+});
+
+it('a request that Node.js refuses gets a JSON error with the cause', async () => {
+  for (const [request, status, cause] of [
+    [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, '431', 'too large'],
+    [`GET / HTTP/1.1\r\nhost: x\r\nx-large: ${'a'.repeat(20_000)}\r\n\r\n`, '431', 'too large'],
+    ['GET / HTTP/1.1\r\nhost: x\r\nx y: z\r\n\r\n', '400', 'not valid HTTP.'],
+  ] as const) {
+    const refused = await exchange(request, (got) => got.includes('}}'));
+    expect([statuses(refused), refused]).toEqual([[status], expect.stringContaining(cause)]);
+  }
 });
 
 describe('paths', () => {
