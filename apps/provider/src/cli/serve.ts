@@ -2,28 +2,16 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
-import { type Config, LOG_LEVELS } from '../../config/config.js';
-import { ConfigError, readConfig } from '../../config/read-config.js';
-import { Daemon } from '../../daemon/daemon.js';
-import { inspectorProblem, refuseInspectorSignal } from '../../host/hardening/inspector.js';
-import { logFile, trimOutput } from '../../log/log-files.js';
-import { logLineText } from '../../log/log-line.js';
-import { RotatingFile } from '../../log/rotating-file.js';
-import { StartupError, startupErrorText } from '../../startup-error.js';
-import type { Command } from '../command.js';
-import { EXIT } from '../exit-codes.js';
-import { readServeFlags, SERVE_USAGE, type ServeFlags, type ServeOptions, serveOptions } from '../input/serve-options.js';
-
-export const serveCommand: Command = {
-  name: 'serve',
-  summary: 'Serves models in the foreground, until Ctrl-C.',
-  usage: `${SERVE_USAGE}
-
-Settings come from config.toml in the data directory; options override them.
---check validates the settings and serves nothing. --service writes the log into the
-data directory instead of standard output. On a terminal, log lines are text instead of JSON.`,
-  run: serve,
-};
+import { type Config, LOG_LEVELS } from '../config/config.js';
+import { ConfigError, readConfig } from '../config/read-config.js';
+import { Daemon } from '../daemon/daemon.js';
+import { inspectorProblem, refuseInspectorSignal } from '../host/hardening/inspector.js';
+import { logFile, trimOutput } from '../log/log-files.js';
+import { logLineText } from '../log/log-line.js';
+import { RotatingFile } from '../log/rotating-file.js';
+import { StartupError, startupErrorText } from '../startup-error.js';
+import { EXIT } from './exit-codes.js';
+import { readServeFlags, type ServeFlags, type ServeOptions, serveOptions } from './input/serve-options.js';
 
 /** Time after the drain until the process exits regardless, in milliseconds. */
 const STOP_LIMIT_MS = 4_000;
@@ -32,7 +20,7 @@ const STOP_LIMIT_MS = 4_000;
 const START_AGAIN = 75;
 
 /** Resolves with the exit code of the process. */
-async function serve(args: readonly string[]): Promise<number> {
+export async function serve(args: readonly string[]): Promise<number> {
   const flags = readServeFlags(args);
   if (flags.check) {
     const { socketUrl } = serveOptions(flags, readConfig(flags.configPath));
