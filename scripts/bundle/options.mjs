@@ -1,13 +1,17 @@
 /** esbuild options of every bundled program: ES modules for Node, which load the unbundled packages from `node_modules`. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { nodeLlamaCpp } from './node-llama-cpp.mjs';
 import { sourceOf } from './workspace-sources.mjs';
 
 /** Unbundled packages: they contain native code, or read files of their own package. */
 const EXTERNAL = [
   'better-sqlite3',
   'koffi',
-  'node-llama-cpp',
+  // Libraries of node-llama-cpp, one package per platform.
+  '@node-llama-cpp/*',
+  // Native code of node-llama-cpp's downloader, which no program contains.
+  '@reflink/reflink',
   'onnxruntime-node',
   'pg-native',
   'sharp',
@@ -75,7 +79,7 @@ export const BUNDLE = {
   platform: 'node',
   target: 'node20.19',
   external: EXTERNAL,
-  plugins: [workspaceSources, omitUnusedParsers, ignoreSourceMaps],
+  plugins: [nodeLlamaCpp, workspaceSources, omitUnusedParsers, ignoreSourceMaps],
   banner: { js: REQUIRE },
   // Smaller files load faster. Identifiers are not minified, and lines are split, so that stack traces are readable.
   minifyWhitespace: true,

@@ -11,19 +11,26 @@ import { BUNDLE } from './options.mjs';
 
 const CHUNKS = resolve('dist/chunks');
 
-const { outputFiles } = await build({
-  ...BUNDLE,
-  entryPoints: process.argv.slice(2),
-  outbase: 'src',
-  outdir: 'dist',
-  // Dynamic imports stay separate files, loaded on demand.
-  splitting: true,
-  chunkNames: 'chunks/[name]-[hash]',
-  sourcemap: 'linked',
-  sourcesContent: false,
-  legalComments: 'linked',
-  write: false,
-});
+/** Files of one program. Built together, programs would load modules that only another one needs. */
+async function bundled(source) {
+  const { outputFiles } = await build({
+    ...BUNDLE,
+    entryPoints: [source],
+    outbase: 'src',
+    outdir: 'dist',
+    // Dynamic imports stay separate files, loaded on demand.
+    splitting: true,
+    chunkNames: 'chunks/[name]-[hash]',
+    sourcemap: 'linked',
+    sourcesContent: false,
+    legalComments: 'linked',
+    write: false,
+  });
+  return outputFiles;
+}
+
+const outputFiles = [];
+for (const source of process.argv.slice(2)) outputFiles.push(...(await bundled(source)));
 const isChunk = ({ path }) => dirname(path) === CHUNKS;
 for (const file of outputFiles.filter(isChunk)) replace(file);
 for (const file of outputFiles.filter((file) => !isChunk(file))) replace(file);

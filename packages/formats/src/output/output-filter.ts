@@ -5,9 +5,10 @@
  */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
 import { CharacterBuffer } from './character-buffer.js';
+import { DEFAULT_THINK_TAGS } from './default-tags.js';
 import { LogprobAligner } from './logprob-aligner.js';
 import { StopMatcher } from './stop-matcher.js';
-import { DEFAULT_THINK_TAGS, type TextEvent, ThinkFilter, type ThinkTags } from './think-filter.js';
+import { type TextEvent, ThinkFilter, type ThinkTags } from './think-filter.js';
 import { type FilteredEvent, ToolCallFilter, type ToolCallOptions } from './tool-call-filter.js';
 
 export interface OutputFilterOptions {

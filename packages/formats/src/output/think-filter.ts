@@ -36,8 +36,6 @@ export interface ThinkTags {
   readonly close: string;
 }
 
-export const DEFAULT_THINK_TAGS: ThinkTags = { open: '<think>', close: '</think>' };
-
 /** Visible text, or text of a think segment. */
 export type TextEvent = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 

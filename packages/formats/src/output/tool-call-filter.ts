@@ -4,14 +4,13 @@
  * Invalid calls remain in the text. White space is dropped: up to 64 characters before a call, and all after a call.
  */
 import type { OutputEvent } from '../output-event.js';
+import { DEFAULT_TOOL_CALL_TAGS } from './default-tags.js';
 import { isSpace, ToolCallBody } from './tool-call-body.js';
 
 export interface ToolCallTags {
   readonly open: string;
   readonly close: string;
 }
-
-export const DEFAULT_TOOL_CALL_TAGS: ToolCallTags = { open: '<tool_call>', close: '</tool_call>' };
 
 export interface ToolCallOptions {
   /** Default: `<tool_call>` and `</tool_call>`. */

@@ -1,0 +1,14 @@
+/** Engine processes as built: node-llama-cpp is in the bundle. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const ENGINE = fileURLToPath(new URL('../../apps/provider/dist/engine/process/main.js', import.meta.url));
+
+test('an engine loads no module of node-llama-cpp by itself, and starts no process to test the library', () => {
+  const code = readFileSync(ENGINE, 'utf8');
+  expect(code).not.toContain('from"node-llama-cpp"');
+  // Environment variable of the library's test process.
+  expect(code).not.toContain('TEST_BINDING_CP');
+  expect(code).toMatch(/new URL\("bindings\/getLlama\.js", ?import\.meta\.resolve\("node-llama-cpp"\)\)/);
+});
