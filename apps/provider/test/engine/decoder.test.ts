@@ -42,25 +42,30 @@ interface Batch {
 class Machine {
   readonly batches: Batch[] = [];
   #rows = new Map<number, number>();
+  #attentionMs = 0;
 
+  /** @param attentionMs Time of attention for the rows of a sequence after so many tokens, in milliseconds. */
   constructor(
     private readonly perBatch: number,
     private readonly perRow: number,
+    private readonly attentionMs: (rows: number, context: number) => number = () => 0,
   ) {}
 
   readonly context: NativeContext = {
     initBatch: () => {
       this.#rows = new Map();
+      this.#attentionMs = 0;
     },
-    addToBatch: (sequence, _position, tokens, wanted) => {
+    addToBatch: (sequence, position, tokens, wanted) => {
       this.#rows.set(sequence, tokens.length);
+      this.#attentionMs += this.attentionMs(tokens.length, position);
       return wanted;
     },
     decodeBatch: async () => {
       // Time passes after the call, as on the compute thread: text of the previous batch is written meanwhile.
       await null;
       const rows = this.#rows;
-      const took = this.perBatch + this.perRow * [...rows.values()].reduce((sum, each) => sum + each, 0);
+      const took = this.perBatch + this.perRow * [...rows.values()].reduce((sum, each) => sum + each, 0) + this.#attentionMs;
       now += took;
       this.batches.push({ rows, took });
     },
@@ -104,6 +109,7 @@ async function run(
     sequences,
     repeatability,
     batchTokens: BATCH_TOKENS,
+    usesGpu: false,
     canDraft,
     computeClock: () => now,
     outbox,
@@ -188,6 +194,39 @@ describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
     const rounds = seen.filter((batch) => batch <= end).length;
     expect(read.reduce((sum, { took }) => sum + took, 0) / rounds).toBeLessThanOrEqual(sliceMs > 0 ? 35 : BOUND_MS);
   });
+});
+
+test.each([
+  ['in tiles of 64 rows', 0.25],
+  ['row by row', 1],
+])('a running stream does not stall beside a long context, with attention %s', async (_case, shareInTiles) => {
+  const attentionMs = (rows: number, context: number) => 3e-4 * context * (rows < 64 ? rows : shareInTiles * 64 * Math.ceil(rows / 64));
+  const machine = new Machine(0.15, 0.05, attentionMs);
+  await run(machine, SHARED, [
+    { prompt: 5, limit: 8000, repeatable: false },
+    { prompt: 20_000, limit: 1, repeatable: false },
+  ]);
+  const reads = machine.batches.filter(({ rows }) => rows.has(1));
+  const times = reads.map(({ took }) => took).sort((a, b) => a - b);
+  expect(times[Math.floor(0.97 * times.length)]).toBeLessThanOrEqual(FREE_SLICES_MS);
+  // A size is measured once, even if it takes longer.
+  expect(times.at(-1)).toBeLessThan(5 * FREE_SLICES_MS);
+  // The stream does not wait longer on average.
+  const rounds = machine.batches.slice(0, machine.batches.lastIndexOf(reads.at(-1) as Batch)).filter(({ rows }) => rows.has(0));
+  expect(times.reduce((sum, took) => sum + took, 0) / rounds.length).toBeLessThanOrEqual(30);
+});
+
+test('after a slice that takes longer than its round, streams run rounds without prompts', async () => {
+  // Even a single row takes longer than the time for prompts in a round.
+  const machine = new Machine(100, 3);
+  await run(machine, SHARED, [
+    { prompt: 5, limit: 400, repeatable: false },
+    { prompt: 1000, limit: 1, repeatable: false },
+  ]);
+  const reads = machine.batches.filter(({ rows }) => rows.has(1));
+  const rounds = machine.batches.slice(0, machine.batches.lastIndexOf(reads.at(-1) as Batch)).filter(({ rows }) => rows.has(0));
+  expect(Math.min(...reads.map(({ took }) => took))).toBeGreaterThan(100);
+  expect(reads.reduce((sum, { took }) => sum + took, 0) / rounds.length).toBeLessThanOrEqual(BOUND_MS + 5);
 });
 
 test('without waiting streams, a prompt is read in whole batches', async () => {

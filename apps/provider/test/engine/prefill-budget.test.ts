@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MIN_SLICE, PrefillBudget } from '../../src/engine/process/decoding/prefill-budget.js';
+import { PrefillBudget } from '../../src/engine/process/decoding/prefill-budget.js';
 
 it.each([0.5, 3, 10, 15, 20, 30, 80, 400])('a round whose decoding takes %d ms lasts at most twice as long, or 30 ms', (decodeMs) => {
   const budget = new PrefillBudget();
@@ -18,17 +18,6 @@ it('the usual decoding time follows new measurements slowly', () => {
   expect(budget.roundMs).toBeCloseTo(25, 2);
 });
 
-it('slices fit into the time by the speed of the last slice that shows it', () => {
-  const budget = new PrefillBudget();
-  expect(budget.tokensIn(30)).toBe(0);
-  expect(budget.hasRoomIn(1)).toBe(true);
-  budget.addSlice(100, 50);
-  expect(budget.tokensIn(30)).toBe(60);
-  budget.addSlice(MIN_SLICE - 1, 90);
-  expect(budget.tokensIn(30)).toBe(60);
-  expect([budget.hasRoomIn(8), budget.hasRoomIn(7.9), budget.hasRoomIn(0), budget.hasRoomIn(-1)]).toEqual([true, false, false, false]);
-});
-
 it('time beyond that of a round is paid back by later rounds, or forgotten once nothing generates', () => {
   const budget = new PrefillBudget();
   budget.addDecode(30);
@@ -41,4 +30,31 @@ it('time beyond that of a round is paid back by later rounds, or forgotten once 
   budget.overdraw(1000);
   budget.clear();
   expect(budget.isOverdrawn).toBe(false);
+});
+
+it('after a slice that took longer than its round, no prompt is read until the rounds have paid for it', () => {
+  const budget = new PrefillBudget();
+  budget.addDecode(30);
+  budget.charge(25);
+  expect(budget.isExhausted).toBe(false);
+  budget.endRound();
+  budget.charge(100);
+  const rounds: boolean[] = [];
+  for (let round = 0; round < 5; round++) {
+    budget.endRound();
+    rounds.push(budget.isExhausted);
+  }
+  expect(rounds).toEqual([true, true, false, false, false]);
+});
+
+it('a slice interrupted by a suspended machine does not stop prompts for long, and no debt outlives the running streams', () => {
+  const budget = new PrefillBudget();
+  budget.addDecode(50);
+  budget.charge(3_600_000);
+  budget.endRound();
+  for (let round = 0; round < 20; round++) budget.endRound();
+  expect(budget.isExhausted).toBe(false);
+  budget.charge(500);
+  budget.clear();
+  expect(budget.isExhausted).toBe(false);
 });

@@ -135,6 +135,7 @@ describe('the decoder', () => {
         sequences,
         repeatability,
         batchTokens: 512,
+        usesGpu: false,
         canDraft,
         computeClock: machine.now,
         outbox,

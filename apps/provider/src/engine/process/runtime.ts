@@ -38,6 +38,7 @@ export class Runtime {
       sequences,
       repeatability,
       batchTokens,
+      usesGpu,
       canDraft,
       // Other load on the machine changes wall time, but not CPU time. GPU work shows only in wall time.
       computeClock: usesGpu ? () => performance.now() : processorMs,

@@ -34,6 +34,7 @@ interface DecoderOptions {
   readonly repeatability: Repeatability;
   /** Maximum tokens of one batch. */
   readonly batchTokens: number;
+  readonly usesGpu: boolean;
   /** Whether drafts are allowed and rejected tokens can be dropped from the cache. */
   readonly canDraft: boolean;
   /** Clock in milliseconds, to compare the cost of drafts with the cost of single tokens. */
@@ -241,12 +242,14 @@ export class Decoder {
   /** Reads prompts for the time of a round in which other streams generate. */
   async #readSlices(): Promise<void> {
     const { budget } = this.#prompts;
-    const end = performance.now() + budget.roundMs;
-    let left = budget.roundMs;
-    do {
+    let left = budget.isExhausted ? 0 : budget.roundMs;
+    while (left > 0) {
+      const begin = performance.now();
       if (!(await this.#readSlice(left))) break;
-      left = end - performance.now();
-    } while (budget.hasRoomIn(left));
+      const took = performance.now() - begin;
+      left -= took;
+      if (left < took) break;
+    }
     budget.endRound();
   }
 
@@ -258,7 +261,7 @@ export class Decoder {
   async #readSlice(limitMs: number | null): Promise<boolean> {
     const running = this.#prompts.take(limitMs !== null);
     if (running === undefined) return false;
-    const { budget } = this.#prompts;
+    const { budget, slices } = this.#prompts;
     const { context, repeatability, outbox } = this.options;
     const { sequence, stream } = running;
     const { prompt, repeatable } = stream.options;
@@ -286,8 +289,9 @@ export class Decoder {
       if (isLast) stream.options.onPromptRead?.();
     });
     const took = performance.now() - begin;
-    budget.addSlice(part.length, took);
+    slices.add(at, rows.length, took);
     if (limitMs !== null && repeatable) budget.overdraw(took);
+    else if (limitMs !== null) budget.charge(took);
     outbox.worked();
     return true;
   }

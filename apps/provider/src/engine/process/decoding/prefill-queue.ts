@@ -5,13 +5,14 @@
  * short prompt overtakes a long one, at most about as many tokens overtake a prompt as it has itself, and none is starved. Prompts of
  * equal length are read one after another.
  *
- * While other streams generate, `PrefillBudget` limits the slices.
+ * While other streams generate, `PrefillBudget` limits the time for slices, and `SlicePolicy` chooses their sizes.
  */
 import type { TextStream } from '../output/text-stream.js';
 import type { MediaChunk } from './media-span.js';
-import { MIN_SLICE, PrefillBudget } from './prefill-budget.js';
+import { PrefillBudget } from './prefill-budget.js';
 import type { Repeatability } from './repeatability.js';
 import type { CachedSequence } from './sequence-pool.js';
+import { SlicePolicy } from './slice-policy.js';
 
 /** A stream with the sequence that its prompt is read into. */
 export interface PromptReader {
@@ -25,17 +26,20 @@ interface PrefillQueueOptions {
   readonly repeatability: Repeatability;
   /** Maximum tokens of one batch. */
   readonly batchTokens: number;
+  readonly usesGpu: boolean;
 }
 
 export class PrefillQueue<Reader extends PromptReader> {
   readonly #options: PrefillQueueOptions;
   #readers: Reader[] = [];
   readonly budget = new PrefillBudget();
+  readonly slices: SlicePolicy;
   /** Prompt tokens read for all streams so far. */
   tokensRead = 0;
 
   constructor(options: PrefillQueueOptions) {
     this.#options = options;
+    this.slices = new SlicePolicy(!options.usesGpu);
   }
 
   get isEmpty(): boolean {
@@ -81,8 +85,9 @@ export class PrefillQueue<Reader extends PromptReader> {
     const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
     // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
     if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
-    const min = repeatable ? repeatability.slice : MIN_SLICE;
-    const wanted = limitMs === null ? batchTokens : Math.max(min, Math.min(batchTokens, this.budget.tokensIn(limitMs)));
+    const maxTokens = Math.min(left, batchTokens);
+    const minTokens = repeatable ? Math.min(repeatability.slice, maxTokens) : 1;
+    const wanted = limitMs === null ? batchTokens : this.slices.choose({ context: at, minTokens, maxTokens, limitMs });
     if (!repeatable) return Math.min(left, wanted);
     // Equal slices, so the last slice is not too small.
     return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));

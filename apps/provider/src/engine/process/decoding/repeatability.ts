@@ -6,9 +6,8 @@
 import type { Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, type NativeSamplers, nativeTokens } from '../native.js';
 import { MAX_DRAFT } from './draft-policy.js';
+import { TILE_ROWS } from './slice-policy.js';
 
-/** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), which round differently from single rows. */
-const TILE_ROWS = 64;
 /** Prompt tokens per batch if only fixed slices are bit-exact. Small, because other streams wait for a slice. */
 const FIXED_SLICE = 128;
 /** Slice size at which the second slice does not begin at a tile boundary of the whole prompt. */
