@@ -92,36 +92,71 @@ download() {
   esac
 }
 
-# member LINE NAME: prints the first string member of this name in a line of JSON.
-# Uses shell built-ins only, as most functions below: a process per value would add seconds.
+newline='
+'
+tab='	'
+
+# Functions that look something up set "value". They use shell built-ins only, because a process per value would add seconds.
+
+# member LINE NAME: sets "value" to the first string member of this name in a line of JSON.
 member() {
+  value=''
   case $1 in *"\"$2\""*) rest=${1#*"\"$2\""} ;; *) return ;; esac
   rest=${rest#"${rest%%[! ]*}"}
   case $rest in :*) rest=${rest#:} ;; *) return ;; esac
   rest=${rest#"${rest%%[! ]*}"}
-  case $rest in \"*\"*) rest=${rest#\"} && printf '%s\n' "${rest%%\"*}" ;; esac
+  case $rest in \"*\"*) rest=${rest#\"} && value=${rest%%\"*} ;; esac
 }
 
-newline='
-'
-
-# find_last LINES TEXT: sets "found" to the rest of the last line that begins with TEXT.
-# Call only in subshells, because word splitting is changed.
-find_last() {
+# split_at CHARACTER: splits variables at this character, without file names for their patterns, until split_at_spaces.
+split_at() {
   set -f
-  IFS=$newline
-  found=''
-  for line in $1; do case $line in "$2"*) found=${line#"$2"} ;; esac; done
+  IFS=$1
+}
+split_at_spaces() {
+  set +f
+  unset IFS
 }
 
-# header NAME: prints the value of the last response header of this name (in lower case).
-header() { find_last "$headers" "$1:" && printf '%s\n' "$found"; }
+# find_last LINES TEXT: sets "value" to the rest of the last line that begins with TEXT.
+find_last() {
+  value=''
+  split_at "$newline"
+  for line in $1; do case $line in "$2"*) value=${line#"$2"} ;; esac; done
+  split_at_spaces
+}
 
-# sha256 FILE...: prints the hashes of files, one per line. One process for all files, because openssl starts slowly.
-sha256() { openssl dgst -sha256 "$@" | sed 's/.*= //'; }
+# header NAME: sets "value" to the value of the last response header of this name (in lower case).
+header() { find_last "$headers" "$1:"; }
 
-# size FILE: prints the number of bytes of a file.
-size() { echo $(($(wc -c <"$1"))); }
+# replace TEXT FROM TO: sets "value" to TEXT with every FROM replaced.
+replace() {
+  value=''
+  rest=$1
+  while :; do
+    case $rest in *"$2"*) ;; *) break ;; esac
+    value=$value${rest%%"$2"*}$3
+    rest=${rest#*"$2"}
+  done
+  value=$value$rest
+}
+
+# read_text FILE: sets "value" to the content of a small file, without the line break at its end.
+read_text() {
+  value=''
+  while IFS= read -r line; do value=$value$line$newline; done <"$1"
+  value=$value$line
+  value=${value%"$newline"}
+}
+
+# sha256 FILE...: sets "value" to the hashes of files, one per line. One process for all files, because openssl starts slowly.
+sha256() {
+  hashed=$(openssl dgst -sha256 "$@")
+  value=''
+  split_at "$newline"
+  for line in $hashed; do value=$value${value:+$newline}${line##*= }; done
+  split_at_spaces
+}
 
 # canonical TEXT: whether a text is canonical base64 (RFC 4648 section 3.5: standard alphabet, padded, unused bits zero).
 canonical() {
@@ -135,70 +170,169 @@ canonical() {
   esac
 }
 
-# decode TEXT FILE: decodes canonical base64 into a file.
-decode() { canonical "$1" && { printf %s "$1" | fold -w 64 && echo; } | openssl base64 -d >"$2" 2>/dev/null && [ -s "$2" ]; }
+# decode [FILE TEXT]...: decodes canonical base64 into files of the scratch directory. A file of another text stays empty.
+# Sets "octal" to lines of a file name, and its bytes as escapes for printf. One awk decodes all texts.
+decode() {
+  texts=''
+  while [ $# -gt 0 ]; do
+    : >"$scratch/$1"
+    if canonical "$2"; then texts="$texts$1 $2$newline"; fi
+    shift 2
+  done
+  octal=$(printf %s "$texts" | awk '
+    BEGIN { digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" }
+    {
+      printf "%s ", $1
+      for (at = 1; at < length($2); at += 4) {
+        bits = 0
+        for (k = 0; k < 4; k++) { digit = index(digits, substr($2, at + k, 1)); bits = bits * 64 + (digit ? digit - 1 : 0) }
+        bytes = sprintf("\\%03o\\%03o\\%03o", int(bits / 65536), int(bits / 256) % 256, bits % 256)
+        # A group that ends with "=" or "==" has two bytes or one.
+        if (substr($2, at + 3, 1) == "=") bytes = substr(bytes, 1, substr($2, at + 2, 1) == "=" ? 4 : 8)
+        printf "%s", bytes
+      }
+      print ""
+    }')
+  split_at "$newline"
+  # shellcheck disable=SC2059 # The format is the bytes.
+  for line in $octal; do printf "${line#* }" >"$scratch/${line%% *}"; done
+  split_at_spaces
+}
 
-# statement KIND PAYLOAD SIGNATURE FILE: verifies a signed statement, and prints the payload in the form of "lines 1".
+# signed_by_key SIGNATURE FILE: verifies the enclave key's signature of a file.
+signed_by_key() { openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$1" "$2" >/dev/null 2>&1; }
+
+# statement KIND: verifies a signed statement that "decode" wrote as KIND.json, with its signature KIND.der.
 statement() {
-  decode "$2" "$4.json" && decode "$3" "$4.der" && { printf 'inference/%s/v1\000' "$1" && cat "$4.json"; } |
-    openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$4.der" >/dev/null 2>&1 &&
-    lines 1 <"$4.json"
+  [ -s "$scratch/$1.json" ] && [ -s "$scratch/$1.der" ] || return 1
+  find_last "$octal" "$1.json "
+  # shellcheck disable=SC2059 # The format is the bytes.
+  printf "inference/$1/v1\\000$value" >"$scratch/$1.signed"
+  signed_by_key "$scratch/$1.der" "$scratch/$1.signed"
 }
 
 # milliseconds TEXT: whether a text is a non-negative integer of at most 15 digits.
 milliseconds() { case $1 in '' | *[!0-9]* | ????????????????*) return 1 ;; esac; }
 
-# standard_base64 TEXT: converts unpadded base64url to standard base64.
-standard_base64() {
-  text=$(printf %s "$1" | tr '_-' '/+')
-  case $((${#text} % 4)) in 2) text="$text==" ;; 3) text="$text=" ;; esac
-  printf %s "$text"
-}
-
-# lines DEPTH <JSON: removes white space outside strings, and puts each member down to DEPTH on its own line.
-lines() { awk -v deepest="$1" -v RS='"' '
-  { gsub(/[\n\r]/, "") }
+# lines DEPTH FILE...: removes white space outside strings, and puts each member down to DEPTH on its own line:
+#   {
+#   "usage":{
+#    "usage":"prompt_tokens":1,
+# A line begins with the names of the objects that contain its member, each after a space. As no other line begins with white space,
+# a file cannot imitate this. A line of a tab and the file name precedes each file. The exit code is 1 if white space was removed, or a
+# file ends inside a string or right after one. Only the last file counts.
+lines() {
+  depth=$1
+  shift
+  awk -v deepest="$depth" -v RS='"' '
+  function show(piece) {
+    if (!begun) { printf "%s", prefix[depth]; begun = 1 }
+    printf "%s", piece
+    if (depth < deepest) name = name piece
+  }
+  function end_line() { printf "\n"; begun = 0; name = "" }
+  FNR == 1 {
+    if (NR > 1) end_line()
+    printf "\t%s\n", FILENAME
+    depth = text = removed = 0
+  }
+  { if (gsub(/[\n\r]/, "")) removed = 1 }
   text {
-    printf "\"%s", $0
+    show("\"" $0)
     for (k = 0; substr($0, length($0) - k, 1) == "\\"; k++);
     # A quotation mark after an odd number of backslashes is part of the string.
-    if (k % 2 == 0) { text = 0; printf "\"" }
+    if (k % 2 == 0) { text = 0; show("\"") }
     next
   }
   {
     for (i = 1; i <= length($0); i++) {
       char = substr($0, i, 1)
-      if (char == " " || char == "\t") continue
-      if (char == "}" || char == "]") { if (depth <= deepest) printf "\n"; depth-- }
-      printf "%s", char
-      if (char == "{" || char == "[") depth++
-      if ((char == "{" || char == "[" || char == ",") && depth <= deepest) printf "\n"
+      if (char == " " || char == "\t") { removed = 1; continue }
+      if (char == "}" || char == "]") { if (depth <= deepest) end_line(); depth-- }
+      if (char == "{" || char == "[") {
+        parent = prefix[depth] (depth > 0 ? " " name : "")
+        show(char)
+        if (++depth <= deepest) { prefix[depth] = parent; end_line() }
+        continue
+      }
+      show(char)
+      if (char == "," && depth <= deepest) end_line()
     }
     text = 1
   }
-  END { printf "\n" }'; }
+  END { printf "\n"; exit removed || !text }' "$@"
+}
 
-# field LINES NAME: prints the JSON value of the last member of this name in the output of "lines".
-field() { find_last "$1" "\"$2\":" && printf '%s\n' "${found%,}"; }
+# lines_of LINES FILE: sets "value" to the lines of one file in the output of "lines".
+lines_of() {
+  value=''
+  split_at "$newline"
+  within=no
+  for line in $1; do
+    case $line in
+      "$tab$2") within=yes ;;
+      "$tab"*) within=no ;;
+      *) [ $within = no ] || value=$value$newline$line ;;
+    esac
+  done
+  split_at_spaces
+}
+
+# inner LINES NAME: sets "value" to the lines of the last member of this name, if it is an object or an array.
+inner() {
+  value=''
+  split_at "$newline"
+  for line in $1; do
+    case $line in
+      "\"$2\":"*) value='' ;;
+      " \"$2\":"*) value=$value$newline${line#" \"$2\":"} ;;
+    esac
+  done
+  split_at_spaces
+}
+
+# field LINES NAME: sets "value" to the JSON value of the last member of this name in the output of "lines".
+field() {
+  find_last "$1" "\"$2\":"
+  value=${value%,}
+}
 
 # text_field LINES NAME: as "field", for a string, without its quotation marks.
 text_field() {
-  find_last "$1" "\"$2\":"
-  found=${found%,}
-  case $found in \"*\") found=${found#\"} && printf '%s\n' "${found%\"}" ;; esac
+  field "$1" "$2"
+  case $value in \"*\") value=${value#\"} && value=${value%\"} ;; *) value='' ;; esac
+}
+
+# is LINES NAME VALUE: whether a member has this JSON value, which is no object and no array.
+is() {
+  field "$1" "$2"
+  case $value in '{' | '[') return 1 ;; esac
+  [ "$value" = "$3" ]
+}
+
+# same LINES OTHER NAME: whether a member has the same JSON value in both.
+same() {
+  field "$2" "$3"
+  is "$1" "$3" "$value"
 }
 
 # once LINE TEXT: whether TEXT occurs exactly once in a line.
 once() { case $1 in *"$2"*"$2"*) return 1 ;; *"$2"*) ;; *) return 1 ;; esac; }
 
-# raw LINE NAME: prints the JSON text of the first member of this name, a number or a string without commas.
-raw() { case $1 in *"\"$2\":"*) rest=${1#*"\"$2\":"} && printf '%s\n' "${rest%%[,\}]*}" ;; esac; }
+# raw LINE NAME: sets "value" to the JSON text of the first member of this name, a number or a string without commas.
+raw() {
+  value=''
+  case $1 in *"\"$2\":"*) rest=${1#*"\"$2\":"} && value=${rest%%[,\}]*} ;; esac
+}
 
-# image_members NAME <BODY: prints the string members of this name in a response of the images endpoint, one per line.
-image_members() { lines 2 | grep -o "^{\"$1\":\"[^\"]*\"" | sed 's/^{"[^"]*":"//; s/"$//'; }
+# image_members NAME FILE: prints the string members of this name in a response of the images endpoint, one per line.
+image_members() { lines 2 "$2" | grep -oE "^( (\"[^\"]*\":)?)?[{]\"$1\":\"[^\"]*\"" | sed 's/^.*{"[^"]*":"//; s/"$//'; }
 
 # ---- the answer: requested now, or saved earlier
 
+# For awk, a relative path with "=" would be an assignment.
+case $from in '' | /*) ;; *) from=./$from ;; esac
+case $save in '' | /*) ;; *) save=./$save ;; esac
 if [ -n "$from" ]; then
   work=$from
   for file in request.json path.txt headers.txt body.bin attestation.json; do
@@ -216,9 +350,9 @@ else
   demo=${DATA_DIR:-.data}/demo.json
   if [ -f "$demo" ]; then
     settings=$(tr -d '\n\r' <"$demo")
-    [ -n "$base_url" ] || base_url=$(member "$settings" base_url)
-    [ -n "$api_key" ] || api_key=$(member "$settings" api_key)
-    [ -n "$model" ] || model=$(member "$settings" "${type}_model")
+    [ -n "$base_url" ] || { member "$settings" base_url; base_url=$value; }
+    [ -n "$api_key" ] || { member "$settings" api_key; api_key=$value; }
+    [ -n "$model" ] || { member "$settings" "${type}_model"; model=$value; }
   fi
   [ -n "$base_url" ] && [ -n "$api_key" ] || { echo "give --base-url and --key, or start the demo first ($demo)" >&2 && usage; }
   base_url=${base_url%/}
@@ -229,9 +363,10 @@ else
     if [ -z "$model" ]; then
       download 'model list' "$base_url/v1/models" --max-time 30 -H "@$scratch/request-headers" -o "$scratch/models.json"
       # The object with `model_type` follows the object with the model's id.
-      entry=$(tr -d '\n\r' <"$scratch/models.json" | tr '{' '\n' | awk -v type="\"$type\"" '/^ *"id"/ { entry = $0 }
-        /"model_type"/ && index($0, type) { print entry; exit }')
-      model=$(member "$entry" id)
+      entry=$(awk -v RS='{' -v type="\"$type\"" '{ gsub(/[\n\r]/, "") } /^ *"id"/ { entry = $0 }
+        /"model_type"/ && index($0, type) { print entry; exit }' "$scratch/models.json")
+      member "$entry" id
+      model=$value
       [ -n "$model" ] || no_answer "no $type model is available"
     fi
     case $path in
@@ -249,15 +384,18 @@ else
   printf %s "$path" >"$work/path.txt"
   rm -f "$work/nonce.txt"
   if [ "$use_nonce" = yes ]; then
-    openssl rand 32 | openssl base64 | tr -d '\n=' | tr '/+' '_-' >"$work/nonce.txt"
-    printf 'X-Inference-Nonce: %s\n' "$(cat "$work/nonce.txt")" >>"$scratch/request-headers"
+    nonce=$(openssl rand -base64 32)
+    replace "${nonce%=}" / _
+    replace "$value" + -
+    printf %s "$value" >"$work/nonce.txt"
+    printf 'X-Inference-Nonce: %s\n' "$value" >>"$scratch/request-headers"
   fi
 
   download 'response' "$base_url$path" --max-time 600 -H "@$scratch/request-headers" --data-binary "@$work/request.json" \
     -D "$work/headers.txt" -o "$work/body.bin"
   rm -f "$work"/image-?.bin
   if [ "$path" = /v1/images/generations ]; then
-    image_members url <"$work/body.bin" | while read -r url; do
+    image_members url "$work/body.bin" | while read -r url; do
       n=$((${n:-0} + 1))
       download "image $n" "$url" --fail --max-time 120 -o "$work/image-$n.bin"
     done || exit 3
@@ -269,14 +407,17 @@ fi
 headers=$(awk '/^HTTP\// { print "HTTP:" $2 }
   { at = index($0, ":"); value = substr($0, at + 1); gsub(/^[ \t]+|[ \t\r]+$/, "", value)
     if (at) print tolower(substr($0, 1, at - 1)) ":" value }' "$work/headers.txt")
-status=$(header HTTP)
-endpoint=$(cat "$work/path.txt")
+header HTTP
+status=$value
+read_text "$work/path.txt"
+endpoint=$value
 if [ "$status" != 200 ]; then
   head -c 400 "$work/body.bin" >&2 && echo >&2
   no_answer "HTTP status $status"
 fi
 streamed=no
-case $(header content-type) in text/event-stream*) streamed=yes ;; esac
+header content-type
+case $value in text/event-stream*) streamed=yes ;; esac
 
 # ---- --flip-byte
 
@@ -309,31 +450,69 @@ if [ "$streamed" = yes ]; then
   signed=$scratch/signed.bin
   # SSE parsers also end a line at a lone carriage return, so a comment could hide unsigned events. JSON never contains NUL.
   tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
-  # The blank line after a comment inside an event would end the event early, and clients would lose its name or first lines.
-  awk 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { if (open) exit 1; blank = 1; next } { open = $0 != "" }' "$body" ||
-    fail 'stream framing: a comment inside an event'
-  [ -z "$(grep -a '^:' "$body" | tr -d ' -~\n' | od -An -tx1)" ] || fail 'stream framing: a comment that is not printable ASCII'
-  at=$(awk '/^data: [{].*"se_signature"/ && /"choices":\[\]/ { at = NR } /^: inference-signature [{]/ { at = NR } END { print at }' "$body")
-  [ -n "$at" ] || fail 'signature event: the stream has none'
-  event=$(sed -n "${at}p" "$body")
+  # Writes the signed bytes and the bytes after the signature to files. Prints the first signed event and the signature, or the problem.
+  : >"$signed"
+  : >"$scratch/tail"
+  proof=$(awk -v signed="$signed" -v tail="$scratch/tail" '
+    # The blank line after a comment inside an event would end the event early, and clients would lose its name or first lines.
+    pass == 1 && blank && $0 == "" { blank = 0; next }
+    pass == 1 { blank = 0 }
+    pass == 1 && /^:/ {
+      if (open) exit inside = 1
+      if (/[^ -~]/) unprintable = 1
+      if (/^: inference-signature [{]/) { at = NR; event = $0 }
+      blank = 1
+      next
+    }
+    pass == 1 {
+      open = $0 != ""
+      if (/^data: [{].*"se_signature"/ && /"choices":\[\]/) { at = NR; event = $0 }
+      next
+    }
+    FNR == 1 { blank = 0 }
+    blank && $0 == "" { blank = 0; next }
+    { blank = 0 }
+    /^:/ { blank = 1; next }
+    FNR < at { print >signed; if (first == "" && /^data: [{]/) first = $0 }
+    FNR > at { print >tail }
+    END {
+      if (inside) print "stream framing: a comment inside an event"
+      else if (unprintable) print "stream framing: a comment that is not printable ASCII"
+      else if (!at) print "signature event: the stream has none"
+      else { print first; print event }
+      exit inside || unprintable || !at
+    }' pass=1 "$body" pass=2 "$body") || fail "$proof"
+  first=${proof%%"$newline"*}
+  event=${proof#*"$newline"}
   case $event in *\\*) fail 'signature event: it has escapes' ;; esac
   # Control characters, and characters that some parsers treat as line ends (U+0080 to U+009F, U+2028, U+2029).
   if printf %s "$event" | LC_ALL=C grep -aqE "$(printf '[\001-\037\177]|\302[\200-\237]|\342\200[\250\251]')"; then
     fail 'signature event: it has control characters or line breaks'
   fi
   once "$event" '"se_signature"' || fail 'signature event: a member is there twice'
-  outside() { awk -v at="$at" "blank && \$0 == \"\" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR $1 at { print }" "$body"; }
-  outside '<' >"$signed"
-  outside '>' >"$scratch/tail"
   case $event in
     :*) # Clients ignore comments. Only the terminator of the Responses format may follow.
       printf 'data: [DONE]\n\n' | cmp -s - "$scratch/tail" || [ ! -s "$scratch/tail" ] || fail 'signature event: unsigned content follows it'
       ;;
     *) # The event itself is not signed, so it must contain nothing that a client would show or count.
-      printf '%s\n' "$event" | awk -F '"' '
-        { for (i = 2; i < NF; i += 2) if ($(i + 1) ~ /^ *:/ &&
-            $i !~ /^(id|object|created|model|choices|usage|se_signature|response_hash|receipt|receipt_signature)$/) exit 1 }' ||
-        fail 'signature event: it has members of other events'
+      split_at '"'
+      name='' within=no
+      for part in $event; do
+        if [ $within = yes ]; then
+          name=$part within=no
+          continue
+        fi
+        case ${part#"${part%%[! ]*}"} in
+          :*)
+            case $name in
+              id | object | created | model | choices | usage | se_signature | response_hash | receipt | receipt_signature) ;;
+              *) fail 'signature event: it has members of other events' ;;
+            esac
+            ;;
+        esac
+        within=yes
+      done
+      split_at_spaces
       once "$event" '"choices"' || fail 'signature event: a member is there twice'
       rest=$event
       while [ "$rest" != "${rest#*'"usage"'}" ]; do
@@ -344,37 +523,51 @@ if [ "$streamed" = yes ]; then
         fail 'signature event: unsigned content follows it'
       ;;
   esac
-  hash=$(member "$event" response_hash)
-  signature=$(member "$event" se_signature)
-  receipt=$(member "$event" receipt)
-  receipt_signature=$(member "$event" receipt_signature)
+  member "$event" response_hash
+  hash=$value
+  member "$event" se_signature
+  signature=$value
+  member "$event" receipt
+  receipt=$value
+  member "$event" receipt_signature
+  receipt_signature=$value
 else
-  hash=$(header x-response-hash)
-  signature=$(header x-se-signature)
-  receipt=$(header x-inference-receipt)
-  receipt_signature=$(header x-inference-receipt-signature)
+  header x-response-hash
+  hash=$value
+  header x-se-signature
+  signature=$value
+  header x-inference-receipt
+  receipt=$value
+  header x-inference-receipt-signature
+  receipt_signature=$value
 fi
-key=$(header x-attestation-se-public-key)
+header x-attestation-se-public-key
+key=$value
 
 # ---- public key: an uncompressed point of 65 bytes, after the DER prefix of P-256 public keys (RFC 5480)
 
-decode "$key" "$scratch/key.raw" && [ "$(size "$scratch/key.raw")" = 65 ] || fail 'public key: not base64 of an uncompressed P-256 point'
-# The first byte must be 4. In base64: "B", then a digit whose first two bits are 0.
-case $key in B[A-P]*) ;; *) fail 'public key: not base64 of an uncompressed P-256 point' ;; esac
+# The receipt is base64url, without padding.
+replace "$receipt" _ /
+replace "$value" - +
+case $((${#value} % 4)) in 2) value="$value==" ;; 3) value="$value=" ;; esac
+decode key.raw "$key" signature.der "$signature" receipt.json "$value" receipt.der "$receipt_signature"
+find_last "$octal" 'key.raw '
+# Four characters for each byte. The first byte must be 4.
+case ${#value}$value in '260\004'*) ;; *) fail 'public key: not base64 of an uncompressed P-256 point' ;; esac
 {
   echo '-----BEGIN PUBLIC KEY-----'
-  {
-    printf '\060\131\060\023\006\007\052\206\110\316\075\002\001\006\010\052\206\110\316\075\003\001\007\003\102\000'
-    cat "$scratch/key.raw"
-  } | openssl base64
+  # shellcheck disable=SC2059 # The format is the bytes.
+  printf '\060\131\060\023\006\007\052\206\110\316\075\002\001\006\010\052\206\110\316\075\003\001\007\003\102\000'"$value" | openssl base64
   echo '-----END PUBLIC KEY-----'
 } >"$scratch/key.pem"
-hashes=$(sha256 "$scratch/key.raw" "$signed" "$request")
+sha256 "$scratch/key.raw" "$signed" "$request"
+hashes=$value
 key_hash=${hashes%%"$newline"*}
 request_hash=${hashes##*"$newline"}
 signed_hash=${hashes#*"$newline"}
 signed_hash=${signed_hash%"$newline"*}
-provider=$(printf %.32s "$key_hash")
+# The first 32 of 64 digits.
+provider=${key_hash%????????????????????????????????}
 
 # ---- response hash and its signature
 
@@ -384,63 +577,105 @@ case $hash in *[!0-9a-f]*) hash='' ;; esac
 note "response hash $hash"
 case $event in
   data:*)
-    first=$(awk '/^data: [{]/ { print; exit }' "$signed")
     for name in id object created model; do
-      [ -z "$(raw "$event" $name)" ] || [ "$(raw "$event" $name)" = "$(raw "$first" $name)" ] ||
-        fail "signature event: its $name is not that of the events before it"
+      raw "$first" $name
+      of_first=$value
+      raw "$event" $name
+      [ -z "$value" ] || [ "$value" = "$of_first" ] || fail "signature event: its $name is not that of the events before it"
     done
     ;;
 esac
-decode "$signature" "$scratch/signature.der" &&
-  printf %s "$hash" | openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$scratch/signature.der" >/dev/null 2>&1 ||
-  fail 'response signature'
+printf %s "$hash" >"$scratch/hash"
+[ -s "$scratch/signature.der" ] && signed_by_key "$scratch/signature.der" "$scratch/hash" || fail 'response signature'
 note 'response signature by the enclave key'
 
 # ---- the receipt: signature, members, and agreement with key, response and request
 
-receipt=$(standard_base64 "$receipt")
-canonical "$receipt" || fail 'receipt: missing or not base64url'
-receipt_lines=$(statement receipt "$receipt" "$receipt_signature" "$scratch/receipt") || fail 'receipt signature'
+[ -s "$scratch/receipt.json" ] || fail 'receipt: missing or not base64url'
+statement receipt || fail 'receipt signature'
 # Canonical JSON (RFC 8785): no spaces, sorted and unique members, so that every parser reads the same values.
-printf %s "$receipt_lines" | tr -d '\n' | cmp -s - "$scratch/receipt.json" || fail 'receipt: not canonical JSON'
-receipt_names=$(printf '%s\n' "$receipt_lines" | awk -F '"' '
-  /^"[^"]*":/ { if (count++ && (before "") >= ($2 "")) exit bad = 1; before = $2; print $2 }
-  END { exit bad }') || fail 'receipt: not canonical JSON'
+find_last "$octal" 'receipt.json '
+case $value in *'\000'* | *'\012'* | *'\015'*) fail 'receipt: not canonical JSON' ;; esac
+receipt_lines=$(lines 2 "$scratch/receipt.json") || fail 'receipt: not canonical JSON'
+receipt_names=''
+before=''
+split_at "$newline"
+for line in $receipt_lines; do
+  name=${line#\"}
+  name=${name%%\"*}
+  case $line in "\"$name\":"*) ;; *) continue ;; esac
+  # shellcheck disable=SC3012 # Every shell compares strings.
+  [ -z "$receipt_names" ] || [ "x$before" \< "x$name" ] || fail 'receipt: not canonical JSON'
+  before=$name
+  receipt_names=$receipt_names$newline$name
+done
+split_at_spaces
 of_receipt() { text_field "$receipt_lines" "$1"; }
-names() { [ "$(of_receipt "$1")" = "$2" ] || fail "receipt: it names another $3"; }
+names() {
+  of_receipt "$1"
+  [ "$value" = "$2" ] || fail "receipt: it names another $3"
+}
 known='completed_at endpoint finish_reason hidden_tokens job_id model overrides provider_id request_sha256 response_sha256 se_key_sha256 started_at usage v'
-has_member() { case $newline$receipt_names$newline in *"$newline$1$newline"*) ;; *) return 1 ;; esac; }
+has_member() { case $receipt_names$newline in *"$newline$1$newline"*) ;; *) return 1 ;; esac; }
 for name in $known; do has_member "$name" || fail "receipt: it lacks $name"; done
 # `crit` lists members that a verifier must understand (RFC 7515 section 4.1.11).
-for name in $(has_member crit && field "$receipt_lines" crit | tr '[],"' '    '); do
-  case " $known client_nonce image_sha256 engine weights_sha256 template_sha256 sampling " in *" $name "*) ;; *) fail "receipt: this script does not know $name, which it must" ;; esac
-done
+if has_member crit; then
+  field "$receipt_lines" crit
+  [ "$value" = '[' ] || fail 'receipt: crit is not a list'
+  inner "$receipt_lines" crit
+  split_at "$newline"
+  for name in $value; do
+    name=${name%,}
+    name=${name#\"}
+    name=${name%\"}
+    case " $known client_nonce image_sha256 engine weights_sha256 template_sha256 sampling " in
+      *" $name "*) ;;
+      *) fail "receipt: this script does not know $name, which it must" ;;
+    esac
+  done
+  split_at_spaces
+fi
 # Version 2 names engine, weights, template and sampling; version 1 has none of these members.
 has_member engine && version=2 || version=1
-[ "$(field "$receipt_lines" v)" = $version ] || fail 'receipt: an unknown version, or members of another one'
+is "$receipt_lines" v $version || fail 'receipt: an unknown version, or members of another one'
 for name in weights_sha256 template_sha256 sampling; do
   [ $version = 2 ] || ! has_member $name || fail 'receipt: an unknown version, or members of another one'
 done
-usage_lines=$(field "$receipt_lines" usage | lines 1)
+inner "$receipt_lines" usage
+usage_lines=$value
 for name in prompt_tokens completion_tokens total_tokens; do
-  milliseconds "$(field "$usage_lines" $name)" || fail "receipt: its usage lacks $name"
+  field "$usage_lines" $name
+  milliseconds "$value" || fail "receipt: its usage lacks $name"
 done
-completed=$(field "$receipt_lines" completed_at)
+field "$receipt_lines" completed_at
+completed=$value
 milliseconds "$completed" || fail 'receipt: completed_at is not a time'
 names se_key_sha256 "$key_hash" 'enclave key'
 names provider_id "$provider" provider
 names response_sha256 "$hash" response
 names request_sha256 "$request_hash" request
 names endpoint "$endpoint" endpoint
-[ ! -f "$work/nonce.txt" ] || names client_nonce "$(cat "$work/nonce.txt")" nonce
-[ -z "$(header x-inference-job-id)" ] || names job_id "$(header x-inference-job-id)" job
-request_lines=$(lines 1 <"$request" | sed 's|\\/|/|g')
-asked=$(text_field "$request_lines" model)
-models=$(field "$request_lines" models)
+if [ -f "$work/nonce.txt" ]; then
+  read_text "$work/nonce.txt"
+  names client_nonce "$value" nonce
+fi
+header x-inference-job-id
+[ -z "$value" ] || names job_id "$value" job
+request_lines=$(lines 2 "$request")
+text_field "$request_lines" model
+replace "$value" '\/' /
+asked=$value
+of_receipt model
+model=$value
 # The member `models` of a request lists fallback models.
-[ -n "$models" ] && printf '%s\n' "$models" | lines 1 | sed -n 's/^"\(.*\)",\{0,1\}$/\1/p' | grep -qxF -e "$(of_receipt model)" ||
-  { [ -z "$asked" ] || names model "$asked" model; }
-case $(of_receipt finish_reason) in
+inner "$request_lines" models
+replace "$value" '\/' /
+case $value$newline in
+  *"$newline\"$model\"$newline"* | *"$newline\"$model\",$newline"*) ;;
+  *) [ -z "$asked" ] || names model "$asked" model ;;
+esac
+of_receipt finish_reason
+case $value in
   stop | length | tool_calls) ;;
   cancelled) fail 'receipt: the answer was cancelled before its end' ;;
   *) fail 'receipt: an unknown finish_reason' ;;
@@ -448,14 +683,18 @@ esac
 
 # ---- the receipt's token counts: equal to the counts in the answer, and possible for the number of bytes
 
-# An image in the prompt has at most 16384 tokens, and a request at most 20 images. Their names may be escaped.
-images="$(sed -e 's/\\\\/\/\//g' -e 's/\\u005[fF]/_/g; s/\\u0061/a/g; s/\\u0065/e/g; s/\\u0066/f/g; s/\\u0067/g/g; s/\\u0069/i/g' \
-  -e 's/\\u006[cC]/l/g; s/\\u006[dD]/m/g; s/\\u006[eE]/n/g; s/\\u0070/p/g; s/\\u0072/r/g; s/\\u0074/t/g; s/\\u0075/u/g' "$request" |
-  grep -aoE '"(input_)?(image(_url)?|file)"' | head -n 20 | wc -l || true)"
-awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lines" prompt_tokens)" \
-  -v completion="$(field "$usage_lines" completion_tokens)" -v total="$(field "$usage_lines" total_tokens)" \
-  -v cached="$(field "$usage_lines" cached_tokens)" -v hidden="$(field "$receipt_lines" hidden_tokens)" \
-  -v bytes="$(size "$signed")" -v request="$(size "$request")" -v images="$images" '
+for name in prompt completion total cached; do
+  field "$usage_lines" ${name}_tokens
+  eval "$name=\$value"
+done
+field "$receipt_lines" hidden_tokens
+hidden=$value
+sizes=$(wc -c "$signed" "$request")
+bytes=${sizes#"${sizes%%[0-9]*}"}
+request_bytes=${sizes#*"$newline"}
+request_bytes=${request_bytes#"${request_bytes%%[0-9]*}"}
+awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v completion="$completion" -v total="$total" \
+  -v cached="$cached" -v hidden="$hidden" -v bytes="${bytes%%[!0-9]*}" -v request="${request_bytes%%[!0-9]*}" '
   # Path of the next value, down to the depth of a usage: usage.prompt_tokens, response.usage.output_tokens
   function path(  at, text) { for (at = 1; at <= depth && at < 5; at++) text = text (at > 1 ? "." : "") (kind[at] == "{" ? key[at] : "[]"); return text }
   function of_usage(text) { return text ~ /^((message|response)\.)?usage$/ }
@@ -505,14 +744,23 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lin
       inside = 0
       if (value_next) { if (of_usage(path()) || (endpoint ~ /count_tokens$/ && path() == "input_tokens")) bad = 1; value_next = 0 }
     } }
+  # An image in the prompt has at most 16384 tokens, and a request at most 20 images. Their names may be escaped.
+  reading == "request" {
+    gsub(/\\\\/, "//"); gsub(/\\u005[fF]/, "_"); gsub(/\\u0061/, "a"); gsub(/\\u0065/, "e"); gsub(/\\u0066/, "f")
+    gsub(/\\u0067/, "g"); gsub(/\\u0069/, "i"); gsub(/\\u006[cC]/, "l"); gsub(/\\u006[dD]/, "m"); gsub(/\\u006[eE]/, "n")
+    gsub(/\\u0070/, "p"); gsub(/\\u0072/, "r"); gsub(/\\u0074/, "t"); gsub(/\\u0075/, "u")
+    images += gsub(/"(input_)?(image(_url)?|file)"/, "&")
+    next
+  }
   stream == "yes" && /^data:/ { text = text substr($0, 6); next }
   stream == "yes" { if ($0 == "") { json(text); text = "" } next }
   { text = text $0 " " }
   END {
     json(text)
+    if (images > 20) images = 20
     if (prompts < objects || (answers < objects && endpoint != "/v1/embeddings")) bad = 1
     exit bad || prompt == "" || completion == "" || total != prompt + completion || hidden + 0 > completion + 0 ||
-      completion - hidden > bytes + 64 || prompt + 0 > request + 512 + images * 16384 }' "$signed" ||
+      completion - hidden > bytes + 64 || prompt + 0 > request + 512 + images * 16384 }' reading=request "$request" reading=answer "$signed" ||
   fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible'
 
 note 'receipt by the enclave key, for this request and this response'
@@ -520,24 +768,34 @@ note 'receipt by the enclave key, for this request and this response'
 # ---- engine and weights, as the machine claims them (receipts of version 2)
 
 [ -z "$weights" ] || names weights_sha256 "$weights" 'hash of weights'
-engine=$(of_receipt engine)
-[ -z "$engine" ] || note "computed by $engine with weights $(of_receipt weights_sha256)"
+of_receipt engine
+if [ -n "$value" ]; then
+  engine=$value
+  of_receipt weights_sha256
+  note "computed by $engine with weights $value"
+fi
 
 # ---- images: the receipt contains their hashes, in order
 
 if [ "$streamed" = no ] && [ "$endpoint" = /v1/images/generations ]; then
   : >"$scratch/images"
-  image_members b64_json <"$signed" | while read -r image; do
-    decode "$image" "$scratch/image" || exit 1
+  image_members b64_json "$signed" | while read -r image; do
+    canonical "$image" && { printf %s "$image" | fold -w 64 && echo; } | openssl base64 -d >"$scratch/image" 2>/dev/null &&
+      [ -s "$scratch/image" ] || exit 1
     sha256 "$scratch/image"
+    printf '%s\n' "$value"
   done >"$scratch/images" || fail 'images: one is not base64'
   for image in "$work"/image-[1-9].bin; do
-    [ ! -f "$image" ] || sha256 "$image" >>"$scratch/images"
+    [ ! -f "$image" ] || { sha256 "$image" && printf '%s\n' "$value" >>"$scratch/images"; }
   done
   if [ -s "$scratch/images" ]; then
-    [ "$(field "$receipt_lines" image_sha256 | tr -d '[]"')" = "$(tr '\n' ',' <"$scratch/images" | sed 's/,$//')" ] ||
-      fail 'receipt: it names another list of images'
-    note "the receipt names the $(wc -l <"$scratch/images" | tr -d ' ') image(s) that came"
+    read_text "$scratch/images"
+    replace "$newline$value" "$newline" ",$newline"
+    images=${value#,}
+    inner "$receipt_lines" image_sha256
+    replace "$value" '"' ''
+    [ "$value" = "$images" ] || fail 'receipt: it names another list of images'
+    note "the receipt names the $(($(wc -l <"$scratch/images"))) image(s) that came"
   else
     note 'not checked: the images behind the URLs; they were not kept'
   fi
@@ -548,71 +806,103 @@ fi
 # Saved evidence is verified as of the signed end of the job.
 if [ -n "$from" ]; then moment=$completed; else moment=$(date +%s)000; fi
 tolerance=120000
-lines 2 <"$work/attestation.json" >"$scratch/feed"
-grep -F "\"provider_id\":\"$provider\"" "$scratch/feed" >"$scratch/candidates"
+lines 2 "$work/attestation.json" >"$scratch/feed"
+candidates=$(grep -F "\"provider_id\":\"$provider\"" "$scratch/feed")
 record=''
-while IFS= read -r candidate; do
-  record=$(printf '%s' "$candidate" | lines 1)
-  [ "$(text_field "$record" provider_id)" != "$provider" ] || break
+split_at "$newline"
+for candidate in $candidates; do
+  record=$(printf %s "$candidate" | lines 3)
+  text_field "$record" provider_id
+  [ "$value" != "$provider" ] || break
   record=''
-done <"$scratch/candidates"
-of_record() { field "$record" "$1"; }
-if [ "$(of_record se_public_key)" != "\"$key\"" ]; then
+done
+split_at_spaces
+if ! is "$record" se_public_key "\"$key\""; then
   grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
   [ -n "$record" ] || fail 'attestation feed: the provider is not in it'
   fail 'attestation feed: the key is not that of the provider'
 fi
-[ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
+header x-provider-id
+[ "$value" = "$provider" ] || fail 'provider id: it does not derive from the key'
 
 contradicted() { fail "provider record: $1"; }
-# signed_member LINES NAME KIND: verifies the statement in a member, and prints its payload in the form of "lines 1".
-signed_member() {
-  signed=$(field "$1" "$2" | lines 1)
-  statement "$3" "$(text_field "$signed" payload)" "$(text_field "$signed" signature)" "$scratch/$3"
-}
 unsigned() { contradicted "the enclave key did not sign its $1 statement"; }
-attestation=$(signed_member "$record" attestation_statement attestation) || unsigned attestation
+# signed_member LINES NAME: sets "payload" and "signature" to the texts of the signed statement in a member.
+signed_member() {
+  inner "$1" "$2"
+  signed_lines=$value
+  text_field "$signed_lines" payload
+  payload=$value
+  text_field "$signed_lines" signature
+  signature=$value
+}
+inner "$record" last_challenge
+transcript=$value
+signed_member "$record" attestation_statement
+set -- attestation.json "$payload" attestation.der "$signature"
+signed_member "$transcript" statement
+set -- "$@" challenge.json "$payload" challenge.der "$signature"
+signed_member "$record" key_statement
+decode "$@" key.json "$payload" key.der "$signature"
+# Read before the signatures are verified, to start one process for all three.
+statements=$(lines 2 "$scratch/attestation.json" "$scratch/challenge.json" "$scratch/key.json")
+
+statement attestation || unsigned attestation
+lines_of "$statements" "$scratch/attestation.json"
+attestation=$value
 for name in se_public_key chip_name hardware_model serial_number memory_gb key_protection; do
-  [ "$(of_record $name)" = "$(field "$attestation" $name)" ] || contradicted "its attestation states another $name"
+  same "$record" "$attestation" $name || contradicted "its attestation states another $name"
 done
-posture=$(field "$attestation" posture | lines 1)
+inner "$attestation" posture
+posture=$value
 is_simulated=false
-[ "$(of_record key_protection)" != '"software"' ] && [ "$(field "$posture" secure_enclave)" = true ] || is_simulated=true
-[ "$(of_record simulated)" = $is_simulated ] || contradicted 'simulated is not what its attestation says'
+! is "$record" key_protection '"software"' && is "$posture" secure_enclave true || is_simulated=true
+is "$record" simulated $is_simulated || contradicted 'simulated is not what its attestation says'
 
 is_attested=false
-challenge=$(of_record last_challenge)
-if [ "$challenge" != null ]; then
-  transcript=$(printf %s "$challenge" | lines 1)
-  signed_challenge=$(signed_member "$transcript" statement challenge) || unsigned challenge
+if ! is "$record" last_challenge null; then
+  statement challenge || unsigned challenge
+  lines_of "$statements" "$scratch/challenge.json"
+  signed_challenge=$value
   for name in nonce session_id; do
-    [ "$(field "$transcript" $name)" = "$(field "$signed_challenge" $name)" ] || contradicted "its challenge has another $name"
+    same "$transcript" "$signed_challenge" $name || contradicted "its challenge has another $name"
   done
-  issued=$(field "$signed_challenge" issued_at)
+  field "$signed_challenge" issued_at
+  issued=$value
   milliseconds "$issued" || contradicted 'its challenge has no time'
   age=$((moment - issued))
   # Twenty minutes. Challenges come every five minutes.
   if [ "$age" -le 1200000 ] && [ "$age" -ge -$tolerance ]; then
-    posture=$(field "$signed_challenge" posture | lines 1)
-    [ "$(field "$posture" sip_enabled) $(field "$posture" secure_boot_enabled)" != 'true true' ] || is_attested=true
+    inner "$signed_challenge" posture
+    posture=$value
+    is "$posture" sip_enabled true && is "$posture" secure_boot_enabled true && is_attested=true
   fi
 fi
 # A provider that misses a challenge is not attested, and keeps its last answer in the record.
-[ "$(of_record attested)" != true ] || [ $is_attested = true ] || contradicted 'attested is not what its newest challenge shows'
+! is "$record" attested true || [ $is_attested = true ] || contradicted 'attested is not what its newest challenge shows'
 for name in secure_enclave sip_enabled secure_boot_enabled authenticated_root_enabled; do
-  [ "$(of_record $name)" = "$(field "$posture" $name)" ] || contradicted "$name is not what it signed"
+  same "$record" "$posture" $name || contradicted "$name is not what it signed"
 done
 
-if [ "$(of_record key_statement)" != null ]; then
-  key_statement=$(signed_member "$record" key_statement key) || unsigned key
-  of_key() { text_field "$key_statement" "$1"; }
-  decode "$(of_key x25519_public_key)" "$scratch/x25519" && [ "$(size "$scratch/x25519")" = 32 ] ||
-    contradicted 'its sealing key is not 32 bytes'
-  hashes=$(sha256 "$scratch/x25519" "$scratch/attestation.json")
-  [ "$(of_key key_id)" = "$(printf %.16s "$hashes")" ] || contradicted 'the key_id of its sealing key is not the hash of the key'
-  [ "$(of_key provider_id)" = "$provider" ] || contradicted 'its sealing key is for another provider'
-  [ "$(of_key attestation_sha256)" = "${hashes##*"$newline"}" ] || contradicted 'its sealing key is bound to another attestation'
-  not_before=$(field "$key_statement" not_before) not_after=$(field "$key_statement" not_after)
+if ! is "$record" key_statement null; then
+  statement key || unsigned key
+  lines_of "$statements" "$scratch/key.json"
+  key_statement=$value
+  text_field "$key_statement" x25519_public_key
+  decode x25519 "$value"
+  find_last "$octal" 'x25519 '
+  [ ${#value} = 128 ] || contradicted 'its sealing key is not 32 bytes'
+  sha256 "$scratch/x25519" "$scratch/attestation.json"
+  hashes=$value
+  text_field "$key_statement" key_id
+  case $hashes in "$value"*) [ ${#value} = 16 ] ;; *) false ;; esac ||
+    contradicted 'the key_id of its sealing key is not the hash of the key'
+  is "$key_statement" provider_id "\"$provider\"" || contradicted 'its sealing key is for another provider'
+  is "$key_statement" attestation_sha256 "\"${hashes##*"$newline"}\"" || contradicted 'its sealing key is bound to another attestation'
+  field "$key_statement" not_before
+  not_before=$value
+  field "$key_statement" not_after
+  not_after=$value
   milliseconds "$not_before" && milliseconds "$not_after" && [ $((not_after - not_before)) -gt 0 ] &&
     [ $((not_after - not_before)) -le 3600000 ] || contradicted 'its sealing key is valid for longer than an hour, or never'
   [ "$not_before" -le $((moment + tolerance)) ] || contradicted 'its sealing key is not valid yet'
@@ -622,36 +912,45 @@ fi
 # borne_out HEADER MEMBER: headers are not signed, so they must equal the record. They have question marks in place of
 # characters outside ASCII, one or two for each.
 borne_out() {
-  value=$(header "$1")
-  [ -n "$value" ] || return 0
-  [ "$(text_field "$record" "$2" | in_header)" = "$(printf '%s\n' "$value" | in_header)" ] || fail "provider headers: the feed does not bear out $1"
+  header "$1"
+  stated=$value
+  text_field "$record" "$2"
+  [ -z "$stated" ] || [ "$stated" = "$value" ] || [ "$(in_header "$stated")" = "$(in_header "$value")" ] ||
+    fail "provider headers: the feed does not bear out $1"
 }
-# Text with one question mark for each run of question marks and bytes outside printable ASCII.
-in_header() { tr -c ' -~\n' '?' | tr -s '?'; }
+# in_header TEXT: prints a text with one question mark for each run of question marks and bytes outside printable ASCII.
+in_header() { printf '%s\n' "$1" | tr -c ' -~\n' '?' | tr -s '?'; }
 borne_out x-provider-chip chip_name
 borne_out x-provider-model hardware_model
 borne_out x-provider-serial serial_number
 borne_out x-attestation-device-serial serial_number
-[ "$(header x-provider-trust-level)" != hardware ] || borne_out x-provider-trust-level trust_level
-borne_out_flag() { [ "$(header "$1")" != true ] || [ "$(of_record "$2")" = true ] || fail "provider headers: the feed does not bear out $1"; }
+header x-provider-trust-level
+[ "$value" != hardware ] || borne_out x-provider-trust-level trust_level
+borne_out_flag() {
+  header "$1"
+  [ "$value" != true ] || is "$record" "$2" true || fail "provider headers: the feed does not bear out $1"
+}
 borne_out_flag x-provider-attested attested
 borne_out_flag x-provider-mda-verified mda_verified
-stated=$(header x-provider-secure-enclave)
-[ -z "$stated" ] || [ "$stated" = "$(of_record secure_enclave)" ] || fail 'provider headers: the feed does not bear out x-provider-secure-enclave'
-note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
+header x-provider-secure-enclave
+[ -z "$value" ] || is "$record" secure_enclave "$value" || fail 'provider headers: the feed does not bear out x-provider-secure-enclave'
+header x-provider-chip
+chip=$value
+header x-provider-trust-level
+note "answered by provider $provider ($chip, trust level $value)"
 
 # ---- evidence for the machine's hardware
 
-if [ "$(of_record mda_verified)" = true ]; then
-  anchor=$(field "$(lines 1 <"$work/attestation.json")" trust_anchor | lines 1)
-  [ "$(field "$anchor" simulated)" != true ] || is_simulated=true
+if is "$record" mda_verified true; then
+  inner "$(cat "$scratch/feed")" trust_anchor
+  ! is "$value" simulated true || is_simulated=true
 fi
 if [ $is_simulated = true ]; then
   note 'SIMULATED machine: its key is kept in software, or certified by a test authority. Nothing is proved about its hardware.'
   [ -z "$required" ] || fail "required evidence: the machine is simulated, and --require $required was given"
 else
   note 'CLAIMED Secure Enclave: the machine says so of itself; a program could say the same.'
-  [ "$(of_record mda_verified)" != true ] ||
+  ! is "$record" mda_verified true ||
     note "the feed has certificates of its manufacturer, which this script does not check: inference-verify response does"
   [ "$required" != hardware ] || fail 'required evidence: this script checks no certificates; use inference-verify response --require hardware'
 fi

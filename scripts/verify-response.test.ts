@@ -366,6 +366,11 @@ test('address, key and model come from the demo file', async () => {
   expect(await run([], { DATA_DIR: join(folder, 'data') })).toEqual(verified);
 });
 
+test('a relative folder with an equals sign in its name is verified', async () => {
+  expect(await ask('--save', join(folder, 'kept=1'))).toEqual(verified);
+  expect(await runCommand('sh', [SCRIPT, '--from', 'kept=1'], { cwd: folder, timeout: 60_000 })).toMatchObject({ code: 0 });
+});
+
 test('wrong usage, a missing demo and missing files are exit 2', async () => {
   for (const args of [['--what'], ['--key'], [], ['--from', folder]]) expect(await run(args)).toMatchObject({ code: 2 });
 });
