@@ -2,16 +2,17 @@
  * `createHttpServer` creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
  * format of the request path.
  */
+
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
 import { newRequestId } from '../../inference/request/job-id.js';
-import { closePipelined } from './connections/pipelined-responses.js';
 import { cors } from './cors.js';
 import { type ErrorHandlingOptions, errorHandling } from './errors.js';
 import { type RequestBodiesOptions, requestBodies } from './request-bodies.js';
 import { normalizeUrl } from './request-path.js';
-import { routeMethods } from './route-methods.js';
 import { useDocumentationSchemas } from './route-schemas.js';
 import { sendError } from './send-error.js';
 
@@ -118,4 +119,78 @@ function answerMalformedRequest(error: Error & { readonly code?: string }, socke
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/**
+ * `closePipelined` closes pipelined responses (RFC 9112 section 9.3.2) whose connection closes before their turn.
+ *
+ * Node.js emits `close` only for the response that currently owns the socket.
+ */
+function closePipelined(server: Server): void {
+  const responsesBySocket = new WeakMap<Socket, Set<ServerResponse>>();
+  server.on('request', ({ socket }, response) => {
+    // A response without a socket waits for its turn.
+    if (response.socket !== null) return;
+    const responses = responsesBySocket.get(socket) ?? responsesClosedWith(socket);
+    responsesBySocket.set(socket, responses);
+    responses.add(response);
+    response.once('socket', () => responses.delete(response));
+  });
+}
+
+function responsesClosedWith(socket: Socket): Set<ServerResponse> {
+  const responses = new Set<ServerResponse>();
+  socket.once('close', () => {
+    for (const response of responses) {
+      response.destroy();
+      response.emit('close');
+    }
+  });
+  return responses;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    methodsOf(path: string): ReadonlySet<string>;
+  }
+  interface FastifyContextConfig {
+    /** Whether a path that matches the route's pattern exists. Default: always true. */
+    readonly hasPath?: (path: string) => boolean;
+  }
+}
+
+interface Route {
+  readonly url: string;
+  readonly methods: readonly string[];
+  readonly hasPath: (path: string) => boolean;
+}
+
+/**
+ * Adds `methodsOf`, which finds the methods that a path has routes for, for 405 responses and preflights. Must be registered before the
+ * routes: earlier routes are not found.
+ */
+const routeMethods = fastifyPlugin(async (server) => {
+  const routes: Route[] = [];
+  server.addHook('onRoute', ({ url, method, config }) => {
+    routes.push({ url, methods: [method].flat(), hasPath: config?.hasPath ?? (() => true) });
+  });
+  // Compiled on demand, because few requests need the expressions and compiling all would delay the start.
+  const patterns = new Map<string, RegExp>();
+  const patternOf = (url: string): RegExp => {
+    const pattern = patterns.get(url) ?? compilePattern(url);
+    patterns.set(url, pattern);
+    return pattern;
+  };
+  server.decorate('methodsOf', (path) => {
+    const matching = routes.filter(({ url, hasPath }) => patternOf(url).test(path) && hasPath(path));
+    return new Set(matching.flatMap(({ methods }) => methods));
+  });
+});
+
+function compilePattern(url: string): RegExp {
+  const pattern = url
+    .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/:[A-Za-z_]+/g, '[^/]+')
+    .replace(/\*/g, '.*');
+  return new RegExp(`^${pattern}$`);
 }
