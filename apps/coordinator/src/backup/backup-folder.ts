@@ -28,9 +28,9 @@ export async function writeBackupFolder(parent: string, name: string, write: (fo
     if (await exists(path)) throw new StartupError(`There is a backup ${path} already. Try again in a second.`);
     await mkdir(partial, { mode: 0o700 });
     await write(partial);
-    await syncFolder(partial);
+    await syncPath(partial);
     await rename(partial, path);
-    await syncFolder(parent);
+    await syncPath(parent);
     return path;
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
@@ -103,8 +103,8 @@ export async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes new and renamed entries of a folder durable (fsync of the directory). */
-export async function syncFolder(path: string): Promise<void> {
+/** Makes a file durable, or the new and renamed entries of a folder (fsync). */
+export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();

@@ -7,7 +7,7 @@ import { chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { isInUse } from '../database/backup/sqlite-copy.js';
-import { exists, isDiskFull, makeDirectory, syncFolder } from './backup-folder.js';
+import { exists, isDiskFull, makeDirectory, syncPath } from './backup-folder.js';
 
 const FOLDER = 'coordinator';
 
@@ -62,7 +62,7 @@ export async function stageFolder(dataDir: string, stamp: string, write: (staged
       if (old !== null) await rename(old, target);
       throw error;
     }
-    await syncFolder(dataDir);
+    await syncPath(dataDir);
     return { old, undo };
   };
   try {

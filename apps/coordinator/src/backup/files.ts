@@ -1,11 +1,12 @@
 /** Lists, verifies and copies the files of a backup by the sizes and SHA-256 hashes in its manifest. */
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorReason, StartupError } from '../config/startup-error.js';
+import { syncPath } from './backup-folder.js';
 import type { BackupFile } from './manifest.js';
 
 /** Lists all files below a folder, sorted by path, with size and hash. Flushes each file to disk (fsync). */
@@ -15,7 +16,7 @@ export async function describeFiles(folder: string, signal: AbortSignal): Promis
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name).slice(folder.length + 1);
     files.push({ path, ...(await hashFile(join(folder, path), signal)) });
-    await syncFile(join(folder, path));
+    await syncPath(join(folder, path));
   }
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
@@ -45,7 +46,7 @@ export async function copyVerified(folder: string, file: BackupFile, target: str
   const writing = createWriteStream(target, { mode: 0o600, flags: 'wx' });
   await pipeline(createReadStream(join(folder, file.path)), tap, writing, { signal });
   requireSame(file, { bytes, sha256: hash.digest('hex') });
-  await syncFile(target);
+  await syncPath(target);
 }
 
 async function hashFile(path: string, signal: AbortSignal): Promise<Pick<BackupFile, 'bytes' | 'sha256'>> {
@@ -56,15 +57,6 @@ async function hashFile(path: string, signal: AbortSignal): Promise<Pick<BackupF
     bytes += (chunk as Buffer).length;
   }
   return { bytes, sha256: hash.digest('hex') };
-}
-
-async function syncFile(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function requireSame(file: BackupFile, found: Pick<BackupFile, 'bytes' | 'sha256'>): void {

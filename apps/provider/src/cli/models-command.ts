@@ -1,5 +1,6 @@
 /** Functions that the `models` commands share: options, model store, output and errors. */
 import { join } from 'node:path';
+import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';
 import { ModelStore } from '../models/store/model-store.js';
@@ -19,13 +20,13 @@ export function modelStoreOf(dataDir: string): OpenStore {
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
 
 /** Parsed arguments. Throws {@link UsageError} for invalid options and a wrong number of words. */
-export function readArguments<Read extends { readonly positionals: readonly string[]; readonly values: object }>(
+export function readArguments<const Options extends NonNullable<ParseArgsConfig['options']>>(
   usage: string,
   words: number,
-  parse: () => Read,
-  options: Readonly<Record<string, unknown>> = COMMON_OPTIONS,
-): Read {
-  const read = parseOptions(parse, options);
+  args: readonly string[],
+  options: Options,
+) {
+  const read = parseOptions(() => parseArgs({ args: [...args], options, allowPositionals: true }), options);
   if (read.positionals.length !== words) throw new UsageError(`Usage: inference-provider ${usage}`);
   return read;
 }

@@ -1,6 +1,5 @@
 /** `models list`: stored models, with fit and expected speed on this machine. */
 
-import { parseArgs } from 'node:util';
 import { configPath, dataDirOf } from '../../../config/data-dir.js';
 import { type ModelMemorySettings, modelMemorySettings } from '../../../config/model-memory.js';
 import { readConfig } from '../../../config/read-config.js';
@@ -26,7 +25,7 @@ export const modelsListCommand: Command = {
 };
 
 async function run(args: readonly string[]): Promise<number> {
-  const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
+  const { values } = readArguments(USAGE, 0, args, COMMON_OPTIONS);
   const { store } = openStore(values['data-dir']);
   const host = await readHostFacts();
   const memorySettings = modelMemorySettings(readConfig(configPath(dataDirOf(values))));

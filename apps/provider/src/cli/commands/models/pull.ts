@@ -1,6 +1,5 @@
 /** `models pull`: downloads a model into the model store, or adds a local file, after checking its hash. */
 
-import { parseArgs } from 'node:util';
 import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
 import { dataDirOf } from '../../../config/data-dir.js';
@@ -42,12 +41,7 @@ const OPTIONS = {
 } as const;
 
 async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(
-    USAGE,
-    1,
-    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
-    OPTIONS,
-  );
+  const { values, positionals } = readArguments(USAGE, 1, args, OPTIONS);
   const { store, hashes } = openStore(values['data-dir']);
   const dataDir = dataDirOf(values);
   const sha256 = values.sha256?.toLowerCase() ?? null;

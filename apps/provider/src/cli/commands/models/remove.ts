@@ -1,5 +1,4 @@
 /** `models rm`: removes a model from the store. A local file added in place is not deleted. Asks before removing a served model. */
-import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { byteSizeText } from '../../../models/byte-size-text.js';
 import { StartupError } from '../../../startup-error.js';
@@ -24,12 +23,7 @@ Asks before removing a model that is served; --yes skips the prompt. Running req
 const OPTIONS = { ...COMMON_OPTIONS, yes: { type: 'boolean', short: 'y' } } as const;
 
 async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(
-    USAGE,
-    1,
-    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
-    OPTIONS,
-  );
+  const { values, positionals } = readArguments(USAGE, 1, args, OPTIONS);
   const id = positionals[0] as string;
   const { store } = openStore(values['data-dir']);
   const entry = store.find(id);

@@ -1,5 +1,4 @@
 /** `models use`: selects which models are served and how long each stays in memory. */
-import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { keepAliveText, parseKeepAlive } from '../../../jobs/serving/keep-alive.js';
 import { StartupError } from '../../../startup-error.js';
@@ -24,12 +23,7 @@ on_demand (no longer than needed), or minutes.`,
 const OPTIONS = { ...COMMON_OPTIONS, keep: { type: 'string' }, off: { type: 'boolean' } } as const;
 
 async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(
-    USAGE,
-    1,
-    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
-    OPTIONS,
-  );
+  const { values, positionals } = readArguments(USAGE, 1, args, OPTIONS);
   const { store } = openStore(values['data-dir']);
   const id = positionals[0] as string;
   const keep = parseKeepAlive(values.keep ?? 'always');
