@@ -70,7 +70,7 @@ interface AlertMails<Alert> {
 }
 
 /** Sends e-mails until the service is down, then throws the first error, if any. Alerts without an accepted e-mail remain due. */
-async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMails<Alert>): Promise<void> {
+export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMails<Alert>): Promise<void> {
   const errors: unknown[] = [];
   const accepted = new Set<string>();
   let refusedInARow = 0;

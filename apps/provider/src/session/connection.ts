@@ -12,6 +12,7 @@ import {
   parseCoordinatorMessage,
 } from '@inference/protocol';
 import WebSocket from 'ws';
+import { GatheredWrites } from './gathered-writes.js';
 
 export interface Liveness {
   readonly pingMs: number;
@@ -202,34 +203,5 @@ export class Connection {
     if (this.#probe !== null) clearTimeout(this.#probe);
     if (this.#closing !== null) clearTimeout(this.#closing);
     this.handlers.onClosed(reason);
-  }
-}
-
-/** `GatheredWrites` buffers the writes of a stream until the end of the event loop turn: one system call instead of many. */
-
-/** A stream that buffers writes between `cork` and `uncork`. */
-interface CorkedStream {
-  cork(): void;
-  uncork(): void;
-}
-
-export class GatheredWrites {
-  #isGathering = false;
-
-  constructor(private readonly stream: CorkedStream) {}
-
-  /** Begins to buffer writes. Call before each write. */
-  begin(): void {
-    if (this.#isGathering) return;
-    this.#isGathering = true;
-    this.stream.cork();
-    setImmediate(() => this.flush());
-  }
-
-  /** Writes everything now. */
-  flush(): void {
-    if (!this.#isGathering) return;
-    this.#isGathering = false;
-    this.stream.uncork();
   }
 }

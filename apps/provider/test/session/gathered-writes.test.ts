@@ -2,7 +2,7 @@
 import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { GatheredWrites } from '../../src/session/connection.js';
+import { GatheredWrites } from '../../src/session/gathered-writes.js';
 
 /** A stream with the number of chunks of each system call. */
 function countedStream(): { readonly stream: Writable; readonly calls: number[] } {
