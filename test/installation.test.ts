@@ -1,6 +1,18 @@
 /** An installation from start to end, with real programs: install.sh, a service, an update, a failed update, and uninstall. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  createReadStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:http';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PLATFORM } from '../apps/provider/test/update/release-server.js';
 import { type CoordinatorAlone, startCoordinatorAlone } from '../scripts/network/network.js';
@@ -10,7 +22,7 @@ import { makeReleaseKey, readReleaseKey, signRelease } from '../scripts/release/
 import { ROOT } from '../scripts/release/manifest.js';
 import { measure } from '../scripts/release/pack.js';
 import { stage } from '../scripts/release/stage.js';
-import { type FileHost, startFileHost } from './support/file-host.js';
+import { addressOf, closeServer, listenLocally } from './support/local-server.js';
 import { runCommand } from './support/run-command.js';
 import { temporaryDirectory } from './support/temporary-directory.js';
 
@@ -173,3 +185,33 @@ it('leaves nothing behind but the identity of the machine', async () => {
   // The machine's identity is removed only on explicit request.
   expect(readdirSync(dataDir())).toEqual(['enclave']);
 });
+
+interface FileHost {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** HTTP server for the files of a folder, with range requests, like an object store. */
+async function startFileHost(folder: string): Promise<FileHost> {
+  const server = createServer((request, response) => {
+    const path = join(folder, basename(decodeURIComponent((request.url ?? '').split('?')[0] as string)));
+    const size = statSync(path, { throwIfNoEntry: false })?.size;
+    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+    const start = Number(range?.[1] ?? 0);
+    if (size === undefined || start >= size) {
+      response.writeHead(size === undefined ? 404 : 416).end();
+      return;
+    }
+    const end = range === null || range[2] === '' ? size - 1 : Math.min(Number(range[2]), size - 1);
+    const part = range === null ? {} : { 'content-range': `bytes ${start}-${end}/${size}` };
+    response.writeHead(range === null ? 200 : 206, { 'content-length': end - start + 1, ...part });
+    createReadStream(path, { start, end }).pipe(response);
+  });
+  await listenLocally(server);
+  return {
+    url: addressOf(server),
+    close: async () => {
+      await closeServer(server);
+    },
+  };
+}

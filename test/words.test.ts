@@ -32,10 +32,7 @@ const texts = execFileSync(
     'apps/provider/menu-bar/*',
     'scripts/*.sh',
   ],
-  {
-    cwd: ROOT,
-    encoding: 'utf8',
-  },
+  { cwd: ROOT, encoding: 'utf8' },
 )
   .trim()
   .split('\n');

@@ -47,7 +47,5 @@ export default defineConfig({
       },
     },
   },
-  server: {
-    proxy: Object.fromEntries(['/v1', '/console', '/admin/v1', '/openapi.json'].map((path) => [path, { target: COORDINATOR }])),
-  },
+  server: { proxy: Object.fromEntries(['/v1', '/console', '/admin/v1', '/openapi.json'].map((path) => [path, { target: COORDINATOR }])) },
 });

@@ -30,9 +30,7 @@ describe.skipIf(!hasSystemd)('deploy/systemd, by systemd-analyze', () => {
     const { status, stderr } = spawnSync(
       'systemd-analyze',
       ['verify', '--man=no', ...readdirSync(folder).map((file) => join(folder, file))],
-      {
-        encoding: 'utf8',
-      },
+      { encoding: 'utf8' },
     );
     // Other units of this machine may have findings of their own.
     expect(stderr.split('\n').filter((line) => line.includes(folder))).toEqual([]);

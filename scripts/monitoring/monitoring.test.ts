@@ -6,8 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { COORDINATOR_DASHBOARD } from './coordinator-dashboard.js';
 import { dashboard } from './grafana.js';
-import { parseQuery } from './promql.js';
-import { PROMETHEUS_DIRECTORY, readRules } from './rule-files.js';
+import { PROMETHEUS_DIRECTORY, parseQuery, readRules } from './rule-files.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

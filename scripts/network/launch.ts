@@ -1,8 +1,8 @@
 /** Common part of `npm start` and `npm run cluster`: builds the packages, and runs a network until a signal or a failure. */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { lockDirectory } from './lock.js';
+import { makeDirectory } from './directory.js';
 import { ROOT } from './network.js';
 import { StartError } from './start-error.js';
 
@@ -109,4 +109,40 @@ function build(): void {
   const tasks = existsSync(FULL_BUILD) ? ['build'] : FIRST_START_TASKS;
   const result = spawnSync(turbo, ['run', ...tasks, '--output-logs=errors-only'], { cwd: ROOT, encoding: 'utf8', env });
   if (result.status !== 0) throw new StartError(`the build failed:\n${result.stdout}${result.stderr}`);
+}
+
+/**
+ * Creates and locks a directory, because two networks would share a database and enclave keys. Returns the unlock function. Throws
+ * {@link StartError} if another network is running there.
+ */
+function lockDirectory(directory: string): () => void {
+  const path = join(directory, 'start.pid');
+  try {
+    makeDirectory(directory);
+    const holder = holderOf(path);
+    if (holder !== null) throw new StartError(`a network with the data directory ${directory} is running already (process ${holder})`);
+    rmSync(path, { force: true });
+    writeFileSync(path, String(process.pid), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(`the data directory ${directory} cannot be used: ${(error as Error).message}`);
+  }
+  return () => rmSync(path, { force: true });
+}
+
+/** Id of the process that holds the lock. Null if the directory is free. */
+function holderOf(path: string): number | null {
+  let pid: number;
+  try {
+    pid = Number(readFileSync(path, 'utf8'));
+  } catch {
+    return null;
+  }
+  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return null;
+  try {
+    process.kill(pid, 0);
+    return pid;
+  } catch {
+    return null;
+  }
 }

@@ -2,7 +2,7 @@
 import type { E2eKeysetProvider } from '@inference/protocol';
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { describe, expect, test } from 'vitest';
-import { orderedCandidates } from '../src/network/candidates.js';
+import { orderedCandidates } from '../src/network/network.js';
 import {
   createLogVerifier,
   createVerifiedFetch,
@@ -302,10 +302,7 @@ describe('the log', () => {
   });
 
   test.each(['stale', 'split_view'] as const)('is refused as %s', async (code) => {
-    const logVerifier = createLogVerifier({
-      ...agreeing,
-      verify: () => Promise.resolve({ ok: false, code, reason: 'Inconsistent' }),
-    });
+    const logVerifier = createLogVerifier({ ...agreeing, verify: () => Promise.resolve({ ok: false, code, reason: 'Inconsistent' }) });
     await expect(client({ network: network(), policy: required, logVerifier }).ready()).rejects.toMatchObject({ name: 'E2ERefused', code });
   });
 

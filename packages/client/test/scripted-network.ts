@@ -35,9 +35,7 @@ export const BASE_URL = 'https://coordinator.invalid';
 export const MODEL = 'm';
 export const JOB_ID = '01234567-89ab-7cde-8f01-23456789abcd';
 /** Accepts the simulated authority as if it were the manufacturer. */
-export const POLICY: PolicyInput = {
-  anchors: [{ name: toBase64(simulatedAnchor.name), publicKey: toBase64(simulatedAnchor.publicKey) }],
-};
+export const POLICY: PolicyInput = { anchors: [{ name: toBase64(simulatedAnchor.name), publicKey: toBase64(simulatedAnchor.publicKey) }] };
 
 export interface ScriptedProvider {
   readonly enclaveKey: EnclaveKey;

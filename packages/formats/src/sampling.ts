@@ -25,10 +25,7 @@ const logit_bias = nullable(
   Type.Record(
     Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }),
     Type.Number({ minimum: -100, maximum: 100, description: 'a number from -100 to 100' }),
-    {
-      maxProperties: MAX_BIASES,
-      additionalProperties: false,
-    },
+    { maxProperties: MAX_BIASES, additionalProperties: false },
   ),
   `an object of up to ${MAX_BIASES} token numbers, each with a number from -100 to 100`,
 );

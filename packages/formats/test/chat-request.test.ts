@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RequestError } from '../src/errors/errors.js';
 import { formatFor } from '../src/formats.js';
 import { Random } from './random.js';
+import { refusalOf } from './refusals.js';
 
 const format = formatFor('/v1/chat/completions');
 const messages = [{ role: 'user', content: 'Hello' }];
@@ -27,15 +28,8 @@ function chat(members: object) {
   return messagesOf({ model: 'm', messages, ...members });
 }
 
-function refusal(body: unknown): RequestError {
-  try {
-    format.parse(body instanceof Uint8Array ? body : utf8(typeof body === 'string' ? body : JSON.stringify(body)));
-  } catch (error) {
-    if (error instanceof RequestError) return error;
-    throw error;
-  }
-  throw new Error('the request was accepted');
-}
+const refusal = (body: unknown): RequestError =>
+  refusalOf(() => format.parse(body instanceof Uint8Array ? body : utf8(typeof body === 'string' ? body : JSON.stringify(body))));
 
 describe('a request', () => {
   it('with nothing but model and messages gets the defaults', () => {

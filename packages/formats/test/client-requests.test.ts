@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RequestError } from '../src/errors/errors.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { Random } from './random.js';
+import { refusalOf } from './refusals.js';
 
 const ENDPOINTS: readonly TextEndpoint[] = [
   '/v1/chat/completions',
@@ -18,15 +19,7 @@ function parse(endpoint: TextEndpoint, body: object) {
   return formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify(body)));
 }
 
-function refusal(endpoint: TextEndpoint, body: object): RequestError {
-  try {
-    parse(endpoint, body);
-  } catch (error) {
-    if (error instanceof RequestError) return error;
-    throw error;
-  }
-  throw new Error('the request was accepted');
-}
+const refusal = (endpoint: TextEndpoint, body: object): RequestError => refusalOf(() => parse(endpoint, body));
 
 const claudeCode = {
   model: 'm',

@@ -1,22 +1,15 @@
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
-import { RequestError } from '../src/errors/errors.js';
+import type { RequestError } from '../src/errors/errors.js';
 import { formatFor, modelTypeOf } from '../src/formats.js';
 import { ImagesAnswerSchema, imagesBody } from '../src/images/answer.js';
 import { imageSizeOf, pixelsOf } from '../src/images/size.js';
+import { refusalOf } from './refusals.js';
 
 const format = formatFor('/v1/images/generations');
 const parse = (body: object) => format.parse(new TextEncoder().encode(JSON.stringify(body)));
 
-function refusalOf(body: object): RequestError {
-  try {
-    parse(body);
-  } catch (error) {
-    if (error instanceof RequestError) return error;
-    throw error;
-  }
-  throw new Error('it was not refused');
-}
+const refusal = (body: object): RequestError => refusalOf(() => parse(body));
 
 describe('an image request', () => {
   it('needs a prompt alone', () => {
@@ -121,7 +114,7 @@ describe('an image request', () => {
     ['stream', { prompt: 'x', stream: true }],
     ['provider_serial', { prompt: 'x', provider_serial: '' }],
   ])('is refused with the name of the field %s: %j', (param, body) => {
-    expect(refusalOf(body).param).toBe(param);
+    expect(refusal(body).param).toBe(param);
   });
 
   it('is for image models', () => {

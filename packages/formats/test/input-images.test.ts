@@ -12,6 +12,7 @@ import {
   textBytesOf,
 } from '../src/index.js';
 import { Random } from './random.js';
+import { refusalOf } from './refusals.js';
 import { ANIMATED, bytesOfBase64, IMAGES, LOSSLESS_WEBP, resizedPng } from './sample-images.js';
 
 const PNG = IMAGES['image/png'];
@@ -23,15 +24,8 @@ function parse(endpoint: TextEndpoint, body: object, options: ParseOptions = {})
   return formatFor(endpoint).parse(bytesOf({ model: 'm', ...body }), { unknownMembers: 'refuse', ...options });
 }
 
-function refusal(endpoint: TextEndpoint, body: object, options?: ParseOptions): RequestError {
-  try {
-    parse(endpoint, body, options);
-  } catch (error) {
-    if (error instanceof RequestError) return error;
-    throw error;
-  }
-  throw new Error('the request was accepted');
-}
+const refusal = (endpoint: TextEndpoint, body: object, options?: ParseOptions): RequestError =>
+  refusalOf(() => parse(endpoint, body, options));
 
 const chat = (...content: object[]) => ({ messages: [{ role: 'user', content }] });
 const imageUrl = (url: string, more: object = {}) => ({ type: 'image_url', image_url: { url, ...more } });

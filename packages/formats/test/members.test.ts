@@ -4,12 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { CHAT_MEMBERS } from '../src/chat-completions/members.js';
 import { COMPLETION_MEMBERS } from '../src/completions/members.js';
 import { EMBEDDINGS_MEMBERS } from '../src/embeddings/members.js';
-import { RequestError } from '../src/errors/errors.js';
+import type { RequestError } from '../src/errors/errors.js';
 import type { ParseOptions } from '../src/format.js';
 import { formatFor } from '../src/formats.js';
 import { IMAGES_MEMBERS } from '../src/images/members.js';
 import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from '../src/messages/members.js';
 import { RESPONSES_MEMBERS } from '../src/responses/members.js';
+import { refusalOf } from './refusals.js';
 
 type Endpoint = Parameters<typeof formatFor>[0];
 
@@ -39,15 +40,8 @@ function textRequest(endpoint: Endpoint, members: object) {
   return request;
 }
 
-function refusal(endpoint: Endpoint, members: object, options?: ParseOptions): RequestError {
-  try {
-    parse(endpoint, members, options);
-  } catch (error) {
-    if (error instanceof RequestError) return error;
-    throw error;
-  }
-  throw new Error('the request was accepted');
-}
+const refusal = (endpoint: Endpoint, members: object, options?: ParseOptions): RequestError =>
+  refusalOf(() => parse(endpoint, members, options));
 
 describe('a name that no format has', () => {
   it.each(ENDPOINTS)('is refused in the words of the real API (%s)', (endpoint) => {

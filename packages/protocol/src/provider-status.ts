@@ -33,11 +33,7 @@ const ModelStatusSchema = Type.Object({
   }),
   placements: Type.Integer({ minimum: 0, description: 'Requests for the model that were placed on this provider in this session.' }),
   share: nullable(Share),
-  demand: Type.Object({
-    requests_last_5_minutes: Count,
-    waiting_requests: Count,
-    expected_wait_ms: nullable(Milliseconds),
-  }),
+  demand: Type.Object({ requests_last_5_minutes: Count, waiting_requests: Count, expected_wait_ms: nullable(Milliseconds) }),
 });
 
 const PlacementDecisionSchema = Type.Object({
@@ -77,12 +73,7 @@ export const ProviderStatusSchema = Type.Object({
   gate: nullable(Code),
   availability: Type.Optional(
     Type.Object(
-      {
-        state: Type.Enum([...AVAILABILITY_STATES]),
-        reason: nullable(Code),
-        text: nullable(Sentence),
-        until: nullable(Time),
-      },
+      { state: Type.Enum([...AVAILABILITY_STATES]), reason: nullable(Code), text: nullable(Sentence), until: nullable(Time) },
       { description: 'Whether the provider accepts requests, as it reports. If not: the reason, and the expected end.' },
     ),
   ),

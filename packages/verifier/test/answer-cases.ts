@@ -244,12 +244,7 @@ function imageInPrompt(name: string): Changes {
   };
 }
 /** Members of a receipt of version 2. */
-const COMPUTED = {
-  v: 2,
-  engine: 'llama.cpp b9999 (Metal)',
-  weights_sha256: 'a'.repeat(64),
-  sampling: { temperature: '0.7', seed: '1' },
-};
+const COMPUTED = { v: 2, engine: 'llama.cpp b9999 (Metal)', weights_sha256: 'a'.repeat(64), sampling: { temperature: '0.7', seed: '1' } };
 
 const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
   ...Object.keys(FORMATS).flatMap((format): [string, EnclaveEvidence, Changes][] => {
@@ -393,9 +388,7 @@ const REFUSED: readonly [string, Changes][] = [
   ['plain: the receipt is not canonical', { receiptBytes: (honest) => utf8(JSON.stringify(honest, null, 1)) }],
   [
     'plain: a member of the receipt is there twice',
-    {
-      receiptBytes: (honest) => utf8(new TextDecoder().decode(canonicalJsonBytes(honest)).replace('"v":1', '"v":1,"v":1')),
-    },
+    { receiptBytes: (honest) => utf8(new TextDecoder().decode(canonicalJsonBytes(honest)).replace('"v":1', '"v":1,"v":1')) },
   ],
   ['plain: the receipt of version 2 lacks its engine', { receipt: { v: 2 } }],
   ['plain: the receipt of version 1 has members of version 2', { receipt: { ...COMPUTED, v: 1 } }],

@@ -1,21 +1,10 @@
 /** Signs responses as an enclave does, and sends them as a coordinator does, with `node:crypto`. For tests of the verifier. */
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { canonicalJsonBytes, type JsonValue, statementBytes, toBase64, toBase64Url, utf8 } from '@inference/protocol';
+import { type EnclaveKey, generateEnclaveKey, signDer } from '../../protocol/test/samples.js';
 import type { ResponseProof } from '../src/response-proof.js';
 
-export interface EnclaveKey {
-  readonly x963: Uint8Array;
-  readonly privateKey: KeyObject;
-}
-
-export function generateEnclaveKey(): EnclaveKey {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  return { x963: new Uint8Array(publicKey.export({ format: 'der', type: 'spki' }).subarray(-65)), privateKey };
-}
-
-export function signDer(key: EnclaveKey, bytes: Uint8Array): Uint8Array {
-  return new Uint8Array(sign('sha256', bytes, key.privateKey));
-}
+export { type EnclaveKey, generateEnclaveKey, signDer };
 
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');

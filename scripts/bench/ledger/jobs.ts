@@ -69,12 +69,7 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
   await Promise.all(Array.from({ length: options.atOnce }, worker));
   const seconds = (performance.now() - begun) / 1000;
   const used = process.cpuUsage(cpu);
-  return {
-    perSecond: options.jobs / seconds,
-    cpuPerJob: (used.user + used.system) / options.jobs,
-    reserveMs: median(reserveTimes),
-    cost,
-  };
+  return { perSecond: options.jobs / seconds, cpuPerJob: (used.user + used.system) / options.jobs, reserveMs: median(reserveTimes), cost };
 }
 
 export async function fund(ledger: Ledger, accounts: readonly string[], amount: MicroUsd): Promise<void> {

@@ -127,27 +127,11 @@ async function ofEngine(engine: Engine, image: Uint8Array): Promise<Figures> {
 function requestWith(data: Uint8Array): GenerationRequest {
   const content = [{ type: 'image', data, field: 'messages[0].content[0]' } as const, { type: 'text', text: QUESTION } as const];
   return {
-    prompt: {
-      type: 'chat',
-      messages: [{ role: 'user', content }],
-      tools: [],
-      continuesLast: false,
-      thinking: null,
-      skipsThinking: false,
-    },
+    prompt: { type: 'chat', messages: [{ role: 'user', content }], tools: [], continuesLast: false, thinking: null, skipsThinking: false },
     maxTokens: TOKENS,
     grammar: null,
     logprobs: null,
-    sampling: {
-      temperature: 0,
-      topP: null,
-      topK: null,
-      minP: null,
-      logitBias: [],
-      seed: null,
-      frequencyPenalty: 0,
-      presencePenalty: 0,
-    },
+    sampling: { temperature: 0, topP: null, topK: null, minP: null, logitBias: [], seed: null, frequencyPenalty: 0, presencePenalty: 0 },
     cacheScope: null,
   };
 }

@@ -29,8 +29,8 @@ export async function writeClusterFiles(
   directory: string,
   coordinatorCount: number,
   servers: readonly NatsAddress[],
-  now = Date.now(),
 ): Promise<ClusterFiles> {
+  const now = Date.now();
   makeDirectory(directory);
   chmodSync(directory, 0o700);
   const authorityFile = join(directory, 'ca.pem');

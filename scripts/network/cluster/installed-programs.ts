@@ -18,8 +18,8 @@ const VERSIONED_FOLDERS = [
 ] as const;
 
 /** Throws {@link StartError} with the commands that install missing programs. */
-export function findPrograms(path = process.env.PATH ?? ''): InstalledPrograms {
-  const folders = [...path.split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
+export function findPrograms(): InstalledPrograms {
+  const folders = [...(process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
   const natsServer = findIn(folders, 'nats-server');
   // Both programs come from the same folder, as versions must agree: Debian may have `initdb` alone on the PATH.
   const bin = [...versionedFolders(), ...folders].find(

@@ -1,10 +1,11 @@
 /** `npm run soak -- cluster`: random faults of a cluster under load. Answers must verify, or fail as docs/cluster.md permits. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { filesHolding } from '../../../test/support/files-holding.js';
 import { descendantsOf, processTable } from '../../../test/support/processes.js';
 import { seededRandom } from '../../../test/support/seeded-random.js';
 import { startProgress } from '../../progress.js';
-import { findCanary } from './canary.js';
 import { type Fault, FaultDraw } from './faults.js';
 import { Load } from './load.js';
 import { MemoryWatch } from './memory-watch.js';
@@ -128,4 +129,17 @@ async function injectFault(soak: SoakCluster, fault: Fault, presence: Presence, 
 /** Resolves early on abort. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
+}
+
+/** Log files and tables that contain the canary, a unique text in every prompt, because prompts must not be stored. */
+async function findCanary({ network, database }: SoakCluster, canary: string): Promise<string[]> {
+  const logs = filesHolding(network.logDir, canary).map((file) => `prompts in the log file ${file}`);
+  const tables = await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public'`.execute(database);
+  if (tables.rows.length === 0) throw new Error('the database has no tables');
+  const found: string[] = [];
+  for (const { name } of tables.rows) {
+    const { rows } = await sql`select 1 from ${sql.table(name)} as r where r::text like ${`%${canary}%`} limit 1`.execute(database);
+    if (rows.length > 0) found.push(`prompts in the table ${name}`);
+  }
+  return [...logs, ...found];
 }

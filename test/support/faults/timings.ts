@@ -13,14 +13,7 @@ export interface CoordinatorTimings {
 
 export const SHORT: CoordinatorTimings = {
   fleetTimings: { pingMs: 500, silenceMs: 8000, backoffMs: 100, cancelConfirmMs: 8000 },
-  jobTimings: {
-    acceptMs: 8000,
-    firstContentMs: 8000,
-    betweenFramesMs: 8000,
-    completionMs: 8000,
-    closingMs: 4000,
-    clientDrainMs: 15_000,
-  },
+  jobTimings: { acceptMs: 8000, firstContentMs: 8000, betweenFramesMs: 8000, completionMs: 8000, closingMs: 4000, clientDrainMs: 15_000 },
   requestMs: 10_000,
 };
 

@@ -167,11 +167,7 @@ export class LightE2eJob {
 
   #sign(responseSha256: string, draft: E2eReceiptDraft) {
     const { enclave } = this.agent.keys;
-    const receipt: E2eReceipt = {
-      ...draft,
-      provider_id: this.agent.providerId,
-      se_key_sha256: sha256Hex(enclave.publicKey),
-    };
+    const receipt: E2eReceipt = { ...draft, provider_id: this.agent.providerId, se_key_sha256: sha256Hex(enclave.publicKey) };
     const signed = (this.#change.receipt ?? ((same) => same))(receipt);
     return {
       signature: enclave.signResponse(responseSha256),

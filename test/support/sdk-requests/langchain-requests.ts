@@ -33,10 +33,7 @@ function modelOf(request: SdkRequest, changes: { readonly maxTokens?: number; re
   ]);
 }
 
-const definition = {
-  type: 'function' as const,
-  function: { name: TOOL.name, description: TOOL.description, parameters: TOOL.parameters },
-};
+const definition = { type: 'function' as const, function: { name: TOOL.name, description: TOOL.description, parameters: TOOL.parameters } };
 
 export const LANGCHAIN_REQUESTS: readonly RequestKind[] = [
   {

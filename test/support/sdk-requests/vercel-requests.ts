@@ -54,6 +54,16 @@ const tools = {
   }),
 };
 
+const toolBodyOf = (request: SdkRequest) => ({
+  ...shared,
+  model: modelOf(request),
+  prompt: TOOL_QUESTION,
+  temperature: 0,
+  maxOutputTokens: 100,
+  tools,
+  stopWhen: stepCountIs(3),
+});
+
 export const VERCEL_REQUESTS: readonly RequestKind[] = [
   {
     name: 'text',
@@ -90,16 +100,7 @@ export const VERCEL_REQUESTS: readonly RequestKind[] = [
     name: 'text with tools',
     weight: 2,
     async run(request) {
-      const body = {
-        ...shared,
-        model: modelOf(request),
-        prompt: TOOL_QUESTION,
-        temperature: 0,
-        maxOutputTokens: 100,
-        tools,
-        stopWhen: stepCountIs(3),
-      };
-      const { text } = await generateText(body);
+      const { text } = await generateText(toolBodyOf(request));
       require(text.includes(TOOL_RESULT), 'the result of the tool');
     },
   },
@@ -107,16 +108,7 @@ export const VERCEL_REQUESTS: readonly RequestKind[] = [
     name: 'text stream with tools',
     weight: 2,
     async run(request) {
-      const body = {
-        ...shared,
-        model: modelOf(request),
-        prompt: TOOL_QUESTION,
-        temperature: 0,
-        maxOutputTokens: 100,
-        tools,
-        stopWhen: stepCountIs(3),
-      };
-      require((await streamText(body).text).includes(TOOL_RESULT), 'the result of the tool');
+      require((await streamText(toolBodyOf(request)).text).includes(TOOL_RESULT), 'the result of the tool');
     },
   },
   {

@@ -16,10 +16,7 @@ afterAll(() => watcher.postMessage(null));
 
 function startWatcher(): Worker {
   const beats = new SharedArrayBuffer(4);
-  const thread = new Worker(new URL('./watcher.mjs', import.meta.url), {
-    workerData: { beats, longestMs: MAX_BLOCKED_MS },
-    execArgv: [],
-  });
+  const thread = new Worker(new URL('./watcher.mjs', import.meta.url), { workerData: { beats, longestMs: MAX_BLOCKED_MS }, execArgv: [] });
   thread.unref();
   const count = new Int32Array(beats);
   setInterval(() => Atomics.add(count, 0, 1), COUNT_INTERVAL_MS).unref();

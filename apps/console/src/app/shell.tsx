@@ -1,15 +1,18 @@
 /** `Shell`: frame of every page with navigation, account menu and theme switch. Wide screens have a sidebar, narrow screens a drawer. */
+
+import type { NetworkStatus } from '@inference/formats';
+import { useQuery } from '@tanstack/react-query';
 import { RotateCw } from 'lucide-react';
 import { lazy, type ReactNode, Suspense } from 'react';
-import { Link } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import { useActiveAccountState } from '../api/active-account.js';
+import { api } from '../api/api-client.js';
 import { useSession } from '../api/session.js';
 import { PATHS } from '../routing/paths.js';
 import { Note } from '../ui/feedback/note.js';
 import { ThemeSwitch } from '../ui/theme/theme-switch.js';
 import { AccountMenu } from './account-menu.js';
 import { Navigation } from './navigation.js';
-import { OpenIncidents } from './open-incidents.js';
 
 export function Shell({ children }: { readonly children: ReactNode }) {
   return (
@@ -98,3 +101,33 @@ function ReloadButton() {
     </button>
   );
 }
+
+const REFRESH_MS = 120_000;
+
+/** `OpenIncidents`: shows the incident banner on every page except the status page, while a major or critical incident is open. */
+function OpenIncidents() {
+  const [location] = useLocation();
+  const { data } = useQuery({
+    queryKey: ['public', 'open-incidents'],
+    // Without days and models, the response is small.
+    queryFn: ({ signal }) => api.get<NetworkStatus>('/v1/network/status', { query: { days: 0, limit: 0 }, signal }),
+    staleTime: REFRESH_MS,
+    refetchInterval: REFRESH_MS,
+    retry: false,
+  });
+  const severe = data?.open_incidents.filter(({ impact }) => impact === 'major' || impact === 'critical') ?? [];
+  if (severe.length === 0 || location === PATHS.status) return null;
+  return (
+    <Suspense fallback={null}>
+      <IncidentBanner incidents={severe} />
+    </Suspense>
+  );
+}
+
+/** Loaded only while an incident is open. */
+const IncidentBanner = lazy(() =>
+  import('./incident-banner.js').then(
+    ({ IncidentBanner: Loaded }) => ({ default: Loaded }),
+    () => ({ default: () => null }),
+  ),
+);

@@ -33,7 +33,7 @@ import {
 import type { PageRoute } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 
-/** Loads the module of the page for documents. Also used before the first rendering; see `prerendered-document.ts`. */
+/** Loads the module of the page for documents. Also used before the first rendering; see `app/start.tsx`. */
 export const loadDocumentPage = () => import('./docs/document-page.js');
 
 export const PAGES: readonly PageRoute[] = [
@@ -175,12 +175,7 @@ export const PAGES: readonly PageRoute[] = [
     load: () => import('./owner/machines-page.js'),
     nav: { section: 'earn', label: 'Machines', icon: Computer },
   },
-  {
-    path: PATHS.machine,
-    title: 'Machine',
-    access: 'account',
-    load: () => import('./owner/machine-page.js'),
-  },
+  { path: PATHS.machine, title: 'Machine', access: 'account', load: () => import('./owner/machine-page.js') },
   {
     path: PATHS.earnings,
     title: 'Earnings',

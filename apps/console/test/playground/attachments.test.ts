@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelEntry } from '../../src/features/account/models.js';
-import { scaledSize } from '../../src/pages/playground/attachments/prepare-image.js';
 import { imageProblem, isImageDataUri, textOnlyReason } from '../../src/pages/playground/attachments/question-image.js';
-import { pastedImages } from '../../src/pages/playground/attachments/use-attachments.js';
+import { pastedImages, scaledSize } from '../../src/pages/playground/attachments/use-attachments.js';
 
 const metadata = { model_type: 'text', provider_count: 1, trust_level: 'software' };
 const model = (id: string, ...input_modalities: string[]): ModelEntry => ({ id, architecture: { input_modalities }, metadata });

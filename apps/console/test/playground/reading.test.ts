@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EMPTY_PARAMETERS, parseParameters } from '../../src/pages/playground/chat/parameters.js';
-import { chatEvents } from '../../src/pages/playground/requests/chat-event.js';
+import { chatEvents, SseReader } from '../../src/pages/playground/requests/chat-request.js';
 import { problemFromFailure } from '../../src/pages/playground/requests/problems.js';
-import { SseReader } from '../../src/pages/playground/requests/sse-reader.js';
 
 describe('events of a stream', () => {
   const stream = ': hello\n\ndata: {"a":"ü€😀"}\n\n: keep-alive\n\ndata: 1\ndata: 2\n\nevent: x\n\ndata: [DONE]\n\ndata: cut';

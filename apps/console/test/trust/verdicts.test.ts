@@ -80,11 +80,7 @@ describe('a verification step', () => {
     });
     expect(
       stageOutcome('trust_level', [finding('word', 'hardware', 'trust_level'), finding('reproduced', 'certified')], true),
-    ).toMatchObject({
-      label: 'Hardware',
-      tone: 'good',
-      countLabel: '2 checks, 1 without evidence',
-    });
+    ).toMatchObject({ label: 'Hardware', tone: 'good', countLabel: '2 checks, 1 without evidence' });
     expect(stageOutcome('trust_level', [finding('reproduced', 'self_signed', 'trust_level')], true)).toMatchObject({
       label: 'Self-signed',
     });

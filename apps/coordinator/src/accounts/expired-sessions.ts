@@ -1,6 +1,7 @@
 /** Deletes expired sessions and mail links every hour. Also revokes single sessions and password-reset links. */
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
+import { RepeatedTask } from '../repeated-task.js';
 import type { Auth } from './auth.js';
 
 const EVERY_MS = 3_600_000;
@@ -12,23 +13,11 @@ const MODELS = ['session', 'verification'] as const;
  * With a `database`, the coordinators of the cluster that shares it run the job once an hour together.
  */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
-  let running: Promise<unknown> | null = null;
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
-  const prune = (): void => {
-    // A run may outlast the interval. The shutdown waits for it, because the database is closed afterwards.
-    running ??= (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow))
-      .catch(onError)
-      .finally(() => {
-        running = null;
-      });
-  };
-  prune();
-  const timer = setInterval(prune, EVERY_MS);
-  timer.unref();
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+  const prune = database === null ? deleteNow : () => runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow);
+  const pruning = new RepeatedTask(EVERY_MS, prune, onError);
+  void pruning.run();
+  return () => pruning.stop();
 }
 
 export async function deleteExpired(auth: Auth, before: Date): Promise<void> {

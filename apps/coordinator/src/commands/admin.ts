@@ -22,13 +22,7 @@ const OPERATOR = 'command';
 /** Runs one subcommand and returns the exit code. */
 type Subcommand = (args: readonly string[], context: CommandContext) => Promise<number>;
 
-const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
-  create,
-  grant: flagSubcommand(true),
-  revoke: flagSubcommand(false),
-  list,
-  key,
-};
+const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = { create, grant: flagSubcommand(true), revoke: flagSubcommand(false), list, key };
 
 export const adminCommand: Command = {
   usage: `admin create|grant|revoke|list|key [OPTIONS] [--env-file FILE]

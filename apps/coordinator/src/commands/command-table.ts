@@ -30,11 +30,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'Creates and lists accounts with the admin flag.',
     load: async () => (await import('./admin.js')).adminCommand,
   },
-  {
-    name: 'ledger-check',
-    summary: 'Verifies the whole ledger.',
-    load: async () => (await import('./ledger-check.js')).ledgerCheckCommand,
-  },
+  { name: 'ledger-check', summary: 'Verifies the whole ledger.', load: async () => (await import('./ledger-check.js')).ledgerCheckCommand },
   {
     name: 'backup',
     summary: 'Copies the database, keys and images while the coordinator runs.',

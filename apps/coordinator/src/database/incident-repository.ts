@@ -210,14 +210,7 @@ async function removeOldest(transaction: Database): Promise<void> {
 }
 
 function toRow({ title, impact, components, models, startsAt, endsAt }: IncidentFields) {
-  return {
-    title,
-    impact,
-    components: JSON.stringify(components),
-    models: JSON.stringify(models),
-    starts_at: startsAt,
-    ends_at: endsAt,
-  };
+  return { title, impact, components: JSON.stringify(components), models: JSON.stringify(models), starts_at: startsAt, ends_at: endsAt };
 }
 
 function fromRow(row: Tables['incidents'], updates: readonly Tables['incident_updates'][]): Incident {

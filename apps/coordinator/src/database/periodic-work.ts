@@ -1,6 +1,7 @@
 /** Runs work, such as pruning, once for all coordinators that share a PostgreSQL database. On SQLite, there is one coordinator. */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
+import { RepeatedTask } from '../repeated-task.js';
 import { databaseTime } from './connection/database-clock.js';
 import { dialectOf } from './connection/dialect.js';
 import type { Database } from './tables.js';
@@ -63,19 +64,8 @@ export function everyPeriod(options: {
   readonly onError: (error: unknown) => void;
 }): () => Promise<void> {
   const { database, name, periodMs, work, onError } = options;
-  let running: Promise<unknown> | null = null;
-  const timer = setInterval(() => {
-    running ??= runOncePerPeriod(database, name, periodMs, work)
-      .catch(onError)
-      .finally(() => {
-        running = null;
-      });
-  }, periodMs);
-  timer.unref();
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+  const repeated = new RepeatedTask(periodMs, () => runOncePerPeriod(database, name, periodMs, work), onError);
+  return () => repeated.stop();
 }
 
 /** Advisory locks have 64-bit keys, so the name is hashed. */

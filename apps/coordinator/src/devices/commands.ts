@@ -34,10 +34,7 @@ export function encodeCommand(command: DeviceCommand): string {
     case 'device_information': {
       const { nonce } = command;
       if (nonce.length === 0 || nonce.length > MAX_NONCE_BYTES) throw new RangeError('a device attestation nonce has 1 to 32 bytes');
-      return encodePlist({
-        CommandUUID: command.uuid,
-        Command: { RequestType, Queries: IDENTITY_QUERIES, DeviceAttestationNonce: nonce },
-      });
+      return encodePlist({ CommandUUID: command.uuid, Command: { RequestType, Queries: IDENTITY_QUERIES, DeviceAttestationNonce: nonce } });
     }
   }
 }

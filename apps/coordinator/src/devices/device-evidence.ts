@@ -58,11 +58,7 @@ export function readEvidence(
     security: securityIn(find('security_info')),
     information: attestation && informationEvidence(attestation.info, attestation.receivedAt),
     chain: attestation?.info.attestation
-      ? {
-          receivedAt: attestation.receivedAt,
-          certificates: attestation.info.attestation.map(toBase64),
-          preimage: attestation.preimage,
-        }
+      ? { receivedAt: attestation.receivedAt, certificates: attestation.info.attestation.map(toBase64), preimage: attestation.preimage }
       : null,
     acme: acmeIn(find('acme')),
   };

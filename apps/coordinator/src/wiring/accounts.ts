@@ -14,9 +14,8 @@ import { MAX_HASHES_AT_ONCE, PasswordHasher } from '../accounts/passwords/passwo
 import { SignInQueue } from '../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../accounts/provider-links.js';
 import { SessionReader } from '../accounts/sessions.js';
-import { sendKeyBudgetAlerts } from '../billing/key-budget-alerts.js';
+import { sendKeyBudgetAlerts, sendLowBalanceAlerts } from '../billing/alert-mails.js';
 import type { Ledger } from '../billing/ledger/ledger.js';
-import { sendLowBalanceAlerts } from '../billing/low-balance-alerts.js';
 import type { Config } from '../config/config.js';
 import type { MailSettings } from '../config/mail.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';

@@ -38,7 +38,6 @@ export interface AppOptions {
   readonly refreshMs?: number;
   /** Interval of model availability checks, and of component reports for the status page. */
   readonly availabilityCheckMs?: number;
-  readonly healthSampleMs?: number;
   readonly rolloutCheckMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;

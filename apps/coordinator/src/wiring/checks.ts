@@ -49,12 +49,7 @@ export function openChecks(context: StartContext, { database, repositories, imag
   };
   registerCheckGauges(metrics, checks, { isDraining, now });
   const { lastSeen, reputations, failedRequests } = repositories;
-  registerBacklogGauges(metrics, {
-    last_seen: lastSeen,
-    reputations,
-    failed_requests: failedRequests,
-    receipts: images.receipts,
-  });
+  registerBacklogGauges(metrics, { last_seen: lastSeen, reputations, failed_requests: failedRequests, receipts: images.receipts });
   return checks;
 }
 

@@ -24,7 +24,7 @@ export function openHealthHistory(
   context: StartContext,
   { database, metrics, providers, inference, checks }: HealthHistoryDeps,
 ): HealthHistoryRepository {
-  const { config, options, now, log, disposal } = context;
+  const { config, now, log, disposal } = context;
   const history = new HealthHistoryRepository(database, (stored, added) =>
     JSON.stringify(mergeFigures(JSON.parse(stored) as HealthFigures, JSON.parse(added) as HealthFigures)),
   );
@@ -36,7 +36,6 @@ export function openHealthHistory(
     store: (at, figures) => history.add(coordinator, at, JSON.stringify(figures)),
     now,
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the health history could not be written'),
-    ...(options.healthSampleMs === undefined ? {} : { sampleMs: options.healthSampleMs }),
   });
   disposal.defer(() => recorder.close());
   return history;

@@ -41,10 +41,7 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
   const { ledger, repositories, metrics, networkLimits } = deps;
   const { maxRequestBytes, maxVisionRequestBytes, maxHeldBytes, trustedProxies, cors } = config;
   const { requestMs, bodyWindowMs } = options;
-  const funded = new FundedAccounts({
-    ledger,
-    onError: (error) => log.error({ error: errorFacts(error) }, 'balance read failed'),
-  });
+  const funded = new FundedAccounts({ ledger, onError: (error) => log.error({ error: errorFacts(error) }, 'balance read failed') });
   const consoleFiles = openConsoleFiles(config.consoleDir);
   const server = await createHttpServer({
     maxRequestBytes,

@@ -36,12 +36,7 @@ export async function openInference(context: StartContext, deps: InferenceDeps):
   const { providers, expectedModels, endedSessions } = deps.providers;
   const trustFloor = trustFloorPolicy(config.hardwareOnlyModels);
   const requestQueue = new RequestQueue(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
-  const cluster = await openCluster(context, {
-    providers: deps.providers,
-    requestQueue,
-    images: deps.images.imageStore,
-    metrics,
-  });
+  const cluster = await openCluster(context, { providers: deps.providers, requestQueue, images: deps.images.imageStore, metrics });
   const imageSupply = new ImageSupply(cluster.models, expectedModels);
   const encapsulationPool = new EncapsulationPool({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),

@@ -3,6 +3,7 @@ import type { PaymentHealth } from '../billing/payments/payment-health.js';
 import { ComponentAvailabilityRepository } from '../database/component-availability-repository.js';
 import { IncidentRepository } from '../database/incident-repository.js';
 import type { Database } from '../database/tables.js';
+import { RepeatedTask } from '../repeated-task.js';
 import { NetworkStatusService, PAYMENTS_FAILED } from '../telemetry/statistics/network-status.js';
 import type { ModelAvailability } from './model-availability.js';
 import type { StartContext } from './start-context.js';
@@ -49,20 +50,7 @@ export async function reportComponents(context: StartContext, deps: ReportDeps):
     await availability.prune(time);
     prunedAt = time;
   };
-  let running: Promise<void> | null = null;
-  const run = (): Promise<void> => {
-    running ??= report()
-      .catch(onWriteError)
-      .finally(() => {
-        running = null;
-      });
-    return running;
-  };
-  const timer = setInterval(run, options.availabilityCheckMs ?? REPORT_MS);
-  timer.unref();
-  disposal.defer(async () => {
-    clearInterval(timer);
-    await running;
-  });
-  await run();
+  const reporting = new RepeatedTask(options.availabilityCheckMs ?? REPORT_MS, report, onWriteError);
+  disposal.defer(() => reporting.stop());
+  await reporting.run();
 }

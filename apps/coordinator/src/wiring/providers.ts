@@ -3,7 +3,10 @@ import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { apiError } from '@inference/formats';
 import { ProviderLinks } from '../accounts/provider-links.js';
+import { isUnclaimed } from '../database/ledger/unclaimed-accounts.js';
+import { PeriodicRefresh } from '../database/periodic-refresh.js';
 import type { LastFacts, LastSeenRepository } from '../database/providers/last-seen-repository.js';
+import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { ReputationRepository } from '../database/providers/reputation-repository.js';
 import type { Database } from '../database/tables.js';
 import { newRequestId } from '../inference/request/job-id.js';
@@ -14,15 +17,13 @@ import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
 import { withinDeadline } from '../providers/session/answer-deadline.js';
 import { evaluateOffers } from '../providers/session/model-offers.js';
 import { openProviderServer, type UpgradeRefusal } from '../providers/session/provider-server.js';
-import type { SessionEnd } from '../providers/session/session-options.js';
-import { CLUSTER_HEARTBEAT_MS, SESSION_TIMINGS } from '../providers/session/session-options.js';
+import { CLUSTER_HEARTBEAT_MS, SESSION_TIMINGS, type SessionEnd } from '../providers/session/session-options.js';
 import { JobOutcomes } from '../releases/job-outcomes.js';
 import { endWithError } from '../routes/plugins/connections/socket-error.js';
 import { EndedSessions } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
 import { type ManagedDevices, openDevices } from './devices.js';
-import { followUnlinks } from './provider-unlinks.js';
 import type { StartContext } from './start-context.js';
 
 export interface ProviderServices {
@@ -197,4 +198,35 @@ function lastSeenFacts(provider: ProviderSnapshot, end: SessionEnd | null): Last
     decode_tps: decodeTps,
     left: end === null ? null : end.by === 'provider' ? (provider.status === 'draining' ? 'stopped' : 'closed') : end.code,
   };
+}
+
+const CHECK_MS = 15_000;
+
+/**
+ * `followUnlinks` tells connected providers within seconds that another coordinator unlinked them from their account.
+ *
+ * Notifications only trigger a check. The database decides.
+ */
+function followUnlinks(
+  { config, options, changeHints, onWriteError, disposal }: StartContext,
+  database: Database,
+  providers: ProviderRegistry,
+): void {
+  if (config.cluster === null) return;
+  const machines = new OwnedProviderRepository(database);
+  const check = async (isSuspected: (providerId: string) => boolean): Promise<void> => {
+    const owned = [...providers.owned()].filter(({ providerId }) => isSuspected(providerId));
+    if (owned.length === 0) return;
+    const owners = await machines.ownersOf(owned.map(({ providerId }) => providerId));
+    // The provider may have been linked again during the read.
+    const ownersNow = new Map([...providers.owned()].map(({ providerId, accountId }) => [providerId, accountId]));
+    for (const { providerId, accountId } of owned) {
+      const owner = owners.get(providerId);
+      if (owner !== undefined && isUnclaimed(owner) && ownersNow.get(providerId) === accountId) providers.unlinked(providerId);
+    }
+  };
+  changeHints.on('unlinked', (providerIds) => void check((id) => providerIds.has(id)).catch(onWriteError));
+  const checking = new PeriodicRefresh({ read: () => check(() => true), everyMs: options.refreshMs ?? CHECK_MS, onError: onWriteError });
+  void checking.begin();
+  disposal.defer(() => checking.close());
 }

@@ -2,6 +2,7 @@
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import { applyRetention } from '../database/privacy/retention.js';
 import type { Database } from '../database/tables.js';
+import { RepeatedTask } from '../repeated-task.js';
 import type { StartContext } from './start-context.js';
 
 const INTERVAL_MS = 3_600_000;
@@ -9,27 +10,20 @@ const INTERVAL_MS = 3_600_000;
 /** The first run starts at once. A shutdown aborts a run; its completed statements remain. */
 export function startRetention({ config, log, now, onWriteError, disposal }: StartContext, database: Database): void {
   const shutdown = new AbortController();
-  let running: Promise<void> | null = null;
   const apply = async (): Promise<void> => {
     const removed = await applyRetention(database, config.retention, now(), shutdown.signal);
     if (Object.keys(removed).length > 0) log.info({ removed }, 'rows beyond their retention removed');
   };
-  const run = (): void => {
-    running ??= runOncePerPeriod(database, 'retention', INTERVAL_MS, apply)
-      .then(() => {})
-      .catch((error: unknown) => {
-        if (!shutdown.signal.aborted) onWriteError(error);
-      })
-      .finally(() => {
-        running = null;
-      });
-  };
-  run();
-  const timer = setInterval(run, INTERVAL_MS);
-  timer.unref();
-  disposal.defer(async () => {
-    clearInterval(timer);
+  const repeated = new RepeatedTask(
+    INTERVAL_MS,
+    () => runOncePerPeriod(database, 'retention', INTERVAL_MS, apply),
+    (error) => {
+      if (!shutdown.signal.aborted) onWriteError(error);
+    },
+  );
+  void repeated.run();
+  disposal.defer(() => {
     shutdown.abort();
-    await running;
+    return repeated.stop();
   });
 }

@@ -7,20 +7,15 @@ import { afterEach, expect, it } from 'vitest';
 import { hashedSignInTokens } from '../../src/database/migrations/0045-hashed-sign-in-tokens.js';
 import type { Database } from '../../src/database/tables.js';
 import { Browser, PASSWORD } from '../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../support/databases.js';
-import { type Harness, NO_RATE_LIMITS, startHarness } from '../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../support/databases.js';
+import { type Harness, NO_RATE_LIMITS } from '../support/harness.js';
 
 describeDatabases('issued secrets', (fresh, dialect) => {
-  let place: TestDatabase;
   let harness: Harness;
-  afterEach(async () => {
-    await harness.close();
-    await place.remove();
-  });
+  afterEach(() => harness.close());
 
   async function start(): Promise<void> {
-    place = await fresh();
-    harness = await startHarness({ config: { ...place.config, rateLimits: NO_RATE_LIMITS }, linkPollMs: 0 });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS }, linkPollMs: 0 });
   }
 
   /** Token of a browser's session. */

@@ -1,7 +1,7 @@
 /** E-mails about budgets of API keys. Also budgets in the console API, and with image and sealed requests. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Mail } from '../../src/accounts/mailer.js';
-import { sendKeyBudgetAlerts } from '../../src/billing/key-budget-alerts.js';
+import { sendKeyBudgetAlerts } from '../../src/billing/alert-mails.js';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import { addKey, budgetColumns, NO_LIMITS, newKeyText } from '../../src/database/accounts/api-key-repository.js';
 import { KeyBudgetRepository } from '../../src/database/accounts/key-budget-repository.js';
@@ -12,6 +12,7 @@ import { Browser } from '../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../support/databases.js';
 import { errorOf, type Harness, MODEL } from '../support/harness.js';
 import { postSealed, seal } from '../support/sealed-calls.js';
+import { addMailedAccount, addOrganisation } from './mailed-accounts.js';
 
 const PAGE = 'https://console.test/keys';
 const DAY_MS = 86_400_000;
@@ -35,17 +36,10 @@ describeDatabases('key-budget alerts', (fresh) => {
     await place.remove();
   });
 
-  const flag = (value: boolean): number | boolean => (place.dialect === 'postgres' ? value : Number(value));
   const budgetOf = (amount: number, period: BudgetPeriod) => ({ amount: microUsd(amount), period });
   /** Account with one key. */
   const add = async (id: string, { isVerified = true, period = 'month' as BudgetPeriod } = {}): Promise<string> => {
-    const stamp = (place.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString()) as never;
-    await database.insertInto('accounts').values({ id, name: id, created_at: now }).execute();
-    const user = { id, name: id, email: `${id}@example.com`, email_verified: flag(isVerified) };
-    await database
-      .insertInto('auth_users')
-      .values({ ...user, ...({ created_at: stamp, updated_at: stamp } as object) })
-      .execute();
+    await addMailedAccount(place, database, { id, now, isVerified });
     const limits = { ...NO_LIMITS, budget: budgetOf(10_000_000, period) };
     return addKey(database, { accountId: id, kind: 'api', text: newKeyText(), name: 'laptop', limits, now });
   };
@@ -117,15 +111,7 @@ describeDatabases('key-budget alerts', (fresh) => {
 
   it('of an organisation go to its owners and billing members', async () => {
     for (const id of ['ada', 'ben', 'cem']) await add(id);
-    await database.insertInto('accounts').values({ id: 'acme', name: 'Acme', created_at: now }).execute();
-    await database.insertInto('organisations').values({ account_id: 'acme', created_by: 'ada', created_at: now }).execute();
-    for (const [user_id, role] of [
-      ['ada', 'owner'],
-      ['ben', 'developer'],
-      ['cem', 'billing'],
-    ] as const) {
-      await database.insertInto('organisation_members').values({ organisation_id: 'acme', user_id, role, joined_at: now }).execute();
-    }
+    await addOrganisation(database, now);
     const limits = { ...NO_LIMITS, budget: budgetOf(10_000_000, 'month') };
     await spend(await addKey(database, { accountId: 'acme', kind: 'api', text: newKeyText(), name: 'laptop', limits, now }), 9_000_000);
     expect((await run()).map(({ to }) => to)).toEqual(['ada@example.com', 'cem@example.com']);

@@ -2,12 +2,13 @@ import { createServer } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listenLocally } from '../../../../test/support/local-server.js';
 import { httpMailer, type Mail } from '../../src/accounts/mailer.js';
-import { sendLowBalanceAlerts } from '../../src/billing/low-balance-alerts.js';
+import { sendLowBalanceAlerts } from '../../src/billing/alert-mails.js';
 import { LowBalanceRepository } from '../../src/database/accounts/low-balance-repository.js';
 import type { Database } from '../../src/database/tables.js';
 import { Browser, PASSWORD } from '../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../support/databases.js';
 import { type Harness, startHarness } from '../support/harness.js';
+import { addMailedAccount, addOrganisation } from './mailed-accounts.js';
 
 const PAGE = 'https://console.test/balance';
 const ORIGIN = 'https://console.test';
@@ -33,21 +34,8 @@ describeDatabases('low-balance alerts', (fresh) => {
     await place.remove();
   });
 
-  const flag = (value: boolean): number | boolean => (place.dialect === 'postgres' ? value : Number(value));
-  const add = async (id: string, { isVerified = true, suspendedAt = null as number | null } = {}): Promise<void> => {
-    const stamp = (place.dialect === 'postgres' ? new Date(now) : new Date(now).toISOString()) as never;
-    await database.insertInto('accounts').values({ id, name: id, created_at: now, suspended_at: suspendedAt }).execute();
-    await database
-      .insertInto('auth_users')
-      .values({
-        id,
-        name: id,
-        email: `${id}@example.com`,
-        email_verified: flag(isVerified),
-        ...({ created_at: stamp, updated_at: stamp } as object),
-      })
-      .execute();
-  };
+  const add = (id: string, { isVerified = true, suspendedAt = null as number | null } = {}): Promise<void> =>
+    addMailedAccount(place, database, { id, now, isVerified, suspendedAt });
   const setBalance = async (account: string, balance: number): Promise<void> => {
     await database
       .insertInto('balances')
@@ -101,15 +89,7 @@ describeDatabases('low-balance alerts', (fresh) => {
 
   it('of an organisation go to its owners and billing members', async () => {
     for (const id of ['ada', 'ben', 'cem']) await add(id);
-    await database.insertInto('accounts').values({ id: 'acme', name: 'Acme', created_at: now }).execute();
-    await database.insertInto('organisations').values({ account_id: 'acme', created_by: 'ada', created_at: now }).execute();
-    for (const [user_id, role] of [
-      ['ada', 'owner'],
-      ['ben', 'developer'],
-      ['cem', 'billing'],
-    ] as const) {
-      await database.insertInto('organisation_members').values({ organisation_id: 'acme', user_id, role, joined_at: now }).execute();
-    }
+    await addOrganisation(database, now);
     await alerts.setThreshold('acme', 5_000_000);
     await run();
     await run();

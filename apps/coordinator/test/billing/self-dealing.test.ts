@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addMachineToken, hashMachineToken, newMachineToken } from '../../src/database/providers/machine-token-repository.js';
 import { PAYMENT_SCHEMAS } from '../../src/routes/billing/payment-schemas.js';
 import { Browser } from '../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../support/databases.js';
-import { type Customer, errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../support/databases.js';
+import { type Customer, errorOf, type Harness, NO_RATE_LIMITS } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
 
 const DAY = 86_400_000;
@@ -20,23 +20,12 @@ interface BalanceBody {
 }
 
 describeDatabases('self-dealing', (fresh) => {
-  let place: TestDatabase;
   let harness: Harness;
   let people = 0;
   beforeAll(async () => {
-    place = await fresh();
-    harness = await startHarness({
-      config: {
-        ...place.config,
-        rateLimits: NO_RATE_LIMITS,
-        earningsMaturityDays: 7,
-      },
-    });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS, earningsMaturityDays: 7 } });
   });
-  afterAll(async () => {
-    await harness.close();
-    await place.remove();
-  });
+  afterAll(() => harness.close());
 
   const balanceOf = async ({ apiKey }: Pick<Customer, 'apiKey'>): Promise<BalanceBody> => {
     const body: unknown = await (await harness.get('/v1/payments/balance', apiKey)).json();

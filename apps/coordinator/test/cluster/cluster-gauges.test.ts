@@ -1,8 +1,7 @@
 /** Gauges of a cluster, and the queries of dashboards and alerts: two real coordinators on one NATS server. */
 import { ERRORS } from '@inference/formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { parseQuery } from '../../../../scripts/monitoring/promql.js';
-import { dashboardQueries, readRules } from '../../../../scripts/monitoring/rule-files.js';
+import { dashboardQueries, parseQuery, readRules } from '../../../../scripts/monitoring/rule-files.js';
 import { encodeMessage } from '../../src/cluster/json-message.js';
 import { CLUSTER_VERSION } from '../../src/cluster/membership/heartbeat.js';
 import { Metrics } from '../../src/telemetry/metrics.js';

@@ -48,9 +48,7 @@ describePostgres('locks between coordinators', (fresh) => {
     const place = await fresh();
     const silent = await place.open();
     if (!('url' in place.target)) throw new Error('not PostgreSQL');
-    const other = new Kysely<Tables>({
-      dialect: postgresDialect({ url: place.target.url, statementTimeoutMs: JOB_TIMINGS.ledgerMs }),
-    });
+    const other = new Kysely<Tables>({ dialect: postgresDialect({ url: place.target.url, statementTimeoutMs: JOB_TIMINGS.ledgerMs }) });
     const [id = ''] = await addKeys(silent, 1);
     const { open, opened } = gate();
     const { locked, ended } = lockKey(silent, id, opened);

@@ -31,11 +31,7 @@ export interface ManagedNetwork {
   /** A provider, and a Mac with its serial number that has installed the provider's profile. */
   enrolled(
     options?: ProviderOptions & { readonly mac?: Parameters<ManagementServer['addMac']>[1]; readonly identity?: Partial<MacIdentity> },
-  ): Promise<{
-    readonly provider: ScriptedProvider;
-    readonly mac: FakeMac;
-    readonly profile: string;
-  }>;
+  ): Promise<{ readonly provider: ScriptedProvider; readonly mac: FakeMac; readonly profile: string }>;
   /** One-time URL of a provider's profile. */
   profileUrl(provider: ScriptedProvider): Promise<string>;
   device(provider: ScriptedProvider): WatchedDevice;

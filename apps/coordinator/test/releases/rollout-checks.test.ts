@@ -14,6 +14,7 @@ import { Metrics } from '../../src/telemetry/metrics.js';
 import { openReleases } from '../../src/wiring/releases.js';
 import { createStartContext } from '../../src/wiring/start-context.js';
 import { freshSqlite } from '../support/fresh-database.js';
+import { connected } from './connected-machine.js';
 
 const MINUTE = 60_000;
 
@@ -61,20 +62,7 @@ it('starts no further check while one waits for the database', async () => {
 });
 
 describe('observed outcomes', () => {
-  const machine: ConnectedMachine = {
-    provider_id: 'mac' as ConnectedMachine['provider_id'],
-    version: '2.0.0',
-    chip_family: 'M4',
-    models: ['m'],
-    slots: 1,
-    account_id: null,
-    trust: 2,
-    is_blocked: false,
-    is_away: false,
-    is_restricted: false,
-    speed_model: null,
-    speed: null,
-  };
+  const machine = connected('mac', { version: '2.0.0' });
   const machines = new Map([['mac', machine]]);
 
   it.each([
@@ -128,22 +116,8 @@ it.each([
   });
   let now = 1_800_000_000_000;
   const repository = new RolloutRepository(database);
-  const machine = (name: string, version: string): ConnectedMachine => ({
-    provider_id: name as ConnectedMachine['provider_id'],
-    version,
-    chip_family: 'M4',
-    models: ['m'],
-    slots: 1,
-    account_id: null,
-    trust: 2,
-    is_blocked: false,
-    is_away: false,
-    is_restricted: false,
-    speed_model: null,
-    speed: null,
-  });
-  const late = machine('late', '1.0.0');
-  const localMachines = () => [machine('busy', '2.0.0'), machine('idle', '2.0.0'), late];
+  const late = connected('late');
+  const localMachines = () => [connected('busy', { version: '2.0.0' }), connected('idle', { version: '2.0.0' }), late];
   const published = ['1.0.0'];
   const onWrite = (): void => {};
   const service = await RolloutService.open({ repository, now: () => now, localMachines, onError: () => {}, onWrite });

@@ -254,12 +254,7 @@ describe('comparisons', () => {
             ...many(honest, served),
             ...many(3 * honest, { ...served, part: 'control', onVersionAt: null }),
           ];
-          for (const { verdict } of compareHealth(machines, {
-            fleetSize: fleet,
-            provenOwners: NO_OWNERS,
-            noAccount: NO_ACCOUNT,
-            now: NOW,
-          }))
+          for (const { verdict } of compareHealth(machines, { fleetSize: fleet, provenOwners: NO_OWNERS, noAccount: NO_ACCOUNT, now: NOW }))
             expect(verdict).not.toBe('worse');
         },
       ),

@@ -9,6 +9,7 @@ import { rolloutPosition } from '../../src/releases/offer-policy.js';
 import { RolloutChecks } from '../../src/releases/rollout-checks.js';
 import { RolloutService } from '../../src/releases/rollout-service.js';
 import { freshPostgres, freshSqlite } from '../support/fresh-database.js';
+import { connected } from './connected-machine.js';
 
 const HOUR = 3_600_000;
 const VERSION = '2.0.0';
@@ -20,21 +21,6 @@ const POLICY: RolloutPolicy = {
   owners_may_update_early: true,
   canary_accounts: [],
 };
-const connected = (name: string, change: Partial<ConnectedMachine> = {}): ConnectedMachine => ({
-  provider_id: name as ConnectedMachine['provider_id'],
-  version: '1.0.0',
-  chip_family: 'M4',
-  models: ['m'],
-  slots: 1,
-  account_id: null,
-  trust: 2,
-  is_blocked: false,
-  is_away: false,
-  is_restricted: false,
-  speed_model: null,
-  speed: null,
-  ...change,
-});
 const ASK = { isCanary: false, isOwnerRequest: false, isCheck: false };
 
 describe.each([

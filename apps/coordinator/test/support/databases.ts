@@ -8,6 +8,7 @@ import type { Dialect } from '../../src/database/connection/dialect.js';
 import { checkLedger } from '../../src/database/ledger/check-ledger.js';
 import type { Database } from '../../src/database/tables.js';
 import { type Content, freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase, whyUnreachable } from './fresh-database.js';
+import { type Harness, type HarnessOptions, startHarness } from './harness.js';
 
 export { freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase } from './fresh-database.js';
 
@@ -32,6 +33,18 @@ export function describePostgres(name: string, body: (fresh: Fresh) => void): vo
       it.skipIf(process.env.CI !== undefined && process.env.CI !== '')(`is skipped, as no server answers: ${unreachable}`, () => {});
     }
   });
+}
+
+/** Starts a coordinator on a fresh database, which `close` removes. */
+export async function startHarnessOn(fresh: Fresh, options: HarnessOptions = {}): Promise<Harness> {
+  const place = await fresh();
+  const harness = await startHarness({ ...options, config: { ...place.config, ...options.config } });
+  const { close } = harness;
+  harness.close = async () => {
+    await close();
+    await place.remove();
+  };
+  return harness;
 }
 
 /** Closes a ledger and its database; fails unless the ledger balances. */

@@ -76,10 +76,7 @@ export async function startCoordinator(options: HarnessOptions = {}): Promise<Ha
     ...rest,
     // Longer than `until` waits, so that only a provider's report frees the slot of a cancelled job. Tests may override.
     providerTimings: { cancelConfirmMs: 600_000, ...rest.providerTimings },
-    config: {
-      ...readConfig({ PORT: '0', DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', DATA_DIR: dataDir, CONSOLE_DIR }),
-      ...config,
-    },
+    config: { ...readConfig({ PORT: '0', DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', DATA_DIR: dataDir, CONSOLE_DIR }), ...config },
   });
   const apiKey = app.developmentKeys?.api_key ?? '';
   const adminKey = app.developmentKeys?.admin_key ?? '';

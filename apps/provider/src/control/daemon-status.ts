@@ -124,11 +124,7 @@ const DaemonStatusSchema = Type.Object({
 });
 export type DaemonStatus = Static<typeof DaemonStatusSchema>;
 
-const EnclaveCheckSchema = Type.Object({
-  usable: Type.Boolean(),
-  kind: nullable(Type.String()),
-  problem: nullable(Type.String()),
-});
+const EnclaveCheckSchema = Type.Object({ usable: Type.Boolean(), kind: nullable(Type.String()), problem: nullable(Type.String()) });
 export type EnclaveCheck = Static<typeof EnclaveCheckSchema>;
 
 const status = lazyValidator(DaemonStatusSchema);

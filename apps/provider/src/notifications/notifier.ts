@@ -1,9 +1,20 @@
 /** `Notifier` passes the daemon's events and the account's earnings to `NotificationPolicy`, and shows the returned notifications. */
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { lazyValidator } from '@inference/protocol';
 import type { Logger } from 'pino';
+import Type from 'typebox';
+import { writePrivateFile } from '../files/private-file.js';
 import { systemProblem } from '../files/system-error.js';
 import { showMacNotification } from './mac-notification.js';
-import { type NotificationEvent, NotificationPolicy, type TotalEarnings } from './notification-policy.js';
-import { readShownTimes, writeShownTimes } from './shown-times.js';
+import {
+  NOTIFICATION_KINDS,
+  type NotificationEvent,
+  NotificationPolicy,
+  type ShownTimes,
+  type TotalEarnings,
+} from './notification-policy.js';
 
 interface NotifierOptions {
   readonly dataDir: string;
@@ -72,4 +83,23 @@ export class Notifier {
     const earnings = await this.#options.earnings();
     if (earnings !== null) this.on({ type: 'earnings', earnings });
   }
+}
+
+const validator = lazyValidator(Type.Object(Object.fromEntries(NOTIFICATION_KINDS.map((kind) => [kind, Type.Optional(Type.Integer())]))));
+
+const pathIn = (dataDir: string): string => join(dataDir, 'notifications.json');
+
+/** When each kind of notification was last shown. Returns `{}` if the file is missing or damaged. */
+function readShownTimes(dataDir: string): ShownTimes {
+  try {
+    const value: unknown = JSON.parse(readFileSync(pathIn(dataDir), 'utf8'));
+    return validator().Check(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Throws the file system's error. */
+function writeShownTimes(dataDir: string, times: ShownTimes): void {
+  writePrivateFile(pathIn(dataDir), `${JSON.stringify(times)}\n`);
 }

@@ -43,7 +43,7 @@ async function hasUserSystemd(run: RunTool): Promise<boolean> {
 }
 
 /** Defines `serve` as a service. Creates the folder of the logs. */
-export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = process.env): ServiceDefinition {
+export function serviceDefinition(dataDir: string): ServiceDefinition {
   const output = outputFile(dataDir);
   mkdirSync(dirname(output), { recursive: true, mode: 0o700 });
   chmodSync(dataDir, 0o700);
@@ -51,7 +51,7 @@ export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = proc
     label: labelOf(dataDir),
     dataDir,
     command: [...program(), 'serve', '--service', '--data-dir', dataDir],
-    environment: serviceEnvironment(env),
+    environment: serviceEnvironment(process.env),
     outputFile: output,
     stopSeconds: STOP_SECONDS,
   };

@@ -4,15 +4,15 @@
  * Only complete versions get their final folder name.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compareVersions, type Release } from '@inference/protocol';
+import { extract, list, type ReadEntry } from 'tar';
 import { download } from '../models/store/download.js';
 import { DownloadError, type Progress, type Tuning } from '../models/store/transfer.js';
 import { DRAFT_PREFIX, downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
 import { UpdateError } from './releases.js';
-import { unpack } from './unpack.js';
 
 interface PrepareOptions {
   readonly prefix: string;
@@ -103,4 +103,49 @@ async function tryOut(folder: string, { version }: Release, signal: AbortSignal)
   const result = await run(process.execPath, [program, '--version'], { timeout: START_MS, signal }).catch(() => null);
   signal.throwIfAborted();
   if (result?.stdout.trim() !== version) throw new UpdateError(`version ${version} does not start on this machine`);
+}
+
+const MAX_UNPACKED_FILES = 100_000;
+const MAX_UNPACKED_BYTES = 8 * 2 ** 30;
+const TOP = 'package/';
+
+/**
+ * Unpacks a release archive, after checking that all entries are plain files and folders below `package/`. Throws {@link UpdateError} for
+ * an invalid entry, before anything is written.
+ */
+async function unpack(archive: string, folder: string): Promise<void> {
+  await inspect(archive);
+  mkdirSync(folder, { recursive: true });
+  try {
+    await extract({ file: archive, cwd: folder, strip: 1, strict: true, noMtime: true, filter: (path) => path.startsWith(TOP) });
+  } catch (error) {
+    const full = (error as NodeJS.ErrnoException).code === 'ENOSPC';
+    throw new UpdateError(full ? 'the disk is full; free some space and try again' : 'the archive of the release cannot be unpacked');
+  }
+}
+
+async function inspect(archive: string): Promise<void> {
+  let files = 0;
+  let bytes = 0;
+  let bad: string | null = null;
+  const inspectEntry = (entry: ReadEntry): void => {
+    files++;
+    bytes += entry.size;
+    bad ??= problemOf(entry);
+    entry.resume();
+  };
+  try {
+    await list({ file: archive, strict: true, onReadEntry: inspectEntry });
+  } catch {
+    throw new UpdateError('the archive of the release cannot be read');
+  }
+  if (files > MAX_UNPACKED_FILES || bytes > MAX_UNPACKED_BYTES) bad ??= 'too large';
+  if (files === 0) bad ??= 'empty';
+  if (bad !== null) throw new UpdateError(`the archive of the release is invalid: ${bad}`);
+}
+
+function problemOf({ path, type }: ReadEntry): string | null {
+  if (type !== 'File' && type !== 'OldFile' && type !== 'ContiguousFile' && type !== 'Directory') return `contains a ${type}`;
+  const inside = path.startsWith(TOP) && !path.split('/').includes('..') && !path.includes('\\') && !path.includes('\0');
+  return inside ? null : 'contains a path outside its folder';
 }

@@ -110,10 +110,7 @@ describe.each([
 });
 
 test('a template that renders nothing is detected at load', () => {
-  const model = {
-    tokenize: () => [1 as Token],
-    tokens: { bos: null, bosString: null, eosString: null, shouldPrependBosToken: false },
-  };
+  const model = { tokenize: () => [1 as Token], tokens: { bos: null, bosString: null, eosString: null, shouldPrependBosToken: false } };
   expect(new ChatPrompt(model, '{{ unknown() }}', [], null).rendersGreeting()).toBe(false);
   expect(new ChatPrompt(model, PLAIN, [], null).rendersGreeting()).toBe(true);
 });

@@ -87,10 +87,7 @@ test('streams with images at once answer as each alone, to the last bit', async 
   const requests = [
     see([image(red), 'What is it?'], { sampling, logprobs: 2 }),
     see([image(blue), 'What is it?'], { sampling, logprobs: 2 }),
-    see([image(red), image(blue), 'Compare both.'], {
-      sampling: { ...sampling, frequencyPenalty: 1, minP: 0.01, topK: 20 },
-      logprobs: 2,
-    }),
+    see([image(red), image(blue), 'Compare both.'], { sampling: { ...sampling, frequencyPenalty: 1, minP: 0.01, topK: 20 }, logprobs: 2 }),
   ];
   const alone = [];
   for (const request of requests) alone.push(await logprobsOf(request));

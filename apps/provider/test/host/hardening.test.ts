@@ -155,11 +155,7 @@ it('a confinement is used only if its probe works', async () => {
       'linux',
       attempt((command) => (command.includes('--user') ? 'Operation not permitted' : null)),
     ),
-  ).toEqual({
-    kind: 'network_namespace',
-    why: null,
-    wrap: ['unshare', '--net', '--'],
-  });
+  ).toEqual({ kind: 'network_namespace', why: null, wrap: ['unshare', '--net', '--'] });
   expect(tried).toEqual(['unshare --user', 'unshare --net']);
   expect(
     await findConfinement(
@@ -172,10 +168,7 @@ it('a confinement is used only if its probe works', async () => {
       'darwin',
       attempt(() => null),
     ),
-  ).toMatchObject({
-    kind: 'sandbox',
-    wrap: ['/usr/bin/sandbox-exec', '-p', '(version 1)(allow default)(deny network*)'],
-  });
+  ).toMatchObject({ kind: 'sandbox', wrap: ['/usr/bin/sandbox-exec', '-p', '(version 1)(allow default)(deny network*)'] });
   expect(
     await findConfinement(
       'win32',

@@ -1,10 +1,10 @@
 /** The numbers of drawing, without a model: schedules, samplers, noise and the prompt's tokens. */
 import { describe, expect, test } from 'vitest';
 import { ClipTokenizer } from '../../src/imaging/process/onnx/clip-tokenizer.js';
-import { halfOf, ofHalf } from '../../src/imaging/process/onnx/half-float.js';
 import { Noise } from '../../src/imaging/process/onnx/noise.js';
 import { alphasOf, timestepsOf } from '../../src/imaging/process/onnx/noise-schedule.js';
 import { samplerOf } from '../../src/imaging/process/onnx/sampler.js';
+import { halfOf, ofHalf } from '../../src/imaging/process/onnx/tensors.js';
 import type { SchedulerConfig } from '../../src/models/image/scheduler-config.js';
 
 const config: SchedulerConfig = {

@@ -10,8 +10,7 @@ import { serviceEnvironment } from '../../src/service/environment.js';
 import { Launchd, launchdPlist, parseLaunchctlPrint } from '../../src/service/launchd.js';
 import type { RunTool, ToolResult } from '../../src/service/run-tool.js';
 import type { ServiceDefinition } from '../../src/service/service.js';
-import { parseSystemctlShow, Systemd } from '../../src/service/systemd.js';
-import { systemdUnit } from '../../src/service/systemd-unit.js';
+import { parseSystemctlShow, Systemd, systemdUnit } from '../../src/service/systemd.js';
 import { systemdUnitOf } from '../../src/service/systemd-unit-of.js';
 
 const DEFINITION: ServiceDefinition = {

@@ -1,13 +1,21 @@
 /** Verifies the providers of a keyset under the policy, and caches the verdicts. */
-import type { E2eCrypto, E2eKeysetProvider, E2eLogHead } from '@inference/protocol';
+import {
+  AttestationFeedSchema,
+  type AttestationRecord,
+  type E2eCrypto,
+  type E2eKeysetProvider,
+  type E2eLogHead,
+} from '@inference/protocol';
+import { type ActiveTrustAnchor, FeedError, openFeed } from '@inference/verifier';
+import { Compile } from 'typebox/compile';
 import type { Policy } from '../policy/policy.js';
 import { E2ERefused } from '../refusal.js';
 import { BoundedMap } from './bounded-map.js';
+import { downloadJson } from './download.js';
 import type { KeysetSource } from './keyset.js';
 import { REFRESH_AFTER_MS } from './keyset-cache.js';
 import type { LogEvidence } from './log-evidence.js';
 import type { LogVerifier } from './log-verifier.js';
-import { downloadRecord, downloadSimulatedAnchor } from './records.js';
 import type { ClientState } from './store.js';
 import { type VerifiedProvider, verifyProvider } from './verified-provider.js';
 
@@ -93,4 +101,28 @@ export class ProviderVerifier {
 
 function subjectOf({ provider_id, record_sha256, key_id, log_index }: E2eKeysetProvider): string {
   return [provider_id, record_sha256, key_id, log_index ?? 'unlogged'].join(' ');
+}
+
+const validator = Compile(AttestationFeedSchema.properties.providers.items);
+
+/** Downloads the record of a keyset entry. The caller compares its hash. Throws {@link E2ERefused} `stale` (absent) or `policy`. */
+async function downloadRecord(
+  { fetch, base }: KeysetSource,
+  { provider_id, record_sha256 }: Pick<E2eKeysetProvider, 'provider_id' | 'record_sha256'>,
+): Promise<AttestationRecord> {
+  const record = await downloadJson(fetch, `${base}/v1/e2e/records/${record_sha256}`, { whenMissing: 'stale' });
+  if (!validator.Check(record)) throw new E2ERefused('policy', `Provider ${provider_id}: its attestation record is not valid.`);
+  return record;
+}
+
+/** Downloads the trust anchor of the public attestation feed. Null unless the feed declares itself simulated. */
+async function downloadSimulatedAnchor({ fetch, base }: KeysetSource, providerId: string): Promise<ActiveTrustAnchor | null> {
+  const feed = await downloadJson(fetch, `${base}/v1/providers/attestation?provider_id=${providerId}`, {});
+  try {
+    const { anchor } = openFeed(feed);
+    return anchor.simulated ? anchor : null;
+  } catch (error) {
+    if (error instanceof FeedError) throw new E2ERefused('policy', error.message);
+    throw error;
+  }
 }

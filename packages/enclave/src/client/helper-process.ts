@@ -1,4 +1,8 @@
 /** `HelperProcess`: one running helper. Matches replies to requests by id; kills the process after invalid output or a timeout. */
+
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
 import type { Validator } from 'typebox/compile';
@@ -6,8 +10,6 @@ import { EnclaveError } from '../contract/errors.js';
 import { LineSplitter } from '../contract/line-splitter.js';
 import { ReplySchema, type ResultOf, ResultSchemas } from '../contract/replies.js';
 import { MAX_LINE_BYTES, type Operation, type ParametersOf } from '../contract/requests.js';
-import { type Child, endChild, startChild, untilExit } from './child-process.js';
-import { StderrLines } from './stderr-lines.js';
 
 /** Maximum number of pending requests per helper. */
 const MAX_PENDING = 4_096;
@@ -178,4 +180,81 @@ function parse(text: string): unknown {
 
 function abortedError(signal: AbortSignal | undefined): EnclaveError {
   return new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal?.reason });
+}
+
+const MAX_LINE = 512;
+/** Maximum stderr lines per helper process; bounds the log of a helper in a loop. */
+const MAX_LINES = 200;
+
+/** `StderrLines`: a helper's stderr as log lines, without control characters, bounded in length and number. */
+class StderrLines {
+  readonly #splitter = new LineSplitter(8 * 1024);
+  #passed = 0;
+
+  /** Printable lines that end in these bytes. */
+  *push(bytes: Uint8Array): Generator<string> {
+    for (const line of this.#splitter.push(bytes)) {
+      if (this.#passed === MAX_LINES) return;
+      this.#passed++;
+      if (this.#passed === MAX_LINES) yield '(further output of this helper is not shown)';
+      else if (line.kind === 'line') yield toPrintable(line.text);
+      else yield line.kind === 'too_long' ? '(a line too long to show)' : '(a line that is not text)';
+    }
+  }
+}
+
+/** Replaces control characters by spaces, and cuts the text at `MAX_LINE` characters. */
+function toPrintable(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LINE);
+}
+
+/** Starts and ends a helper process. Passes an allowlist of environment variables, without `NODE_OPTIONS`, `DYLD_…` and secrets. */
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+const PASSED_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'USER', 'LANG'];
+/** Maximum duration of each step of ending a child, in milliseconds. */
+const GRACE_MS = 1_000;
+
+/** Starts the helper. Throws {@link EnclaveError} `start_failed` if the program does not exist. */
+async function startChild(command: readonly string[]): Promise<Child> {
+  const [program, ...args] = command;
+  if (program === undefined) throw new EnclaveError('start_failed', 'the enclave helper command is empty');
+  const env = Object.fromEntries(PASSED_VARIABLES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) => {
+      reject(new EnclaveError('start_failed', `the enclave helper could not be started: ${error.message}`, { cause: error }));
+    };
+    try {
+      const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+      child.once('error', onError);
+      child.once('spawn', () => resolve(child));
+    } catch (error) {
+      onError(error as Error);
+    }
+  });
+}
+
+/** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when the child has exited. */
+async function endChild(child: Child): Promise<void> {
+  const exited = untilExit(child);
+  child.stdin.end();
+  if (await endsWithin(exited, GRACE_MS)) return;
+  child.kill('SIGTERM');
+  if (await endsWithin(exited, GRACE_MS)) return;
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** Resolves when the child has exited. Needs no deadline: callers have ended the child, and SIGKILL cannot be ignored. */
+async function untilExit(child: Child): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  await new Promise<void>((resolve) => child.once('exit', () => resolve()));
+}
+
+async function endsWithin(ended: Promise<void>, ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  const timeout = delay(ms, false, { signal: timer.signal }).catch(() => false);
+  const result = await Promise.race([ended.then(() => true), timeout]);
+  timer.abort();
+  return result;
 }

@@ -3,8 +3,7 @@
  * hashes, never other bytes.
  */
 import { AttestationSchema, E2eReceiptSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
-import Type, { type Static } from 'typebox';
-import { closed } from './strict-schema.js';
+import Type, { type Static, type TSchema } from 'typebox';
 
 /** Version of the contract; helpers with another version are refused. */
 export const CONTRACT_VERSION = 1;
@@ -60,3 +59,17 @@ export type ParametersOf<Op extends Operation> = Static<(typeof ParameterSchemas
 
 /** Ids count up from 1 and are unique within one helper process. */
 export const RequestIdSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** The same schema with `additionalProperties: false` on every object, because an enclave must not sign unknown content. */
+function closed<Schema extends TSchema>(schema: Schema): Schema {
+  return closedNode(schema) as Schema;
+}
+
+function closedNode(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(closedNode);
+  if (typeof node !== 'object' || node === null) return node;
+  const copy: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(node)) copy[key] = closedNode(value);
+  if (copy.type === 'object') copy.additionalProperties = false;
+  return copy;
+}

@@ -88,10 +88,7 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
       checkCounts(receipt);
       const keyHash = sha256(key().publicKey);
       const statement: Receipt = { ...receipt, provider_id: providerIdFromKeyHash(keyHash), se_key_sha256: toHex(keyHash) };
-      return {
-        signature: toBase64(signBytes(key(), utf8(receipt.response_sha256))),
-        receipt: signStatement(key(), 'receipt', statement),
-      };
+      return { signature: toBase64(signBytes(key(), utf8(receipt.response_sha256))), receipt: signStatement(key(), 'receipt', statement) };
     },
     sign_e2e_response: ({ response_sha256, receipt }) => {
       const problem = e2eReceiptProblem(receipt);

@@ -114,17 +114,10 @@ const CODES = {
     status: 409,
     message: 'The agent on this machine is too old for commands. Run "inference-provider update" on it.',
   },
-  machine_not_linked: {
-    status: 409,
-    message: 'This machine is not signed in to your account. Run "inference-provider login" on it.',
-  },
+  machine_not_linked: { status: 409, message: 'This machine is not signed in to your account. Run "inference-provider login" on it.' },
   body_too_large: { status: 413, message: 'The request body is too large.' },
   not_json: { status: 415, code: 'unsupported_media_type', message: 'The content type of the request must be application/json.' },
-  body_encoded: {
-    status: 415,
-    code: 'unsupported_media_type',
-    message: 'The request body must not have a Content-Encoding.',
-  },
+  body_encoded: { status: 415, code: 'unsupported_media_type', message: 'The request body must not have a Content-Encoding.' },
   encoding_unsupported: {
     status: 415,
     code: 'unsupported_media_type',

@@ -51,9 +51,7 @@ const BlockSchema = Type.Object(
 );
 export type Block = Static<typeof BlockSchema>;
 
-const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], {
-  description: 'a string or an array of content blocks',
-});
+const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], { description: 'a string or an array of content blocks' });
 
 export const MessageSchema = Type.Object(
   {

@@ -54,10 +54,7 @@ const SIGNATURE_HEADER = {
 };
 
 const IGNORED_HEADER = {
-  'X-Inference-Ignored': {
-    type: 'string',
-    description: 'Members and tools of the request that have no effect, separated by commas.',
-  },
+  'X-Inference-Ignored': { type: 'string', description: 'Members and tools of the request that have no effect, separated by commas.' },
 };
 
 const ROUTE_HEADERS = {
@@ -181,9 +178,7 @@ const COMMON_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 /** Details of error examples for inference endpoints. */
-const REQUEST_ERRORS = {
-  invalid_request: { message: 'temperature must be a number between 0 and 2.', param: 'temperature' },
-} as const;
+const REQUEST_ERRORS = { invalid_request: { message: 'temperature must be a number between 0 and 2.', param: 'temperature' } } as const;
 
 function errorsOf(endpoint: Endpoint): readonly ErrorCode[] {
   const isImage = endpoint === '/v1/images/generations';

@@ -157,12 +157,7 @@ const Message = Type.Object({
   content: Type.Array(ContentBlock, { minItems: 1 }),
   stop_reason: Type.Enum(['end_turn', 'max_tokens', 'stop_sequence', 'tool_use']),
   stop_sequence: nullable(Type.String()),
-  usage: Type.Object({
-    input_tokens: tokens,
-    cache_creation_input_tokens: tokens,
-    cache_read_input_tokens: tokens,
-    output_tokens: tokens,
-  }),
+  usage: Type.Object({ input_tokens: tokens, cache_creation_input_tokens: tokens, cache_read_input_tokens: tokens, output_tokens: tokens }),
 });
 
 const TokenCount = Type.Object({ input_tokens: tokens });

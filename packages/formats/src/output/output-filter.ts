@@ -4,7 +4,6 @@
  * How the text is divided into pieces has no effect on the result.
  */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
-import { CharacterBuffer } from './character-buffer.js';
 import { DEFAULT_THINK_TAGS } from './default-tags.js';
 import { LogprobAligner } from './logprob-aligner.js';
 import { StopMatcher } from './stop-matcher.js';
@@ -145,4 +144,31 @@ export class OutputFilter {
     if (isLast) logprobs.push(...this.#aligner.end());
     if (text !== '' || logprobs.length > 0) events.push({ type: 'text', text, logprobs });
   }
+}
+
+/**
+ * `CharacterBuffer` keeps surrogate pairs together that are split between pieces of streamed text.
+ *
+ * Lone surrogates become U+FFFD, because UTF-8 cannot encode them.
+ */
+class CharacterBuffer {
+  #half = '';
+
+  push(piece: string): string {
+    const text = this.#half + piece;
+    const last = text.charCodeAt(text.length - 1);
+    const split = last >= 0xd800 && last <= 0xdbff;
+    this.#half = split ? text.slice(-1) : '';
+    return repair(split ? text.slice(0, -1) : text);
+  }
+
+  end(): string {
+    const rest = repair(this.#half);
+    this.#half = '';
+    return rest;
+  }
+}
+
+function repair(text: string): string {
+  return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text;
 }

@@ -7,7 +7,6 @@
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';
 import { SectionGap } from './section-gap.js';
-import { TokenTally } from './token-tally.js';
 
 /** Drops characters that would complete a tag in the visible text. Removing a segment can join two halves: `<thi<think></think>nk>`. */
 class TagGuard {
@@ -141,4 +140,56 @@ function append(events: TextEvent[], type: TextEvent['type'], text: string): voi
   const last = events.at(-1);
   if (last?.type === type) events[events.length - 1] = { type, text: last.text + text };
   else events.push({ type, text });
+}
+
+/** `TokenTally` counts tokens in think segments. A piece of text counts in proportion to its hidden characters, once all are decided. */
+
+/** Piece of generated text. Lengths in UTF-16 units. */
+interface Piece {
+  readonly length: number;
+  readonly tokens: number;
+  undecidedLength: number;
+  hiddenLength: number;
+}
+
+class TokenTally {
+  /** Pieces with undecided characters, oldest first. At most as many as a tag has characters. */
+  readonly #pieces: Piece[] = [];
+  /** Tokens without text (parts of a character), which count with the next piece that has text. */
+  #textlessTokens = 0;
+  #hiddenTokens = 0;
+
+  get hiddenTokens(): number {
+    return this.#hiddenTokens;
+  }
+
+  /** Adds a piece of `length` characters (UTF-16 units) and `tokens` tokens. */
+  expect(length: number, tokens: number): void {
+    this.#textlessTokens += tokens;
+    if (length === 0) return;
+    this.#pieces.push({ length, tokens: this.#textlessTokens, undecidedLength: length, hiddenLength: 0 });
+    this.#textlessTokens = 0;
+  }
+
+  /** Marks the next `length` characters as visible, or as hidden (in a think segment, or part of a tag). */
+  settle(length: number, hidden: boolean): void {
+    let remaining = length;
+    while (remaining > 0) {
+      const piece = this.#pieces[0];
+      if (piece === undefined) throw new RangeError('more characters were settled than expected');
+      const decided = Math.min(remaining, piece.undecidedLength);
+      piece.undecidedLength -= decided;
+      if (hidden) piece.hiddenLength += decided;
+      remaining -= decided;
+      if (piece.undecidedLength > 0) return;
+      this.#hiddenTokens += Math.round((piece.tokens * piece.hiddenLength) / piece.length);
+      this.#pieces.shift();
+    }
+  }
+
+  /** Ends the output. Remaining tokens without text are hidden if a segment is open. */
+  end(insideThinking: boolean): void {
+    if (insideThinking) this.#hiddenTokens += this.#textlessTokens;
+    this.#textlessTokens = 0;
+  }
 }

@@ -9,12 +9,7 @@ const AVAILABILITY_DAYS = 30;
 const amount = Type.Number({ minimum: 0 });
 
 const PercentilesSchema = Type.Object(
-  {
-    p5: amount,
-    p50: amount,
-    p95: amount,
-    requests: Type.Integer({ minimum: 1, description: 'Measured requests.' }),
-  },
+  { p5: amount, p50: amount, p95: amount, requests: Type.Integer({ minimum: 1, description: 'Measured requests.' }) },
   { description: 'Percentiles over requests, exact to 5 percent.' },
 );
 export type Percentiles = Static<typeof PercentilesSchema>;

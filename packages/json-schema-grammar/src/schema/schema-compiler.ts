@@ -9,9 +9,8 @@ import { JsonGrammar } from '../grammar/json-grammar.js';
 import { languageOfNumber, MultipleError } from '../language/number-language.js';
 import { type Language, type LanguageFactory, LanguageTooLarge } from '../language/regular-language.js';
 import { arrayRule } from './arrays.js';
-import { areDisjoint, type Discriminators, discriminatorsOf } from './discriminators.js';
 import { type Exclusions, exclusionsOf } from './exclusions.js';
-import { literalsOf } from './literals.js';
+import { canonicalJson, literalsOf } from './literals.js';
 import { objectRule } from './objects.js';
 import { numberBounds, type StringBounds, stringBounds, stringLanguage } from './scalars.js';
 import { type JsonType, jsonTypeOf, type Schema, SchemaDocument } from './schema-document.js';
@@ -229,4 +228,49 @@ export function toSchemaError(error: unknown): unknown {
   // RangeError: the nesting exceeded the call stack.
   const isTooLarge = error instanceof LanguageTooLarge || error instanceof GrammarTooLarge || error instanceof RangeError;
   return isTooLarge ? new SchemaError('unsupported', []) : error;
+}
+
+interface Discriminators {
+  /** Every value of the branch is an object. */
+  readonly isObject: boolean;
+  readonly required: ReadonlySet<unknown>;
+  /** Canonical JSON of a member's possible values, by member name. */
+  readonly values: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** Throws SchemaError on an invalid schema. */
+function discriminatorsOf(document: SchemaDocument, branch: Schema | boolean): Discriminators {
+  const plain = document.flatten([branch]) ?? [];
+  const values = new Map<string, ReadonlySet<string>>();
+  for (const { properties } of plain) {
+    if (typeof properties !== 'object' || properties === null) continue;
+    for (const [name, member] of Object.entries(properties)) {
+      const named = namedBy(member);
+      if (named !== null) values.set(name, named);
+    }
+  }
+  const isObject = plain.some(({ type }) => type === 'object');
+  return { isObject, required: new Set(plain.flatMap(({ required }) => (Array.isArray(required) ? required : []))), values };
+}
+
+/**
+ * Whether the discriminators prove that no value matches both branches: a required member has disjoint values in both. The check is faster
+ * than comparing grammars.
+ */
+function areDisjoint(one: Discriminators, other: Discriminators): boolean {
+  if (!one.isObject) return false;
+  for (const [name, values] of one.values) {
+    const others = other.values.get(name);
+    if (others === undefined || !(one.required.has(name) || other.required.has(name))) continue;
+    if (![...values].some((value) => others.has(value))) return true;
+  }
+  return false;
+}
+
+/** Values of the member's `const` or `enum`; null without either. */
+function namedBy(member: unknown): ReadonlySet<string> | null {
+  if (typeof member !== 'object' || member === null) return null;
+  const { const: only, enum: several } = member as Schema;
+  if (only !== undefined) return new Set([canonicalJson(only)]);
+  return Array.isArray(several) ? new Set(several.map(canonicalJson)) : null;
 }

@@ -34,10 +34,7 @@ export function ed25519KeyPairFrom(privateKey: Uint8Array): Ed25519KeyPair {
   const d = Buffer.from(privateKey).toString('base64url');
   const key = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x: PLACEHOLDER_KEY }, format: 'jwk' });
   const { x } = createPublicKey(key).export({ format: 'jwk' });
-  return {
-    publicKey: plainView(Buffer.from(x as string, 'base64url')),
-    sign: (message) => plainView(sign(null, message, key)),
-  };
+  return { publicKey: plainView(Buffer.from(x as string, 'base64url')), sign: (message) => plainView(sign(null, message, key)) };
 }
 
 function importPublicKey(publicKey: Uint8Array): KeyObject {

@@ -15,10 +15,7 @@ export interface ResponseHash {
 
 export function responseHash(): ResponseHash {
   const hash = createHash('sha256');
-  return {
-    update: (bytes) => void hash.update(bytes),
-    digestHex: () => hash.digest('hex'),
-  };
+  return { update: (bytes) => void hash.update(bytes), digestHex: () => hash.digest('hex') };
 }
 
 /** Verifies an enclave's signature over the hexadecimal response hash. Returns false on malformed input; never throws. */

@@ -178,11 +178,7 @@ export function openE2eRequest(crypto: E2eCrypto, bytes: Uint8Array, recipientIn
 }
 
 function candidateOf(crypto: E2eCrypto, sender: HpkeContext, enc: Uint8Array): E2eCandidate {
-  return {
-    enc,
-    commitments: new E2eCommitments(crypto, sender),
-    answerOpener: () => new E2eAnswerOpener(crypto, sender, enc),
-  };
+  return { enc, commitments: new E2eCommitments(crypto, sender), answerOpener: () => new E2eAnswerOpener(crypto, sender, enc) };
 }
 
 function requireKeyId(crypto: E2eCrypto, { key_id, x25519 }: E2eRecipient): void {

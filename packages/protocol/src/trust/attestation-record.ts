@@ -58,9 +58,7 @@ const AttestationRecordSchema = Type.Object({
       Type.Object({ model: Type.String(), sha256: Sha256HexSchema, source: Type.Union([Type.Literal('receipt'), Type.Literal('offer')]) }),
     ),
   ),
-  secure_enclave: Type.Boolean({
-    description: "The machine's own claim, signed by its key. `enclave_evidence` says what supports it.",
-  }),
+  secure_enclave: Type.Boolean({ description: "The machine's own claim, signed by its key. `enclave_evidence` says what supports it." }),
   /** Older coordinators omit this member. */
   enclave_evidence: Type.Optional(EnclaveEvidenceSchema),
   sip_enabled: Type.Boolean(),

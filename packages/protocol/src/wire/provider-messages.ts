@@ -41,10 +41,7 @@ const RegisterSchema = Type.Object({
   remote_control: Type.Optional(RemoteControlSchema),
 });
 
-const ChallengeAnswerMessageSchema = Type.Object({
-  type: Type.Literal('challenge_answer'),
-  challenge: SignedStatementSchema,
-});
+const ChallengeAnswerMessageSchema = Type.Object({ type: Type.Literal('challenge_answer'), challenge: SignedStatementSchema });
 
 /** New sealing key. For a grace period, the provider still accepts jobs sealed to the previous key. */
 const KeyUpdateSchema = Type.Object({ type: Type.Literal('key_update'), key: SignedStatementSchema });

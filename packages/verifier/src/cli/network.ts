@@ -27,18 +27,13 @@ export const networkCommand: Command = {
     const file = text('feed');
     if ((positional === null) === (file === null)) throw new UsageError('network needs an address, or --feed FILE');
     const feed = file === null ? await downloadFeed(baseAddress(positional)) : await readJson(file);
-    const verdict = evaluateFeed(feed);
+    const verdict = orUnavailable(() => verifyFeed(feed, Date.now()));
     return report(verdict, recordsOf(feed));
   },
 };
 
 export function downloadFeed(base: string): Promise<unknown> {
   return downloadJson(`${base}/v1/providers/attestation`);
-}
-
-/** Evaluates a feed at the time `at` (milliseconds; default now). Throws {@link UnavailableError} for an invalid feed. */
-function evaluateFeed(feed: unknown, at = Date.now()): FeedVerdict {
-  return orUnavailable(() => verifyFeed(feed, at));
 }
 
 /** Records of a feed. Throws {@link UnavailableError} for an invalid feed. */

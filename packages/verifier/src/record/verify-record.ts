@@ -54,10 +54,7 @@ export type AcceptedAnchors = 'maker' | 'published';
 /** Throws {@link FeedError} for an invalid feed. `now` in milliseconds. */
 export function verifyFeed(downloaded: unknown, now: number, accepted: AcceptedAnchors = 'published'): FeedVerdict {
   const { feed, anchor } = openFeed(downloaded, accepted);
-  return {
-    anchor: anchor.simulated ? 'simulated' : 'maker',
-    records: feed.providers.map((record) => verifyRecord(record, now, anchor)),
-  };
+  return { anchor: anchor.simulated ? 'simulated' : 'maker', records: feed.providers.map((record) => verifyRecord(record, now, anchor)) };
 }
 
 /** Checks the shape of a feed and selects the anchor of its chains. Throws {@link FeedError} for an invalid feed. */

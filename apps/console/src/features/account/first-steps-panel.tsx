@@ -36,11 +36,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
         api.get<ConsoleUsagePage>('/console/v1/usage', options),
         api.get<ConsoleDepositPage>('/console/v1/deposits', options),
       ]);
-      return {
-        keys: keys.data.length,
-        used: usage.data.length > 0,
-        deposited: deposits.data.some(({ state }) => state === 'paid'),
-      };
+      return { keys: keys.data.length, used: usage.data.length > 0, deposited: deposits.data.some(({ state }) => state === 'paid') };
     },
   });
   if (!isApplicable || isError || (isBalanceError && balance === undefined)) return null;

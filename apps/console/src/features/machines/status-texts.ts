@@ -73,11 +73,7 @@ export const outcomeLabel = labels({
   not_eligible: { label: 'Not eligible', tone: 'neutral' },
 });
 
-export const modelStateText = texts({
-  ready: 'Loaded',
-  loading: 'Loading',
-  on_demand: 'Loads on demand',
-});
+export const modelStateText = texts({ ready: 'Loaded', loading: 'Loading', on_demand: 'Loads on demand' });
 
 const DISCONNECT_TEXTS: Readonly<Record<string, string>> = {
   stopped: 'The agent was stopped on the Mac.',

@@ -32,12 +32,7 @@ export const PRICE_COLUMNS: readonly ModelColumn[] = [
       </span>
     ),
   },
-  {
-    key: 'input',
-    header: 'Input, 1M tokens',
-    numeric: true,
-    cell: (model) => price(pricesOf(model).input),
-  },
+  { key: 'input', header: 'Input, 1M tokens', numeric: true, cell: (model) => price(pricesOf(model).input) },
   {
     key: 'output',
     header: 'Output, 1M tokens',

@@ -1,10 +1,12 @@
 /** Badges for verdicts. Every page uses these badges to show whether a machine or an answer is verified. */
 import './trust.css';
+import type { AttestationFeed } from '@inference/protocol';
+import { useQuery } from '@tanstack/react-query';
 import { CircleHelp, type LucideIcon, PenLine, ShieldAlert, ShieldCheck } from 'lucide-react';
+import { api } from '../../api/api-client.js';
 import { formatCount } from '../../ui/display/figures.js';
 import { Skeleton } from '../../ui/feedback/placeholders.js';
-import { useTrustAnchor } from './trust-anchor.js';
-import { machineVerdict, VERDICTS, type Verdict } from './verdicts.js';
+import { type AnchorKind, machineVerdict, VERDICTS, type Verdict } from './verdicts.js';
 
 const ICONS: Readonly<Record<Verdict, LucideIcon>> = {
   hardware: ShieldCheck,
@@ -46,4 +48,20 @@ export function MachineVerdictBadge({ trustLevel, simulated = false, count }: Ma
   const anchor = useTrustAnchor();
   if (anchor === undefined) return <Skeleton width="13rem" height="1.4rem" />;
   return <VerdictBadge verdict={machineVerdict(trustLevel, anchor, simulated)} {...(count === undefined ? {} : { count })} />;
+}
+
+/** No provider has this id, so the response contains the anchor without any records. */
+const NO_PROVIDER = '0'.repeat(32);
+
+/**
+ * Whether this network's certificates end at Apple's root or at a simulated root. Undefined: loading. `unknown`: the feed could not be read.
+ */
+function useTrustAnchor(): AnchorKind | undefined {
+  const { data, isError } = useQuery({
+    queryKey: ['public', 'trust-anchor'],
+    queryFn: ({ signal }) => api.get<AttestationFeed>('/v1/providers/attestation', { query: { provider_id: NO_PROVIDER }, signal }),
+    select: ({ trust_anchor }): AnchorKind => (trust_anchor.simulated ? 'simulated' : 'apple'),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  return data ?? (isError ? 'unknown' : undefined);
 }

@@ -40,11 +40,7 @@ export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
     meaning: 'The coordinator reports trust level hardware, but this page could not find out whether the network is a simulation.',
   },
   untrusted: { label: 'Not trusted', tone: 'bad', meaning: 'A requirement for every request is not met. The machine gets no requests.' },
-  failed: {
-    label: 'FAILED',
-    tone: 'bad',
-    meaning: 'A signature is invalid, or the evidence contradicts a claim. Do not rely on it.',
-  },
+  failed: { label: 'FAILED', tone: 'bad', meaning: 'A signature is invalid, or the evidence contradicts a claim. Do not rely on it.' },
   unverified: { label: 'Not verified', tone: 'warn', meaning: 'Evidence was missing, so nothing was proved and nothing contradicted.' },
 };
 

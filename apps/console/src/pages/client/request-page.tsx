@@ -2,6 +2,7 @@
 import './client.css';
 import type { ConsoleRequest } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
+import { BadgeCheck, Download } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link, useParams } from 'wouter';
 import { api } from '../../api/api-client.js';
@@ -12,10 +13,11 @@ import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatDuration, Money, Time } from '../../ui/display/figures.js';
 import { Badge, Card, Fact, Facts, PageHeader } from '../../ui/display/page.js';
+import { downloadText } from '../../ui/download.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
-import { LinkButton } from '../../ui/forms/button.js';
-import { ReceiptCard } from './receipt-card.js';
+import { Button, LinkButton } from '../../ui/forms/button.js';
 import { FINISH_REASONS, isEndToEnd, type SignedReceipt } from './request-receipt.js';
 
 type CompletedRequest = Extract<ConsoleRequest, { state: 'completed' }>;
@@ -44,10 +46,7 @@ export function Page() {
 }
 
 function Completed({ request }: { readonly request: CompletedRequest }) {
-  const receipt = useQuery({
-    queryKey: ['receipt', request.request_id],
-    queryFn: ({ signal }) => findReceipt(request.request_id, signal),
-  });
+  const receipt = useQuery({ queryKey: ['receipt', request.request_id], queryFn: ({ signal }) => findReceipt(request.request_id, signal) });
   const claims = receipt.data?.claims;
   const unknown = receipt.data === undefined ? undefined : 'unknown';
   return (
@@ -166,4 +165,52 @@ async function findReceipt(id: string, signal: AbortSignal): Promise<SignedRecei
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   }
+}
+
+interface ReceiptCardProps {
+  /** `data` null: no receipt is stored. */
+  readonly receipt: { readonly data: SignedReceipt | null | undefined; readonly error: unknown; readonly refetch: () => unknown };
+}
+
+/** `ReceiptCard`: signed receipt of a request, with download and a link to its verification. */
+function ReceiptCard({ receipt }: ReceiptCardProps) {
+  const { data } = receipt;
+  return (
+    <Card
+      title="Receipt"
+      about={
+        data === null
+          ? 'No receipt of this request is stored. Receipts are stored for the newest requests of the network.'
+          : 'Signed by the machine: the hashes of request and response, the usage and the times.'
+      }
+      actions={
+        data ? (
+          <>
+            <Button
+              icon={<Download size={16} aria-hidden="true" />}
+              onClick={() => downloadText(`receipt-${data.job_id}.json`, JSON.stringify(data, null, 2), 'application/json')}
+            >
+              Download
+            </Button>
+            <LinkButton
+              href={`${PATHS.verify}?receipt=${encodeURIComponent(data.job_id)}`}
+              icon={<BadgeCheck size={16} aria-hidden="true" />}
+            >
+              Verify
+            </LinkButton>
+          </>
+        ) : undefined
+      }
+    >
+      <Loaded query={receipt} subject="The receipt">
+        {data === null ? null : (
+          <Facts>
+            <Fact label="Response hash (SHA-256)">{data && <code className="usage-id">{data.response_hash}</code>}</Fact>
+            <Fact label="Time on the machine">{data && formatDuration(data.claims.completed_at - data.claims.started_at)}</Fact>
+            <Fact label="Engine">{data && (data.claims.engine ?? 'not stated')}</Fact>
+          </Facts>
+        )}
+      </Loaded>
+    </Card>
+  );
 }

@@ -1,25 +1,29 @@
 /** `/usage`: totals, a chart by model, and lists of completed and failed requests, for the filters in the URL. */
 import './client.css';
-import type { ConsoleUsageDays } from '@inference/formats';
+import type { ConsoleFailedRequest, ConsoleUsageDays } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useSearch } from 'wouter';
 import { accountUrl } from '../../api/active-account.js';
 import { api } from '../../api/api-client.js';
+import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { useMe } from '../../api/session.js';
 import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
-import { PATHS } from '../../routing/paths.js';
-import { Count, Money } from '../../ui/display/figures.js';
+import { PATHS, pathWithId } from '../../routing/paths.js';
+import { Count, formatDuration, Money } from '../../ui/display/figures.js';
 import { PageHeader, Stat, Stats } from '../../ui/display/page.js';
+import { type Column, TableCard } from '../../ui/display/table.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
+import { EmptyState } from '../../ui/feedback/placeholders.js';
+import { Button } from '../../ui/forms/button.js';
 import { DownloadLink } from '../../ui/forms/download-link.js';
+import { Field } from '../../ui/forms/field.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
-import { FailedTable } from './failed-table.js';
-import { FindRequest } from './find-request.js';
 import { UsageChartCard } from './usage-chart.js';
 import { filterQuery, readFilter, type UsageFilter, withFilter } from './usage-filter.js';
 import { UsageFilters } from './usage-filters.js';
 import { modelsUsed, usageTotals } from './usage-series.js';
-import { REQUEST_LISTS, type RequestList, UsageTable } from './usage-table.js';
+import { ListChoice, PAGE_ROWS, REQUEST_LISTS, RequestLink, type RequestList, UsageTable } from './usage-table.js';
 
 export function Page() {
   useMe();
@@ -75,5 +79,65 @@ export function Page() {
         )}
       </div>
     </>
+  );
+}
+
+/** `FindRequest`: form of the usage page that opens one request by id. Responses contain the id in their body or headers. */
+function FindRequest() {
+  const [, navigate] = useLocation();
+  const form = useFormMutation<{ id: string }>({ id: '' }, async ({ id }) => navigate(pathWithId(PATHS.usageRequest, id.trim())));
+  return (
+    <Form row onSubmit={form.onSubmit}>
+      <Field
+        label="Request ID"
+        hideLabel
+        placeholder="Request ID, for example req_… or chatcmpl-…"
+        autoComplete="off"
+        spellCheck={false}
+        {...form.field('id', { validate: (id) => id.trim() !== '' || 'Enter a request ID.' })}
+      />
+      <Button type="submit">Find request</Button>
+    </Form>
+  );
+}
+
+const COLUMNS: readonly Column<ConsoleFailedRequest>[] = [
+  { key: 'time', header: 'Time', rowHeader: true, cell: ({ request_id, failed_at }) => <RequestLink id={request_id} at={failed_at} /> },
+  { key: 'model', header: 'Model', wide: true, cell: ({ model }) => <span className="breakable">{model ?? 'not on this network'}</span> },
+  { key: 'key', header: 'Key', cell: ({ key }) => <span className="breakable">{key.name ?? 'unknown'}</span> },
+  {
+    key: 'error',
+    header: 'Error',
+    wide: true,
+    cell: ({ error: { code, message } }) => (
+      <span className="usage-error">
+        <code>{code}</code>
+        <small>{message}</small>
+      </span>
+    ),
+  },
+  { key: 'status', header: 'Status', numeric: true, cell: ({ error: { status } }) => status },
+  { key: 'latency', header: 'Latency', numeric: true, cell: ({ latency_ms }) => formatDuration(latency_ms) },
+];
+
+/** Failed requests, newest first. Must be rendered with `key={query}`. Otherwise rows of the previous filter would stay visible. */
+function FailedTable({ query, onList }: { readonly query: string; readonly onList: (list: RequestList) => void }) {
+  const list = usePaginatedQuery<ConsoleFailedRequest>([...BILLING_QUERY_KEY, 'usage-failed', query], '/console/v1/usage/failed', {
+    ...Object.fromEntries(new URLSearchParams(query)),
+    limit: PAGE_ROWS,
+  });
+  return (
+    <TableCard
+      title="Requests"
+      about="Failed requests cost nothing. Requests refused before they ran, such as those with a wrong key or an invalid body, are not listed."
+      actions={<ListChoice list="failed" onList={onList} />}
+      subject="The failed requests"
+      list={list}
+      caption="List of failed requests"
+      columns={COLUMNS}
+      rowKey={({ request_id }) => request_id}
+      stacked="compact"
+      empty={<EmptyState title="No failed requests">No request failed in the selected range.</EmptyState>}
+    />
   );
 }

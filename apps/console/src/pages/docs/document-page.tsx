@@ -9,14 +9,13 @@ import { decodePart } from '../../routing/decode-part.js';
 import { PATHS } from '../../routing/paths.js';
 import { PageHeader } from '../../ui/display/page.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
-import { EmptyState, PageSkeleton } from '../../ui/feedback/placeholders.js';
+import { EmptyState, PageSkeleton, Skeleton } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { useUrlText } from '../../ui/navigation/url-state.js';
 import { DocumentContent } from './document-content.js';
-import { SearchResults } from './search-results.js';
 
-/** Loads the document of a path into the query cache. Used before the first rendering; see `prerendered-document.ts`. */
+/** Loads the document of a path into the query cache. Used before the first rendering; see `app/start.tsx`. */
 export async function prefetchDocument(queryClient: QueryClient, location: string): Promise<void> {
   const path = pathOf(location);
   const load = loaderOf(path);
@@ -123,5 +122,47 @@ function Contents({ contents }: { readonly contents: BuiltDocument['contents'] }
         </ul>
       </details>
     </nav>
+  );
+}
+
+/** `SearchResults`: sections of the documents that match a query. The index is loaded with the first search. */
+function SearchResults({ query }: { readonly query: string }) {
+  const { data, error } = useQuery({
+    queryKey: ['document-search'],
+    queryFn: async () => (await import('./search-index.js')).searchIndex(),
+    staleTime: Infinity,
+  });
+  if (error !== null) return <ErrorState subject="The search" error={error} onRetry={() => window.location.reload()} />;
+  if (data === undefined) {
+    return (
+      <div aria-busy="true">
+        <Skeleton height="12rem" />
+      </div>
+    );
+  }
+  const results = data.search(query);
+  return (
+    <section aria-label="Search results">
+      <p className="document-result-count" role="status">
+        {results.length === 1
+          ? '1 section matches'
+          : results.length === data.maxResults
+            ? `The best ${results.length} sections`
+            : `${results.length} sections match`}
+      </p>
+      {results.length === 0 ? (
+        <EmptyState title="No section matches">Try fewer or other words.</EmptyState>
+      ) : (
+        <ol className="document-results">
+          {results.map(({ href, document, title, excerpt }) => (
+            <li key={href}>
+              <Link href={href}>{title}</Link>
+              {title === document ? null : <span className="muted small"> {document}</span>}
+              <p className="muted">{excerpt}</p>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
   );
 }

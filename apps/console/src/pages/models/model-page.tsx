@@ -1,6 +1,6 @@
 /** `/models/:id`: one model with prices, measurements, uptime, machines, features, and a first request to copy. */
 import './models-page.css';
-import type { Percentiles } from '@inference/formats';
+import type { Percentiles, Uptime } from '@inference/formats';
 import { Check, Minus } from 'lucide-react';
 import { useParams } from 'wouter';
 import { LoadedPage } from '../../api/loaded-page.js';
@@ -17,7 +17,6 @@ import { CopyField } from '../../ui/forms/copy-field.js';
 import { Tabs } from '../../ui/navigation/tabs.js';
 import { featuresOf } from './model-features.js';
 import { modelSnippets } from './model-snippets.js';
-import { UptimeDays } from './uptime-days.js';
 
 export function Page() {
   const id = decodePart(useParams().id ?? '');
@@ -184,4 +183,31 @@ function Machines({ model: { metadata } }: { readonly model: CatalogueModel }) {
       </div>
     </div>
   );
+}
+
+const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** `UptimeDays`: one bar per day. Height and colour show the share of checks at which the model was served. */
+function UptimeDays({ uptime: { days, since } }: { readonly uptime: Uptime }) {
+  return (
+    <div className="stack-small">
+      <ol className="uptime-days" aria-label="Uptime per day, the oldest first">
+        {days.map(({ date, share }) => {
+          const text = `${DAY.format(new Date(date))}: ${share === null ? 'no checks' : formatUptime(share)}`;
+          return (
+            <li key={date} title={text} data-level={levelOf(share)}>
+              <span className="uptime-bar" style={{ height: `${share === null ? 100 : Math.max(8, 100 * share)}%` }} aria-hidden="true" />
+              <span className="visually-hidden">{text}</span>
+            </li>
+          );
+        })}
+      </ol>
+      <p className="muted small">First checked on {DAY.format(new Date(since))}. Grey: no checks.</p>
+    </div>
+  );
+}
+
+function levelOf(share: number | null): 'none' | 'good' | 'warn' | 'bad' {
+  if (share === null) return 'none';
+  return share >= 0.99 ? 'good' : share >= 0.9 ? 'warn' : 'bad';
 }

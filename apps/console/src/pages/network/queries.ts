@@ -38,10 +38,7 @@ export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWind
 
 /** Attestation feed reduced to one provider. Contains no record if the provider is not connected. */
 export function useFeedOf(providerId: string) {
-  return useQuery({
-    queryKey: ['public', 'attestation', providerId],
-    queryFn: ({ signal }) => downloadFeed(providerId, signal),
-  });
+  return useQuery({ queryKey: ['public', 'attestation', providerId], queryFn: ({ signal }) => downloadFeed(providerId, signal) });
 }
 
 export function downloadFeed(providerId: string, signal?: AbortSignal): Promise<AttestationFeed> {

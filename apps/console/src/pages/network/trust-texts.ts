@@ -6,28 +6,16 @@ export const PART_TEXTS: Readonly<Record<TrustPartName, { readonly label: string
     label: 'Attestation',
     meaning: 'A statement about the machine, signed by its enclave key, at most one day old when received.',
   },
-  enclave: {
-    label: 'Secure Enclave',
-    meaning: 'The machine claims that its key is in its Secure Enclave and cannot be copied.',
-  },
+  enclave: { label: 'Secure Enclave', meaning: 'The machine claims that its key is in its Secure Enclave and cannot be copied.' },
   posture: { label: 'Protections', meaning: 'System Integrity Protection and secure boot are on, as stated by the machine.' },
-  challenge: {
-    label: 'Challenge',
-    meaning: 'Every five minutes the key signs a fresh nonce, so that old statements cannot be replayed.',
-  },
+  challenge: { label: 'Challenge', meaning: 'Every five minutes the key signs a fresh nonce, so that old statements cannot be replayed.' },
   sealing_key: {
     label: 'Sealing key',
     meaning: 'Requests are sealed to a key valid for at most one hour, bound to the enclave key by a signature.',
   },
-  device_management: {
-    label: 'Device management',
-    meaning: 'Device management reported its protections and disk encryption as on.',
-  },
+  device_management: { label: 'Device management', meaning: 'Device management reported its protections and disk encryption as on.' },
   device_identity: { label: 'Device identity', meaning: 'The serial numbers of the attestation and of device management match.' },
-  device_chain: {
-    label: 'Apple certificate',
-    meaning: "Apple attested this machine: a certificate chain up to Apple's root.",
-  },
+  device_chain: { label: 'Apple certificate', meaning: "Apple attested this machine: a certificate chain up to Apple's root." },
   key_binding: { label: 'Key binding', meaning: 'The certificate contains a nonce derived from this enclave key.' },
 };
 

@@ -1,13 +1,14 @@
 /** `/organisation`: members and settings of the active organisation. In the personal account: the list of the user's organisations. */
-import type { ConsoleMembership } from '@inference/formats';
-import { Building2, Plus } from 'lucide-react';
+import type { ConsoleMembership, ConsoleOrganisation, Permission } from '@inference/formats';
+import { Building2, Check, Minus, Plus } from 'lucide-react';
 import { Link, useLocation, useSearch } from 'wouter';
 import { useActiveAccount, useMe, usePermission, useSwitchAccount } from '../../api/session.js';
 import { DownloadDataCard } from '../../features/account/download-data-card.js';
-import { ROLE_LABELS } from '../../features/account/roles.js';
+import { PERMISSION_LABELS, ROLE_LABELS } from '../../features/account/roles.js';
 import { PATHS } from '../../routing/paths.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, PageSkeleton } from '../../ui/feedback/placeholders.js';
 import { Button } from '../../ui/forms/button.js';
 import { CreateDialog } from './create-dialog.js';
@@ -15,7 +16,6 @@ import { InvitationsCard } from './invitations-card.js';
 import { LogCard } from './log-card.js';
 import { MembersCard } from './members-card.js';
 import { useInvitations, useMembers, useOrganisation } from './queries.js';
-import { RolesCard } from './roles-card.js';
 import { DeleteCard, LeaveCard, NameCard } from './settings-cards.js';
 
 export function Page() {
@@ -100,4 +100,39 @@ function Organisations() {
       </Card>
     </>
   );
+}
+
+const PERMISSIONS = Object.keys(PERMISSION_LABELS) as Permission[];
+
+/** `RolesCard`: table of the permissions of each role. */
+function RolesCard() {
+  const organisation = useOrganisation();
+  return (
+    <Card title="Roles" about="Only owners add, change or remove owners." flush>
+      <Loaded query={organisation} subject="The roles">
+        <Table
+          caption="Permissions of each role"
+          columns={columnsOf(organisation.data?.roles ?? [])}
+          rows={organisation.data === undefined ? undefined : PERMISSIONS}
+          rowKey={(permission) => permission}
+          empty={null}
+          loadingRows={PERMISSIONS.length}
+        />
+      </Loaded>
+    </Card>
+  );
+}
+
+function columnsOf(roles: ConsoleOrganisation['roles']): Column<Permission>[] {
+  return [
+    { key: 'permission', header: 'Permission', rowHeader: true, cell: (permission) => PERMISSION_LABELS[permission] },
+    ...roles.map(
+      ({ role, permissions }): Column<Permission> => ({
+        key: role,
+        header: ROLE_LABELS[role],
+        cell: (permission) =>
+          permissions.includes(permission) ? <Check size={16} aria-label="Yes" /> : <Minus size={16} className="muted" aria-label="No" />,
+      }),
+    ),
+  ];
 }

@@ -6,18 +6,19 @@ import { usePermission } from '../../api/session.js';
 import { lastDays } from '../../features/account/utc-days.js';
 import { machineName } from '../../features/machines/machine-name.js';
 import { MachineStatus, MachineStatusBadge } from '../../features/machines/machine-status.js';
-import { statusLabel } from '../../features/machines/status-texts.js';
+import { disconnectText, statusLabel } from '../../features/machines/status-texts.js';
+import { MachineVerdictBadge } from '../../features/trust/verdict-badge.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatRate, formatShare, Money, pluralize, Time } from '../../ui/display/figures.js';
-import { PageHeader, Stat, Stats } from '../../ui/display/page.js';
+import { Card, Fact, Facts, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
 import { CommandLog } from './command-log.js';
 import { sumOf } from './earnings.js';
 import { MachineActions } from './machine-actions.js';
-import { MachineAway } from './machine-away.js';
 import { MachineControl } from './machine-control.js';
 import { useEarnings, useMachine } from './queries.js';
 
@@ -125,5 +126,44 @@ function MachineFigures({ machine: { provider_id, status, last_seen } }: { reado
       />
       <Stat label="Requests now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
     </Stats>
+  );
+}
+
+/** `MachineAway`: last known state of a disconnected machine, and instructions to reconnect. */
+function MachineAway({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {
+  return (
+    <>
+      <Card title="Not connected" about="The machine gets no requests and earns nothing until its agent reconnects.">
+        <div className="stack-small">
+          {last_seen?.left ? <p>{disconnectText(last_seen.left)}</p> : null}
+          <p>Wake the Mac, check its internet connection, and check the agent:</p>
+          <CopyField label="Command" hideLabel value="inference-provider status" />
+          <p>If the agent is not running, start it:</p>
+          <CopyField label="Command that starts it" hideLabel value="inference-provider start" />
+        </div>
+      </Card>
+      {last_seen === null ? null : (
+        <Card title="Last connection">
+          <Facts>
+            <Fact label="Time">
+              <Time at={last_seen.at} as="date-time" />
+            </Fact>
+            <Fact label="Models">{last_seen.models.join(', ') || 'none'}</Fact>
+            <Fact label="Trust">
+              <MachineVerdictBadge trustLevel={last_seen.trust_level} />
+            </Fact>
+            <Fact label="Served">
+              {pluralize(last_seen.requests_served, 'request')}, {pluralize(last_seen.tokens_generated, 'token')}
+            </Fact>
+            <Fact label="Chip">{last_seen.chip_name}</Fact>
+            <Fact label="Serial number">{last_seen.serial_number}</Fact>
+            <Fact label="Agent">{`${last_seen.agent.name} ${last_seen.agent.version}`}</Fact>
+            <Fact label="Provider ID">
+              <code>{provider_id}</code>
+            </Fact>
+          </Facts>
+        </Card>
+      )}
+    </>
   );
 }

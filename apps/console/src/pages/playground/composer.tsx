@@ -1,9 +1,8 @@
 /** `Composer`: message input of the playground, with attachments and a button that sends, or stops a running response. */
-import { ArrowUp, Square } from 'lucide-react';
-import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type Ref, useId, useState } from 'react';
+import { ArrowUp, ImagePlus, Square } from 'lucide-react';
+import { type ClipboardEvent, type DragEvent, type KeyboardEvent, type Ref, useId, useRef, useState } from 'react';
 import { Button } from '../../ui/forms/button.js';
 import { TextAreaField } from '../../ui/forms/field.js';
-import { AttachButton } from './attachments/attach-button.js';
 import { ImageList } from './attachments/image-list.js';
 import { type Attachments, pastedImages } from './attachments/use-attachments.js';
 
@@ -174,5 +173,45 @@ export function MessageInput({ label, placeholder, text, onText, inputRef, autoF
       onKeyDown={onKeyDown}
       onPaste={onPaste}
     />
+  );
+}
+
+interface AttachButtonProps {
+  /** Id of the element that explains why images cannot be attached. Null: images can be attached. */
+  readonly refusalId: string | null;
+  readonly onFiles: (files: readonly File[]) => void;
+}
+
+/** `AttachButton`: opens the file picker for images. On phones, the picker offers the camera and the photo library. */
+function AttachButton({ refusalId, onFiles }: AttachButtonProps) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button
+        type="button"
+        className="icon-button attach-button"
+        aria-label="Attach images"
+        title="Attach images"
+        aria-disabled={refusalId === null ? undefined : true}
+        aria-describedby={refusalId ?? undefined}
+        onClick={() => {
+          if (refusalId === null) input.current?.click();
+        }}
+      >
+        <ImagePlus size={20} aria-hidden="true" />
+      </button>
+      <input
+        ref={input}
+        type="file"
+        accept="image/*"
+        multiple
+        hidden
+        onChange={(event) => {
+          onFiles([...(event.target.files ?? [])]);
+          // Otherwise choosing the same file again would not cause a change event.
+          event.target.value = '';
+        }}
+      />
+    </>
   );
 }

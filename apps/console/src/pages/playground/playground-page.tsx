@@ -1,18 +1,20 @@
 /** `/playground`: chat and images with the models of the network, each response verified in the browser. */
 import './playground.css';
+import { Link } from 'wouter';
 import { useMe } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { FirstSteps, useFirstSteps } from '../../features/account/first-steps-panel.js';
 import { useModels } from '../../features/account/models.js';
+import { PATHS } from '../../routing/paths.js';
 import { Money } from '../../ui/display/figures.js';
 import { PageHeader } from '../../ui/display/page.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
+import { Note } from '../../ui/feedback/note.js';
 import { Skeleton } from '../../ui/feedback/placeholders.js';
 import { Segmented } from '../../ui/forms/field.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
 import { ChatView } from './chat/chat-view.js';
 import { ImagesView } from './images/images-view.js';
-import { PlainModeNote } from './plain-mode-note.js';
 
 const MODES = ['chat', 'images'] as const;
 type Mode = (typeof MODES)[number];
@@ -62,5 +64,15 @@ export function Page() {
         </Loaded>
       </div>
     </>
+  );
+}
+
+/** `PlainModeNote`: explains why the playground uses plain mode and not the end-to-end mode. */
+function PlainModeNote() {
+  return (
+    <Note title="The coordinator sees what you send here">
+      The playground uses plain mode. The coordinator delivers the code of this page, so the page cannot promise end-to-end encryption. A
+      program that you install yourself can: <Link href={PATHS.modes}>plain and end-to-end mode</Link>.
+    </Note>
   );
 }

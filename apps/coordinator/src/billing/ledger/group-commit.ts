@@ -95,9 +95,7 @@ export class GroupCommit<Step, Outcome> {
       });
       this.#endPause = null;
     }
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   async #runBatch(batch: readonly Waiting<Step, Outcome>[]): Promise<void> {

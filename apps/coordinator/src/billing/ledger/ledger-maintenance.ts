@@ -1,5 +1,6 @@
 /** Periodic ledger maintenance: `UsageRetentionJob` deletes old history, and the reservation sweeper releases abandoned reservations. */
 import type { JobId } from '@inference/protocol';
+import { RepeatedTask } from '../../repeated-task.js';
 import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import type { Ledger } from './ledger.js';
 
@@ -17,40 +18,36 @@ interface UsageRetentionJobOptions {
 /** Runs at once and then every hour. Callers must close it. */
 export class UsageRetentionJob {
   readonly #options: UsageRetentionJobOptions;
-  readonly #timer: NodeJS.Timeout;
   readonly #ending = new AbortController();
-  #running: Promise<void> | null = null;
+  readonly #repeated: RepeatedTask;
 
   constructor(options: UsageRetentionJobOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.run(), options.everyMs ?? HOUR_MS);
-    this.#timer.unref();
+    this.#repeated = new RepeatedTask(
+      options.everyMs ?? HOUR_MS,
+      () => this.#prune(),
+      (error) => {
+        if (!this.#ending.signal.aborted) options.onError(error);
+      },
+    );
     void this.run();
   }
 
   /** Runs one deletion. Concurrent callers share it. Never rejects. */
   run(): Promise<void> {
-    this.#running ??= this.#prune().finally(() => {
-      this.#running = null;
-    });
-    return this.#running;
+    return this.#repeated.run();
   }
 
   /** Aborts a running deletion, whose completed parts stay deleted. The database may be closed afterwards. */
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
+  close(): Promise<void> {
     this.#ending.abort();
-    await this.#running;
+    return this.#repeated.stop();
   }
 
   async #prune(): Promise<void> {
-    const { days, now, prune, onPruned, onError } = this.#options;
-    try {
-      const entries = await prune(days === null ? 0 : now() - days * DAY_MS, this.#ending.signal);
-      if (entries > 0) onPruned(entries);
-    } catch (error) {
-      if (!this.#ending.signal.aborted) onError(error);
-    }
+    const { days, now, prune, onPruned } = this.#options;
+    const entries = await prune(days === null ? 0 : now() - days * DAY_MS, this.#ending.signal);
+    if (entries > 0) onPruned(entries);
   }
 }
 
@@ -79,17 +76,6 @@ export async function startReservationSweeper(options: ReservationSweeperOptions
     if (released > 0) onSwept(released);
   };
   await sweep();
-  let running: Promise<void> | null = null;
-  const timer = setInterval(() => {
-    running ??= sweep()
-      .catch(onError)
-      .finally(() => {
-        running = null;
-      });
-  }, options.everyMs ?? EVERY_MS);
-  timer.unref();
-  return async () => {
-    clearInterval(timer);
-    await running;
-  };
+  const sweeping = new RepeatedTask(options.everyMs ?? EVERY_MS, sweep, onError);
+  return () => sweeping.stop();
 }

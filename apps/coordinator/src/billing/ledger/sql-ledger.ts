@@ -25,6 +25,7 @@ import {
 import { advanceWindows } from '../../database/ledger/totals.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { Database } from '../../database/tables.js';
+import { RepeatedTask } from '../../repeated-task.js';
 import { HOUR_MS } from '../../time-units.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { CreditLeases, type LeasePolicy } from './credit-leases.js';
@@ -95,10 +96,8 @@ class SqlLedger implements Ledger {
   readonly #reservations: GroupCommit<Step, StepOutcome>;
   readonly #repository = new LedgerRepository();
   readonly #leases: CreditLeases | null;
-  #heartbeat: NodeJS.Timeout | null = null;
-  #renewingHeartbeat: Promise<void> | null = null;
-  #foldTimer: NodeJS.Timeout | null = null;
-  #folding: Promise<void> | null = null;
+  #heartbeat: RepeatedTask | null = null;
+  #folding: RepeatedTask | null = null;
 
   constructor({
     database,
@@ -148,22 +147,8 @@ class SqlLedger implements Ledger {
 
   async begin(): Promise<void> {
     await this.#renewHeartbeat();
-    this.#heartbeat = setInterval(() => {
-      this.#renewingHeartbeat ??= this.#renewHeartbeat()
-        .catch(this.#onError)
-        .finally(() => {
-          this.#renewingHeartbeat = null;
-        });
-    }, HOLDER_HEARTBEAT_MS);
-    this.#heartbeat.unref();
-    this.#foldTimer = setInterval(() => {
-      this.#folding ??= this.#fold()
-        .catch(this.#onError)
-        .finally(() => {
-          this.#folding = null;
-        });
-    }, FOLD_MS);
-    this.#foldTimer.unref();
+    this.#heartbeat = new RepeatedTask(HOLDER_HEARTBEAT_MS, () => this.#renewHeartbeat(), this.#onError);
+    this.#folding = new RepeatedTask(FOLD_MS, () => this.#fold(), this.#onError);
   }
 
   async reserve(reservation: Reservation): Promise<ReserveOutcome> {
@@ -266,10 +251,7 @@ class SqlLedger implements Ledger {
   }
 
   async close(): Promise<void> {
-    if (this.#heartbeat !== null) clearInterval(this.#heartbeat);
-    if (this.#foldTimer !== null) clearInterval(this.#foldTimer);
-    await this.#renewingHeartbeat;
-    await this.#folding;
+    await Promise.all([this.#heartbeat?.stop(), this.#folding?.stop()]);
     await Promise.all([this.#batches.close(), this.#reservations.close()]);
     await this.#leases?.close().catch(this.#onError);
     await foldJobs(this.#database, 'skip').catch(this.#onError);

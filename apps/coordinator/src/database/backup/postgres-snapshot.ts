@@ -27,10 +27,7 @@ export interface PostgresSnapshot {
 export async function withSnapshot(
   url: string,
   use: (snapshot: PostgresSnapshot) => Promise<void>,
-): Promise<{
-  readonly figures: DatabaseFigures;
-  readonly snapshot: PostgresSnapshot;
-}> {
+): Promise<{ readonly figures: DatabaseFigures; readonly snapshot: PostgresSnapshot }> {
   return onConnection(url, (connection) =>
     connection
       .transaction()

@@ -156,9 +156,7 @@ class FileDriver extends SqliteDriver {
           if (!isBusy(error) || performance.now() + pause > deadline) throw error;
         }
         this.#connectionLock.release();
-        await new Promise((resolve) => {
-          setTimeout(resolve, pause);
-        });
+        await new Promise((resolve) => setTimeout(resolve, pause));
       }
     } finally {
       this.#fileLock.release();

@@ -32,9 +32,7 @@ export async function withRetries<T>(work: () => Promise<T>, deadline: number): 
       // Between half of the pause and the whole, at random, so that two conflicting coordinators do not conflict again.
       const wait = pause * (0.5 + Math.random() / 2);
       if (!isTransient(error) || Date.now() + wait > deadline) throw error;
-      await new Promise((resolve) => {
-        setTimeout(resolve, wait);
-      });
+      await new Promise((resolve) => setTimeout(resolve, wait));
     }
   }
 }

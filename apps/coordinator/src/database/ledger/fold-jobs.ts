@@ -50,9 +50,7 @@ export async function foldJobs(database: Database, others: 'skip' | 'wait' = 'wa
     const folded = await withRetries(() => database.transaction().execute((transaction) => foldSlice(transaction, others)), deadline());
     if (folded < SLICE[dialectOf(database)]) return;
     // Lets other work use the database and the event loop first.
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

@@ -40,9 +40,7 @@ export async function pruneHistory(database: Database, before: number, signal?: 
       all += count;
       signal?.throwIfAborted();
       // Lets other work use the database and the event loop first.
-      await new Promise((resolve) => {
-        setImmediate(resolve);
-      });
+      await new Promise((resolve) => setImmediate(resolve));
     }
     return all;
   };

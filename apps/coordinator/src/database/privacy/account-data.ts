@@ -97,11 +97,7 @@ export const ACCOUNT_DATA = {
   },
   organisation_invitations: {
     about: 'Invitations to organisations by e-mail address.',
-    columns: {
-      identity: 'email',
-      secret: 'token_hash',
-      activity: 'id organisation_id role invited_by sent_at sent_count expires_at',
-    },
+    columns: { identity: 'email', secret: 'token_hash', activity: 'id organisation_id role invited_by sent_at sent_count expires_at' },
     retention: 'until accepted, revoked, or 30 days after their expiry',
     exported: {
       rows: (id) => sql<boolean>`(organisation_id = ${id} or ${ofEmail('email')(id)})`,

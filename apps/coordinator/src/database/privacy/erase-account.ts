@@ -76,8 +76,6 @@ export async function eraseReceipts(
     const { numDeletedRows } = await database.deleteFrom('receipts').where('job_id', 'in', batch).executeTakeFirstOrThrow();
     if (numDeletedRows < RECEIPT_BATCH_ROWS) return;
     // Lets waiting work run before the next batch.
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -150,10 +150,7 @@ export const MONEY_DATA = {
     about: 'Sums of use and earnings per account and window. The leaderboard shows them under a pseudonym.',
     columns: { activity: `window account ${COUNTS}` },
     retention: 'unlimited',
-    exported: {
-      rows: (id) => sql<boolean>`("window" in ('24h', '7d', '30d', 'all') and account = ${id})`,
-      key: ['window'],
-    },
+    exported: { rows: (id) => sql<boolean>`("window" in ('24h', '7d', '30d', 'all') and account = ${id})`, key: ['window'] },
     afterDeletion: 'stays under the random id',
   },
   account_hours: {
@@ -210,9 +207,7 @@ export const MONEY_DATA = {
   },
   prices: {
     about: 'All prices ever set.',
-    columns: {
-      technical: 'id model prompt_per_million cached_per_million completion_per_million per_image valid_from version',
-    },
+    columns: { technical: 'id model prompt_per_million cached_per_million completion_per_million per_image valid_from version' },
     retention: 'unlimited',
     exported: 'about no account',
     afterDeletion: 'not affected',

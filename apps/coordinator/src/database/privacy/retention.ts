@@ -94,9 +94,7 @@ async function applyRule(
     count = Number((await statement.execute(database)).numAffectedRows ?? 0n);
     if (count > 0) onChange(count);
     // Lets waiting work run before the next batch.
-    await new Promise((resolve) => {
-      setImmediate(resolve);
-    });
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

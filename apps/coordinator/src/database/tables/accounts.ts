@@ -86,13 +86,7 @@ export interface AccountTables {
     mailed_at: number | null;
   };
   /** No longer used, because providers are linked by the device authorization grant (RFC 8628). */
-  machine_codes: {
-    hash: string;
-    account_id: string;
-    created_at: number;
-    expires_at: number;
-    used_at: number | null;
-  };
+  machine_codes: { hash: string; account_id: string; created_at: number; expires_at: number; used_at: number | null };
 }
 
 export type BudgetPeriod = 'day' | 'week' | 'month';

@@ -52,14 +52,7 @@ export interface LedgerTables {
     month_spent: number;
   };
   deposits: { event_id: string; account_id: string; amount: number; source: DepositSource; at: number };
-  withdrawals: {
-    id: string;
-    account_id: string;
-    amount: number;
-    state: WithdrawalState;
-    requested_at: number;
-    ended_at: number | null;
-  };
+  withdrawals: { id: string; account_id: string; amount: number; state: WithdrawalState; requested_at: number; ended_at: number | null };
   /** Account that a provider earns for. `first_owner`: account that got the earnings of `provider:<id>`, which old job rows name. */
   provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };
   /** All prices ever set. Rows are never changed. The newest whose `valid_from` has passed applies. */

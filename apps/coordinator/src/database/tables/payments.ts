@@ -18,13 +18,7 @@ export interface PaymentTables {
     disputed_at: number | null;
   };
   /** Handled events of the processor, by the event's id. */
-  payment_events: {
-    id: string;
-    type: string;
-    deposit_id: string | null;
-    outcome: string;
-    received_at: number;
-  };
+  payment_events: { id: string; type: string; deposit_id: string | null; outcome: string; received_at: number };
   /** Claims of how a withdrawal ends. The first claim wins, so that no withdrawal is both paid and rejected. */
   withdrawal_ends: { withdrawal_id: string; end: WithdrawalEndClaim; transfer_id: string | null; claimed_at: number };
   /** Account at the processor (`payout_id`) to which an account's withdrawals are paid. */

@@ -13,7 +13,6 @@ interface CountTokensLimitOptions {
   readonly bytesPerMinute: number;
   /** Monotonic time in milliseconds. */
   readonly now?: () => number;
-  readonly maxAccounts?: number;
 }
 
 interface Usage {
@@ -57,10 +56,10 @@ export class CountTokensLimit {
   readonly #now: () => number;
   readonly #accounts: BoundedMap<string, Usage>;
 
-  constructor({ bytesPerMinute, now = () => performance.now(), maxAccounts = MAX_ACCOUNTS }: CountTokensLimitOptions) {
+  constructor({ bytesPerMinute, now = () => performance.now() }: CountTokensLimitOptions) {
     this.#bytesPerMinute = bytesPerMinute;
     this.#now = now;
-    this.#accounts = new BoundedMap(maxAccounts);
+    this.#accounts = new BoundedMap(MAX_ACCOUNTS);
   }
 
   /** Bytes charged for a request. At most the whole bucket, or large requests would never be admitted. */

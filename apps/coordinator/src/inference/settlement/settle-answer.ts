@@ -48,10 +48,7 @@ export async function settleAnswer(
     }
     if (clientSignal.aborted) return clientDisconnected(summary);
   }
-  const claimed = {
-    images: receipt.usage.images ?? 0,
-    ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
-  };
+  const claimed = { images: receipt.usage.images ?? 0, ...deliveredUsage(receipt, { delivered, signed: completed.bytes }) };
   // Verification checked the usage of the whole response. A disconnected client pays for a part, which is bounded here.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: requestedImages(job),
@@ -177,10 +174,5 @@ export function deliveredUsage(
   const { prompt_tokens: promptTokens, cached_tokens: cachedTokens = 0 } = usage;
   const visible = usage.completion_tokens - hidden_tokens;
   const share = Math.min(1, delivered / Math.max(1, signed));
-  return {
-    promptTokens,
-    cachedTokens,
-    completionTokens: hidden_tokens + Math.ceil(visible * share),
-    hiddenTokens: hidden_tokens,
-  };
+  return { promptTokens, cachedTokens, completionTokens: hidden_tokens + Math.ceil(visible * share), hiddenTokens: hidden_tokens };
 }

@@ -11,10 +11,7 @@ export const RECENTLY_SEEN_MS = 24 * 3_600_000;
 const MAX_MODELS = 10_000;
 
 interface RecentlySeenModelsOptions {
-  readonly registry: {
-    serves(model: string): boolean;
-    onCapacity(listener: CapacityListener): () => void;
-  };
+  readonly registry: { serves(model: string): boolean; onCapacity(listener: CapacityListener): () => void };
   readonly catalogue: { readonly entries: ReadonlyMap<string, unknown> };
   /** Models of recent jobs from before this process started. They count as served at the start. */
   readonly earlier: Iterable<string>;

@@ -54,11 +54,7 @@ export class SessionStatistics {
     if (load.decode_tps !== undefined) this.decodeTps = plausibleDecodeTps(load.decode_tps, hardware);
     if (load.prefill_tps !== undefined) this.prefillTps = plausiblePrefillTps(load.prefill_tps, hardware);
     const { thermal, memoryPressure, power } = this.host;
-    this.host = {
-      thermal: load.thermal ?? thermal,
-      memoryPressure: load.memory_pressure ?? memoryPressure,
-      power: load.power ?? power,
-    };
+    this.host = { thermal: load.thermal ?? thermal, memoryPressure: load.memory_pressure ?? memoryPressure, power: load.power ?? power };
     return thermal !== this.host.thermal || memoryPressure !== this.host.memoryPressure || power !== this.host.power;
   }
 

@@ -85,12 +85,7 @@ const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
     limitNetwork: true,
     notice: 'two_factor_enabled',
   },
-  {
-    method: 'POST',
-    path: '/two-factor/verify-backup-code',
-    schema: { body: secondStep, response: signedIn },
-    limitNetwork: true,
-  },
+  { method: 'POST', path: '/two-factor/verify-backup-code', schema: { body: secondStep, response: signedIn }, limitNetwork: true },
   {
     method: 'POST',
     path: '/two-factor/generate-backup-codes',

@@ -121,11 +121,7 @@ function addIncidentUpdates(server: FastifyInstance, routes: IncidentRoutes): vo
     if ((await incidents.addUpdate(id, update)) !== 'too_many') return incidentOr404(routes, reply, id);
     return sendConflict(reply, `An incident has at most ${MAX_UPDATES_PER_INCIDENT} updates, of which the last one ends it.`);
   });
-  const changeSchema = {
-    params: pathParams('id', 'update_id'),
-    body: AdminIncidentUpdateChangeSchema,
-    response: { 200: IncidentSchema },
-  };
+  const changeSchema = { params: pathParams('id', 'update_id'), body: AdminIncidentUpdateChangeSchema, response: { 200: IncidentSchema } };
   server.patch<{ Params: { id: string; update_id: string } }>(
     '/admin/v1/incidents/:id/updates/:update_id',
     { ...options, schema: changeSchema },

@@ -24,14 +24,7 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
   api.add({ method: 'GET', path: '/usage/days', response: ConsoleUsageDaysSchema }, async (call) => {
     const { accountId, range, ...only } = readRequestFilter(call, now());
     const rows = await usageDays(database, accountId, range, only);
-    return {
-      from: dayText(range.from),
-      to: dayText(range.to),
-      data: rows.map((row) => ({
-        day: dayText(row.day),
-        ...usageBody(row),
-      })),
-    };
+    return { from: dayText(range.from), to: dayText(range.to), data: rows.map((row) => ({ day: dayText(row.day), ...usageBody(row) })) };
   });
 
   api.add({ method: 'GET', path: '/usage/hours', response: ConsoleUsageHoursSchema }, async (call) => {
@@ -40,12 +33,7 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
       throw new RequestError('invalid_request', 'from', `from and to must cover at most ${MAX_HOURS_DAYS} days for hours.`);
     }
     const rows = await usageHours(database, accountId, range, only);
-    return {
-      data: rows.map((row) => ({
-        hour: isoTime(row.hour * HOUR_MS),
-        ...usageBody(row),
-      })),
-    };
+    return { data: rows.map((row) => ({ hour: isoTime(row.hour * HOUR_MS), ...usageBody(row) })) };
   });
 
   api.addDownload({ path: '/usage.csv', types: [CSV_TYPE] }, (call) => ({
@@ -56,14 +44,7 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
 }
 
 function usageBody({ model, requests, promptTokens, completionTokens, images, cost }: ModelUsage) {
-  return {
-    model,
-    requests,
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    images,
-    cost_micro_usd: cost,
-  };
+  return { model, requests, prompt_tokens: promptTokens, completion_tokens: completionTokens, images, cost_micro_usd: cost };
 }
 
 async function* csvLines(database: Database, filter: RequestFilter): AsyncGenerator<string> {

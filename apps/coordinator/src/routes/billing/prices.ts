@@ -47,21 +47,13 @@ export function addPrices(server: FastifyInstance, { prices, registry, views, no
     // A new price takes effect at once, so caches must not keep the old price.
     reply.header('cache-control', 'no-cache');
     const models = [...new Set((await readServed(null)).flat())].sort((a, b) => (a < b ? -1 : 1));
-    return {
-      object: 'list',
-      currency: 'micro_usd',
-      data: models.map((model) => ({ model, ...ratesBody(prices.current(model)) })),
-    };
+    return { object: 'list', currency: 'micro_usd', data: models.map((model) => ({ model, ...ratesBody(prices.current(model)) })) };
   });
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
   server.get(
     '/admin/v1/prices',
     { ...options, schema: { response: { 200: AdminPriceListSchema } } },
-    async (): Promise<AdminPriceList> => ({
-      object: 'list',
-      currency: 'micro_usd',
-      data: prices.list().map(priceBody),
-    }),
+    async (): Promise<AdminPriceList> => ({ object: 'list', currency: 'micro_usd', data: prices.list().map(priceBody) }),
   );
   // Wildcards, because model ids may contain slashes.
   const historySchema = { params: pathParams('id'), response: { 200: AdminPriceHistorySchema } };

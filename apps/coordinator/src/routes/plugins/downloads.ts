@@ -23,11 +23,7 @@ export function downloadSchema(types: readonly string[]) {
 }
 
 export function sendDownload(reply: FastifyReply, { name, type, parts }: Download): FastifyReply {
-  reply.headers({
-    'cache-control': 'no-store',
-    'content-type': type,
-    'content-disposition': `attachment; filename="${name}"`,
-  });
+  reply.headers({ 'cache-control': 'no-store', 'content-type': type, 'content-disposition': `attachment; filename="${name}"` });
   return reply.send(Readable.from(parts));
 }
 

@@ -22,8 +22,8 @@ export function schemaRef(name: string): TSchema & { readonly $ref: string } {
 }
 
 /** A JSON response with this named schema. */
-export function jsonResponse(name: string, description = 'The response.') {
-  return { ...schemaRef(name), description };
+export function jsonResponse(name: string) {
+  return { ...schemaRef(name), description: 'The response.' };
 }
 
 /** Errors of every route that takes an API key. */

@@ -50,10 +50,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
   const { registry, requestQueue, quarantines, views } = routes;
   const readProviders = views.define('admin-providers', { query: Type.Null(), part: AdminProviderListSchema }, () => ({
     providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, quarantines, provider)),
-    restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({
-      provider_id,
-      ...reputationBody(reputation),
-    })),
+    restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({ provider_id, ...reputationBody(reputation) })),
     held: [...quarantines.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
     connections: registry.connections,
     waiting_requests: requestQueue.waitingOfOwnClients(null),

@@ -53,11 +53,7 @@ export function addHealth(server: FastifyInstance, { isDraining, database, now }
     return {
       status: ready ? 'ready' : 'not_ready',
       reason: draining ? 'draining' : state === 'ok' ? null : `database_${state}`,
-      checks: {
-        database: state === 'unreachable' ? 'unreachable' : 'ok',
-        migrations: MIGRATION_CHECKS[state],
-        draining,
-      },
+      checks: { database: state === 'unreachable' ? 'unreachable' : 'ok', migrations: MIGRATION_CHECKS[state], draining },
     };
   });
 }

@@ -1,4 +1,5 @@
 /** `PeriodicCheck` reads a value at intervals and caches it, so that scrapes of the metrics wait for no query. */
+import { RepeatedTask } from '../../repeated-task.js';
 
 interface PeriodicCheckOptions<Value> {
   /** Used in logs, and as the metric label `check`. */
@@ -11,15 +12,18 @@ interface PeriodicCheckOptions<Value> {
 
 export class PeriodicCheck<Value> {
   readonly #options: PeriodicCheckOptions<Value>;
-  readonly #timer: NodeJS.Timeout;
-  #running: Promise<void> | null = null;
+  readonly #repeated: RepeatedTask;
   #latest: { readonly value: Value; readonly at: number } | null = null;
 
   /** The first read starts at once. */
   constructor(options: PeriodicCheckOptions<Value>) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.run(), options.everyMs);
-    this.#timer.unref();
+    const { everyMs, read, now, onError } = options;
+    const update = async (): Promise<void> => {
+      const value = await read();
+      this.#latest = { value, at: now() };
+    };
+    this.#repeated = new RepeatedTask(everyMs, update, onError);
     void this.run();
   }
 
@@ -34,20 +38,10 @@ export class PeriodicCheck<Value> {
 
   /** Reads now, or waits for a read in progress. Never rejects. */
   run(): Promise<void> {
-    const { read, now, onError } = this.#options;
-    this.#running ??= read()
-      .then((value) => {
-        this.#latest = { value, at: now() };
-      })
-      .catch(onError)
-      .finally(() => {
-        this.#running = null;
-      });
-    return this.#running;
+    return this.#repeated.run();
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#running;
+  close(): Promise<void> {
+    return this.#repeated.stop();
   }
 }

@@ -14,7 +14,6 @@ interface HealthRecorderOptions {
   readonly store: (at: number, figures: HealthFigures) => Promise<unknown>;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
-  readonly sampleMs?: number;
 }
 
 const SAMPLE_MS = 15_000;
@@ -35,7 +34,7 @@ export class HealthRecorder {
 
   constructor(options: HealthRecorderOptions) {
     this.#options = options;
-    this.#sampleTimer = setInterval(() => void this.sample(), options.sampleMs ?? SAMPLE_MS);
+    this.#sampleTimer = setInterval(() => void this.sample(), SAMPLE_MS);
     this.#sampleTimer.unref();
     // In an idle process, a timer per second costs less than `monitorEventLoopDelay` of Node.js.
     this.#lagTimer = setInterval(() => this.#measureLag(), LAG_TIMER_MS);

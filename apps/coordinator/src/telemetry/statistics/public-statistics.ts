@@ -1,4 +1,5 @@
 /** `PublicStatistics`: statistics that anyone may read (network, leaderboard, totals), cached for the times in {@link MAX_AGE_SECONDS}. */
+
 import {
   LEADERBOARD_METRICS,
   type Leaderboard,
@@ -11,9 +12,15 @@ import {
 import Type from 'typebox';
 import { LOCAL_VIEWS, type NetworkViews } from '../../cluster/views.js';
 import { sharedSecret } from '../../database/secret-repository.js';
-import { readLeaders, readMinutes, readNetworkTotals } from '../../database/statistics-repository.js';
+import {
+  type ActivitySums,
+  type LeaderTotals,
+  readLeaders,
+  readMinutes,
+  readNetworkTotals,
+  type ServedMetric,
+} from '../../database/statistics-repository.js';
 import type { Database } from '../../database/tables.js';
-import { COLUMN_OF, leaderboard, networkTotals } from './leaderboard.js';
 import { networkStats, type RegistryView, StatisticsPartSchema, seriesStart, statisticsPart } from './network-statistics.js';
 import { pseudonyms } from './pseudonym.js';
 import { type Cached, TimedCache } from './timed-cache.js';
@@ -91,4 +98,40 @@ function keyOf({ metric, window }: { readonly metric: LeaderboardMetric; readonl
 function requireCache<T>(cache: TimedCache<T> | undefined): TimedCache<T> {
   if (cache === undefined) throw new Error('no such statistics');
   return cache;
+}
+
+/** Sum by which each leaderboard is ordered. */
+const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = { earnings: 'earned', tokens: 'served_tokens', jobs: 'served_jobs' };
+
+/** `pseudonym`: name under which an account appears. */
+function leaderboard(
+  choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
+  leaders: readonly LeaderTotals[],
+  pseudonym: (account: string) => string,
+  now: number,
+): Leaderboard {
+  return {
+    metric: choice.metric,
+    window: choice.window,
+    entries: leaders.map(({ account, earned, tokens, jobs }, index) => ({
+      rank: index + 1,
+      pseudonym: pseudonym(account),
+      earnings_micro_usd: earned,
+      tokens,
+      jobs,
+    })),
+    updated_at: new Date(now).toISOString(),
+  };
+}
+
+/** Counts all jobs, including those without earnings, such as jobs on an account's own providers. */
+function networkTotals(window: StatisticsWindow, sums: ActivitySums, now: number): Totals {
+  return {
+    window,
+    earnings_micro_usd: sums.earned,
+    tokens: sums.promptTokens + sums.completionTokens,
+    jobs: sums.requests,
+    active_accounts: sums.activeAccounts,
+    updated_at: new Date(now).toISOString(),
+  };
 }

@@ -134,9 +134,7 @@ describeDatabases('credit leases', (fresh, dialect) => {
         const child = fork(
           await program('apps/coordinator/test/billing/ledger/lease-process.ts'),
           [JSON.stringify(place.target), String(seed)],
-          {
-            execArgv: [],
-          },
+          { execArgv: [] },
         );
         child.on('message', ({ settled: id, kind, cost }: { settled: string; kind: string; cost: number }) => {
           if (kind === 'settled') settled.set(id, cost);

@@ -153,11 +153,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       const outcomes = await Promise.all(Array.from({ length: 100 }, () => ledger.reserve(reservation())));
       expect(outcomes.filter((outcome) => outcome.kind === 'reserved')).toHaveLength(1);
       expect(outcomes.filter((outcome) => outcome.kind === 'insufficient_balance')).toHaveLength(99);
-      expect(outcomes.find((outcome) => outcome.kind !== 'reserved')).toEqual({
-        kind: 'insufficient_balance',
-        needed: 100,
-        available: 99,
-      });
+      expect(outcomes.find((outcome) => outcome.kind !== 'reserved')).toEqual({ kind: 'insufficient_balance', needed: 100, available: 99 });
     });
 
     it('is zero for an unknown account', async () => {

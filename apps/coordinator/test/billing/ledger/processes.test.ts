@@ -30,10 +30,7 @@ async function startWorker(target: DatabaseTarget, seed: number, shared: number)
   const child = fork(
     await program('apps/coordinator/test/billing/ledger/ledger-process.ts'),
     [JSON.stringify(target), String(seed), String(shared)],
-    {
-      execArgv: [],
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    },
+    { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
   );
   const said: WorkerSaid[] = [];
   const errors: string[] = [];

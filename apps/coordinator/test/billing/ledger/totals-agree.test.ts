@@ -197,10 +197,7 @@ describeDatabases('settled usage', (fresh) => {
     const { dataDir } = harness;
     await ledger.close();
     await harness.app.close(0);
-    harness = await startHarness({
-      now: () => now,
-      config: { dataDir, ...base.config },
-    });
+    harness = await startHarness({ now: () => now, config: { dataDir, ...base.config } });
     // A second ledger of the same SQLite database would take these reservations for those of a dead process.
     ledger = harness.app.ledger;
     expect([await Promise.all(paths.map((path) => body(path))), await balances()]).toEqual(before);

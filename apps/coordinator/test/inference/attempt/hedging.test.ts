@@ -244,9 +244,6 @@ it('a plain answer that does not verify is generated again by another provider',
   expect(receipt.provider_id).toBe(honest.providerId);
   await expect
     .poll(() => harness.app.providers.reputations.summaryOf(liar.providerId))
-    .toMatchObject({
-      state: 'quarantined',
-      reason: 'answers_not_verified',
-    });
+    .toMatchObject({ state: 'quarantined', reason: 'answers_not_verified' });
   expect((await harness.money(`provider:${liar.providerId}`)).balance).toBe(0);
 });

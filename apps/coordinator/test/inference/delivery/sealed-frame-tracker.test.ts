@@ -1,7 +1,7 @@
 /** Frame boundaries of a sealed answer, wherever its bytes are split. */
 import { E2E_RESPONSE_NONCE_BYTES, e2eKeepAlive } from '@inference/protocol';
 import { expect, it } from 'vitest';
-import { SealedFrameTracker } from '../../../src/inference/delivery/sealed-frame-tracker.js';
+import { SealedFrameTracker } from '../../../src/inference/delivery/sealed-framing.js';
 
 const frame = (flags: number, length: number): Buffer =>
   Buffer.concat([Buffer.from([flags, 0, length >> 8, length & 0xff]), Buffer.alloc(length, 1)]);

@@ -150,10 +150,7 @@ describe('when all providers are busy', () => {
   it('requests wait their turn, and one that waits too long gets Retry-After', async () => {
     harness = await startHarness({ jobTimings: { queueMs: 4000 }, maxWaitingPerModel: 2 });
     const finish: (() => void)[] = [];
-    await harness.provider({
-      slots: 1,
-      onJob: (job) => void finish.push(() => job.answerHonestly([job.lastContent])),
-    });
+    await harness.provider({ slots: 1, onJob: (job) => void finish.push(() => job.answerHonestly([job.lastContent])) });
     const say = (content: string): Promise<Response> => harness.chat({ messages: [{ role: 'user', content }] });
     const first = say('first');
     await until(() => finish.length === 1);

@@ -33,13 +33,7 @@ export class DeviceWorld {
     return {
       publicKeySha256: sha256Hex(publicKey),
       enrolledAt: now,
-      security: {
-        receivedAt: now,
-        sipEnabled: true,
-        secureBootLevel: 'full',
-        diskEncryptionEnabled: true,
-        authenticatedRootEnabled: true,
-      },
+      security: { receivedAt: now, sipEnabled: true, secureBootLevel: 'full', diskEncryptionEnabled: true, authenticatedRootEnabled: true },
       information: { receivedAt: now, serialNumber, provisioningUdid, softwareUpdateDeviceId },
       chain: this.chain(publicKey, device, now),
       acme: null,

@@ -358,10 +358,7 @@ describe('hardware', () => {
     expect(provider.standing?.parts.every(({ state }) => state === 'ok')).toBe(true);
     const { headers } = await harness.chat();
     expect([headers.get('x-provider-trust-level'), headers.get('x-provider-mda-verified')]).toEqual(['hardware', 'true']);
-    const feed = (await (await harness.get('/v1/providers/attestation', null)).json()) as {
-      providers: object[];
-      trust_anchor: object;
-    };
+    const feed = (await (await harness.get('/v1/providers/attestation', null)).json()) as { providers: object[]; trust_anchor: object };
     expect(feed.providers[0]).toMatchObject({ trust_level: 'hardware', secure_enclave: false, mdm_verified: true, mda_verified: true });
     expect(feed.trust_anchor).toMatchObject({ common_name: 'Simulated Enterprise Attestation Root CA', simulated: true });
     sip = false;

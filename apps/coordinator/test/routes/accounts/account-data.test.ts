@@ -11,8 +11,8 @@ import { STORED_DATA } from '../../../src/database/privacy/stored-data.js';
 import { columnsOf } from '../../../src/database/privacy/stored-table.js';
 import type { Database } from '../../../src/database/tables.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, NO_RATE_LIMITS } from '../../support/harness.js';
 import { canary, contentOfTables, identityColumns, plantAccount, tablesWith } from '../../support/planted-account.js';
 import { settledJob } from '../../support/settled-job.js';
 
@@ -31,20 +31,17 @@ interface Person {
 const DAY_MS = 86_400_000;
 
 describeDatabases('the data of an account', (fresh, dialect) => {
-  let place: TestDatabase;
   let harness: Harness;
   let database: Database;
   let people = 0;
 
   beforeAll(async () => {
-    place = await fresh();
-    harness = await startHarness({ config: { ...place.config, rateLimits: NO_RATE_LIMITS } });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS } });
     ({ database } = harness.app);
   });
   afterAll(async () => {
     expect((await checkLedger(database)).problems).toEqual([]);
     await harness.close();
-    await place.remove();
   });
 
   const databaseFiles = (): string[] => {

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { authOptions } from '../../../src/accounts/auth.js';
 import { PasswordHasher } from '../../../src/accounts/passwords/password-hasher.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 
 async function bodyAs(schema: TSchema, answer: Response): Promise<unknown> {
@@ -26,7 +26,6 @@ async function bodyAs(schema: TSchema, answer: Response): Promise<unknown> {
 }
 
 describeDatabases('accounts', (fresh) => {
-  let database: TestDatabase;
   let harness: Harness;
   let people = 0;
   const newEmail = (): string => `person-${++people}@example.com`;
@@ -38,13 +37,9 @@ describeDatabases('accounts', (fresh) => {
   const models = (key: string): Promise<Response> => harness.get('/v1/models', key);
 
   beforeAll(async () => {
-    database = await fresh();
-    harness = await startHarness({ config: { ...database.config, rateLimits: NO_RATE_LIMITS } });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS } });
   });
-  afterAll(async () => {
-    await harness.close();
-    await database.remove();
-  });
+  afterAll(() => harness.close());
 
   it('has the tables that better-auth expects', async () => {
     const unused = async (): Promise<void> => {};

@@ -13,7 +13,7 @@ import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import { machineLinks } from '../../../src/database/migrations/0034-machine-links.js';
 import { AttemptLimit } from '../../../src/routes/plugins/attempt-limit.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 import { untilDayLasts } from '../../support/midnight.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
@@ -29,19 +29,12 @@ interface Started {
 }
 
 describeDatabases('linking a provider to an account', (fresh) => {
-  let database: TestDatabase;
   let harness: Harness;
   let people = 0;
   beforeAll(async () => {
-    database = await fresh();
-    harness = await startHarness({
-      config: { ...database.config, rateLimits: NO_RATE_LIMITS },
-    });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS } });
   });
-  afterAll(async () => {
-    await harness.close();
-    await database.remove();
-  });
+  afterAll(() => harness.close());
 
   const form = (path: string, fields: Record<string, string>): Promise<Response> =>
     fetch(harness.url + path, { method: 'POST', body: new URLSearchParams(fields) });

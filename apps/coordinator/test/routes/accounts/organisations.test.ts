@@ -23,8 +23,8 @@ import { MAX_CREATED } from '../../../src/database/accounts/organisation-reposit
 import { hasPermission, ROLE_PERMISSIONS } from '../../../src/database/accounts/organisation-roles.js';
 import { ACCESS_POLICIES, policyOf } from '../../../src/routes/plugins/console-access-policy.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, NO_RATE_LIMITS } from '../../support/harness.js';
 
 async function bodyAs<T>(schema: TSchema, answer: Response): Promise<T> {
   const body: unknown = await answer.json();
@@ -39,19 +39,14 @@ interface Person {
 }
 
 describeDatabases('organisations', (fresh) => {
-  let database: TestDatabase;
   let harness: Harness;
   let now = 1_800_000_000_000;
   let people = 0;
 
   beforeAll(async () => {
-    database = await fresh();
-    harness = await startHarness({ now: () => now++, config: { ...database.config, rateLimits: NO_RATE_LIMITS } });
+    harness = await startHarnessOn(fresh, { now: () => now++, config: { rateLimits: NO_RATE_LIMITS } });
   });
-  afterAll(async () => {
-    await harness.close();
-    await database.remove();
-  });
+  afterAll(() => harness.close());
 
   const newPerson = async (email = `member-${++people}@example.com`): Promise<Person> => {
     const browser = new Browser(harness.url);

@@ -2,22 +2,17 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { MAX_PASSKEYS } from '../../../src/accounts/second-factors/passkeys.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, NO_RATE_LIMITS } from '../../support/harness.js';
 import { SoftwareAuthenticator } from '../../support/software-authenticator.js';
 
 describeDatabases('passkeys', (fresh) => {
-  let database: TestDatabase;
   let harness: Harness;
   beforeAll(async () => {
-    database = await fresh();
-    harness = await startHarness({ config: { ...database.config, rateLimits: NO_RATE_LIMITS } });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS } });
   });
   afterEach(() => vi.useRealTimers());
-  afterAll(async () => {
-    await harness.close();
-    await database.remove();
-  });
+  afterAll(() => harness.close());
 
   const newAuthenticator = (): SoftwareAuthenticator => new SoftwareAuthenticator(harness.url, 'localhost');
   const challengeOf = async (answer: Response): Promise<string> => {

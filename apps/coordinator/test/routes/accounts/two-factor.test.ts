@@ -4,25 +4,20 @@ import { createOTP } from '@better-auth/utils/otp';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { Browser, PASSWORD } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness } from '../../support/harness.js';
 
 const RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarterHour: 15 };
 const STEP_MS = 30_000;
 
 describeDatabases('two-factor authentication', (fresh) => {
-  let database: TestDatabase;
   let harness: Harness;
   let people = 0;
   beforeAll(async () => {
-    database = await fresh();
-    harness = await startHarness({ config: { ...database.config, rateLimits: RATE_LIMITS } });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: RATE_LIMITS } });
   });
   afterEach(() => vi.useRealTimers());
-  afterAll(async () => {
-    await harness.close();
-    await database.remove();
-  });
+  afterAll(() => harness.close());
 
   interface Person {
     readonly email: string;

@@ -3,8 +3,8 @@ import { AdminIncidentPageSchema, type Incident, type NetworkStatus, STATUS_SCHE
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { ComponentAvailabilityRepository } from '../../../src/database/component-availability-repository.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, MODEL, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, MODEL, NO_RATE_LIMITS } from '../../support/harness.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 1440 * MINUTE_MS;
@@ -19,18 +19,13 @@ const INCIDENT = {
 };
 
 describeDatabases('incidents', (fresh) => {
-  let place: TestDatabase;
   let harness: Harness;
   let time = BASE;
 
   beforeAll(async () => {
-    place = await fresh();
-    harness = await startHarness({ now: () => time, config: { ...place.config, rateLimits: NO_RATE_LIMITS } });
+    harness = await startHarnessOn(fresh, { now: () => time, config: { rateLimits: NO_RATE_LIMITS } });
   });
-  afterAll(async () => {
-    await harness.close();
-    await place.remove();
-  });
+  afterAll(() => harness.close());
   beforeEach(async () => {
     for (const { id } of (await list()).data) expect((await send('DELETE', `/${id}`)).status).toBe(200);
     // Lets the cached status expire.

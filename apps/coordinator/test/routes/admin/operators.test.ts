@@ -21,8 +21,8 @@ import { LastSeenRepository } from '../../../src/database/providers/last-seen-re
 import { QuarantineRepository } from '../../../src/database/providers/quarantine-repository.js';
 import { NO_FIGURES } from '../../../src/telemetry/history/health-figures.js';
 import { Browser } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, NO_RATE_LIMITS } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 
 type Body = Record<string, unknown>;
@@ -34,8 +34,7 @@ async function bodyAs(schema: TSchema, answer: Response): Promise<Body> {
   return body as Body;
 }
 
-describeDatabases('providers, owners and operators', (fresh) => {
-  let place: TestDatabase;
+describeDatabases('providers, owners and operators', (fresh, dialect) => {
   let harness: Harness;
   let people = 0;
   let owner: Browser;
@@ -64,19 +63,13 @@ describeDatabases('providers, owners and operators', (fresh) => {
     bodyAs(ConsoleMachineViewSchema, await browser.get(`/console/v1/machines/${id}`));
 
   beforeAll(async () => {
-    place = await fresh();
-    harness = await startHarness({
-      config: { ...place.config, rateLimits: NO_RATE_LIMITS },
-    });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS } });
     ({ browser: stranger } = await signUp('stranger'));
     const admin = await signUp('operator');
     operator = admin.browser;
     await operator.send('PATCH', `/admin/v1/accounts/${admin.id}`, { is_admin: true }, { authorization: `Bearer ${harness.adminKey}` });
   });
-  afterAll(async () => {
-    await harness.close();
-    await place.remove();
-  });
+  afterAll(() => harness.close());
   beforeEach(async () => {
     for (const provider of open.splice(0)) provider.close();
     ({ browser: owner, id: ownerId } = await signUp('owner'));
@@ -357,7 +350,7 @@ describeDatabases('providers, owners and operators', (fresh) => {
       ready: true,
       reason: null,
       version: '0.1.0',
-      database: { kind: place.dialect, state: 'ok' },
+      database: { kind: dialect, state: 'ok' },
       queues: { running_jobs: 0, waiting_requests: 0 },
       ledger: { problems: [], running_holds: 0 },
     });

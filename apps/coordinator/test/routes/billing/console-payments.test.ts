@@ -18,7 +18,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { createAccount } from '../../../src/database/accounts/api-key-repository.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
 import { FakeStripe, STRIPE_KEY, WEBHOOK_SECRET } from '../../support/fake-stripe.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 import { settledJob } from '../../support/settled-job.js';
@@ -27,7 +27,6 @@ const DOLLAR = 1_000_000;
 const OPERATOR = { name: 'Example Networks GmbH', address: 'Hauptstraße 1\n10115 Berlin', taxId: 'DE123456789' };
 
 describeDatabases('payments', (fresh) => {
-  let place: TestDatabase;
   let stripe: FakeStripe;
   let harness: Harness;
   let person: Browser;
@@ -35,12 +34,10 @@ describeDatabases('payments', (fresh) => {
   let people = 0;
 
   beforeAll(async () => {
-    place = await fresh();
     stripe = new FakeStripe();
     const apiUrl = await stripe.listen();
-    harness = await startHarness({
+    harness = await startHarnessOn(fresh, {
       config: {
-        ...place.config,
         rateLimits: NO_RATE_LIMITS,
         stripe: { secretKey: STRIPE_KEY, webhookSecret: WEBHOOK_SECRET, apiUrl },
         operator: OPERATOR,
@@ -50,7 +47,6 @@ describeDatabases('payments', (fresh) => {
   afterAll(async () => {
     await harness.close();
     await stripe.close();
-    await place.remove();
   });
   beforeEach(async () => {
     stripe.failWith = null;

@@ -13,25 +13,20 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { FailedRequestRepository } from '../../../src/database/failed-request-repository.js';
 import { Browser } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, MODEL, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, MODEL, NO_RATE_LIMITS } from '../../support/harness.js';
 import { settledJob } from '../../support/settled-job.js';
 
 describeDatabases('requests in the console', (fresh) => {
-  let place: TestDatabase;
   let harness: Harness;
   let person: Browser;
   let accountId: string;
   let people = 0;
 
   beforeAll(async () => {
-    place = await fresh();
-    harness = await startHarness({ config: { ...place.config, rateLimits: NO_RATE_LIMITS } });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS } });
   });
-  afterAll(async () => {
-    await harness.close();
-    await place.remove();
-  });
+  afterAll(() => harness.close());
   beforeEach(async () => {
     person = await newPerson();
     accountId = ((await (await person.get('/console/v1/me')).json()) as { id: string }).id;

@@ -5,12 +5,11 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { MAX_PLAYGROUND_KEYS, PLAYGROUND_KEY_MS } from '../../../src/database/accounts/playground-key-repository.js';
 import { Browser } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, NO_RATE_LIMITS } from '../../support/harness.js';
 import { settledJob } from '../../support/settled-job.js';
 
 describeDatabases('usage in the console', (fresh) => {
-  let place: TestDatabase;
   let harness: Harness;
   let person: Browser;
   let accountId: string;
@@ -18,16 +17,9 @@ describeDatabases('usage in the console', (fresh) => {
   let late = 0;
 
   beforeAll(async () => {
-    place = await fresh();
-    harness = await startHarness({
-      config: { ...place.config, rateLimits: NO_RATE_LIMITS },
-      now: () => Date.now() + late,
-    });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS }, now: () => Date.now() + late });
   });
-  afterAll(async () => {
-    await harness.close();
-    await place.remove();
-  });
+  afterAll(() => harness.close());
   beforeEach(async () => {
     late = 0;
     person = new Browser(harness.url);

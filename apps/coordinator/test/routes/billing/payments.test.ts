@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { addKey, createAccount, newKeyText } from '../../../src/database/accounts/api-key-repository.js';
 import type { JobRow } from '../../../src/database/tables/ledger.js';
 import { PAYMENT_SCHEMAS, type UsageEntry } from '../../../src/routes/billing/payment-schemas.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness } from '../../support/harness.js';
 import { settledJob } from '../../support/settled-job.js';
 
 const MARCH = Date.UTC(2026, 2, 1);
@@ -17,22 +17,17 @@ interface Page {
 }
 
 describeDatabases('payments', (fresh) => {
-  let base: TestDatabase;
   let harness: Harness;
   let accountId: string;
   let key: string;
 
   beforeAll(async () => {
-    base = await fresh();
-    harness = await startHarness({ config: base.config });
+    harness = await startHarnessOn(fresh);
   });
   beforeEach(async () => {
     ({ accountId, key } = await newAccount());
   });
-  afterAll(async () => {
-    await harness.close();
-    await base.remove();
-  });
+  afterAll(() => harness.close());
 
   async function newAccount(): Promise<{ accountId: string; key: string }> {
     const { database } = harness.app;

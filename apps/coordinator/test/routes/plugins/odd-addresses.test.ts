@@ -1,26 +1,19 @@
 /** URLs with the character NUL or a repeated query parameter get 400 on both databases, not a server error. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Browser } from '../../support/console-client.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { describeDatabases, startHarnessOn } from '../../support/databases.js';
+import { errorOf, type Harness, NO_RATE_LIMITS } from '../../support/harness.js';
 
 describeDatabases('malformed paths', (fresh) => {
-  let place: TestDatabase;
   let harness: Harness;
   let person: Browser;
 
   beforeAll(async () => {
-    place = await fresh();
-    harness = await startHarness({
-      config: { ...place.config, rateLimits: NO_RATE_LIMITS },
-    });
+    harness = await startHarnessOn(fresh, { config: { rateLimits: NO_RATE_LIMITS } });
     person = new Browser(harness.url);
     await person.signUp('person@example.com');
   });
-  afterAll(async () => {
-    await harness.close();
-    await place.remove();
-  });
+  afterAll(() => harness.close());
 
   const ask = (method: string, path: string, body?: object): Promise<Response> => {
     if (path.startsWith('/console/')) return person.send(method, path, body);

@@ -54,12 +54,7 @@ async function report(options: OwnerOptions): Promise<ReportPart[]> {
   const { checks, status } = await examine(target);
   const serial = status?.coordinator_view?.serial_number ?? '';
   const secrets = [...(serial === '' ? [] : [serial]), ...secretsIn(join(options.dataDir, 'account.json'))];
-  const redactor = new Redactor({
-    home: homedir(),
-    user: userInfo().username,
-    host: hostname(),
-    secrets,
-  });
+  const redactor = new Redactor({ home: homedir(), user: userInfo().username, host: hostname(), secrets });
   return await collect({ ...target, checks, status, redactor });
 }
 

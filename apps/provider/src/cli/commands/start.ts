@@ -1,10 +1,13 @@
 /** `start`: registers the daemon with the service manager and starts the service. */
 
+import { readFileSync, statSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
+import { ControlError, requestStatus } from '../../control/control-client.js';
+import type { DaemonStatus } from '../../control/daemon-status.js';
 import { serviceDefinition } from '../../service/choose-manager.js';
 import { foreignDaemon } from '../../service/foreign-daemon.js';
-import { awaitDaemon, sizeOf } from '../await-daemon.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { refusalOutput } from '../foreign-daemon.js';
@@ -89,4 +92,61 @@ export async function launch(
       ...advice,
     ]);
   return status === null ? EXIT.needsOwner : EXIT.fine;
+}
+
+const POLL_MS = 100;
+/** Model errors appear within this time; large models load for minutes. */
+const STARTING_MS = 10_000;
+const ANSWER_MS = 2_000;
+
+interface StartWait {
+  readonly dataDir: string;
+  /** Receives the output of a failed start. */
+  readonly outputFile: string;
+  /** Process id of the previous daemon; null if none ran. */
+  readonly previousPid: number | null;
+  readonly limitMs: number;
+}
+
+/** Size of the output file before the start, so that only new output is read. */
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/**
+ * Polls the control socket of a started daemon until the daemon serves or fails, still loads after 10 s, or a limit passes. Resolves to the
+ * status of the daemon. If none answered, resolves to null and the last line of output.
+ */
+async function awaitDaemon(
+  { dataDir, outputFile, previousPid, limitMs }: StartWait,
+  outputSizeBefore: number,
+): Promise<{ readonly status: DaemonStatus | null; readonly output: string | null }> {
+  const deadline = performance.now() + limitMs;
+  let firstStatusAt: number | null = null;
+  for (;;) {
+    try {
+      const status = await requestStatus(dataDir, ANSWER_MS);
+      if (status.pid !== previousPid) {
+        firstStatusAt ??= performance.now();
+        if (status.state !== 'starting' || performance.now() - firstStatusAt > STARTING_MS) return { status, output: null };
+      }
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      // A loading daemon prints nothing; output means that its start failed.
+      const output = outputSince(outputFile, outputSizeBefore);
+      if (output !== null && error.problem === 'not_running') return { status: null, output };
+    }
+    if (performance.now() > deadline) return { status: null, output: outputSince(outputFile, outputSizeBefore) };
+    await delay(POLL_MS);
+  }
+}
+
+/** Last line added to a file after the given size. */
+function outputSince(path: string, size: number): string | null {
+  try {
+    const added = readFileSync(path).subarray(size).toString('utf8').trim();
+    return added === '' ? null : (added.split('\n').at(-1) ?? null);
+  } catch {
+    return null;
+  }
 }

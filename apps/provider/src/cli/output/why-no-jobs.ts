@@ -25,11 +25,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   if (status.state === 'stopping') return { state: 'held', headline: 'Stopping', reason: 'Running requests finish first.', next: null };
   if (availability !== null && availability.state !== 'serving') {
     const [first] = availability.reasons;
-    return {
-      state: 'held',
-      ...closedText(availability),
-      next: first === undefined ? null : ownerStep(first.code),
-    };
+    return { state: 'held', ...closedText(availability), next: first === undefined ? null : ownerStep(first.code) };
   }
   if (connection.state !== 'connected') {
     const problem = connection.problem === null ? '' : `: ${connection.problem}`;

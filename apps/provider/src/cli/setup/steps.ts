@@ -9,19 +9,21 @@ import { CoordinatorError, coordinatorAddress, requestCoordinator } from '../../
 import { defaultMachineName, signIn } from '../../account/sign-in.js';
 import { configPath } from '../../config/data-dir.js';
 import { type Change, editConfig } from '../../config/edit-config.js';
-import { modelMemorySettings } from '../../config/model-memory.js';
+import { type ModelMemorySettings, modelMemorySettings } from '../../config/model-memory.js';
 import { readConfig } from '../../config/read-config.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
+import { modelRepositoryOf } from '../../models/store/model-repository.js';
 import { StartupError } from '../../startup-error.js';
 import { reportLink, showCode } from '../commands/login.js';
 import { EXIT } from '../exit-codes.js';
 import { untilInterrupted } from '../input/interrupt.js';
 import { UsageError } from '../input/owner-options.js';
 import type { Prompt } from '../input/prompt.js';
-import { modelStoreOf } from '../models-command.js';
+import { modelStoreOf, type OpenStore } from '../models-command.js';
 import { clean, print } from '../output/terminal.js';
+import { modelRow, recommendationFooter, recommendationHead, recommendationRow } from '../recommendation/recommendation-text.js';
+import { recommendModels } from '../recommendation/recommendations.js';
 import type { Answers, Settled } from './answers.js';
-import { DEMO, type ModelMenu, modelMenu } from './model-menu.js';
 
 export interface Setup {
   readonly dataDir: string;
@@ -200,4 +202,43 @@ export async function startService({ dataDir, answers, prompt, run }: Setup, isR
   const code = await run(isRunning ? 'restart' : 'start', '--data-dir', dataDir);
   if (code !== EXIT.fine) throw new StepFailed(code);
   return true;
+}
+
+interface MenuItem {
+  /** Value for `--model`. */
+  readonly choice: string;
+  /** Table row. */
+  readonly text: string;
+  /** False if the model must be downloaded first. */
+  readonly isHere: boolean;
+}
+
+interface ModelMenu {
+  /** Best first; the demo model is the last. */
+  readonly items: readonly MenuItem[];
+  readonly head: readonly string[];
+  /** Why recommendations may be missing, or null. */
+  readonly problem: string | null;
+  readonly footer: readonly string[];
+}
+
+/** Value of `--model` for the small model that ships with the program. */
+const DEMO = 'demo';
+
+/** `modelMenu`: the models that `setup` offers to the owner: those of `models recommend`, and the demo model. */
+async function modelMenu({ store }: OpenStore, coordinator: string, memorySettings: ModelMemorySettings): Promise<ModelMenu> {
+  const machine = { ...(await readHostFacts()), ...memorySettings };
+  const found = await recommendModels({ store, coordinator, modelRepository: modelRepositoryOf(process.env) }, machine);
+  const row = (index: number, name: string): string => `${String(index + 1).padStart(2)}. ${name}`;
+  const items = found.models.map((model, index): MenuItem => {
+    const isHere = model.origin === 'stored';
+    return { choice: model.source, text: recommendationRow(row(index, clean(model.source)), model), isHere };
+  });
+  const demo = { choice: DEMO, text: modelRow(row(items.length, 'demo: tiny, for trials only'), 'included', '', '', ''), isHere: true };
+  return {
+    items: [...items, demo],
+    head: recommendationHead(found, machine),
+    footer: recommendationFooter(found),
+    problem: found.repositoryProblem,
+  };
 }

@@ -1,7 +1,9 @@
 /** `OwnerActivityMonitor` polls the time since the owner's last keyboard or mouse input. Enabled only if the policy needs the time. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HostSource } from '../command-output.js';
-import { readIdleMs } from './idle-time.js';
+import { commandOutput, type HostSource } from '../command-output.js';
 
 export class OwnerActivityMonitor {
   readonly #source: HostSource;
@@ -50,4 +52,48 @@ export class OwnerActivityMonitor {
   async #read(): Promise<void> {
     this.#idleMs = await readIdleMs(this.#source);
   }
+}
+
+/** File of a simulated machine, with whole seconds. */
+export const SIMULATED_IDLE_FILE = 'run/owner-idle-seconds';
+const IOREG = ['/usr/sbin/ioreg', '-r', '-d', '1', '-c', 'IOHIDSystem'] as const;
+const LOGIND = [
+  'busctl',
+  'get-property',
+  'org.freedesktop.login1',
+  '/org/freedesktop/login1',
+  'org.freedesktop.login1.Manager',
+  'IdleHint',
+  'IdleSinceHint',
+] as const;
+
+/**
+ * Milliseconds since the owner's last input; null if unknown. Never rejects. macOS: IOHIDSystem's `HIDIdleTime` (nanoseconds). Linux:
+ * org.freedesktop.login1.Manager.
+ */
+export async function readIdleMs({ platform, root }: HostSource): Promise<number | null> {
+  if (root !== '/') return idleOfFile(await readFile(join(root, SIMULATED_IDLE_FILE), 'utf8').catch(() => ''));
+  if (platform === 'darwin') return idleOfIoreg(await commandOutput(IOREG));
+  return idleOfLogind(await commandOutput(LOGIND), Date.now());
+}
+
+/** Reads `"HIDIdleTime" = 4193219125`, in nanoseconds. The shortest of several counts. */
+export function idleOfIoreg(text: string): number | null {
+  const times = [...text.matchAll(/"HIDIdleTime"\s*=\s*(\d+)/g)].map(([, digits]) => Number(digits) / 1e6);
+  return times.length === 0 ? null : Math.floor(Math.min(...times));
+}
+
+/** Reads `b true` and `t 1753862400000000`, in microseconds since 1970. */
+export function idleOfLogind(text: string, now: number): number | null {
+  const [hint, since] = text.trim().split('\n');
+  if (hint === 'b false') return 0;
+  const microseconds = /^t (\d+)$/.exec(since ?? '')?.[1];
+  // With 0, the machine was never idle, or no session reports.
+  if (hint !== 'b true' || microseconds === undefined || Number(microseconds) === 0) return null;
+  return Math.max(0, now - Math.floor(Number(microseconds) / 1000));
+}
+
+function idleOfFile(text: string): number | null {
+  const seconds = Number(text);
+  return /^\d{1,9}\s*$/.test(text) ? seconds * 1000 : null;
 }

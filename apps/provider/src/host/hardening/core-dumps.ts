@@ -7,8 +7,8 @@ import { execFile } from 'node:child_process';
 
 type CoreDumps = 'off' | 'on' | 'unknown';
 
-export async function forbidCoreDumps(platform: NodeJS.Platform = process.platform): Promise<CoreDumps> {
-  if (platform === 'linux' && (await runProgram('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';
+export async function forbidCoreDumps(): Promise<CoreDumps> {
+  if (process.platform === 'linux' && (await runProgram('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';
   // A child shows the limits of its parent.
   const limit = (await runProgram('/bin/sh', ['-c', 'ulimit -c']))?.trim();
   return limit === undefined ? 'unknown' : limit === '0' ? 'off' : 'on';

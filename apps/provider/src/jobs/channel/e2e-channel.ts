@@ -25,7 +25,6 @@ import type { FrameSink } from '../response-frames.js';
 import type { SealingKey } from '../sealing-keys.js';
 import { type E2eJobMessage, openOnce, SealedRequestCollector } from './e2e-request.js';
 import { E2eResponse, type ReceiptEnd, type SealedContent } from './e2e-response.js';
-import { ignoredHeader } from './ignored-header.js';
 import type { JobChannel, JobResponse, JobTerms } from './job-channel.js';
 import { signing } from './signing.js';
 
@@ -186,4 +185,19 @@ function contradiction(member: string): RequestError {
 /** Cache scope of 32 hex digits, as in plain mode, from the client's secret. The coordinator cannot compute this scope. */
 function cacheScopeOf(secret: string): string {
   return toHex(nodeE2eCrypto.hmacSha256(fromBase64Url(secret), CACHE_LABEL)).slice(0, 32);
+}
+
+/** Below the limit of a header in an answer's head, 1024 characters. */
+const MAX_IGNORED_HEADER_LENGTH = 1000;
+
+/** Header `X-Inference-Ignored`: a list of request members and tools that had no effect. No header if every member has an effect. */
+function ignoredHeader(ignored: readonly string[]): Pick<E2eAnswerHead, 'headers'> {
+  if (ignored.length === 0) return {};
+  let shown = '';
+  for (const [index, name] of ignored.entries()) {
+    const next = `${shown}${index === 0 ? '' : ', '}${name.replace(/[^\x20-\x7e]/g, '?').trim()}`;
+    if (next.length > MAX_IGNORED_HEADER_LENGTH) return { headers: { 'x-inference-ignored': `${shown}, ...` } };
+    shown = next;
+  }
+  return { headers: { 'x-inference-ignored': shown } };
 }

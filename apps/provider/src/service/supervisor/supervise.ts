@@ -3,6 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
+const MAX_PAUSE_MS = 60_000;
+/** A run of this length resets the backoff. */
+const GOOD_RUN_MS = 60_000;
+
 export interface SuperviseOptions {
   /** Program first. */
   readonly command: readonly string[];
@@ -12,9 +16,6 @@ export interface SuperviseOptions {
   /** Time after the stop request until the child is killed. */
   readonly stopMs: number;
   readonly minPauseMs?: number;
-  readonly maxPauseMs?: number;
-  /** A run of this length resets the backoff. */
-  readonly goodRunMs?: number;
 }
 
 interface SupervisedState {
@@ -60,7 +61,7 @@ export class Supervised {
   }
 
   async #run(): Promise<void> {
-    const { minPauseMs = 1_000, maxPauseMs = 60_000, goodRunMs = 60_000 } = this.options;
+    const { minPauseMs = 1_000 } = this.options;
     const { signal } = this.#stop;
     let pauseMs = minPauseMs;
     while (!signal.aborted) {
@@ -69,11 +70,11 @@ export class Supervised {
       this.#child = null;
       this.#lastExit = exit;
       if (exit === 'exit code 0' || signal.aborted) return;
-      pauseMs = performance.now() - startedAt >= goodRunMs ? minPauseMs : pauseMs;
+      pauseMs = performance.now() - startedAt >= GOOD_RUN_MS ? minPauseMs : pauseMs;
       this.#nextStartAt = Date.now() + pauseMs;
       await delay(pauseMs, undefined, { signal }).catch(() => {});
       this.#nextStartAt = null;
-      pauseMs = Math.min(maxPauseMs, pauseMs * 2);
+      pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2);
       this.#restarts++;
     }
   }

@@ -5,8 +5,13 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { program } from '../../../../../test/support/program.js';
 import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
-import { idleOfIoreg, idleOfLogind, readIdleMs, SIMULATED_IDLE_FILE } from '../../../src/host/condition/idle-time.js';
-import { OwnerActivityMonitor } from '../../../src/host/condition/owner-activity-monitor.js';
+import {
+  idleOfIoreg,
+  idleOfLogind,
+  OwnerActivityMonitor,
+  readIdleMs,
+  SIMULATED_IDLE_FILE,
+} from '../../../src/host/condition/owner-activity-monitor.js';
 import { inhibitCommand, SleepInhibitor } from '../../../src/host/condition/sleep-inhibitor.js';
 import { systemTimeZone } from '../../../src/host/condition/time-zone.js';
 import { isAlive } from '../../support/provider-process.js';

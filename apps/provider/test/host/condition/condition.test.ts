@@ -4,8 +4,7 @@ import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { ConditionFilter, NORMAL_CONDITION } from '../../../src/host/condition/condition.js';
-import { readCondition } from '../../../src/host/condition/condition-monitor.js';
-import { type MacTexts, macCondition } from '../../../src/host/condition/mac-condition.js';
+import { type MacTexts, macCondition, readCondition } from '../../../src/host/condition/condition-monitor.js';
 
 const WELL: MacTexts = {
   therm: [

@@ -108,11 +108,6 @@ const COLUMNS: readonly Column<AdminCatalogueEntry>[] = [
     numeric: true,
     cell: ({ min_memory_bytes }) => (min_memory_bytes === null ? '—' : `${(min_memory_bytes / 2 ** 30).toFixed(1)} GB`),
   },
-  {
-    key: 'files',
-    header: 'Files',
-    numeric: true,
-    cell: ({ file_sha256 }) => (file_sha256.length === 0 ? 'any' : file_sha256.length),
-  },
+  { key: 'files', header: 'Files', numeric: true, cell: ({ file_sha256 }) => (file_sha256.length === 0 ? 'any' : file_sha256.length) },
   { key: 'updated', header: 'Updated', cell: ({ updated_at }) => <Time at={updated_at} as="date" /> },
 ];

@@ -31,11 +31,7 @@ export function DepositTable({ title, accountId }: DepositTableProps) {
   );
 }
 
-const SOURCES: Readonly<Record<Deposit['source'], string>> = {
-  stripe: 'Payment service',
-  development: 'Development',
-  admin: 'Manual',
-};
+const SOURCES: Readonly<Record<Deposit['source'], string>> = { stripe: 'Payment service', development: 'Development', admin: 'Manual' };
 
 const STATES: Readonly<Record<Deposit['state'], { readonly label: string; readonly tone: 'good' | 'neutral' | 'warn' | 'bad' }>> = {
   open: { label: 'Pending', tone: 'neutral' },

@@ -1,5 +1,5 @@
 /** `RecordFindings`: shows the verification of one record: progress or the overall result, and below it the finished stages. */
-import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verifier';
+import type { ChainStep, DeviceChainVerdict, Finding, StageVerdict, VerificationStage } from '@inference/verifier';
 import { RESULT_LABELS } from '../../../features/trust/labels.js';
 import { VerdictBadge } from '../../../features/trust/verdict-badge.js';
 import { VERDICT_OF_EVIDENCE } from '../../../features/trust/verdicts.js';
@@ -7,7 +7,6 @@ import { Badge } from '../../../ui/display/page.js';
 import { Note, Progress } from '../../../ui/feedback/note.js';
 import { sentenceCase } from '../status-badges.js';
 import { CheckItem } from './check-item.js';
-import { CHAIN_STEPS, CLAIM_LABELS, STAGE_TEXTS } from './claim-texts.js';
 import { passedTone, stageOutcome } from './stage-outcome.js';
 import type { RecordProgress } from './use-verification.js';
 
@@ -67,11 +66,7 @@ function Outcome({ progress }: { readonly progress: RecordProgress }) {
 
 const OUTCOMES = {
   failed: { tone: 'bad', title: 'Failed: the evidence contradicts this record', advice: 'Do not trust its claims.' },
-  simulated: {
-    tone: 'warn',
-    title: 'The evidence agrees, but this is a simulation',
-    advice: 'This proves nothing about a real machine.',
-  },
+  simulated: { tone: 'warn', title: 'The evidence agrees, but this is a simulation', advice: 'This proves nothing about a real machine.' },
   claimed: {
     tone: 'warn',
     title: 'Every claim that can be checked agrees with its evidence, but the hardware is not proved',
@@ -143,3 +138,58 @@ function ChainSteps({ chain, isCertified }: ChainStepsProps) {
     </ol>
   );
 }
+
+/** `RecordFindings` labels other claims with their name. */
+const CLAIM_LABELS: Readonly<Record<string, string>> = {
+  provider_id: 'Provider ID',
+  se_public_key: 'Enclave key',
+  attestation_statement: 'Attestation statement',
+  chip_name: 'Chip',
+  hardware_model: 'Hardware model',
+  serial_number: 'Serial number',
+  memory_gb: 'Memory in GB',
+  key_protection: 'Key protection',
+  simulated: 'Simulated enclave',
+  secure_enclave: 'Secure Enclave (claimed)',
+  enclave_evidence: 'Evidence of the Secure Enclave',
+  sip_enabled: 'System Integrity Protection',
+  secure_boot_enabled: 'Secure boot',
+  authenticated_root_enabled: 'Sealed system volume',
+  attested: 'Answered the newest challenge',
+  key_statement: 'Sealing key',
+  mda_verified: 'Apple device attestation',
+  mda_binding: 'Certificate bound to this key',
+  mda_serial: 'Serial number in the certificate',
+  mda_udid: 'Device identifier in the certificate',
+  mda_os_version: 'OS version in the certificate',
+  mda_sepos_version: 'Enclave OS version in the certificate',
+  acme_verified: 'Apple attestation of the management key',
+  mdm_verified: 'Device management cross-check',
+  trust_level: 'Trust level',
+};
+
+/** Display texts for the claims of an attestation record, and for the stages and steps of their verification. */
+const STAGE_TEXTS: Readonly<Record<VerificationStage, { readonly title: string; readonly about: string }>> = {
+  enclave_key: { title: 'Key', about: 'Each statement is verified with the enclave key and compared with the record.' },
+  certificate_chain: {
+    title: 'Apple certificate',
+    about: "Certificates must chain to Apple's root, which is pinned in this page, and be bound to the enclave key.",
+  },
+  device_management: {
+    title: 'Device management',
+    about: 'Stated only by the coordinator: the evidence of device management cannot be published.',
+  },
+  trust_level: { title: 'Trust level', about: 'The weakest part above determines the level.' },
+};
+
+/** Steps of certificate chain verification, in order. */
+const CHAIN_STEPS: readonly { readonly step: ChainStep; readonly label: string }[] = [
+  { step: 'encoding', label: 'Encoding' },
+  { step: 'path', label: 'Signatures and dates' },
+  { step: 'anchor', label: 'Pinned root' },
+  { step: 'extensions', label: 'Extensions' },
+  { step: 'device', label: 'Same machine' },
+  { step: 'protections', label: 'Protections' },
+  { step: 'freshness', label: 'Bound to the key' },
+  { step: 'age', label: 'Age' },
+];

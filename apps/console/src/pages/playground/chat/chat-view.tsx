@@ -14,10 +14,9 @@ import { preloadMarkdown } from '../markdown/response-text.js';
 import { chatBody, imagesOf, isBusy, type QuestionContent, shownAnswer, type Turn } from './conversation.js';
 import { EMPTY_PARAMETERS, type ParameterForm, parseParameters } from './parameters.js';
 import { SettingsPanel } from './settings-panel.js';
-import { loadConversation } from './stored-conversation.js';
+import { forgetConversation, loadConversation, type StoredConversation, storeConversation } from './stored-conversation.js';
 import { TurnList } from './turn-list.js';
 import { type ChatSettings, useChat } from './use-chat.js';
-import { useStoredConversation } from './use-stored-conversation.js';
 
 const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatures to a child.', 'Write a haiku about apples.'] as const;
 
@@ -217,4 +216,35 @@ function statusOf(turns: readonly Turn[]): string {
       if (first.check.state === 'failed') return 'The response is complete, but verification failed.';
       return 'The response is complete.';
   }
+}
+
+interface StorageSwitch {
+  readonly isOn: boolean;
+  readonly failed: boolean;
+  set(isOn: boolean): void;
+}
+
+/**
+ * While switched on, stores the conversation and settings in this tab. Off by default. `wasStored`: a stored conversation was found when the
+ * page was opened.
+ */
+function useStoredConversation(accountId: string, { turns, models, form }: StoredConversation, wasStored: boolean): StorageSwitch {
+  const [isOn, setOn] = useState(wasStored);
+  const [failed, setFailed] = useState(false);
+  const storedTurns = useRef(-1);
+  useEffect(() => {
+    // Stores only at the start and after the end of a response, to avoid a write per piece of text.
+    if (!isOn || (isBusy(turns) && storedTurns.current === turns.length)) return;
+    storedTurns.current = turns.length;
+    setFailed(!storeConversation(window.sessionStorage, accountId, { turns, models, form }));
+  }, [isOn, accountId, turns, models, form]);
+  return {
+    isOn,
+    failed: isOn && failed,
+    set(next) {
+      setOn(next);
+      storedTurns.current = -1;
+      if (!next) forgetConversation(window.sessionStorage);
+    },
+  };
 }

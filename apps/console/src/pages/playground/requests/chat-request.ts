@@ -1,10 +1,9 @@
 /** `sendChatRequest`: sends a chat request and reads the stream. Returns the exact bytes, which verification needs. */
 import type { TokenUsage } from '../chat/conversation.js';
+import { member, parseJson } from '../json.js';
 import { type Call, call, connectionFailure, type Deadline } from './call.js';
-import { chatEvents } from './chat-event.js';
 import { CUT_OFF, NO_ANSWER, problemFromStream, type RequestFailure } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
-import { SseReader } from './sse-reader.js';
 
 /** Maximum time without data. The coordinator sends a comment every ten seconds. */
 const MAX_SILENCE_MS = 45_000;
@@ -93,4 +92,60 @@ function concatBytes(parts: readonly Uint8Array[], size: number): Uint8Array {
     at += part.length;
   }
   return bytes;
+}
+
+type ChatEvent =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'finish'; readonly reason: string }
+  | { readonly type: 'usage'; readonly usage: TokenUsage }
+  | { readonly type: 'signature' }
+  | { readonly type: 'error'; readonly message: string }
+  | { readonly type: 'end' }
+  /** Ignored. */
+  | { readonly type: 'other' };
+
+/** Parses the data of an SSE event. One event may contain several facts, such as text and usage. */
+export function chatEvents(data: string): ChatEvent[] {
+  if (data === '[DONE]') return [{ type: 'end' }];
+  const value = parseJson(data);
+  if (value === null) return [{ type: 'other' }];
+  const error = member(value, 'error');
+  if (error !== undefined) {
+    const message = member(error, 'message');
+    return [{ type: 'error', message: typeof message === 'string' ? message : 'The answer ended in an error.' }];
+  }
+  const events: ChatEvent[] = [];
+  const choice = member(member(value, 'choices'), '0');
+  const text = member(member(choice, 'delta'), 'content');
+  if (typeof text === 'string' && text !== '') events.push({ type: 'text', text });
+  const reason = member(choice, 'finish_reason');
+  if (typeof reason === 'string') events.push({ type: 'finish', reason });
+  const usage = member(value, 'usage');
+  const [prompt, completion] = [member(usage, 'prompt_tokens'), member(usage, 'completion_tokens')];
+  if (typeof prompt === 'number' && typeof completion === 'number') events.push({ type: 'usage', usage: { prompt, completion } });
+  if (typeof member(value, 'se_signature') === 'string') events.push({ type: 'signature' });
+  return events.length === 0 ? [{ type: 'other' }] : events;
+}
+
+/** `SseReader`: incremental parser for server-sent events (WHATWG HTML) with LF line ends. Ignores comments. */
+
+export class SseReader {
+  readonly #decoder = new TextDecoder();
+  #rest = '';
+
+  /** Adds received bytes. Returns the data of each event that is now complete. */
+  read(bytes: Uint8Array): string[] {
+    this.#rest += this.#decoder.decode(bytes, { stream: true });
+    const blocks = this.#rest.split('\n\n');
+    this.#rest = blocks.pop() ?? '';
+    return blocks.flatMap((block) => dataOf(block));
+  }
+}
+
+function dataOf(block: string): string[] {
+  const lines = block.split('\n').flatMap((line) => {
+    const [, data] = /^data: ?(.*)$/.exec(line) ?? [];
+    return data === undefined ? [] : [data];
+  });
+  return lines.length === 0 ? [] : [lines.join('\n')];
 }

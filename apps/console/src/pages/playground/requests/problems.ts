@@ -34,11 +34,7 @@ export function problemFromFailure({ status, code, message, retryAfter }: ApiFai
   const soon = retryAfter === null ? 'Try again in a moment.' : `Try again in ${formatSeconds(retryAfter)}.`;
   switch (status) {
     case 401:
-      return {
-        title: 'The playground key expired',
-        text: 'Try again with a new key. If that fails, sign in again.',
-        remedy: RETRY,
-      };
+      return { title: 'The playground key expired', text: 'Try again with a new key. If that fails, sign in again.', remedy: RETRY };
     case 402:
       return message.includes('of this API key')
         ? {
@@ -46,11 +42,7 @@ export function problemFromFailure({ status, code, message, retryAfter }: ApiFai
             text: 'Playground keys are limited to one dollar. Try again with a new key, or lower the max tokens if one response could cost more.',
             remedy: RETRY,
           }
-        : {
-            title: 'Insufficient balance',
-            text: message,
-            remedy: { kind: 'deposit' },
-          };
+        : { title: 'Insufficient balance', text: message, remedy: { kind: 'deposit' } };
     case 403:
       return { title: 'Not allowed', text: message, remedy: { kind: 'change' } };
     case 404:

@@ -42,11 +42,7 @@ export function CheckMark({ check, provider }: CheckMarkProps<AnswerCheck>) {
   );
 }
 
-const TITLES = {
-  verified: 'Response verified',
-  failed: 'Verification failed',
-  unknown: 'Not verified',
-} as const;
+const TITLES = { verified: 'Response verified', failed: 'Verification failed', unknown: 'Not verified' } as const;
 
 function verdictOf(check: FinishedCheck): Verdict {
   if (check.state === 'verified') return VERDICT_OF_EVIDENCE[check.enclave];

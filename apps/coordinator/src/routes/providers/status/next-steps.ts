@@ -54,10 +54,7 @@ function blockingSteps({ status, status_remedy, availability, trust_parts, trust
     }
   }
   if (models.length === 0) {
-    steps.push({
-      code: 'no_model',
-      text: 'No model is offered at the moment. Check the log: the model is loading, or failed to load.',
-    });
+    steps.push({ code: 'no_model', text: 'No model is offered at the moment. Check the log: the model is loading, or failed to load.' });
   }
   return steps;
 }

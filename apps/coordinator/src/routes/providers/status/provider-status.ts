@@ -62,11 +62,7 @@ export function withDemand(status: ProviderStatusAnswer, demandOfModel: (model: 
 }
 
 function demandBody({ requests_last_5_minutes, waiting_requests, expected_wait_ms }: Demand): ModelStatus['demand'] {
-  return {
-    requests_last_5_minutes,
-    waiting_requests,
-    expected_wait_ms: expected_wait_ms === null ? null : Math.round(expected_wait_ms),
-  };
+  return { requests_last_5_minutes, waiting_requests, expected_wait_ms: expected_wait_ms === null ? null : Math.round(expected_wait_ms) };
 }
 
 function modelsOf(provider: ProviderSnapshot, registry: ProviderRegistry, requestQueue: RequestQueue): ModelStatus[] {

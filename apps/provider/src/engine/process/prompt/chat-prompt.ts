@@ -80,10 +80,7 @@ export class ChatPrompt {
   ) {
     this.#template = new Template(template);
     this.#controls = alternation(controlTexts);
-    this.#variables = {
-      bos_token: model.tokens.bosString ?? '',
-      eos_token: model.tokens.eosString ?? '',
-    };
+    this.#variables = { bos_token: model.tokens.bosString ?? '', eos_token: model.tokens.eosString ?? '' };
     this.#needsParts = !this.#greeting(false).includes(GREETING) && this.#greeting(true).includes(GREETING);
     this.#needs = templateRequirements((messages, tools) => this.#fill({ messages, ...(tools.length === 0 ? {} : { tools }) }));
   }
