@@ -1,9 +1,14 @@
-/** An outsider's view: `inference-verify` as a separate program against a running network, with genuine and forged responses. */
+/**
+ * An outsider's view: `inference-verify` against a running network, with genuine and forged responses. One run of each command is a
+ * separate program. The others run in this process, because Node.js takes longer to start than most commands to run.
+ */
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { format } from 'node:util';
 import type { AttestationFeed } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../packages/verifier/src/cli/command-line.js';
 import type { DemoNetwork } from './support/demo-network.js';
 import { type CommandResult, runNode } from './support/run-command.js';
 import { failuresOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
@@ -21,7 +26,22 @@ beforeAll(async () => {
 });
 afterAll(() => expect(failuresOfSharedNetwork()).toEqual([]));
 
-const inferenceVerify = (...args: readonly string[]) => runNode([program, ...args]);
+const runProgram = (...args: readonly string[]) => runNode([program, ...args]);
+
+/** Runs the command line of the program in this process. */
+async function inferenceVerify(...args: readonly string[]): Promise<Pick<CommandResult, 'code' | 'stdout' | 'stderr'>> {
+  let stdout = '';
+  let stderr = '';
+  const code = await runCommandLine(args, {
+    log: (...values) => {
+      stdout += `${format(...values)}\n`;
+    },
+    error: (...values) => {
+      stderr += `${format(...values)}\n`;
+    },
+  });
+  return { code, stdout, stderr };
+}
 
 const access = (): string[] => ['--base-url', network.baseUrl, '--key', network.apiKey];
 
@@ -37,7 +57,7 @@ function saved(value: unknown): string {
 
 describe('inference-verify network', () => {
   it('reproduces every claim of a running network and says what is not proved', async () => {
-    const { code, stdout, stderr } = await inferenceVerify('network', network.baseUrl);
+    const { code, stdout, stderr } = await runProgram('network', network.baseUrl);
     expect(stderr).toBe('');
     expect(code).toBe(0);
     const { providers } = await feed();
@@ -79,18 +99,21 @@ describe('inference-verify network', () => {
 
   it('tells wrong usage and missing evidence apart', async () => {
     expect((await inferenceVerify('network')).code).toBe(2);
-    expect((await inferenceVerify('no-such-command')).code).toBe(2);
-    expect(await inferenceVerify('network', 'http://127.0.0.1:9')).toMatchObject({ code: 3, stdout: '' });
+    expect((await runProgram('no-such-command')).code).toBe(2);
+    expect(await runProgram('network', 'http://127.0.0.1:9')).toMatchObject({ code: 3, stdout: '' });
     expect((await inferenceVerify('network', '--feed', saved({ providers: [] }))).stderr).toContain('no attestation feed');
-    expect((await inferenceVerify('--help')).stdout).toContain('inference-verify');
+    expect((await runProgram('--help')).stdout).toContain('inference-verify');
   });
 });
 
 describe('inference-verify log', () => {
   it('audits the transparency log of a running network, and compares with the previous audit', async () => {
     const store = join(scratch, 'log.json');
-    for (const expected of ['no earlier checkpoint', 'extends the stored checkpoint']) {
-      const { code, stdout, stderr } = await inferenceVerify('log', '--base-url', network.baseUrl, '--store', store);
+    for (const [run, expected] of [
+      [runProgram, 'no earlier checkpoint'],
+      [inferenceVerify, 'extends the stored checkpoint'],
+    ] as const) {
+      const { code, stdout, stderr } = await run('log', '--base-url', network.baseUrl, '--store', store);
       expect(stderr).toBe('');
       expect(stdout).toMatch(/^verified: /);
       expect(stdout).toContain(expected);
@@ -101,9 +124,14 @@ describe('inference-verify log', () => {
 });
 
 describe('inference-verify response', () => {
-  it.each(['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages'])('verifies %s, whole and streamed', async (path) => {
+  it.each([
+    ['/v1/chat/completions', runProgram],
+    ['/v1/completions', inferenceVerify],
+    ['/v1/responses', inferenceVerify],
+    ['/v1/messages', inferenceVerify],
+  ] as const)('verifies %s, whole and streamed', async (path, run) => {
     for (const stream of [[], ['--stream']]) {
-      const { code, stdout, stderr } = await inferenceVerify('response', ...access(), '--path', path, ...stream);
+      const { code, stdout, stderr } = await run('response', ...access(), '--path', path, ...stream);
       expect(stderr).toBe('');
       expect(stdout).toMatch(/^verified\n/);
       expect(stdout).toMatch(/ok +receipt_nonce/);
@@ -156,7 +184,7 @@ describe('inference-verify response', () => {
     writeFileSync(join(kept, 'request.json'), request);
     writeFileSync(join(kept, 'body.bin'), Buffer.from(await answer.arrayBuffer()));
     writeFileSync(join(kept, 'attestation.json'), JSON.stringify(await feed()));
-    const verifyWith = (changes: Readonly<Record<string, string>>, ...setUp: readonly string[]): Promise<CommandResult> => {
+    const verifyWith = (changes: Readonly<Record<string, string>>, ...setUp: readonly string[]) => {
       const headers = { ...Object.fromEntries(answer.headers), ...changes };
       writeFileSync(
         join(kept, 'headers.txt'),
@@ -164,7 +192,7 @@ describe('inference-verify response', () => {
           .map((header) => `${header.join(': ')}\r\n`)
           .join(''),
       );
-      return runNode([...setUp, program, 'response', '--from', kept]);
+      return setUp.length === 0 ? inferenceVerify('response', '--from', kept) : runNode([...setUp, program, 'response', '--from', kept]);
     };
     expect(await verifyWith({})).toMatchObject({ code: 0, stderr: '' });
     const days = 'data:text/javascript,const { now } = Date; Date.now = () => now() + 259200000;';
@@ -224,7 +252,7 @@ it('inference-verify receipt verifies a kept receipt by the key of the feed', as
   const file = join(scratch, 'receipt.json');
   writeFileSync(file, await receipt.text());
   const key = (await feed()).providers[0]?.se_public_key ?? '';
-  expect(await inferenceVerify('receipt', file, '--key', key)).toMatchObject({ code: 0, stdout: expect.stringContaining(claims.job_id) });
+  expect(await runProgram('receipt', file, '--key', key)).toMatchObject({ code: 0, stdout: expect.stringContaining(claims.job_id) });
   expect(claims.weights_sha256).toBe(weights);
   expect((await inferenceVerify('receipt', file, '--key', key, '--weights-sha256', weights)).code).toBe(0);
   const other = await inferenceVerify('receipt', file, '--key', key, '--weights-sha256', '0'.repeat(64));

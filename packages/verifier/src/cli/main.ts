@@ -1,52 +1,6 @@
 /** Entry of `inference-verify`: verifies a network, answer, receipt, certificate chain or transparency log, or starts the proxy. */
-import { chainCommand } from './chain.js';
-import { type Command, UnavailableError, UsageError } from './command.js';
-import { logCommand } from './log.js';
-import { networkCommand } from './network.js';
-import { proxyProgram } from './proxy.js';
-import { receiptCommand } from './receipt.js';
-import { responseCommand } from './response.js';
+import { runCommandLine } from './command-line.js';
 
-const COMMANDS: Readonly<Record<string, Command>> = {
-  network: networkCommand,
-  response: responseCommand,
-  receipt: receiptCommand,
-  chain: chainCommand,
-  log: logCommand,
-};
-
-const USAGE = `usage: inference-verify <command> [options]
-
-${[...Object.values(COMMANDS), proxyProgram].map(({ usage, summary }) => `  ${usage}\n      ${summary}`).join('\n')}
-
-Every command but proxy takes --json. Exit codes: 0 verified, 1 not verified, 2 wrong usage, 3 evidence not to be had.`;
-
-async function main(args: readonly string[]): Promise<number> {
-  const [name, ...rest] = args;
-  if (name === undefined || name === '--help' || name === '-h') {
-    console.log(USAGE);
-    return name === undefined ? 2 : 0;
-  }
-  if (name === 'proxy') return proxyProgram.run(rest);
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (command === undefined) throw new UsageError(`there is no command ${JSON.stringify(name)}`);
-  if (rest.includes('--help') || rest.includes('-h')) {
-    console.log(`usage: inference-verify ${command.usage}\n\n${command.summary}`);
-    return 0;
-  }
-  const report = await command.run(rest.filter((argument) => argument !== '--json'));
-  console.log(rest.includes('--json') ? JSON.stringify(report.json, null, 2) : report.text);
-  return report.verified ? 0 : 1;
-}
-
-main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code;
-  },
-  (error: unknown) => {
-    if (error instanceof UsageError) console.error(`inference-verify: ${error.message}\n\n${USAGE}`);
-    else if (error instanceof UnavailableError) console.error(`inference-verify: ${error.message}`);
-    else console.error(error);
-    process.exitCode = error instanceof UsageError ? 2 : 3;
-  },
-);
+runCommandLine(process.argv.slice(2), console).then((code) => {
+  process.exitCode = code;
+});
