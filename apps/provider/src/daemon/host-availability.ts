@@ -3,7 +3,7 @@
  *
  * Prevents system sleep unless this machine is away.
  */
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReportedAvailability } from '@inference/protocol';
 import type { Config } from '../config/config.js';
@@ -80,7 +80,8 @@ export class HostAvailability {
   /** Resolves after the first sensor reading, so that an unavailable machine loads no model. */
   static async open(options: HostAvailabilityOptions): Promise<HostAvailability> {
     const { simulatedHost, policy } = options;
-    const speedup = simulatedHost === null ? 1 : SIMULATED_SPEEDUP;
+    // Without its folder, a simulated machine stays as it is, and needs no frequent checks.
+    const speedup = simulatedHost === null || !existsSync(simulatedHost) ? 1 : SIMULATED_SPEEDUP;
     const source = { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' } as const;
     let opened: HostAvailability | null = null;
     const condition = new ConditionMonitor(source, POLL_INTERVAL_MS / speedup, (changed) => {
