@@ -22,6 +22,9 @@ const EXTERNAL = [
   '@opentelemetry/exporter-trace-otlp-proto',
 ];
 
+/** Packages that programs need beside their bundle. node-llama-cpp finds its libraries by the location of its own files. */
+export const INSTALLED = [...EXTERNAL, 'node-llama-cpp'];
+
 /** Defines `require`, which bundled CommonJS packages call and ES modules lack. */
 const REQUIRE =
   "import { createRequire as createRequireOfBundle } from 'node:module';const require = createRequireOfBundle(import.meta.url);";

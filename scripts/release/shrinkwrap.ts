@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReleasePlatform } from '@inference/protocol';
-import { BUNDLE } from '../bundle/options.mjs';
+import { INSTALLED } from '../bundle/options.mjs';
 import { ROOT, readManifest, writeJson } from './manifest.js';
 
 export interface LockEntry {
@@ -22,10 +22,10 @@ export function readLock(): Lock {
   return JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
 }
 
-/** Dependencies excluded from a workspace's bundles (`external` in scripts/bundle), with their versions. */
+/** Dependencies that a workspace's programs need beside their bundles (`INSTALLED` in scripts/bundle), with their versions. */
 export function unbundledDependencies(workspace: string): Record<string, string> {
   const { dependencies } = readManifest(join(ROOT, workspace));
-  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => BUNDLE.external?.includes(name) === true));
+  return Object.fromEntries(Object.entries(dependencies).filter(([name]) => INSTALLED.includes(name)));
 }
 
 export interface LockFileOptions {
