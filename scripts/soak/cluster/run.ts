@@ -28,9 +28,13 @@ export async function cluster(minutes: number, seed: number): Promise<boolean> {
   const problems: string[] = [];
   const { signal } = cancelled;
   const earlier = new Set(descendantsOf(process.pid).map(({ pid }) => pid));
+  const failures: string[] = [];
   const soak = await startSoakCluster({
     signal,
-    onFailure: (reason) => cancelled.abort(new Error(reason)),
+    onFailure: (reason) => {
+      failures.push(reason);
+      cancelled.abort(new Error(reason));
+    },
   }).catch((error: unknown) => {
     const cause: unknown = signal.aborted ? signal.reason : error;
     console.error(`PROBLEM: ${cause instanceof Error ? cause.message : cause}`);
@@ -43,9 +47,10 @@ export async function cluster(minutes: number, seed: number): Promise<boolean> {
     const isCancelled = signal.aborted && (error === signal.reason || (error instanceof Error && error.cause === signal.reason));
     if (!isCancelled) problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
-  // The interruption or failure that stopped the run.
-  if (signal.aborted) problems.unshift((signal.reason as Error).message);
   await soak.stop();
+  // Read after the stop, because the cluster reports a failure only once its programs have ended.
+  if (failures.length > 0) problems.unshift(...failures);
+  else if (signal.aborted) problems.unshift((signal.reason as Error).message);
   const table = processTable();
   const own = new Set(descendantsOf(process.pid, table).map(({ pid }) => pid));
   const left = table.filter(({ pid, command }) => {
