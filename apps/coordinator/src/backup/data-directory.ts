@@ -25,6 +25,9 @@ export async function refuseOpenFile(dataDir: string): Promise<void> {
   }
 }
 
+/** A restore failed after the folder was renamed, and the renames could not be reverted. */
+export class UndoError extends StartupError {}
+
 export interface StagedFolder {
   readonly path: string;
   /** Renames the staged folder into place. */
@@ -34,8 +37,8 @@ export interface StagedFolder {
 export interface ActiveFolder {
   /** Path to which the old folder was renamed; null: there was none. */
   readonly old: string | null;
-  /** Reverts both renames. */
-  undo(): Promise<void>;
+  /** Reverts both renames because of `cause`. Throws {@link UndoError} if that fails. */
+  undo(cause: unknown): Promise<void>;
 }
 
 /**
@@ -43,6 +46,7 @@ export interface ActiveFolder {
  *
  * @param stamp Time for the names of the new and the old folder.
  * @param sync Replaced by tests.
+ * @throws {UndoError} The renames could not be reverted.
  * @throws {StartupError} The data directory cannot be written.
  */
 export async function stageFolder(
@@ -57,21 +61,24 @@ export async function stageFolder(
     await chownTree(staging, dataDir);
     const old = (await isOccupied(dataDir)) ? join(dataDir, `${FOLDER}.before-restore-${stamp}`) : null;
     if (old !== null) await rename(target, old);
-    const undo = async (): Promise<void> => {
-      await rename(target, staging);
-      if (old !== null) await rename(old, target);
+    let isReplaced = false;
+    const undo = async (cause: unknown): Promise<void> => {
+      try {
+        if (isReplaced) await rename(target, staging);
+        if (old !== null) await rename(old, target);
+      } catch (error) {
+        throw undoError(target, old, [cause, error]);
+      }
+      // After an error, the old data are in place, and `cause` is reported.
+      await sync(dataDir).catch(() => {});
     };
     try {
       // `rename` replaces an empty folder, but fails if another process has written files into it meanwhile.
       await rename(staging, target);
-    } catch (error) {
-      if (old !== null) await rename(old, target);
-      throw error;
-    }
-    try {
+      isReplaced = true;
       await sync(dataDir);
     } catch (error) {
-      await undo();
+      await undo(error);
       throw error;
     }
     return { old, undo };
@@ -81,14 +88,27 @@ export async function stageFolder(
     await mkdir(staging, { mode: 0o700 });
     await write({ path: staging, activate });
   } catch (error) {
+    if (error instanceof UndoError) throw error;
     if (isDiskFull(error)) throw new StartupError(`There is no space left in ${dataDir}. Nothing was restored.`, { cause: error });
     const reason = errorReason(error);
     if (/^E[A-Z]+$/.test(reason))
       throw new StartupError(`${dataDir} cannot be written: ${reason}. Nothing was restored.`, { cause: error });
     throw error;
   } finally {
-    await rm(staging, { recursive: true, force: true });
+    // A failure leaves the folder, and must not replace the error of the restore.
+    await rm(staging, { recursive: true, force: true }).catch(() => {});
   }
+}
+
+function undoError(target: string, old: string | null, errors: readonly [cause: unknown, error: unknown]): UndoError {
+  const [failed, undoFailed] = errors.map(errorReason);
+  const remedy =
+    old === null
+      ? `There were no old data. Remove ${target}, then restore again.`
+      : `The old data are in ${old}. To use them, remove ${target} if it exists, and rename that folder to ${target}.`;
+  return new UndoError(`The restore failed (${failed}) and could not be undone (${undoFailed}). ${remedy}`, {
+    cause: new AggregateError(errors),
+  });
 }
 
 /** Gives files that root restored to the owner of the data directory, because the coordinator runs as that user. */

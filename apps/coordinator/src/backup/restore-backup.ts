@@ -52,7 +52,7 @@ export interface Restored extends RestoredCheck {
 /** The data were restored but not checked, because the database could not be opened or the check threw. */
 export class UncheckedError extends StartupError {}
 
-/** Throws {@link StartupError}. No data have changed, unless the error is an {@link UncheckedError}. */
+/** Throws {@link StartupError}. No data have changed, unless the error is an {@link UncheckedError} or an `UndoError`. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { config, from, force, signal } = options;
   await refuseFolderOfBackups(from);
@@ -84,7 +84,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     try {
       await restoreDump({ options, manifest, rows, url: databaseUrl, target, aside });
     } catch (error) {
-      await undo();
+      await undo(error);
       throw error;
     }
     if (target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);

@@ -11,7 +11,16 @@ import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
 import { isInStage, type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
-import { CONNECTED_MS, DEPARTURE_MS, type Fleet, type MachineTraits, MISSING_MS, OFFER_MS, stageRules } from './rollout.js';
+import {
+  CONNECTED_MS,
+  DEPARTURE_MS,
+  type Fleet,
+  type MachineTraits,
+  MISSING_MS,
+  OFFER_MS,
+  reservesCapacity,
+  stageRules,
+} from './rollout.js';
 
 interface RolloutServiceOptions {
   readonly repository: RolloutRepository;
@@ -144,9 +153,8 @@ export class RolloutService {
       const why = whyNotOffered({ ...offerInput(row), earlier, updating: reservedSlots(counted, time) });
       // A blocked machine is not compared and reserves no capacity, because its update cannot cost jobs.
       if (why !== null || isCheck || machine.is_blocked) return { result: why, rows: [] };
-      const stored = updated.find(({ provider_id }) => provider_id === machine.provider_id);
-      // A repeated request while capacity is reserved changes nothing.
-      if (stored !== undefined && earlier !== null && !earlier.hasFailed && reservedSlots([earlier], time).slots > 0)
+      // A repeated request changes nothing until `OFFER_MS`. Later, the row would reserve nothing while the machine is connected.
+      if (earlier !== null && !earlier.hasFailed && time - earlier.at < OFFER_MS && reservesCapacity(earlier, time))
         return { result: null, rows: [] };
       const isVolunteer = !isOperatorsCanary && !isInStage(version, traits, offerInput(row).rules, this.#fleet);
       const known = new Set(updated.map(({ provider_id }) => provider_id));

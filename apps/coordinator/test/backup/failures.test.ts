@@ -8,7 +8,7 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { type BackupOptions, createBackup } from '../../src/backup/create-backup.js';
-import { stageFolder } from '../../src/backup/data-directory.js';
+import { type StagedFolder, stageFolder, UndoError } from '../../src/backup/data-directory.js';
 import { restoreBackup } from '../../src/backup/restore-backup.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { TransparencyLog } from '../../src/transparency-log/transparency-log.js';
@@ -134,22 +134,46 @@ describe('a disk that cannot be flushed after a rename', () => {
     expect(readdirSync(out).sort()).toEqual([basename(old.path), basename(path)]);
   });
 
-  it('restores nothing', async () => {
-    const dataDir = temporaryDirectory('data');
+  /** Restores over a folder with a file. */
+  const restoreOver = async (dataDir: string, sync: (path: string) => Promise<void>): Promise<unknown> => {
     mkdirSync(join(dataDir, 'coordinator'));
     writeFileSync(join(dataDir, 'coordinator', 'file'), 'old');
-    const restored = stageFolder(
-      dataDir,
-      'now',
-      async ({ path, activate }) => {
-        writeFileSync(join(path, 'file'), 'new');
-        await activate();
-      },
-      failing(dataDir),
-    );
-    await expect(restored).rejects.toThrow(`${dataDir} cannot be written: EIO. Nothing was restored.`);
+    const write = async ({ path, activate }: StagedFolder): Promise<void> => {
+      writeFileSync(join(path, 'file'), 'new');
+      await activate();
+    };
+    return stageFolder(dataDir, 'now', write, sync).catch((error: unknown) => error);
+  };
+
+  it('restores nothing, and flushes the reverted names', async () => {
+    const dataDir = temporaryDirectory('data');
+    const flushed: string[][] = [];
+    const error = await restoreOver(dataDir, async (path) => {
+      flushed.push(readdirSync(path).sort());
+      await failing(dataDir)(path);
+    });
+    expect(error).toMatchObject({ message: `${dataDir} cannot be written: EIO. Nothing was restored.` });
+    expect(flushed[0]).toEqual(['coordinator', 'coordinator.before-restore-now']);
+    expect(flushed[1]).toContain('coordinator');
+    expect(flushed[1]).not.toContain('coordinator.before-restore-now');
     expect(readdirSync(dataDir)).toEqual(['coordinator']);
     expect(readFileSync(join(dataDir, 'coordinator', 'file'), 'utf8')).toBe('old');
+  });
+
+  it('names the folder of the old data if the names cannot be reverted', async () => {
+    const dataDir = temporaryDirectory('data');
+    const error = await restoreOver(dataDir, async (path) => {
+      // Makes the next rename fail.
+      rmSync(join(path, 'coordinator'), { recursive: true });
+      await failing(dataDir)(path);
+    });
+    const old = join(dataDir, 'coordinator.before-restore-now');
+    expect(error).toBeInstanceOf(UndoError);
+    expect(error).toMatchObject({
+      message: expect.stringContaining(`The restore failed (EIO) and could not be undone (ENOENT). The old data are in ${old}.`),
+      cause: { errors: [{ code: 'EIO' }, { code: 'ENOENT' }] },
+    });
+    expect(readFileSync(join(old, 'file'), 'utf8')).toBe('old');
   });
 });
 

@@ -11,6 +11,7 @@ import { RolloutService } from '../../src/releases/rollout-service.js';
 import { freshPostgres, freshSqlite } from '../support/fresh-database.js';
 import { connected } from './connected-machine.js';
 
+const MINUTE = 60_000;
 const HOUR = 3_600_000;
 const VERSION = '2.0.0';
 const POLICY: RolloutPolicy = {
@@ -126,6 +127,58 @@ describe.each([
       expect(errors).toHaveLength(3);
     } finally {
       service.close();
+      await temporary.remove();
+    }
+  });
+
+  it('reserve the capacity of a machine that is offered the version again when it returns after an hour', async () => {
+    const temporary = await fresh();
+    const database = await temporary.open();
+    const start = 1_800_000_000_000;
+    let now = start;
+    const errors: unknown[] = [];
+    const repository = new RolloutRepository(database);
+    const service = await RolloutService.open({
+      repository,
+      now: () => now,
+      localMachines: () => [],
+      onError: (error) => errors.push(error),
+      onWrite: () => {},
+    });
+    const ask = (name: string) => service.offer(VERSION, { machine: connected(name), ...ASK });
+    const since = async () => (await repository.offeredMachine(VERSION, 'a'))?.since;
+    const see = () => repository.observe([], [{ version: VERSION, ids: ['a'], at: now }]);
+    try {
+      await service.putPolicy({ ...POLICY, max_updating_network_percent: 10, max_updating_cohort_percent: 10 }, 'key:1');
+      await service.begin(['1.0.0']);
+      await service.begin(['1.0.0', VERSION]);
+      await repository.putFleet('one', JSON.stringify(fleetSums(['a', 'b', 'c'].map((name) => connected(name)))), now);
+      await service.refresh();
+      expect(await ask('a')).toBeNull();
+      expect(await ask('b')).toBe('capacity');
+
+      // The machine disconnects before the end of the offer, perhaps for its update.
+      now = start + 57 * MINUTE;
+      await see();
+      now = start + 59 * MINUTE;
+      expect(await ask('a')).toBeNull();
+      expect(await since()).toBe(start);
+      now = start + 62 * MINUTE;
+      expect(await ask('b')).toBe('capacity');
+
+      now = start + 66 * MINUTE;
+      expect(await ask('a')).toBeNull();
+      await see();
+      expect(await since()).toBe(now);
+      expect(await ask('b')).toBe('capacity');
+      // Fails to update, and stays connected.
+      now += HOUR;
+      await see();
+      expect(await ask('b')).toBeNull();
+      expect(errors).toEqual([]);
+    } finally {
+      service.close();
+      await database.destroy();
       await temporary.remove();
     }
   });

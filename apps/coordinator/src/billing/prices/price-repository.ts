@@ -24,7 +24,7 @@ interface PriceRepositoryOptions {
   readonly defaults: Rates;
   readonly now?: () => number;
   readonly refreshMs?: number;
-  /** Called after each change, to notify other coordinators. */
+  /** Called after each new price, to notify other coordinators. */
   readonly onWrite?: () => void;
   readonly onError: (error: unknown) => void;
 }
@@ -86,12 +86,14 @@ export class PriceRepository {
     const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
     // Concurrent calls need different versions. SQLite serializes the transactions. On PostgreSQL, a unique key rejects the second, which
     // is retried.
-    const add = (): Promise<Price> =>
+    const add = (): Promise<{ stored: Price; isNew: boolean }> =>
       this.#database.transaction().execute(async (transaction) => {
-        const newest = await ordered(transaction).where('model', '=', price.model).limit(1).executeTakeFirst();
+        // Written first, because these writes may wait for a concurrent transaction that adds a price.
         await writeMore?.(transaction);
+        const newest = await ordered(transaction).where('model', '=', price.model).limit(1).executeTakeFirst();
         const isSame = newest !== undefined && newest.valid_from <= now && hasRates(newest, rates);
-        if (price.validFrom === undefined && isSame) return toPrice(newest);
+        // The ids are equal in a retry after a commit whose result was lost.
+        if (price.validFrom === undefined && isSame) return { stored: toPrice(newest), isNew: newest.id === row.id };
         const { version } = await transaction
           .selectFrom('prices')
           .select((select) => select.fn.max('version').as('version'))
@@ -101,11 +103,12 @@ export class PriceRepository {
           .insertInto('prices')
           .values({ ...row, version: (version ?? 0) + 1 })
           .execute();
-        return { id: row.id, model: price.model, validFrom, ...rates };
+        return { stored: { id: row.id, model: price.model, validFrom, ...rates }, isNew: true };
       });
-    const stored = await withRetries(add, Date.now() + RETRY_MS);
-    this.#onWrite();
-    await this.refresh();
+    const { stored, isNew } = await withRetries(add, Date.now() + RETRY_MS);
+    if (isNew) this.#onWrite();
+    // The cache may lack an equal price that another coordinator added.
+    if (isNew || this.current(price.model).id !== stored.id) await this.refresh();
     return stored;
   }
 

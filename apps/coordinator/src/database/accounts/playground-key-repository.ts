@@ -44,8 +44,8 @@ export class PlaygroundKeyRepository {
       const open = (await openKeys(transaction, userId)).filter((key) => key.account_id === accountId);
       const live = open.filter(({ expires_at }) => expires_at !== null && expires_at > now);
       const expired = open.filter((key) => !live.includes(key));
-      const ended = new Set([...expired, ...live.slice(MAX_PLAYGROUND_KEYS - 1)].map((key) => key.id));
-      for (const one of ended) await revokeKey(transaction, one, now);
+      const ended = [...expired, ...live.slice(MAX_PLAYGROUND_KEYS - 1)].map((key) => key.id);
+      await revokeKeys(transaction, ended, now);
       const created = { createdFor: 'playground', createdBy: userId } as const;
       const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, ...created, now });
       return { id, ended };
@@ -59,12 +59,17 @@ export class PlaygroundKeyRepository {
     const now = this.#now();
     const revoked = await this.#database.transaction().execute(async (transaction) => {
       await writeMore?.(transaction);
-      const keys = await openKeys(transaction, userId);
-      for (const { id } of keys) await revokeKey(transaction, id, now);
-      return keys;
+      const ids = (await openKeys(transaction, userId)).map((key) => key.id);
+      await revokeKeys(transaction, ids, now);
+      return ids;
     });
-    for (const { id } of revoked) this.#apiKeyCache.changed(id);
+    for (const id of revoked) this.#apiKeyCache.changed(id);
   }
+}
+
+/** Revokes keys in the order in which `recordKeyUse` locks their rows, to avoid deadlocks. */
+async function revokeKeys(transaction: Database, ids: readonly string[], now: number): Promise<void> {
+  for (const id of [...ids].sort()) await revokeKey(transaction, id, now);
 }
 
 interface OpenKey {

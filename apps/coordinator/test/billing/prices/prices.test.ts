@@ -1,10 +1,12 @@
 /** Money, prices, and the bounds for signed usage. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { formatUsd, microUsd } from '../../../src/billing/micro-usd.js';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { PriceRepository } from '../../../src/billing/prices/price-repository.js';
 import { type ClaimedUsage, promptTokenBound, settlementBounds } from '../../../src/billing/prices/settlement-bounds.js';
+import type { Database } from '../../../src/database/tables.js';
+import { untilBlocked } from '../../support/blocked-statement.js';
 import { describeDatabases } from '../../support/databases.js';
 import { PLAIN_PRICE } from '../ledger/random-steps.js';
 
@@ -127,7 +129,7 @@ describe('billable usage', () => {
   });
 });
 
-describeDatabases('prices', (fresh) => {
+describeDatabases('prices', (fresh, dialect) => {
   const defaults = { promptPerMillion: microUsd(5), completionPerMillion: microUsd(6), perImage: microUsd(7) };
   const onError = (error: unknown): void => {
     throw error;
@@ -157,6 +159,56 @@ describeDatabases('prices', (fresh) => {
     const other = await PriceRepository.open({ database, defaults, now: () => now, onError });
     expect(other.current('m')).toEqual(prices.current('m'));
     expect(other.list().map((price) => price.model)).toEqual(['*', 'm']);
+    other.close();
+    prices.close();
+    await database.destroy();
+    await place.remove();
+  });
+
+  it('are those of the last writer, if a concurrent transaction changes the same catalogue entry', async () => {
+    const place = await fresh();
+    const database = await place.open();
+    const prices = await PriceRepository.open({ database, defaults, now: () => 1000, onError });
+    const at = (price: number) => ({ ...defaults, model: 'm', perImage: microUsd(price) });
+    const entry = { display_name: 'M', quantization: 'q4', model_type: 'text' as const, min_memory_bytes: null };
+    const write = async (transaction: Database): Promise<void> => {
+      await transaction
+        .insertInto('catalogue_models')
+        .values({ id: 'm', ...entry, created_at: 1000, updated_at: 1000 })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet(entry))
+        .execute();
+    };
+    await prices.set(at(7), write);
+    let last: Promise<unknown> | undefined;
+    await prices.set(at(8), async (transaction) => {
+      await write(transaction);
+      last = prices.set(at(7), write);
+      if (dialect === 'postgres') await untilBlocked(database);
+    });
+    await last;
+    expect((await prices.history('m')).map(({ perImage }) => perImage)).toEqual([7, 8, 7]);
+    expect(prices.current('m').perImage).toBe(7);
+    prices.close();
+    await database.destroy();
+    await place.remove();
+  });
+
+  it('are reloaded and announced only after a new version, or if the cache lacks the equal version', async () => {
+    const place = await fresh();
+    const database = await place.open();
+    let writes = 0;
+    const options = { database, defaults, now: () => 1000, onError, onWrite: () => void writes++ };
+    const prices = await PriceRepository.open(options);
+    const other = await PriceRepository.open(options);
+    const refresh = vi.spyOn(prices, 'refresh');
+    const price = { ...defaults, model: 'm', perImage: microUsd(8) };
+    const stored = await prices.set(price);
+    expect(await prices.set(price)).toEqual(stored);
+    expect(refresh).toHaveBeenCalledTimes(1);
+    expect(other.current('m').id).toBe('default');
+    expect(await other.set(price)).toEqual(stored);
+    expect(other.current('m')).toEqual(stored);
+    expect(writes).toBe(1);
     other.close();
     prices.close();
     await database.destroy();

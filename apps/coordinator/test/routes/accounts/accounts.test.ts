@@ -515,7 +515,8 @@ it.each([
     const answer = await new Browser(harness.url).send('PATCH', `/admin/v1/accounts/${id}`, { suspended: true, is_admin: true }, admin);
     expect(answer.status).toBe(500);
     const row = await harness.app.database.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-    expect([row.suspended_at, row.admin_since]).toEqual([null, null]);
+    const keys = await harness.app.database.selectFrom('api_keys').select('revoked_at').where('account_id', '=', id).execute();
+    expect({ ...row, keys }).toMatchObject({ suspended_at: null, admin_since: null, keys: [{ revoked_at: null }] });
   } finally {
     await harness.close();
   }
