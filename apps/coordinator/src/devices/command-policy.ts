@@ -103,7 +103,7 @@ export function decide(needs: DeviceNeeds, now: number, rules: ScheduleRules): D
   const last = history[0];
   if (last === undefined) return { act: 'send', reason: 'first' };
   if (isPending(last, now)) return { act: 'wait', until: last.expiresAt, reason: 'awaiting_answer' };
-  const due = whenDue(needs, last, now, rules);
+  const due = whenDue(needs, last, rules);
   const until = Math.max(due.at, last.sentAt + rules.minPauseMs);
   if (now >= until) return { act: 'send', reason: due.send };
   return { act: 'wait', until, reason: due.at > last.sentAt + rules.minPauseMs ? due.wait : 'just_asked' };
@@ -116,7 +116,7 @@ interface Due {
 }
 
 /** Returns when the next command is due if the last one is not pending. Ignores `minPauseMs`. */
-function whenDue(needs: DeviceNeeds, last: PastCommand, now: number, rules: ScheduleRules): Due {
+function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
   // Older commands that are still pending count as failed, so that the pause does not change when they expire.
   const failures = failuresInARow(needs.history, Number.POSITIVE_INFINITY);
