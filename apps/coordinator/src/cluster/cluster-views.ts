@@ -15,7 +15,7 @@ const MAX_PART_BYTES = 256 * 1024 * 1024;
 /** Queries to peers per second and view, above which cached parts are used. */
 const MAX_SENT_QUERIES_PER_SECOND = 20;
 const MAX_REUSE_AGE_MS = 1000;
-/** Maximum JSON size of the cached parts of all views. The parts of the newest query are cached even if they are larger. */
+/** Maximum JSON size of the cached parts of all views. The parts of each view's newest query are cached even beyond. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 /** Maximum concurrent queries per view. Further queries return only this coordinator's part. */
 const MAX_RUNNING_QUERIES = 1000;
@@ -138,29 +138,42 @@ interface PeerParts<Part> {
 }
 
 interface BudgetEntry {
+  readonly view: object;
   readonly bytes: number;
   /** Called when the entry has left the budget. */
   readonly evict: () => void;
 }
 
-/** Limits the total size of cached parts. A new entry evicts the oldest ones. */
+/**
+ * Limits the total size of cached parts. A new entry evicts the oldest entries of its view, then the oldest ones of other views.
+ *
+ * The newest entry of each view is never evicted. Otherwise, two views with large parts would evict each other at every query.
+ */
 class CacheBudget {
   readonly #entries = new Set<BudgetEntry>();
+  readonly #newest = new Map<object, BudgetEntry>();
   #bytes = 0;
 
   add(entry: BudgetEntry): void {
     this.#entries.add(entry);
+    this.#newest.set(entry.view, entry);
     this.#bytes += entry.bytes;
-    for (const oldest of this.#entries) {
-      if (this.#bytes <= MAX_CACHED_BYTES || oldest === entry) break;
-      this.remove(oldest);
-    }
+    this.#evict(({ view }) => view === entry.view);
+    this.#evict(({ view }) => view !== entry.view);
   }
 
   remove(entry: BudgetEntry): void {
     if (!this.#entries.delete(entry)) return;
+    if (this.#newest.get(entry.view) === entry) this.#newest.delete(entry.view);
     this.#bytes -= entry.bytes;
     entry.evict();
+  }
+
+  #evict(mayEvict: (entry: BudgetEntry) => boolean): void {
+    for (const oldest of this.#entries) {
+      if (this.#bytes <= MAX_CACHED_BYTES) return;
+      if (mayEvict(oldest) && this.#newest.get(oldest.view) !== oldest) this.remove(oldest);
+    }
   }
 }
 
@@ -206,7 +219,7 @@ class SharedParts<Part> {
   #cache(text: string, at: number, received: PeerParts<Part>): void {
     const previous = this.#recent.get(text);
     if (previous !== undefined) this.#budget.remove(previous);
-    const entry = { at, ...received, evict: () => void this.#recent.delete(text) };
+    const entry = { at, ...received, view: this, evict: () => void this.#recent.delete(text) };
     this.#recent.set(text, entry);
     this.#budget.add(entry);
     setTimeout(() => this.#budget.remove(entry), MAX_REUSE_AGE_MS).unref();

@@ -103,7 +103,7 @@ export function decide(needs: DeviceNeeds, now: number, rules: ScheduleRules): D
   const last = history[0];
   if (last === undefined) return { act: 'send', reason: 'first' };
   if (isPending(last, now)) return { act: 'wait', until: last.expiresAt, reason: 'awaiting_answer' };
-  const due = whenDue(needs, last, now, rules);
+  const due = whenDue(needs, last, rules);
   const until = Math.max(due.at, last.sentAt + rules.minPauseMs);
   if (now >= until) return { act: 'send', reason: due.send };
   return { act: 'wait', until, reason: due.at > last.sentAt + rules.minPauseMs ? due.wait : 'just_asked' };
@@ -116,9 +116,10 @@ interface Due {
 }
 
 /** Returns when the next command is due if the last one is not pending. Ignores `minPauseMs`. */
-function whenDue(needs: DeviceNeeds, last: PastCommand, now: number, rules: ScheduleRules): Due {
+function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
-  const failures = failuresInARow(needs.history, now);
+  // Older commands that are still pending count as failed, so that the pause does not change when they expire.
+  const failures = failuresInARow(needs.history, Number.POSITIVE_INFINITY);
   if (failures > 0) return whenToRetry(failures, last, endedAt, rules);
   if (needs.reconnectedAt !== null && needs.reconnectedAt > last.sentAt) return { at: needs.reconnectedAt, send: 'doubted', wait: 'fresh' };
   switch (needs.kind) {
@@ -143,7 +144,7 @@ function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules
   return { at: endedAt + withJitter(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
-/** Counts the commands since the last success, including expired ones. If the newest is pending, it has not failed. */
+/** Counts the commands since the last success, including expired ones. A pending command has not failed. */
 export function failuresInARow(history: readonly PastCommand[], now: number): number {
   const ended = endedCommands(history, now);
   const success = ended.findIndex((command) => command.outcome === 'taken');
@@ -157,10 +158,9 @@ export function lastFailure(history: readonly PastCommand[], now: number): strin
   return last.outcome ?? 'unanswered';
 }
 
-/** Without the newest command while it is pending. Only the newest can be. */
+/** Several commands may be pending, because another coordinator may send one before it has read the newest. */
 function endedCommands(history: readonly PastCommand[], now: number): readonly PastCommand[] {
-  const [last] = history;
-  return last !== undefined && isPending(last, now) ? history.slice(1) : history;
+  return history.filter((command) => !isPending(command, now));
 }
 
 function isPending({ outcome, expiresAt }: PastCommand, now: number): boolean {

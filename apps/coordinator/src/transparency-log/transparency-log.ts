@@ -60,7 +60,13 @@ export interface KeysetLog {
    *
    * @returns Null if the hourly maximum of providers is reached.
    */
-  providerIndex(publicKey: Uint8Array): Promise<number | null>;
+  providerIndex(publicKey: Uint8Array): Promise<ProviderLogIndex | null>;
+}
+
+export interface ProviderLogIndex {
+  readonly index: number;
+  /** Whether the index was known without access to the stored log, which may fail now. */
+  readonly isCached: boolean;
 }
 
 const keysetEpoch = lazyValidator(E2eKeysetSchema.properties.epoch);
@@ -140,13 +146,14 @@ export class TransparencyLog implements KeysetLog {
     if (refused.size > 0) throw new Error(`the hourly maximum of log entries is reached: ${[...refused].join(', ')}`);
   }
 
-  async providerIndex(publicKey: Uint8Array): Promise<number | null> {
+  async providerIndex(publicKey: Uint8Array): Promise<ProviderLogIndex | null> {
     const key = toHex(publicKey);
     const known = this.#providerIndexes.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return { index: known, isCached: true };
     const index = await this.#repository.append(providerLogEntry(sha256, publicKey));
-    if (index !== null) this.#providerIndexes.set(key, index);
-    return index;
+    if (index === null) return null;
+    this.#providerIndexes.set(key, index);
+    return { index, isCached: false };
   }
 
   /** Inclusion proof of a leaf in the published tree. Null: the leaf is not published yet. */

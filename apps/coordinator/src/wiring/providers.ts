@@ -110,7 +110,7 @@ export function acceptProviders({ config, disposal, now }: StartContext, provide
 
 function refuseUpgrade(socket: Duplex, refusal: UpgradeRefusal, requestId: string): void {
   if (refusal.kind === 'too_many') {
-    endWithError(socket, { error: apiError('overloaded', { message: 'Too many providers are connected. Try again later.' }), requestId });
+    endWithError(socket, { error: apiError('overloaded', { message: 'Too many connections. Try again later.' }), requestId });
     return;
   }
   const error = apiError('invalid_request', { message: `The WebSocket handshake is not valid: ${refusal.message}.` });

@@ -195,7 +195,8 @@ function e2eRouteDeps({ log, now }: StartContext, deps: RoutesDeps) {
     views: deps.inference.cluster.views,
     keysets: deps.repositories.keysets,
     keysetLog: deps.transparencyLog,
-    onLogError: (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be written'),
+    onLogError: (error: unknown) =>
+      log.error({ error: errorFacts(error) }, "a provider's key could not be appended to the transparency log"),
     now,
   };
 }

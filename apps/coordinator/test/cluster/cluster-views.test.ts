@@ -58,14 +58,43 @@ it('sends an action to the peers every time, under load too', async () => {
   expect(counted.asked).toBe(52);
 });
 
-it('limits the cached parts of all views together', async () => {
-  const large = 'x'.repeat(20 * 1024 * 1024);
-  const { counted, views } = countedViews((asked) => (asked <= 80 ? '' : large));
-  const reads = ['one', 'other'].map((name) => views.define(name, { query: Type.Integer(), part: Type.String() }, () => ''));
-  for (const read of reads) for (let query = 0; query < 40; query++) await read(query);
-  // The second view's part leaves no room for the first one's, which is requested again.
-  for (const read of [...reads, ...reads]) await read(40);
+const MEBIBYTE = 1024 * 1024;
+
+/** Two views under load, whose further answers from the peer have these sizes in turn. */
+async function twoBusyViews(...sizes: readonly number[]) {
+  const { counted, views } = countedViews((asked) => 'x'.repeat(sizes[asked - 81] ?? 0));
+  const define = (name: string) => views.define(name, { query: Type.Integer(), part: Type.String() }, () => '');
+  const [one, other] = [define('one'), define('other')];
+  for (const read of [one, other]) for (let query = 0; query < 40; query++) await read(query);
+  expect(counted.asked).toBe(80);
+  return { counted, one, other };
+}
+
+it('limits the cached parts of all views together, except for the newest of each', async () => {
+  const { counted, one, other } = await twoBusyViews(20 * MEBIBYTE, 0, 20 * MEBIBYTE, 20 * MEBIBYTE);
+  await one(40);
+  await one(41);
+  // Evicts the large part of the first view, which is not its newest.
+  await other(40);
+  await one(41);
+  expect(counted.asked).toBe(83);
+  for (let round = 0; round < 3; round++) {
+    await one(40);
+    await other(40);
+  }
   expect(counted.asked).toBe(84);
+});
+
+it('evicts cached parts of the same view before those of other views', async () => {
+  const { counted, one, other } = await twoBusyViews(10 * MEBIBYTE, 0, 20 * MEBIBYTE, 20 * MEBIBYTE);
+  for (const query of [40, 41]) await one(query);
+  for (const query of [40, 41]) await other(query);
+  expect(counted.asked).toBe(84);
+  await one(40);
+  await other(41);
+  expect(counted.asked).toBe(84);
+  await other(40);
+  expect(counted.asked).toBe(85);
 });
 
 it('caches parts up to a total size, and the newest even beyond', async () => {

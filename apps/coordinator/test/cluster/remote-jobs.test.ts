@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { errorOf, MODEL, until } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
+import { postSealed, seal } from '../support/sealed-calls.js';
 
 const CANARY = 'canary-7d1f0c2e';
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC';
@@ -93,6 +94,22 @@ describe('a client of one coordinator', () => {
     expect((await chat({ ...body, provider: { only: [...only, sighted.providerId] } })).headers.get('x-provider-id')).toBe(
       sighted.providerId,
     );
+  });
+
+  test.each(['far', 'near'] as const)('is told that the only candidate, at the %s coordinator, states no image sizes', async (at) => {
+    const model = `${at}/draws`;
+    const image = { sizes: ['64x48'], max_images: 4 };
+    const register: ScriptedProvider['options']['register'] = (message) => ({
+      ...message,
+      models: message.models.map(({ image: _, ...offer }) => offer),
+    });
+    const options = { models: [model], image, register };
+    const candidate = await (at === 'far' ? farProvider(options) : cluster.near.provider(options));
+    const sealed = seal([candidate], { endpoint: '/v1/images/generations', model, images: 1 });
+    const response = await postSealed(cluster.near, sealed.bytes);
+    const error = { code: 'provider_not_available', param: 'context.image_size' };
+    expect([response.status, await errorOf(response)]).toEqual([503, expect.objectContaining(error)]);
+    expect(candidate.sealedJobs.size).toBe(0);
   });
 
   test('gets another provider when the first breaks its job', async () => {

@@ -56,6 +56,12 @@ describe('the command policy', () => {
     expect([lastFailure([pending], T0 + 1000), failuresInARow([pending], T0 + 1000)]).toEqual([null, 0]);
     const failed = [pending, past('device_error', T0 - HOUR), past('taken', T0 - 2 * HOUR)];
     expect([lastFailure(failed, T0 + 1000), failuresInARow(failed, T0 + 1000)]).toEqual(['device_error', 1]);
+    const twoPending = [pending, past(null, T0 - 1000, null), ...failed.slice(1)];
+    expect([lastFailure(twoPending, T0 + 1000), failuresInARow(twoPending, T0 + 1000)]).toEqual(['device_error', 1]);
+    const behindEnded = [past('taken', T0), past(null, T0 - 1000, null)];
+    expect([lastFailure(behindEnded, T0 + 1000), failuresInARow(behindEnded, T0 + 1000)]).toEqual([null, 0]);
+    const failedAfter = [past('device_error', T0), past(null, T0 - 1000, null), past('taken', T0 - HOUR)];
+    expect(failuresInARow(failedAfter, T0 + 1000)).toBe(1);
   });
 
   it('queries protections hourly, with intervals that differ between devices', () => {

@@ -164,10 +164,12 @@ describeDatabases('transparency log', (fresh) => {
     const log = await openLog();
     const key = new Uint8Array(65).fill(4);
     expect([await log.providerIndex(key), await log.providerIndex(key), await log.append(providerLogEntry(sha256, key))]).toEqual([
-      0, 0, 0,
+      { index: 0, isCached: false },
+      { index: 0, isCached: true },
+      0,
     ]);
     const other = new Uint8Array(65).fill(5);
-    expect(await log.providerIndex(other)).toBe(1);
+    expect(await log.providerIndex(other)).toEqual({ index: 1, isCached: false });
     expect(await log.publish(keysetLeafBytes(keyset(1)))).toMatchObject({ leaf_index: 2 });
     const proof = await log.inclusionOf(1);
     if (proof === null) throw new Error('not published');

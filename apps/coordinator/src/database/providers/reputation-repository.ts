@@ -43,8 +43,9 @@ interface ReputationRepositoryOptions {
 const WRITE_EVERY_MS = 1000;
 /** Only on PostgreSQL, where several coordinators may write. */
 const REFRESH_MS = 5000;
+/** Also the minimum age of the rows that are deleted periodically, because other coordinators may be unable to read for a while. */
 const DELETE_EVERY_MS = 3_600_000;
-/** Minimum age of expired rows that are removed. Other coordinators can read an operator's reset until then. */
+/** Minimum age of expired rows that are removed at the start. Other coordinators can read an operator's reset until then. */
 const SETTLED_MS = 60_000;
 /** Each row has fourteen parameters. SQLite allows 32,766 per statement, PostgreSQL 65,535. */
 const ROWS_PER_STATEMENT = 500;
@@ -88,7 +89,7 @@ export class ReputationRepository {
 
   /** Deletes expired reputations, then also every hour, and loads the others. The caller must call `close`. */
   static async open(options: ReputationRepositoryOptions): Promise<ReputationRepository> {
-    await deleteExpired(options);
+    await deleteExpired(options, SETTLED_MS);
     const repository = new ReputationRepository(options);
     repository.onChange = (...one) => void repository.#stored.push(one);
     await (repository.#refreshing?.begin() ?? repository.refresh());
@@ -117,7 +118,7 @@ export class ReputationRepository {
       name: 'delete expired reputations',
       periodMs: options.deleteEveryMs ?? DELETE_EVERY_MS,
       work: async () => {
-        for (const providerId of await deleteExpired(options)) this.#seen.delete(providerId);
+        for (const providerId of await deleteExpired(options, DELETE_EVERY_MS)) this.#seen.delete(providerId);
       },
       onError,
     });
@@ -212,8 +213,11 @@ export class ReputationRepository {
   }
 }
 
-/** Deletes rows without failures and restrictions, such as those that an operator has reset. Returns the ids of their providers. */
-async function deleteExpired({ database, now }: Pick<ReputationRepositoryOptions, 'database' | 'now'>): Promise<string[]> {
+/** Deletes rows older than `minAgeMs` without failures and restrictions, such as reset ones. Returns the ids of their providers. */
+async function deleteExpired(
+  { database, now }: Pick<ReputationRepositoryOptions, 'database' | 'now'>,
+  minAgeMs: number,
+): Promise<string[]> {
   const deleted = await database
     .deleteFrom('provider_reputations')
     .where('restraint_kind', 'is', null)
@@ -221,7 +225,7 @@ async function deleteExpired({ database, now }: Pick<ReputationRepositoryOptions
     .where('late', '=', 0)
     .where('cooldowns', '=', 0)
     .where('quarantines', '=', 0)
-    .where('written_at', '<', now() - SETTLED_MS)
+    .where('written_at', '<', now() - minAgeMs)
     .returning('provider_id')
     .execute();
   return deleted.map(({ provider_id }) => provider_id);

@@ -14,7 +14,7 @@ import type { NotPlacedReason, Placement, SlotRequest } from '../queue/request-q
 import { type JobRequest, mayGenerateImages, requestedImages } from '../request/job-request.js';
 import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
 import { failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
-import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
+import { outcomePolicy, PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 
 export interface AttemptPlacementOptions {
   /** Providers connected to this process. */
@@ -84,7 +84,7 @@ export class AttemptPlacement {
     return match.kind === 'matched' && match.pixels === images.pixels ? 'retry' : 'none';
   }
 
-  /** Excludes providers whose sizes of the image model do not suit the job. */
+  /** Excludes providers whose image offer rules the job out; see {@link mayGenerateImages}. */
   #excludeUnfit({ job, slotRequest }: ModelRun): void {
     if (requestedImages(job) === 0) return;
     const unfit = this.#options.registry.placement.unfitForImages(job.params.model, (offer) => mayGenerateImages(job, offer));
@@ -156,6 +156,11 @@ export function noImageProvider(running: ModelRun, last: JobOutcome | null): Job
 /** Outcome of a job that got no slot. `last` is the outcome of the last attempt, if any. */
 export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: ModelRun, last: JobOutcome | null): JobOutcome {
   const { job, routing, clientSignal } = running;
+  if (placement.reason === 'all_failed' && last === null && job.sealed !== null && requestedImages(job) > 0) {
+    // No candidate failed, so the remaining ones were excluded for their image offer.
+    const { error, reason } = outcomePolicy({ kind: 'unfit_for_images' });
+    return failed(attemptSummary(null, running), error, reason);
+  }
   return notPlaced(placement, {
     isClientDisconnected: clientSignal.aborted,
     trustFloor: job.trustFloor,

@@ -14,7 +14,7 @@ import type { CacheScopes } from '../request/cache-scopes.js';
 import { type JobRequest, jobContext, mayGenerateImages } from '../request/job-request.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
 import { type AttemptSummary, clientDisconnected, failed, type JobOutcome } from '../settlement/job-outcome.js';
-import { blamesClient, isFailure, outcomePolicy } from '../settlement/outcome-policy.js';
+import { blamesClient, isFailure, outcomePolicy, UNFIT_FOR_IMAGES } from '../settlement/outcome-policy.js';
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
 import { settleAnswer } from '../settlement/settle-answer.js';
@@ -100,14 +100,16 @@ export class AttemptRunner {
       }
       const step = await this.#tryProvider(placement, running);
       if ('done' in step) return step.done;
-      last = step.retry;
+      const { retry } = step;
+      // Like a candidate excluded before, an unfit one does not decide the outcome while others may be busy or have failed.
+      if (retry.kind !== 'failed' || retry.reason !== UNFIT_FOR_IMAGES) last = retry;
       const refusal = running.refusals.at(-1);
-      if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === last.provider) provenRefusal = last;
+      if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === retry.provider) provenRefusal = retry;
       const retried = this.canRetry(running);
-      if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
+      if (retry.kind === 'failed') observer.event({ type: 'attempt_failed', reason: retry.reason, retried });
       if (!retried) {
         takeReservedSlot(running)?.slot.release();
-        return provenRefusal ?? last;
+        return provenRefusal ?? last ?? retry;
       }
     }
   }
@@ -242,8 +244,7 @@ export class AttemptRunner {
   #notStarted(provider: ProviderConnection, running: ModelRun): Step {
     const { clientSignal, attemptRecords, attemptCount, slotRequest } = running;
     const isStopped = clientSignal.aborted || this.#isStopping;
-    const notUsable = running.job.sealed === null ? 'key_expired' : 'stale_key';
-    const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable });
+    const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable(running.job, provider) });
     const role = attemptCount === 1 ? 'first' : 'retry';
     attemptRecords.push({ providerId: providerIdOf(provider), role, outcome: isStopped ? 'stopped' : reason, ms: 0 });
     const summary = attemptSummary(provider, running);
@@ -317,6 +318,12 @@ function takeReservedSlot(running: ModelRun): Placed | null {
   const { reservedSlot } = running;
   running.reservedSlot = null;
   return reservedSlot;
+}
+
+/** Why a provider without a job context may not get the job. */
+function notUsable(job: JobRequest, provider: ProviderConnection): 'key_expired' | 'unfit_for_images' | 'stale_key' {
+  if (job.sealed === null) return 'key_expired';
+  return mayGenerateImages(job, imageOfferOf(provider, job.params.model)) ? 'stale_key' : 'unfit_for_images';
 }
 
 /** Id of the sealing key: the provider's newest, or the client's choice for a sealed request, if the provider accepts it. */

@@ -192,6 +192,7 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
  * Whether a provider with this image offer may get the job. True for a job that generates no images.
  *
  * The body of a sealed job that names no size may have any size of the offer, so none may exceed the size that the job is charged for.
+ * A named size, and the number of sealed images, are not compared with the offer: the provider refuses those that it does not make.
  */
 export function mayGenerateImages({ images, sealed }: Pick<JobRequest, 'images' | 'sealed'>, offer: ImageOffer | undefined): boolean {
   if (images !== null) return makesImages(offer, images, images.pixels);

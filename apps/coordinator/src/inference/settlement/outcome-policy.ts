@@ -11,6 +11,8 @@ export type AttemptResult =
   | { readonly kind: 'key_expired' }
   /** End-to-end mode: the attempt could not start. The provider lost the key that the client chose, or changed its offer. */
   | { readonly kind: 'stale_key' }
+  /** End-to-end mode: the candidate was not asked, because its image sizes do not suit the job (`mayGenerateImages`). */
+  | { readonly kind: 'unfit_for_images' }
   /** Signature, receipt, token counts or images are not valid. */
   | { readonly kind: 'unverified'; readonly problem: CompletionProblem }
   /** Verified images could not be stored for download. */
@@ -43,6 +45,12 @@ interface OutcomePolicy {
 
 export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
 export const FALSE_REFUSAL = 'refusal_false';
+export const UNFIT_FOR_IMAGES = 'unfit_for_images';
+
+const NONE_FIT_FOR_IMAGES = apiError('provider_not_available', {
+  param: 'context.image_size',
+  message: 'No candidate makes images of the charged size.',
+});
 
 /** Failure reasons of providers that left during the job and may reconnect. */
 export const PROVIDER_LEFT_REASONS: ReadonlySet<string> = new Set(['connection_lost', 'draining', 'away']);
@@ -73,6 +81,8 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
       return policy(true, 'none', unopenedError(result.code), `unopened_${result.code}`);
     case 'stale_key':
       return policy(true, 'none', apiError('stale_key'), 'stale_key');
+    case 'unfit_for_images':
+      return policy(true, 'none', NONE_FIT_FOR_IMAGES, UNFIT_FOR_IMAGES);
     // The coordinator is shutting down. If the client disconnected instead, nobody reads this error.
     case 'stopped':
       return policy(false, 'none', apiError('shutting_down'), 'shutting_down');

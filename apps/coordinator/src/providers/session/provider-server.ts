@@ -26,7 +26,10 @@ export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage
   return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
 }
 
-/** Why an upgrade is refused: too many connections, or invalid headers according to the WebSocket library (`message`). */
+/**
+ * Why an upgrade is refused: too many connections, or too much memory for unregistered ones (`too_many`), or invalid headers according to
+ * the WebSocket library (`message`).
+ */
 export type UpgradeRefusal = { readonly kind: 'too_many' } | { readonly kind: 'invalid'; readonly message: string };
 
 interface ProviderServerOptions {

@@ -43,7 +43,7 @@ interface LocalKeysetOptions {
   readonly anchor: TrustAnchor;
   /** Without a transparency log, entries have no `log_index`. */
   readonly log: Pick<KeysetLog, 'providerIndex'> | null;
-  /** Called with the first error of each outage of the log. */
+  /** Called with the error when a key could not be appended to the log, then not again until one was appended. */
   readonly onLogError: (error: unknown) => void;
   readonly now: () => number;
 }
@@ -53,6 +53,7 @@ export class LocalKeyset {
   readonly #entries: TimedCache<KeysetEntries>;
   /** Canonical JSON of records by SHA-256, retained while a served keyset may reference them. */
   readonly #records = new Map<string, { readonly text: string; readonly lastReferencedAt: number }>();
+  /** Whether the last attempt to append a key failed. Cached indexes do not end an outage. */
   #isLogFailing = false;
 
   constructor(options: LocalKeysetOptions) {
@@ -73,7 +74,6 @@ export class LocalKeyset {
     const { registry, anchor } = this.#options;
     const { namesOf } = registry.models.listing();
     const entries: KeysetEntries = [];
-    const errors: unknown[] = [];
     for (const provider of registry.snapshots()) {
       const models = namesOf(provider);
       const entry = entryOf(provider, models);
@@ -83,11 +83,9 @@ export class LocalKeyset {
       this.#records.set(record_sha256, { text: fromUtf8(record), lastReferencedAt: now });
       const { identity, registeredAt } = provider.registration;
       // The log lists enclave keys. The entry has the sealing key.
-      const logged = await this.#logIndex(identity.publicKey, errors);
+      const logged = await this.#logIndex(identity.publicKey);
       entries.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
     }
-    if (errors.length > 0 && !this.#isLogFailing) this.#options.onLogError(errors[0]);
-    this.#isLogFailing = errors.length > 0;
     for (const [sha256, { lastReferencedAt }] of this.#records)
       if (now - lastReferencedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
     return entries;
@@ -95,14 +93,18 @@ export class LocalKeyset {
 
   /**
    * Index of the enclave key in the log. Has no member without a log, or while the log fails or accepts no more providers. Only clients
-   * that require the log then refuse the provider. Errors are added to `errors`.
+   * that require the log then refuse the provider.
    */
-  async #logIndex(publicKey: Uint8Array, errors: unknown[]): Promise<Pick<E2eKeysetProvider, 'log_index'>> {
+  async #logIndex(publicKey: Uint8Array): Promise<Pick<E2eKeysetProvider, 'log_index'>> {
+    const { log, onLogError } = this.#options;
     try {
-      const index = (await this.#options.log?.providerIndex(publicKey)) ?? null;
-      return index === null ? {} : { log_index: index };
+      const logged = (await log?.providerIndex(publicKey)) ?? null;
+      if (logged === null) return {};
+      if (!logged.isCached) this.#isLogFailing = false;
+      return { log_index: logged.index };
     } catch (error) {
-      errors.push(error);
+      if (!this.#isLogFailing) onLogError(error);
+      this.#isLogFailing = true;
       return {};
     }
   }

@@ -9,7 +9,7 @@ import {
   type SignedStatement,
 } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf } from '@inference/protocol/crypto';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
@@ -267,11 +267,8 @@ it("a connection that is no provider's is closed, though the other side leaves i
   });
 });
 
-it.each([
-  ['Sec-WebSocket-Key', 'sec-websocket-key: short\r\nsec-websocket-version: 13\r\n'],
-  ['Sec-WebSocket-Version', `sec-websocket-key: ${'A'.repeat(22)}==\r\nsec-websocket-version: 7\r\n`],
-])('an upgrade with a bad %s gets an error in JSON', async (header, lines) => {
-  harness = await shared.take();
+/** Head and body of the response to an upgrade with these header lines. */
+async function refusedUpgrade(lines: string): Promise<{ readonly head: string; readonly body: string }> {
   const client = connect(Number(new URL(harness.url).port), '127.0.0.1');
   let answer = '';
   client.on('data', (data) => {
@@ -281,6 +278,27 @@ it.each([
   client.write(`GET /provider/v1/socket HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n${lines}\r\n`);
   await closed;
   const [head = '', body = ''] = answer.split('\r\n\r\n');
+  return { head, body };
+}
+
+it('an upgrade above the maximum number of connections gets an error in JSON', async () => {
+  harness = await shared.take();
+  const connections = vi.spyOn(harness.app.providers, 'connections', 'get').mockReturnValue(20_000);
+  const lines = `sec-websocket-key: ${'A'.repeat(22)}==\r\nsec-websocket-version: 13\r\n`;
+  const { head, body } = await refusedUpgrade(lines).finally(() => connections.mockRestore());
+  expect(head).toMatch(/^HTTP\/1.1 503 Service Unavailable\r\n/);
+  expect(head).toMatch(/\r\ncontent-type: application\/json/i);
+  expect(head).toMatch(/\r\nx-request-id: \S+/);
+  expect(head).toMatch(/\r\nretry-after: [1-9]/);
+  expect(JSON.parse(body)).toMatchObject({ error: { message: 'Too many connections. Try again later.' } });
+});
+
+it.each([
+  ['Sec-WebSocket-Key', 'sec-websocket-key: short\r\nsec-websocket-version: 13\r\n'],
+  ['Sec-WebSocket-Version', `sec-websocket-key: ${'A'.repeat(22)}==\r\nsec-websocket-version: 7\r\n`],
+])('an upgrade with a bad %s gets an error in JSON', async (header, lines) => {
+  harness = await shared.take();
+  const { head, body } = await refusedUpgrade(lines);
   expect(head).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
   expect(head).toMatch(/\r\ncontent-type: application\/json/i);
   expect(head).toMatch(/\r\nx-request-id: \S+/);

@@ -6,6 +6,7 @@ import { Value } from 'typebox/value';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { LightAgent, makeKeys } from '../../../../../test/support/light/agent.js';
 import type { StoredKeyset } from '../../../src/database/keyset-repository.js';
+import { LogRepository } from '../../../src/database/log-repository.js';
 import { KeysetPublisher } from '../../../src/routes/e2e/keyset-publisher.js';
 import { TransparencyLog } from '../../../src/transparency-log/transparency-log.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -71,13 +72,14 @@ it('follows providers that come and go', async () => {
   expect((await read()).epoch).toBeGreaterThan(listed.epoch);
 });
 
+const failures = (): number => harness.log.filter((line) => line.includes('could not be appended to the transparency log')).length;
+
 it('reports once that the log fails, and lists the provider without an index meanwhile', async () => {
   let now = Date.now();
   const append = vi.spyOn(TransparencyLog.prototype, 'providerIndex').mockRejectedValue(new Error('the database is away'));
   onTestFinished(() => append.mockRestore());
   harness = await startHarness({ now: () => now });
   await harness.provider({ onSealedJob: (job) => job.answer() });
-  const failures = () => harness.log.filter((line) => line.includes('the transparency log could not be written')).length;
   const before = failures();
   for (let round = 0; round < 3; round++) {
     expect((await read()).providers.map(({ log_index }) => log_index)).toEqual([undefined]);
@@ -86,6 +88,40 @@ it('reports once that the log fails, and lists the provider without an index mea
   expect(failures()).toBe(before + 1);
   append.mockRestore();
   expect((await read()).providers.map(({ log_index }) => log_index)).toEqual([expect.any(Number)]);
+});
+
+it('reports an outage of the log again only after a key was appended, not after an index came from the cache', async () => {
+  let now = Date.now();
+  harness = await startHarness({ now: () => now });
+  await harness.provider({ onSealedJob: (job) => job.answer() });
+  const listedCount = async (): Promise<number> => {
+    now += 6000;
+    return (await read()).providers.length;
+  };
+  expect(await listedCount()).toBe(1);
+  const before = failures();
+  const original = LogRepository.prototype.append;
+  const failForProviders = () =>
+    vi.spyOn(LogRepository.prototype, 'append').mockImplementation(function (this: LogRepository, entry) {
+      return entry.kind === 'provider' ? Promise.reject(new Error('the database is away')) : original.call(this, entry);
+    });
+  let append = failForProviders();
+  onTestFinished(() => append.mockRestore());
+  for (let round = 0; round < 2; round++) {
+    const unlogged = await harness.provider({ onSealedJob: (job) => job.answer() });
+    expect(await listedCount()).toBe(2);
+    await unlogged.close();
+    await until(() => harness.app.providers.snapshot(unlogged.providerId) === null);
+    expect(await listedCount()).toBe(1);
+    expect(failures()).toBe(before + 1);
+  }
+  append.mockRestore();
+  await harness.provider({ onSealedJob: (job) => job.answer() });
+  expect(await listedCount()).toBe(2);
+  append = failForProviders();
+  await harness.provider({ onSealedJob: (job) => job.answer() });
+  expect(await listedCount()).toBe(3);
+  expect(failures()).toBe(before + 2);
 });
 
 it('names records that are served, also right after a restart', async () => {

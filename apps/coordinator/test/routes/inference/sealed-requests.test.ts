@@ -97,6 +97,7 @@ describe('an answer', () => {
 
 describe('images', () => {
   const image = { sizes: [...IMAGE_SIZES], max_images: 4 };
+  const unfit = { code: 'provider_not_available', param: 'context.image_size' };
   const imageCost = (size: string): number => {
     const price = harness.app.prices.current(MODEL);
     const rated = { ...price, ...imageRates(price, pixelCount(size)) };
@@ -127,9 +128,11 @@ describe('images', () => {
     const named = image_size === undefined ? {} : { image_size };
     const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2, ...named });
     const response = await postSealed(harness, sealed.bytes);
-    expect([response.status, (await errorOf(response)).code]).toEqual([502, 'provider_failed']);
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([503, 'false']);
+    expect(await errorOf(response)).toMatchObject(unfit);
     expect(provider.sealedJobs.size).toBe(0);
     expect(await harness.money()).toEqual({ balance: FULL, reserved: 0 });
+    expect(await line()).toMatchObject({ reason: 'unfit_for_images' });
   });
 
   it('never come from a provider with a size above the one charged', async () => {
@@ -146,7 +149,8 @@ describe('images', () => {
     await until(() => harness.app.providers.models.imageOffersOf(MODEL)[0]?.sizes[0] === '1024x1024');
     jobOf(provider).answerImages([utf8('one'), utf8('two')]);
     expect((await first).status).toBe(200);
-    expect((await second).status).toBe(422);
+    expect((await second).status).toBe(503);
+    expect(await errorOf(await second)).toMatchObject(unfit);
     expect(provider.sealedJobs.size).toBe(1);
     expect((await harness.money()).reserved).toBe(0);
   });

@@ -9,9 +9,9 @@ import { pluralize } from '../../../ui/display/figures.js';
 
 interface DayBarProps {
   readonly label: string;
-  /** Uptime per UTC day from 0 to 1, oldest first, today last; null: no records. */
+  /** Uptime per UTC day from 0 to 1, oldest first, the UTC day of `at` last; null: no records. */
   readonly days: readonly (number | null)[];
-  /** Time at which `days` were computed, on their last day. */
+  /** Time at which `days` were computed. */
   readonly at: string;
   /** Minutes of downtime per day. Null for models, which have no such record. */
   readonly downMinutes: readonly (number | null)[] | null;
