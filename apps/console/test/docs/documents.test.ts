@@ -4,7 +4,7 @@ import type { Element, Root } from 'hast';
 import { describe, expect, it } from 'vitest';
 import { documentPaths, pathOfPage, REPOSITORY } from '../../build/documents/files.js';
 import { renderDocument } from '../../build/documents/render.js';
-import { excerpt } from '../../src/pages/docs/search-index.js';
+import { excerpt } from '../../src/pages/docs/excerpt.js';
 
 const read = (path: string): string => readFileSync(join(REPOSITORY, path), 'utf8');
 const documents = documentPaths().map((path) => ({ path, page: pathOfPage(path), ...renderDocument(path, read(path), pathOfPage) }));

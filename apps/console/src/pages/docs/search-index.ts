@@ -3,6 +3,7 @@
 
 import { SECTIONS } from 'virtual:documents/search';
 import MiniSearch from 'minisearch';
+import { excerpt } from './excerpt.js';
 
 interface SearchResult {
   readonly href: string;
@@ -34,19 +35,4 @@ export function searchIndex(): SearchIndex {
           return section === undefined ? [] : [{ ...section, excerpt: excerpt(section.text, terms) }];
         }),
   };
-}
-
-/** Maximum characters of an excerpt. */
-const LENGTH = 180;
-/** Maximum characters before the first match. */
-const LEAD = 60;
-
-/** Excerpt of a text around the first matching word. */
-export function excerpt(text: string, words: readonly string[]): string {
-  const lower = text.toLowerCase();
-  const positions = words.map((word) => lower.indexOf(word)).filter((position) => position >= 0);
-  const match = Math.min(...positions);
-  const start = positions.length === 0 || match <= LEAD ? 0 : text.indexOf(' ', match - LEAD) + 1;
-  const end = start + LENGTH >= text.length ? text.length : text.lastIndexOf(' ', start + LENGTH);
-  return `${start > 0 ? '… ' : ''}${text.slice(start, end <= start ? start + LENGTH : end)}${end < text.length ? ' …' : ''}`;
 }
