@@ -1,7 +1,7 @@
 /**
  * Bundles node-llama-cpp, whose 400 modules take most of an engine's start time when loaded one by one.
  *
- * Its modules find libraries and versions relative to themselves, so each bundled module gets its original URL.
+ * The library finds its files relative to its modules, so that each bundled module needs its original URL.
  */
 import { readFile } from 'node:fs/promises';
 import { sep } from 'node:path';
@@ -16,7 +16,7 @@ const BINARY_TEST_FUNCTION = 'export async function testBindingBinary(bindingBin
 export const nodeLlamaCpp = {
   name: 'node-llama-cpp',
   setup(build) {
-    // Its entry module exports everything, and package.json does not say that unused modules may be omitted.
+    // The library's package.json does not say that unused modules may be omitted, and its entry module exports all of them.
     build.onResolve({ filter: /^(node-llama-cpp$|\.)/ }, async ({ path, importer, resolveDir, kind, pluginData }) => {
       if (pluginData === nodeLlamaCpp || !(path === 'node-llama-cpp' || DIRECTORY.test(importer))) return undefined;
       const { path: resolved, errors } = await build.resolve(path, { importer, resolveDir, kind, pluginData: nodeLlamaCpp });

@@ -208,9 +208,9 @@ function toPrintable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LINE);
 }
 
-/** Starts and ends a helper process. Passes an allowlist of environment variables, without `NODE_OPTIONS`, `DYLD_…` and secrets. */
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
+/** Environment variables that a helper gets. `NODE_OPTIONS`, `DYLD_…` and secrets are not among them. */
 const PASSED_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'USER', 'LANG'];
 /** Maximum duration of each step of ending a child, in milliseconds. */
 const GRACE_MS = 1_000;

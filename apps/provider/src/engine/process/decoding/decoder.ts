@@ -244,9 +244,8 @@ export class Decoder {
     const { budget } = this.#prompts;
     let left = budget.isExhausted ? 0 : budget.roundMs;
     while (left > 0) {
-      const begin = performance.now();
-      if (!(await this.#readSlice(left))) break;
-      const took = performance.now() - begin;
+      const took = await this.#readSlice(left);
+      if (took === null) break;
       left -= took;
       if (left < took) break;
     }
@@ -254,13 +253,13 @@ export class Decoder {
   }
 
   /**
-   * Reads the next slice of a prompt. Resolves to false if no prompt could be read.
+   * Reads the next slice of a prompt. Resolves to the time taken in milliseconds, or to null if no prompt could be read.
    *
    * @param limitMs Time for the slice while other streams generate. Null if none does.
    */
-  async #readSlice(limitMs: number | null): Promise<boolean> {
+  async #readSlice(limitMs: number | null): Promise<number | null> {
     const running = this.#prompts.take(limitMs !== null);
-    if (running === undefined) return false;
+    if (running === undefined) return null;
     const { budget, slices } = this.#prompts;
     const { context, repeatability, outbox } = this.options;
     const { sequence, stream } = running;
@@ -270,9 +269,10 @@ export class Decoder {
     const chunk = nextChunk(running);
     if (chunk !== undefined) {
       await this.#readMedia(running, chunk);
-      if (limitMs !== null) budget.overdraw(performance.now() - begin);
+      const took = performance.now() - begin;
+      if (limitMs !== null) budget.overdraw(took);
       outbox.worked();
-      return true;
+      return took;
     }
     const part = prompt.slice(at, at + this.#prompts.sliceTokens(running, limitMs));
     const isLast = at + part.length === prompt.length;
@@ -293,7 +293,7 @@ export class Decoder {
     if (limitMs !== null && repeatable) budget.overdraw(took);
     else if (limitMs !== null) budget.charge(took);
     outbox.worked();
-    return true;
+    return took;
   }
 
   /** Encodes and decodes an image. A failure ends only this stream. */

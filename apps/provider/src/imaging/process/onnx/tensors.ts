@@ -34,8 +34,7 @@ export function floatsOf(tensor: Tensor): Float32Array {
   throw new Error(`the model gives numbers of type ${tensor.type}, which is not supported`);
 }
 
-/** Half-precision floats (IEEE 754 binary16), which many models use and Node 20 lacks. */
-
+// Half-precision floats (IEEE 754 binary16), which many models use and Node 20 lacks.
 const word = new Uint32Array(1);
 const single = new Float32Array(word.buffer);
 
