@@ -94,7 +94,6 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'repeated-task.ts': { uses: '' },
   'semaphore.ts': { uses: '', isNodeFree: true },
   'wait-group.ts': { uses: '', isNodeFree: true },
-  'time-limit.ts': { uses: '', isNodeFree: true },
   'time-units.ts': { uses: '', isNodeFree: true },
   'limits/fair-budget.ts': { uses: '', isNodeFree: true },
   'limits/network-address.ts': { uses: '' },
@@ -107,7 +106,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
       devices releases providers providers/verification transparency-log database formats scheduler protocol protocol/crypto`,
   },
   inference: {
-    uses: `semaphore.ts time-limit.ts wait-group.ts providers scheduler images billing billing/micro-usd.ts database scheduler/bounded-map.ts formats
+    uses: `semaphore.ts wait-group.ts providers scheduler images billing billing/micro-usd.ts database scheduler/bounded-map.ts formats
       protocol protocol/crypto`,
   },
   releases: { uses: 'providers database formats protocol' },
@@ -117,18 +116,18 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   backup: { uses: 'transparency-log database config/startup-error.ts protocol protocol/crypto', usesTypesOf: 'config/config.ts' },
   accounts: { uses: 'repeated-task.ts database semaphore.ts config/mail.ts config/startup-error.ts protocol' },
   devices: {
-    uses: `coalescing-runner.ts time-limit.ts providers/verification database config/environment.ts config/startup-error.ts protocol
+    uses: `coalescing-runner.ts providers/verification database config/environment.ts config/startup-error.ts protocol
       protocol/crypto`,
   },
   providers: {
-    uses: `time-limit.ts time-units.ts providers/verification scheduler/bounded-map.ts limits/fair-budget.ts limits/network-address.ts scheduler
+    uses: `time-units.ts providers/verification scheduler/bounded-map.ts limits/fair-budget.ts limits/network-address.ts scheduler
       protocol protocol/crypto`,
   },
   'providers/verification': { uses: 'scheduler/bounded-map.ts protocol protocol/crypto', usesTypesOf: 'providers' },
   'telemetry/tracing-settings.ts': { uses: 'config/startup-error.ts' },
   'telemetry/statistics/model-performance.ts': { uses: 'scheduler/bounded-map.ts formats' },
   telemetry: {
-    uses: `time-limit.ts time-units.ts inference images billing providers telemetry/tracing-settings.ts
+    uses: `time-units.ts inference images billing providers telemetry/tracing-settings.ts
       telemetry/statistics/model-performance.ts protocol`,
   },
   'telemetry/checks': { uses: 'repeated-task.ts telemetry database' },
@@ -147,7 +146,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   'billing/micro-usd.ts': { uses: '', isNodeFree: true },
   database: {
-    uses: `repeated-task.ts coalescing-runner.ts time-limit.ts time-units.ts config/program-version.ts config/startup-error.ts limits/attempt-counters.ts
+    uses: `repeated-task.ts coalescing-runner.ts time-units.ts config/program-version.ts config/startup-error.ts limits/attempt-counters.ts
       scheduler/bounded-map.ts billing/micro-usd.ts protocol`,
   },
 });
@@ -156,7 +155,6 @@ const PROVIDER_LAYERS = appLayers('provider', {
   'main.ts': { uses: 'cli version.ts' },
   'startup-error.ts': { uses: 'control files host/hardening model-process models service enclave' },
   'version.ts': { uses: '' },
-  'time-limit.ts': { uses: '' },
   daemon: { uses: WHOLE_APP },
   'daemon/watchdog': { uses: '' },
   cli: {
@@ -173,14 +171,14 @@ const PROVIDER_LAYERS = appLayers('provider', {
   update: { uses: 'models protocol protocol/crypto' },
   notifications: { uses: 'files service protocol' },
   control: { uses: 'files protocol' },
-  doctor: { uses: 'time-limit.ts config control host host/availability models service update enclave protocol' },
+  doctor: { uses: 'config control host host/availability models service update enclave protocol' },
   session: { uses: 'jobs protocol protocol/crypto enclave' },
-  jobs: { uses: `time-limit.ts jobs/serving engine imaging models enclave formats json-schema-grammar protocol protocol/crypto` },
+  jobs: { uses: `jobs/serving engine imaging models enclave formats json-schema-grammar protocol protocol/crypto` },
   'jobs/serving': { uses: 'engine imaging models protocol' },
   imaging: { uses: 'model-process models protocol' },
   engine: { uses: 'model-process models formats json-schema-grammar protocol' },
   'model-process': { uses: 'host/hardening' },
-  models: { uses: 'files time-limit.ts protocol' },
+  models: { uses: 'files protocol' },
   host: { uses: 'protocol' },
   'host/availability': { uses: 'config host protocol', isNodeFree: true },
 });

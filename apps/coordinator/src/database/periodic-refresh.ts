@@ -1,6 +1,6 @@
 /** `PeriodicRefresh`: reads cached rows again every few seconds, and at once after a change hint. Requests use the cache meanwhile. */
+import { withTimeLimit } from '@inference/protocol';
 import { CoalescingRunner } from '../coalescing-runner.js';
-import { withTimeLimit } from '../time-limit.js';
 
 /** Time after which a read that does not end no longer delays the next one. */
 export const MAX_READ_MS = 40_000;

@@ -1,4 +1,6 @@
 /** `DeviceEvidenceCache` holds the device evidence of connected providers, so that trust decisions need no database query. */
+
+import { withTimeLimit } from '@inference/protocol';
 import { CoalescingRunner } from '../coalescing-runner.js';
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
 import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
@@ -7,7 +9,6 @@ import { MAX_READ_MS } from '../database/periodic-refresh.js';
 import type { Database } from '../database/tables.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import type { DeviceEvidence } from '../providers/verification/evidence.js';
-import { withTimeLimit } from '../time-limit.js';
 import { certifiedAt, readEvidence } from './device-evidence.js';
 
 interface DeviceEvidenceCacheOptions {

@@ -1,8 +1,8 @@
 /** `openTracing` traces jobs with OpenTelemetry. Its packages are loaded only if tracing is enabled, and read their standard variables. */
+import { withTimeLimit } from '@inference/protocol';
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-observer.js';
-import { withTimeLimit } from '../time-limit.js';
 import type { TracingSettings } from './tracing-settings.js';
 
 interface Tracing {

@@ -1,5 +1,5 @@
 /** Types of a `doctor` check and its result, and `runChecks`, which gives every check a time limit. */
-import { withTimeLimit } from '../time-limit.js';
+import { withTimeLimit } from '@inference/protocol';
 
 export type CheckState =
   | 'ok'

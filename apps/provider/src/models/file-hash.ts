@@ -6,10 +6,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { lazyValidator } from '@inference/protocol';
+import { lazyValidator, withTimeLimit } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { writePrivateFile } from '../files/private-file.js';
-import { withTimeLimit } from '../time-limit.js';
 import { ModelFileError } from './gguf-header.js';
 
 const EntrySchema = Type.Object({

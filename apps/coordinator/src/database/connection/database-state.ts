@@ -1,6 +1,6 @@
 /** `databaseState`: whether the database answers, and whether its schema suits this program. For health checks. */
+import { withTimeLimit } from '@inference/protocol';
 import { errorReason } from '../../config/startup-error.js';
-import { withTimeLimit } from '../../time-limit.js';
 import { readHistory } from '../migrations/history.js';
 import { schemaStateOf, thisProgram } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';

@@ -3,8 +3,7 @@
  *
  * Rows are queued in memory and written every second, so a crash loses the last second. The last write of a row wins.
  */
-import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
-import { withTimeLimit } from '../../time-limit.js';
+import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason, withTimeLimit } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
 import { MAX_READ_MS, PeriodicRefresh } from '../periodic-refresh.js';
 import { everyPeriod } from '../periodic-work.js';

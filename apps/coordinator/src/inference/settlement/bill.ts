@@ -1,12 +1,11 @@
 /** `Bill` accounts for one job in the ledger: reserves the maximum cost, then charges the signed usage or releases the reservation. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';
-import type { JobId, ProviderId } from '@inference/protocol';
+import { type JobId, type ProviderId, withTimeLimit } from '@inference/protocol';
 import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../../billing/ledger/ledger.js';
 import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import { costOf, type Price } from '../../billing/prices/price.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
-import { withTimeLimit } from '../../time-limit.js';
 
 /** Charge of a job. A `pending` settlement continues in the background, because the ledger did not respond in time. */
 export type Charge =

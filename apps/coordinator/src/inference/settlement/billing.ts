@@ -1,9 +1,8 @@
 /** `Billing` creates the bill of each job. While a bill is open, `liveJobs` protects its reservation from the reservation sweeper. */
 import { DEFAULT_MAX_TOKENS } from '@inference/formats';
-import type { Endpoint, JobId } from '@inference/protocol';
+import { type Endpoint, type JobId, withTimeLimit } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
-import { withTimeLimit } from '../../time-limit.js';
 import { pixelCount } from '../request/image-job.js';
 import { type JobRequest, maxPromptTokens, requestedImages } from '../request/job-request.js';
 import { sealedNonce } from '../request/sealed-request.js';

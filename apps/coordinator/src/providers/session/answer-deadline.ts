@@ -1,5 +1,5 @@
 /** `withinDeadline`: limits a session's wait for a service, whose database may never answer. Later requests must not be blocked. */
-import { withTimeLimit } from '../../time-limit.js';
+import { withTimeLimit } from '@inference/protocol';
 
 /** Above the timeouts of a connection (10 s) and of a statement (30 s), which do not cover a lost network path. */
 export const MAX_ANSWER_MS = 40_000;

@@ -8,10 +8,10 @@ import {
   Transcript,
   textBytesOf,
 } from '@inference/formats';
+import { withTimeLimit } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../../engine/generation.js';
 import type { ThinkTags } from '../../models/think-tags.js';
-import { withTimeLimit } from '../../time-limit.js';
 import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 import type { AnswerOptions } from './answer-text.js';

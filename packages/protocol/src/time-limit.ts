@@ -2,7 +2,7 @@
 
 /** Value of the promise, or `'late'` after `ms`. The promise itself continues. Rejects with the promise. */
 export async function withTimeLimit<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(() => resolve('late'), ms);
   });
