@@ -28,7 +28,7 @@ export async function benchConversations(): Promise<boolean> {
   const modelPath = join(directory, 'bench.gguf');
   const makeModel = fileURLToPath(new URL('../../make-model.ts', import.meta.url));
   execFileSync(process.execPath, ['--import', 'tsx', makeModel, '--out', modelPath, ...SHAPE.split(' ')], { stdio: 'inherit' });
-  const engine = await Engine.start({ settings: { modelPath, slots: CLIENTS, contextSize: CONTEXT, gpu: 'none' } });
+  const engine = await Engine.start({ settings: { modelPath, slots: CLIENTS, contextSize: CONTEXT, gpu: GPU } });
   try {
     const met = await secondTurns(engine);
     await pauses(engine);

@@ -14,6 +14,7 @@ import type { GenerationRequest, Sampling } from '../../../apps/provider/src/eng
 import { ask, collect, demoModel } from '../../../apps/provider/test/demo-model.js';
 import { sized } from '../size.js';
 import { cpuSeconds, median } from '../statistics.js';
+import { GPU } from './gpu.js';
 
 const ROUNDS = sized(7, 1);
 const ROUND_SECONDS = sized(3, 0.2);
@@ -61,7 +62,7 @@ export async function benchDrafts(): Promise<boolean> {
 }
 
 async function compareModel(model: string, modelPath: string): Promise<boolean> {
-  const settings = { modelPath, slots: 1, contextSize: 2048, gpu: 'none' } as const;
+  const settings = { modelPath, slots: 1, contextSize: 2048, gpu: GPU } as const;
   const [withDrafts, without] = await Promise.all([Engine.start({ settings }), Engine.start({ settings: { ...settings, drafts: false } })]);
   try {
     let met = true;

@@ -12,6 +12,7 @@ import type { GenerationRequest } from '../../../apps/provider/src/engine/messag
 import { ask, collect } from '../../../apps/provider/test/demo-model.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
+import { GPU } from './gpu.js';
 
 const PROMPT_TOKENS = sized(32_000, 1_200);
 /** Tokens at the end of the prompt that are read beside the running stream. */
@@ -40,7 +41,7 @@ export async function benchLongContext(): Promise<boolean> {
 
 async function measure(modelPath: string, kvCacheType: 'f16' | 'q8_0'): Promise<boolean> {
   // Without drafts, whose batches would change the usual gaps of a stream that runs alone.
-  const settings = { modelPath, slots: 2, contextSize: CONTEXT, gpu: 'none', drafts: false, kvCacheType } as const;
+  const settings = { modelPath, slots: 2, contextSize: CONTEXT, gpu: GPU, drafts: false, kvCacheType } as const;
   const engine = await Engine.start({ settings });
   try {
     const text = textOf(await lettersOf(engine, PROMPT_TOKENS));
