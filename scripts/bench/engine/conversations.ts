@@ -13,6 +13,7 @@ import type { GenerationRequest, PromptMessage } from '../../../apps/provider/sr
 import { ask, conversation } from '../../../apps/provider/test/demo-model.js';
 import { sized } from '../size.js';
 import { median, percentile } from '../statistics.js';
+import { GPU } from './gpu.js';
 
 const CLIENTS = sized(16, 2);
 const PROMPT_TOKENS = sized(4000, 200);
