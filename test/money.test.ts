@@ -220,6 +220,14 @@ function ask(): Promise<Response> {
   return network.post('/v1/chat/completions', { model: network.model, messages: question, temperature: 0, max_tokens: 20 });
 }
 
-function receiptOf(jobId: string): Promise<{ claims: { usage: { completion_tokens: number } } & Record<string, unknown> }> {
-  return read(`/v1/receipts/${jobId}`);
+interface SignedReceipt {
+  readonly claims: { readonly usage: { readonly completion_tokens: number } } & Record<string, unknown>;
+}
+
+/** The coordinator stores a receipt after the charge, so it can appear later than the usage entry. */
+async function receiptOf(jobId: string): Promise<SignedReceipt> {
+  const path = `/v1/receipts/${jobId}`;
+  const headers = { authorization: `Bearer ${network.apiKey}` };
+  await expect.poll(async () => (await fetch(network.baseUrl + path, { headers })).status).toBe(200);
+  return read(path);
 }
