@@ -20,8 +20,10 @@ export class Embedder {
   /** Throws an Error with a message for the owner. */
   static async load(settings: EngineSettings, send: (message: FromEngine) => void): Promise<Embedder> {
     const { model, contextOptions } = await loadWeights(settings);
-    const { contextSize, slots } = settings;
+    const { contextSize, slots, gpu } = settings;
     const context = await model.createEmbeddingContext({ contextSize, batchSize: contextSize, ...contextOptions });
+    // As `warmUp` does for text models.
+    if (gpu !== 'none') await context.getEmbeddingFor('a');
     return new Embedder(model, context, { build: buildOf(model), slots, contextSize }, send);
   }
 

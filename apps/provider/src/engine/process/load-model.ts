@@ -4,6 +4,7 @@ import { type LlamaContext, LlamaGrammarEvaluationState, type LlamaModel } from 
 import type { EngineSettings } from '../messages.js';
 import { findRepeatability } from './decoding/repeatability.js';
 import { GrammarError } from './decoding/sampling.js';
+import { warmUp } from './decoding/warm-up.js';
 import { buildOf, isBytePair, loadWeights } from './load-weights.js';
 import { type LoadedModel, loadPrompt } from './loaded-model.js';
 import { type NativeSamplers, nativeContext, nativeGrammar, newSampler } from './native.js';
@@ -22,10 +23,12 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
     isBytePair: isBytePair(model),
     tokens: model.tokens,
   });
+  const vocabularySize = model.fileInfo.metadata.tokenizer.ggml.tokens.length;
+  if (settings.gpu !== 'none') await warmUp(native, vocabularySize);
   const repeatability = await findRepeatability({
     context: native,
     samplers,
-    vocabularySize: model.fileInfo.metadata.tokenizer.ggml.tokens.length,
+    vocabularySize,
     modelSize: model.embeddingVectorSize * model.fileInsights.totalLayers,
     sequences: context.totalSequences,
     mayShare: settings.gpu === 'none' && settings.keepApart !== true,

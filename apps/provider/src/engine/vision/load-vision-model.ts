@@ -2,6 +2,7 @@
 import type { Token } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 import { findRepeatability } from '../process/decoding/repeatability.js';
+import { warmUp } from '../process/decoding/warm-up.js';
 import { type LoadedModel, type LoadedPrompt, loadPrompt } from '../process/loaded-model.js';
 import { isThin, MAX_BITMAP_PIXELS } from './bitmap.js';
 import { ImageReader } from './image-reader.js';
@@ -49,6 +50,7 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
   projector.attach({ native, context, batchTokens });
   const samplers = visionSamplers(library, vocabulary.pointer, vocabulary.size);
   const window = library.llama_model_n_swa(model) as number;
+  if (gpu !== 'none') await warmUp(native, vocabulary.size);
   const repeatability = await findRepeatability({
     context: native,
     samplers,
