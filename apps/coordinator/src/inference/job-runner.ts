@@ -145,6 +145,7 @@ export class JobRunner {
         bill,
         clientSignal,
         slotRequest: this.#slotRequest(candidate, named, candidate === job ? routing : fallbackRouting(routing)),
+        unfitProviders: new Set(),
         deadline,
         span,
         attemptSpans: new Map(),

@@ -10,11 +10,11 @@ import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
 import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
 import type { Placements } from '../placements.js';
 import type { ImageSupply } from '../queue/image-supply.js';
-import type { NotPlacedReason, Placement, SlotRequest } from '../queue/request-queue.js';
+import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../queue/request-queue.js';
 import { type JobRequest, mayGenerateImages, requestedImages } from '../request/job-request.js';
 import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
-import { failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
-import { outcomePolicy, PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
+import { failed, type JobOutcome, type NoSlot, notPlaced } from '../settlement/job-outcome.js';
+import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 
 export interface AttemptPlacementOptions {
   /** Providers connected to this process. */
@@ -42,7 +42,7 @@ export class AttemptPlacement {
   /**
    * Waits for a slot. If the attempt only confirms a refusal (`isConfirmation`), the wait is short and no provider loads the model.
    */
-  async place(running: ModelRun, isConfirmation: boolean): Promise<Placement> {
+  async place(running: ModelRun, isConfirmation: boolean): Promise<Placed | NoSlot> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
     const imageWaitMs = job.images === null ? 0 : job.images.waitUntil - now();
@@ -56,7 +56,7 @@ export class AttemptPlacement {
     const outcome = placement.kind === 'placed' ? placement.why : placement.reason;
     placing.end({ 'inference.outcome': outcome }, placement.kind === 'refused' ? outcome : null);
     observer.event({ type: 'placed', outcome, waitMs: performance.now() - startedAt });
-    return placement;
+    return placement.kind === 'refused' && isForUnfitImages(placement.reason, running) ? NONE_FITS : placement;
   }
 
   /**
@@ -65,7 +65,7 @@ export class AttemptPlacement {
    * After `retry`, the job must be placed again. `none` means that no suitable provider connected in time. Null means that no wait
    * applies, or that the client disconnected.
    */
-  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
+  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NoSlot['reason']): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
     const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
     const { images, params } = job;
@@ -85,11 +85,22 @@ export class AttemptPlacement {
   }
 
   /** Excludes providers whose image offer rules the job out; see {@link mayGenerateImages}. */
-  #excludeUnfit({ job, slotRequest }: ModelRun): void {
+  #excludeUnfit({ job, slotRequest, unfitProviders }: ModelRun): void {
     if (requestedImages(job) === 0) return;
     const unfit = this.#options.registry.placement.unfitForImages(job.params.model, (offer) => mayGenerateImages(job, offer));
-    for (const providerId of unfit) slotRequest.exclude.add(providerId);
+    for (const providerId of unfit) {
+      slotRequest.exclude.add(providerId);
+      unfitProviders.add(providerId);
+    }
   }
+}
+
+const NONE_FITS: NoSlot = { kind: 'refused', reason: 'unfit_for_images', retryAfterMs: null };
+
+/** Whether the queue refused a sealed job only because its candidates were excluded for their image offers. */
+function isForUnfitImages(reason: NotPlacedReason, { job, slotRequest, unfitProviders }: ModelRun): boolean {
+  if (reason !== 'all_failed' || job.sealed === null || requestedImages(job) === 0) return false;
+  return [...slotRequest.exclude].every((providerId) => unfitProviders.has(providerId));
 }
 
 /** Refusal reasons that mean that the provider cannot serve the request at all. The others mean that it is busy or has failed. */
@@ -154,13 +165,8 @@ export function noImageProvider(running: ModelRun, last: JobOutcome | null): Job
 }
 
 /** Outcome of a job that got no slot. `last` is the outcome of the last attempt, if any. */
-export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: ModelRun, last: JobOutcome | null): JobOutcome {
+export function outcomeWithoutSlot(placement: NoSlot, running: ModelRun, last: JobOutcome | null): JobOutcome {
   const { job, routing, clientSignal } = running;
-  if (placement.reason === 'all_failed' && last === null && job.sealed !== null && requestedImages(job) > 0) {
-    // No candidate failed, so the remaining ones were excluded for their image offer.
-    const { error, reason } = outcomePolicy({ kind: 'unfit_for_images' });
-    return failed(attemptSummary(null, running), error, reason);
-  }
   return notPlaced(placement, {
     isClientDisconnected: clientSignal.aborted,
     trustFloor: job.trustFloor,

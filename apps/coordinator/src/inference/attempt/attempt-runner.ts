@@ -242,7 +242,7 @@ export class AttemptRunner {
   }
 
   #notStarted(provider: ProviderConnection, running: ModelRun): Step {
-    const { clientSignal, attemptRecords, attemptCount, slotRequest } = running;
+    const { clientSignal, attemptRecords, attemptCount, slotRequest, unfitProviders } = running;
     const isStopped = clientSignal.aborted || this.#isStopping;
     const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable(running.job, provider) });
     const role = attemptCount === 1 ? 'first' : 'retry';
@@ -251,6 +251,7 @@ export class AttemptRunner {
     if (clientSignal.aborted) return { done: clientDisconnected(summary) };
     if (isStopped) return { done: failed(summary, error, reason) };
     slotRequest.exclude.add(providerIdOf(provider));
+    if (reason === UNFIT_FOR_IMAGES) unfitProviders.add(providerIdOf(provider));
     return { retry: failed(summary, error, reason) };
   }
 

@@ -3,11 +3,12 @@ import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan } from '../attempt/attempt.js';
-import type { Placement } from '../queue/request-queue.js';
+import type { NotPlacedReason } from '../queue/request-queue.js';
 import type { JobRequest } from '../request/job-request.js';
 import { unknownModel } from '../request/unknown-model.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem, VerifiedCounts } from './completion-check.js';
+import { NONE_FIT_FOR_IMAGES } from './outcome-policy.js';
 
 export type JobOutcome =
   | (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed })
@@ -97,6 +98,14 @@ export function notServed(model: string, { isExpected, returnsInMs, listed }: Un
   return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message, ...retryAfter }), 'none_serving');
 }
 
+/** Why a job has no slot: a refusal of the queue, or the image offers of all candidates of a sealed request. */
+export interface NoSlot {
+  readonly kind: 'refused';
+  readonly reason: NotPlacedReason | 'unfit_for_images';
+  /** Expected wait, if known. */
+  readonly retryAfterMs: number | null;
+}
+
 interface NotPlacedContext {
   readonly isClientDisconnected: boolean;
   /** Minimum trust level that the client requested. */
@@ -114,7 +123,7 @@ interface NotPlacedContext {
 }
 
 export function notPlaced(
-  { reason, retryAfterMs }: Placement & { kind: 'refused' },
+  { reason, retryAfterMs }: NoSlot,
   { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, lacksVision, summary, last }: NotPlacedContext,
 ): JobOutcome {
   const retryAfter = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
@@ -131,6 +140,8 @@ export function notPlaced(
       return failed(summary, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...retryAfter }), reason);
     case 'all_failed':
       return last ?? failed(summary, apiError('provider_failed'), reason);
+    case 'unfit_for_images':
+      return last ?? failed(summary, NONE_FIT_FOR_IMAGES, reason);
     case 'below_trust_floor':
       return last ?? failed(summary, trustNotAvailable(trustFloor, trustParam), reason);
     case 'none_routable':
