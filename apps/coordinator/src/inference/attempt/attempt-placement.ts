@@ -1,19 +1,19 @@
 /**
  * `AttemptPlacement` finds a provider slot for each attempt of a job and applies the client's routing preferences.
  *
- * Used by `AttemptRunner`. Also decides how long a job waits for a slot, and builds the outcome of a job that got none.
+ * Used by `AttemptRunner`. Also decides how long a job waits for a slot.
  */
-import { apiError } from '@inference/formats';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { JobObserver } from '../job-observer.js';
 import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
-import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
+import { type ModelRun, providerIdOf } from '../model-run.js';
 import type { Placements } from '../placements.js';
 import type { ImageSupply } from '../queue/image-supply.js';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../queue/request-queue.js';
-import { type JobRequest, mayGenerateImages, requestedImages } from '../request/job-request.js';
-import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
-import { failed, type JobOutcome, type NoSlot, notPlaced } from '../settlement/job-outcome.js';
+import { mayGenerateImages, requestedImages } from '../request/job-request.js';
+import type { JobRouting } from '../request/job-routing.js';
+import type { JobOutcome } from '../settlement/job-outcome.js';
+import type { NotPlaced } from '../settlement/not-placed.js';
 import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 
 export interface AttemptPlacementOptions {
@@ -42,7 +42,7 @@ export class AttemptPlacement {
   /**
    * Waits for a slot. If the attempt only confirms a refusal (`isConfirmation`), the wait is short and no provider loads the model.
    */
-  async place(running: ModelRun, isConfirmation: boolean): Promise<Placed | NoSlot> {
+  async place(running: ModelRun, isConfirmation: boolean): Promise<Placed | NotPlaced> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
     const imageWaitMs = job.images === null ? 0 : job.images.waitUntil - now();
@@ -65,7 +65,7 @@ export class AttemptPlacement {
    * After `retry`, the job must be placed again. `none` means that no suitable provider connected in time. Null means that no wait
    * applies, or that the client disconnected.
    */
-  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NoSlot['reason']): Promise<'retry' | 'none' | null> {
+  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlaced['reason']): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
     const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
     const { images, params } = job;
@@ -95,7 +95,7 @@ export class AttemptPlacement {
   }
 }
 
-const NONE_FITS: NoSlot = { kind: 'refused', reason: 'unfit_for_images', retryAfterMs: null };
+const NONE_FITS: NotPlaced = { kind: 'refused', reason: 'unfit_for_images', retryAfterMs: null };
 
 /** Whether the queue refused a sealed job only because its candidates were excluded for their image offers. */
 function isForUnfitImages(reason: NotPlacedReason, { job, slotRequest, unfitProviders }: ModelRun): boolean {
@@ -157,31 +157,4 @@ async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: 
     if (alone.reason !== 'no_vision') return placement;
   }
   return { ...placement, reason: 'no_vision' };
-}
-
-/** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. */
-export function noImageProvider(running: ModelRun, last: JobOutcome | null): JobOutcome {
-  return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
-}
-
-/** Outcome of a job that got no slot. `last` is the outcome of the last attempt, if any. */
-export function outcomeWithoutSlot(placement: NoSlot, running: ModelRun, last: JobOutcome | null): JobOutcome {
-  const { job, routing, clientSignal } = running;
-  return notPlaced(placement, {
-    isClientDisconnected: clientSignal.aborted,
-    trustFloor: job.trustFloor,
-    trustParam: job.trustParam,
-    namedBy: namedBy(job),
-    nothingMatches: () => nothingMatches(job.params, { routing, images: job.inputImages }),
-    lacksVision: () => namedWithoutVision(job),
-    summary: attemptSummary(last?.provider ?? null, running),
-    last,
-  });
-}
-
-/** How the client named the provider, for the text of the error. */
-function namedBy({ sealed, providerId, params }: JobRequest): 'candidates' | 'id' | 'serial' | 'preferences' {
-  if (sealed !== null) return 'candidates';
-  if (providerId !== null) return 'id';
-  return params.providerSerial === null ? 'preferences' : 'serial';
 }

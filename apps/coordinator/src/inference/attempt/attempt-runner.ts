@@ -14,12 +14,13 @@ import type { CacheScopes } from '../request/cache-scopes.js';
 import { type JobRequest, jobContext, mayGenerateImages } from '../request/job-request.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
 import { type AttemptSummary, clientDisconnected, failed, type JobOutcome } from '../settlement/job-outcome.js';
+import { noImageProvider, notPlacedOutcome } from '../settlement/not-placed.js';
 import { blamesClient, isFailure, outcomePolicy, UNFIT_FOR_IMAGES } from '../settlement/outcome-policy.js';
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
 import { settleAnswer } from '../settlement/settle-answer.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt.js';
-import { AttemptPlacement, type AttemptPlacementOptions, noImageProvider, outcomeWithoutSlot } from './attempt-placement.js';
+import { AttemptPlacement, type AttemptPlacementOptions } from './attempt-placement.js';
 import { type EndedAttempt, HedgedRequest } from './hedged-request.js';
 import { HedgeBudget, LatencyTracker } from './hedging-policy.js';
 import type { EncapsulationPool } from './sealing/encapsulation-pool.js';
@@ -96,7 +97,7 @@ export class AttemptRunner {
         if (provenRefusal !== null && placement.reason !== 'aborted') return provenRefusal;
         const supply = await this.#placement.waitForImages(running, last, placement.reason);
         if (supply === 'retry') continue;
-        return supply === 'none' ? noImageProvider(running, last) : outcomeWithoutSlot(placement, running, last);
+        return supply === 'none' ? noImageProvider(running, last) : notPlacedOutcome(placement, running, last);
       }
       const step = await this.#tryProvider(placement, running);
       if ('done' in step) return step.done;
@@ -118,7 +119,7 @@ export class AttemptRunner {
   async #tryProvider(placed: Placed, running: ModelRun): Promise<Step> {
     const plan = this.#plan(placed, running, running.attemptCount === 0 ? 'first' : 'retry');
     if (plan === null) return this.#notStarted(placed.slot.provider, running);
-    this.#hedgeBudget.placed();
+    this.#hedgeBudget.earn();
     const hedged = new HedgedRequest(running.delivery, running.job.body, this.#options.timings);
     const recall = (): void => hedged.recall();
     running.clientSignal.addEventListener('abort', recall);
@@ -161,7 +162,7 @@ export class AttemptRunner {
 
   /** Plan of a hedged attempt on an idle provider, if one may start now. */
   async #planHedge(requestElsewhere: SlotRequest, running: ModelRun): Promise<AttemptPlan | null> {
-    if (namesProvider(requestElsewhere) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
+    if (namesProvider(requestElsewhere) || !this.#hedgeBudget.canSpend || !this.canRetry(running)) return null;
     const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
     if (placed === null) return null;
     this.#hedgeBudget.spend();
