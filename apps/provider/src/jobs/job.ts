@@ -4,7 +4,7 @@ import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from 
 import type { EmbeddingRequest } from '../engine/messages.js';
 import { answerEmbeddings } from './answer/answer-embeddings.js';
 import { answerImages } from './answer/answer-images.js';
-import { type Answered, answer } from './answer/answer-text.js';
+import { type Answered, answerText } from './answer/answer-text.js';
 import type { ModelIdentity } from './answer/computed-by.js';
 import { CoordinatorChannel, type CoordinatorChannelDependencies } from './channel/coordinator-channel.js';
 import { E2eChannel, type E2eChannelDependencies } from './channel/e2e-channel.js';
@@ -12,7 +12,7 @@ import type { JobChannel, JobResponse, JobTerms } from './channel/job-channel.js
 import type { ConstraintCompiler } from './constraint/constraint-compiler.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
-import { type Opened, openRequest } from './opened-request.js';
+import { type PreparedRequest, prepareRequest } from './prepared-request.js';
 import { requestFault } from './request-fault.js';
 import type { SealingKey } from './sealing-keys.js';
 
@@ -99,17 +99,17 @@ export class Job {
     if (this.context.stream && this.hasOutput) {
       this.#closing.abort();
       // Ends the job even if the coordinator never grants more credit.
-      this.#closeTimer ??= setTimeout(() => this.giveUp(), this.deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
-    } else this.giveUp();
+      this.#closeTimer ??= setTimeout(() => this.abort(), this.deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
+    } else this.abort();
   }
 
   /** Whether `job_accepted` was sent. The request is valid, or the answer is a sealed error. */
-  get accepted(): boolean {
+  get isAccepted(): boolean {
     return this.#response !== null;
   }
 
   /** Stops decoding within one batch; the job fails with `cancelled`. */
-  giveUp(): void {
+  abort(): void {
     this.#stop(new JobError('cancelled'));
   }
 
@@ -151,9 +151,9 @@ export class Job {
     const startedAt = Date.now();
     try {
       const terms = this.#channel.terms();
-      const opened = await openRequest(terms.parsed, terms.cacheScope, this.deps.constraints, this.#abort.signal);
+      const prepared = await prepareRequest(terms.parsed, terms.cacheScope, this.deps.constraints, this.#abort.signal);
       const response = this.#accept();
-      const { answered, identity } = await this.#answer(opened, terms, response);
+      const { answered, identity } = await this.#answer(prepared, terms, response);
       this.deps.send(await response.finish({ answered, identity, startedAt }));
       return { kind: 'completed', answered };
     } catch (error) {
@@ -175,7 +175,7 @@ export class Job {
   }
 
   async #answer(
-    opened: Opened,
+    prepared: PreparedRequest,
     { responseId, requestBytes, overrides, cacheScope }: JobTerms,
     response: JobResponse,
   ): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
@@ -193,14 +193,14 @@ export class Job {
         write: (text: string) => response.write(text),
         signal,
       };
-      if (opened.kind === 'embeddings') {
+      if (prepared.kind === 'embeddings') {
         const watched = { ...model, embed: (request: EmbeddingRequest) => work.watch(model.embed(request)) };
-        return { identity, answered: await answerEmbeddings({ ...shared, opened, model: watched }) };
+        return { identity, answered: await answerEmbeddings({ ...shared, parsed: prepared, model: watched }) };
       }
-      if (opened.kind === 'images') {
+      if (prepared.kind === 'images') {
         const answered = await answerImages({
           ...shared,
-          opened,
+          parsed: prepared,
           overrides,
           model: { ...model, generateImages: (request) => work.watch(model.generateImages(request)) },
           writeImages: (images, body) => response.writeImages(images, body),
@@ -209,9 +209,9 @@ export class Job {
         return { identity, answered };
       }
       if (model.embedding !== null || model.image !== null) throw new JobError('unsupported', { param: 'model' });
-      const answered = await answer({
-        opened,
-        maxTokens: Math.floor(context.max_tokens / opened.request.choices),
+      const answered = await answerText({
+        parsed: prepared,
+        maxTokens: Math.floor(context.max_tokens / prepared.request.choices),
         cacheScope,
         thinkTags: model.thinkTags,
         thinks: model.thinks,

@@ -108,7 +108,7 @@ export class Session {
       if (!session.#isRegistered) session.#connection?.end('the coordinator did not register this provider in time');
     }, REGISTER_TIMEOUT_MS);
     const welcomeDeadline =
-      options.welcomeTimeoutMs === undefined ? undefined : setTimeout(() => session.#welcomeIsDue(), options.welcomeTimeoutMs);
+      options.welcomeTimeoutMs === undefined ? undefined : setTimeout(() => session.#endUnlessWelcomed(), options.welcomeTimeoutMs);
     try {
       const end = await session.#run(signal);
       return { ...end, registered: session.#isRegistered, hasPeers: session.#hasPeers };
@@ -208,7 +208,7 @@ export class Session {
         this.#connection?.close();
         return;
       case 'challenge':
-        this.#step(this.#answer(message.nonce));
+        this.#step(this.#answerChallenge(message.nonce));
         return;
       case 'job':
       case 'credit':
@@ -281,11 +281,11 @@ export class Session {
     });
   }
 
-  #welcomeIsDue(): void {
+  #endUnlessWelcomed(): void {
     if (this.#sessionId === null) this.#connection?.end('the coordinator did not answer in time');
   }
 
-  async #answer(nonce: string): Promise<void> {
+  async #answerChallenge(nonce: string): Promise<void> {
     if (this.#sessionId === null) throw new Error('the coordinator sent a challenge before welcome');
     const challenge = await this.options.enclave.answerChallenge(nonce, this.#sessionId);
     this.send({ type: 'challenge_answer', challenge });

@@ -10,7 +10,7 @@ import type { Answered } from './answer-text.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
 
 interface ImagesOptions {
-  readonly opened: ParsedImages;
+  readonly parsed: ParsedImages;
   readonly responseMetadata: ResponseMetadata;
   readonly overrides: Overrides;
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
@@ -28,9 +28,9 @@ const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
 /** Throws {@link JobError}, or the signal's reason once aborted. */
 export async function answerImages(options: ImagesOptions): Promise<Answered> {
-  const { opened, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
+  const { parsed, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
   signal.throwIfAborted();
-  const { request } = opened;
+  const { request } = parsed;
   if (model.image === null) throw new JobError('unsupported', { param: 'model' });
   const urls = overrides.image_urls ?? null;
   if ((urls?.length ?? null) !== (request.responseFormat === 'url' ? request.count : null)) throw new JobError('bad_context');

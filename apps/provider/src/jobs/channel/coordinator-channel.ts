@@ -16,10 +16,10 @@ import {
 import { RequestOpener, type ResponseHash, responseHash, SealingError, sha256Hex } from '@inference/protocol/crypto';
 import { computedBy } from '../answer/computed-by.js';
 import { JobError } from '../job-error.js';
-import { matchesContext, type Parsed } from '../opened-request.js';
 import { type FrameSink, ResponseFrames } from '../response-frames.js';
 import type { SealingKey } from '../sealing-keys.js';
 import type { JobChannel, JobOutcome, JobResponse, JobTerms } from './job-channel.js';
+import { matchesContext, type ParsedBody } from './parsed-body.js';
 import { signing } from './signing.js';
 
 export interface CoordinatorChannelDependencies extends FrameSink {
@@ -168,7 +168,7 @@ class CoordinatorResponse implements JobResponse {
   }
 }
 
-function parse({ endpoint }: JobContext, body: Uint8Array, images: readonly FetchedImage[]): Parsed {
+function parse({ endpoint }: JobContext, body: Uint8Array, images: readonly FetchedImage[]): ParsedBody {
   try {
     return formatFor(endpoint).parse(body, images.length === 0 ? {} : { imageAt: imagesInOrder(images) });
   } catch (error) {

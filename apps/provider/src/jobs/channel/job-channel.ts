@@ -3,11 +3,11 @@ import type { ApiError } from '@inference/formats';
 import type { Frame, JobCompleted, JobFailure, Overrides } from '@inference/protocol';
 import type { Answered } from '../answer/answer-text.js';
 import type { ModelIdentity } from '../answer/computed-by.js';
-import type { Parsed } from '../opened-request.js';
+import type { ParsedBody } from './parsed-body.js';
 
 /** The parsed request, and the terms of its job. */
 export interface JobTerms {
-  readonly parsed: Parsed;
+  readonly parsed: ParsedBody;
   /** Begins with the format's `idPrefix`. */
   readonly responseId: string;
   /** Bytes of the body, which bound the signed prompt tokens. */

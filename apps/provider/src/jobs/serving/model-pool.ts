@@ -54,7 +54,7 @@ export class ModelPool {
   #hasStarted = false;
   #isClosed = false;
   #isMemoryShort = false;
-  /** Whether loading is suspended between `rest` and `resume`. */
+  /** Whether loading is suspended between `suspend` and `resume`. */
   #isSuspended = false;
   #ceiling: number;
   #isGranting = false;
@@ -328,7 +328,7 @@ export class ModelPool {
     return waitedMs < priorityAfterMs ? priorityAfterMs : memoryWaitMs;
   }
 
-  /** Loads always-loaded models that are not in memory: new ones, and after a disabled period or a rest. */
+  /** Loads always-loaded models that are not in memory: new ones, and after a failure or a suspension. */
   #loadAlwaysLoaded(): void {
     if (!this.#hasStarted || this.#isSuspended) return;
     for (const model of this.#models.values()) {
