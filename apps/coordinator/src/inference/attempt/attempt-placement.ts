@@ -42,21 +42,21 @@ export class AttemptPlacement {
   /**
    * Waits for a slot. If the attempt only confirms a refusal (`isConfirmation`), the wait is short and no provider loads the model.
    */
-  async place(running: ModelRun, isConfirmation: boolean): Promise<Placed | NotPlaced> {
+  async place(run: ModelRun, isConfirmation: boolean): Promise<Placed | NotPlaced> {
     const { placements, timings, now, observer } = this.#options;
-    const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
+    const { job, slotRequest, deadline, clientSignal, span, attemptCount } = run;
     const imageWaitMs = job.images === null ? 0 : job.images.waitUntil - now();
-    const queueMs = running.maxQueueMs ?? Math.max(timings.queueMs, imageWaitMs);
+    const queueMs = run.maxQueueMs ?? Math.max(timings.queueMs, imageWaitMs);
     const waitMs = Math.min(isConfirmation ? CONFIRMATION_WAIT_MS : queueMs, deadline - now());
     const startedAt = performance.now();
-    this.#excludeUnfit(running);
+    this.#excludeUnfit(run);
     const placing = span.child('inference.placement');
     const request = attemptCount === 0 ? slotRequest : { ...slotRequest, retried: true, loadedOnly: isConfirmation };
-    const placement = await placeByPreference(placements, request, { routing: running.routing, waitMs, signal: clientSignal });
+    const placement = await placeByPreference(placements, request, { routing: run.routing, waitMs, signal: clientSignal });
     const outcome = placement.kind === 'placed' ? placement.why : placement.reason;
     placing.end({ 'inference.outcome': outcome }, placement.kind === 'refused' ? outcome : null);
     observer.event({ type: 'placed', outcome, waitMs: performance.now() - startedAt });
-    return placement.kind === 'refused' && isForUnfitImages(placement.reason, running) ? NONE_FITS : placement;
+    return placement.kind === 'refused' && isForUnfitImages(placement.reason, run) ? NONE_FITS : placement;
   }
 
   /**
@@ -65,15 +65,15 @@ export class AttemptPlacement {
    * After `retry`, the job must be placed again. `none` means that no suitable provider connected in time. Null means that no wait
    * applies, or that the client disconnected.
    */
-  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlaced['reason']): Promise<'retry' | 'none' | null> {
+  async waitForImages(run: ModelRun, last: JobOutcome | null, reason: NotPlaced['reason']): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
-    const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
+    const { job, slotRequest, deadline, clientSignal, attemptCount } = run;
     const { images, params } = job;
-    if (images === null || attemptCount >= MAX_ATTEMPTS || running.attemptCountAtImageWait === attemptCount) return null;
+    if (images === null || attemptCount >= MAX_ATTEMPTS || run.attemptCountAtImageWait === attemptCount) return null;
     if (reason !== 'none_routable' && reason !== 'all_failed') return null;
     const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
     if (!hasProviderLeft) return null;
-    running.attemptCountAtImageWait = attemptCount;
+    run.attemptCountAtImageWait = attemptCount;
     await imageSupply.refresh(params.model);
     const waitMs = Math.min(images.waitUntil, deadline) - now();
     const query = { model: params.model, image: images, accountId: job.accountId, mayUse: () => true };

@@ -16,20 +16,20 @@ export interface NotPlaced {
 }
 
 /** Outcome of a job that got no slot. `last` is the outcome of its last attempt, if any. */
-export function notPlacedOutcome({ reason, retryAfterMs }: NotPlaced, running: ModelRun, last: JobOutcome | null): JobOutcome {
-  const { job, clientSignal } = running;
-  const summary = attemptSummary(last?.provider ?? null, running);
+export function notPlacedOutcome({ reason, retryAfterMs }: NotPlaced, run: ModelRun, last: JobOutcome | null): JobOutcome {
+  const { job, clientSignal } = run;
+  const summary = attemptSummary(last?.provider ?? null, run);
   const retryAfter = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
   switch (reason) {
     case 'aborted':
       return clientSignal.aborted ? clientDisconnected(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
     case 'no_vision':
-      return last ?? failed(summary, namedWithoutVision(job) ?? noneMatches(running), reason);
+      return last ?? failed(summary, namedWithoutVision(job) ?? noneMatches(run), reason);
     case 'no_such_serial': {
       const restriction = restrictionOf(job);
       // After an attempt, the other candidates have disconnected.
       if (last !== null && (restriction === 'candidates' || restriction === 'preferences')) return last;
-      return failed(summary, restriction === 'preferences' ? noneMatches(running) : notAvailable(restriction), reason);
+      return failed(summary, restriction === 'preferences' ? noneMatches(run) : notAvailable(restriction), reason);
     }
     case 'queue_full':
       return failed(summary, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...retryAfter }), reason);
@@ -49,8 +49,8 @@ export function notPlacedOutcome({ reason, retryAfterMs }: NotPlaced, running: M
 }
 
 /** Outcome of an image job whose provider left, if no suitable one connected in time. */
-export function noImageProvider(running: ModelRun, last: JobOutcome | null): JobOutcome {
-  return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
+export function noImageProvider(run: ModelRun, last: JobOutcome | null): JobOutcome {
+  return failed(attemptSummary(last?.provider ?? null, run), apiError('no_provider'), 'no_image_provider');
 }
 
 type Restriction = 'candidates' | 'id' | 'serial' | 'preferences';

@@ -24,16 +24,16 @@ export type SettledAnswer =
 export async function settleAnswer(
   completed: CompletedAttempt,
   plan: AttemptPlan,
-  running: ModelRun,
+  run: ModelRun,
   onImageStoreError: (error: unknown) => void,
 ): Promise<SettledAnswer> {
-  const { delivery, bill, clientSignal, span } = running;
+  const { delivery, bill, clientSignal, span } = run;
   const { context } = plan;
   const { provider } = plan.slot;
   const completedAt = performance.now();
-  const summary = attemptSummary(provider, running);
-  const promptBound = maxPromptTokens(running.job, plan.maxImageTokens);
-  const check = await verifyAnswer(completed, running, { provider, context, maxPromptTokens: promptBound });
+  const summary = attemptSummary(provider, run);
+  const promptBound = maxPromptTokens(run.job, plan.maxImageTokens);
+  const check = await verifyAnswer(completed, run, { provider, context, maxPromptTokens: promptBound });
   if (!check.ok) return { kind: 'rejected', result: { kind: 'unverified', problem: check.problem } };
   if (check.kind === 'refused') return { kind: 'refused', signed: check.signed };
   provider.report({ kind: 'answer_verified' });
@@ -50,9 +50,9 @@ export async function settleAnswer(
     }
     if (clientSignal.aborted) return clientDisconnected(summary);
   }
-  const usage = chargedUsage(receipt, completed, { delivered, job: running.job, context, maxPromptTokens: promptBound });
-  const sample = throughputSample(completed, running, receipt, { usage, otherJobCount: plan.otherJobCount });
-  reportSettled(completed, plan, running, { receipt, usage, sample });
+  const usage = chargedUsage(receipt, completed, { delivered, job: run.job, context, maxPromptTokens: promptBound });
+  const sample = throughputSample(completed, run, receipt, { usage, otherJobCount: plan.otherJobCount });
+  reportSettled(completed, plan, run, { receipt, usage, sample });
   const settling = span.child('inference.settlement');
   const charge = await bill.settle({ providerId: providerIdOf(provider), model: context.model, ...usage });
   settling.end({ 'inference.outcome': charge.kind });
