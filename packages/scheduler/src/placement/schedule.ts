@@ -113,15 +113,86 @@ function scheduleAmong<S>(
   random: () => number,
   mayTryUnproven: boolean,
 ): SchedulingDecision<S> {
-  const { work } = request;
-  const compared = comparedWork(request);
+  const { open } = snapshot;
   const isSorted = (request.sort ?? null) !== null;
-  const { open, costs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean =>
     isEligible(group, request) && (!group.traits.isCold || mayLoad(group, snapshot, request));
   const maxUnprovenMs = unprovenLimitMs(snapshot, request, mayServe);
-  const competes = (group: OpenGroup<S>, costMs: number): boolean =>
-    mayServe(group) && (costMs <= maxUnprovenMs || !isUnprovenGroup(group));
+  const { cheapest, near, bestMs, nearMs } = rankGroups(
+    snapshot,
+    request,
+    (group, costMs) => mayServe(group) && (costMs <= maxUnprovenMs || !isUnprovenGroup(group)),
+  );
+  const draw = new MemberDraw<S>(request.exclude, now, random);
+  const choices = new Choices<S>(draw, request.work);
+  // A provider with a cached prefix wins near ties.
+  const cached = cheapestPrefixCandidate(snapshot, request, now);
+  if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) choices.add(cached, 'warm', cached.work);
+  if (choices.isEmpty && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue)) {
+    // After a failed attempt, a job goes only to proven providers if there are any.
+    const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (mayTryUnproven && request.exclude.size === 0);
+    const mayBeTried = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
+    const toMeasure = groupsToMeasure(snapshot, request.work, { bestMs, lottery: random(), mayBeTried });
+    if (toMeasure !== null) choices.add(draw.from(toMeasure.groups), toMeasure.why);
+  }
+  const isOnlyMember = near.length === 1 && near[0]?.members.length === 1;
+  if (choices.isEmpty) choices.add(draw.from(near), isOnlyMember ? 'cheapest' : 'near_tie');
+  choices.addAlternates(near);
+  // Other groups are visited only when all members of the cheapest groups have expired.
+  for (const group of cheapest) choices.addAlternates([group]);
+  if (choices.isEmpty) choices.add(draw.from(open.filter(mayServe)), 'cheapest');
+  if (snapshot.hasUnproven && !choices.isFull) choices.addAlternates(open.filter(mayServe));
+  const [first, ...others] = choices.ordered;
+  if (first === undefined) return { ...notPlaced(snapshot, request), expired: draw.expired };
+  return { kind: 'placed', ordered: [first, ...others], bestMs: isSorted ? first.estimate.costMs : bestMs, expired: draw.expired };
+}
+
+/** Choices of one decision, best first. */
+class Choices<S> {
+  readonly ordered: Choice<S>[] = [];
+
+  constructor(
+    private readonly draw: MemberDraw<S>,
+    private readonly work: Work,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.ordered.length === 0;
+  }
+
+  get isFull(): boolean {
+    return this.ordered.length >= MAX_CHOICES;
+  }
+
+  /** Returns false if there is nothing to add. `expected` is the work that remains with a cached prefix. */
+  add(drawn: Drawn<S> | null, why: Choice<S>['why'], expected = this.work): boolean {
+    if (drawn === null) return false;
+    this.ordered.push({ member: drawn.member, estimate: estimateOf(drawn.group.costModel, expected), why });
+    return true;
+  }
+
+  /** Adds members of the groups until the maximum. No effect without a first choice. */
+  addAlternates(groups: readonly OpenGroup<S>[]): void {
+    while (!this.isEmpty && !this.isFull && this.add(this.draw.from(groups), 'alternate'));
+  }
+}
+
+interface RankedGroups<S> {
+  /** At most {@link MAX_CHOICES}, cheapest first. */
+  readonly cheapest: readonly OpenGroup<S>[];
+  /** All groups of nearly the best cost. */
+  readonly near: readonly OpenGroup<S>[];
+  readonly bestMs: number;
+  readonly nearMs: number;
+}
+
+/** Ranks the groups that may compete at their cost. */
+function rankGroups<S>(
+  { open, costs, constants }: PoolView<S>,
+  request: PlacementRequest,
+  mayCompete: (group: OpenGroup<S>, costMs: number) => boolean,
+): RankedGroups<S> {
+  const compared = comparedWork(request);
   const cheapest = new CheapestGroups<S>(MAX_CHOICES);
   costs.forEachUpTo(
     open.length,
@@ -129,12 +200,12 @@ function scheduleAmong<S>(
     () => cheapest.limitMs,
     (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
-      if (competes(group, costMs)) cheapest.add(group, costMs);
+      if (mayCompete(group, costMs)) cheapest.add(group, costMs);
     },
   );
   const { bestMs } = cheapest;
   // Requests with a sort criterion get the best provider, without load balancing.
-  const nearMs = isSorted ? bestMs : nearTieMs(bestMs, constants);
+  const nearMs = (request.sort ?? null) === null ? nearTieMs(bestMs, constants) : bestMs;
   const near: OpenGroup<S>[] = [];
   costs.forEachUpTo(
     open.length,
@@ -142,46 +213,33 @@ function scheduleAmong<S>(
     () => nearMs,
     (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
-      if (competes(group, costMs)) near.push(group);
+      if (mayCompete(group, costMs)) near.push(group);
     },
   );
-  const draw = new MemberDraw<S>(request.exclude, now, random);
-  const choices: Choice<S>[] = [];
-  const add = (drawn: Drawn<S> | null, why: Choice<S>['why'], expected = work): boolean => {
-    if (drawn === null) return false;
-    choices.push({ member: drawn.member, estimate: estimateOf(drawn.group.costModel, expected), why });
-    return true;
-  };
-  // A provider with a cached prefix wins near ties.
-  const cached = cheapestPrefixCandidate(snapshot, request, now);
-  if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
-  const lottery = choices.length === 0 && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
-  // After a failed attempt, a job goes only to proven providers if there are any.
-  const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (mayTryUnproven && request.exclude.size === 0);
-  const mayBeTried = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
+  return { cheapest: cheapest.groups, near, bestMs, nearMs };
+}
+
+interface Lottery<S> {
+  readonly bestMs: number;
+  /** Random number in [0, 1). */
+  readonly lottery: number;
+  readonly mayBeTried: (group: OpenGroup<S>) => boolean;
+}
+
+/** Groups that this request measures, for a small share of the requests; null for the others. */
+function groupsToMeasure<S>(
+  { open, constants, hasUnmeasured, hasOverdue }: PoolView<S>,
+  work: Work,
+  { bestMs, lottery, mayBeTried }: Lottery<S>,
+): { readonly groups: readonly OpenGroup<S>[]; readonly why: 'measuring' | 'overdue' } | null {
   if (lottery < constants.measuringShare) {
-    if (snapshot.hasUnmeasured)
-      add(draw.from(fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && mayBeTried(group)))), 'measuring');
-  } else if (lottery < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
-    const maxMs = bestMs * constants.overdueMaxFactor + constants.overdueMaxMs;
-    add(draw.from(open.filter((group) => isOverdueGroup(group) && mayBeTried(group) && costOf(group.costModel, work) <= maxMs)), 'overdue');
+    if (!hasUnmeasured) return null;
+    return { groups: fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && mayBeTried(group))), why: 'measuring' };
   }
-  const isOnlyMember = near.length === 1 && near[0]?.members.length === 1;
-  if (choices.length === 0) add(draw.from(near), isOnlyMember ? 'cheapest' : 'near_tie');
-  while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(near), 'alternate'));
-  // Other groups are visited only when all members of the cheapest groups have expired.
-  for (const group of cheapest.groups) {
-    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from([group]), 'alternate'));
-  }
-  if (choices.length === 0) add(draw.from(open.filter((group) => mayServe(group))), 'cheapest');
-  if (snapshot.hasUnproven) {
-    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
-  }
-  const [first, ...others] = choices;
-  if (first !== undefined) {
-    return { kind: 'placed', ordered: [first, ...others], bestMs: isSorted ? first.estimate.costMs : bestMs, expired: draw.expired };
-  }
-  return { ...notPlaced(snapshot, request), expired: draw.expired };
+  if (lottery >= constants.measuringShare + constants.overdueShare || !hasOverdue) return null;
+  const maxMs = bestMs * constants.overdueMaxFactor + constants.overdueMaxMs;
+  const isOverdue = (group: OpenGroup<S>): boolean => isOverdueGroup(group) && mayBeTried(group) && costOf(group.costModel, work) <= maxMs;
+  return { groups: open.filter(isOverdue), why: 'overdue' };
 }
 
 /** Maximum cost of an unproven provider: a fraction of the cheapest proven cost; Infinity if no proven provider can serve. */
