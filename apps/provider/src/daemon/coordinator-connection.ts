@@ -23,8 +23,8 @@ import { SessionJobs } from '../jobs/session-jobs.js';
 import type { NotificationEvent } from '../notifications/notification-policy.js';
 import { Enrolment, simulatedInstaller } from '../session/enrolment.js';
 import { LogMonitor } from '../session/log-monitor.js';
-import type { Session } from '../session/session.js';
-import { stayConnected } from '../session/stay-connected.js';
+import type { Session, SessionOptions } from '../session/session.js';
+import { type SessionEvent, stayConnected } from '../session/stay-connected.js';
 import { WakeDetector } from '../session/wake-detector.js';
 import { agentVersion } from '../version.js';
 import { ConnectionState } from './connection-state.js';
@@ -200,41 +200,19 @@ export class CoordinatorConnection {
   }
 
   #stayConnected(): Promise<void> {
-    const { availability, daemon, enclave, host, models } = this.#options;
+    const { daemon, enclave } = this.#options;
     const { log } = daemon;
     return stayConnected(
       {
         url: daemon.socketUrl,
         enclave,
-        registration: {
-          agentVersion: agentVersion(),
-          hardware: reportedHardware(host),
-          models: (version) => this.#offers(version),
-          // Read at each connection, because the served models can change.
-          get slots() {
-            return models.slots;
-          },
-          availability: () => availability.report,
-          isRemoteControlAllowed: () => this.#options.remoteControl.status.allowed,
-        },
+        registration: this.#registration(),
         createJobHandler: (session, keys) => {
           this.#session = session;
           this.#jobs = this.#jobsOf(session, keys);
           return this.#jobs;
         },
-        onRegistered: (_session, trustLevel, token) => {
-          this.#state.registered(token);
-          this.#options.notify({ type: 'connected' });
-          log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
-          // Models and availability may have changed since the register message.
-          this.announceAvailability(availability.current);
-          this.announceModels();
-          this.#announcedSettings = '';
-          this.announceSettings();
-          this.#jobs?.reportMachine();
-          this.#link.sendToken();
-          this.#logMonitor.start();
-        },
+        onRegistered: (_session, trustLevel, token) => this.#registered(trustLevel, token),
         onLink: (answer) => this.#link.onAnswer(answer),
         onOwnerCommand: (command) => {
           const result = this.#options.remoteControl.execute(command);
@@ -255,16 +233,49 @@ export class CoordinatorConnection {
           if (isLarge) log.warn({ event: 'clock_skew', ms }, text);
         },
         wakeDetector: this.#wakeDetector,
-        onEvent: (event) => {
-          this.#link.disconnected();
-          this.#state.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
-          logSession(log, event);
-          this.#options.notify({ type: 'disconnected' });
-          if (event.type === 'rejected' && event.code === 'version_unsupported') this.#options.notify({ type: 'version_unsupported' });
-        },
+        onEvent: (event) => this.#disconnected(event),
       },
       this.#abort.signal,
     );
+  }
+
+  #registration(): SessionOptions['registration'] {
+    const { availability, host, models, remoteControl } = this.#options;
+    return {
+      agentVersion: agentVersion(),
+      hardware: reportedHardware(host),
+      models: (version) => this.#offers(version),
+      // Read at each connection, because the served models can change.
+      get slots() {
+        return models.slots;
+      },
+      availability: () => availability.report,
+      isRemoteControlAllowed: () => remoteControl.status.allowed,
+    };
+  }
+
+  #registered(trustLevel: string, token: string | null): void {
+    const { availability, daemon, notify } = this.#options;
+    this.#state.registered(token);
+    notify({ type: 'connected' });
+    daemon.log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
+    // Models and availability may have changed since the register message.
+    this.announceAvailability(availability.current);
+    this.announceModels();
+    this.#announcedSettings = '';
+    this.announceSettings();
+    this.#jobs?.reportMachine();
+    this.#link.sendToken();
+    this.#logMonitor.start();
+  }
+
+  #disconnected(event: SessionEvent): void {
+    const { daemon, notify } = this.#options;
+    this.#link.disconnected();
+    this.#state.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
+    logSession(daemon.log, event);
+    notify({ type: 'disconnected' });
+    if (event.type === 'rejected' && event.code === 'version_unsupported') notify({ type: 'version_unsupported' });
   }
 
   #jobsOf(session: Session, keys: SealingKeys): SessionJobs {
