@@ -4,7 +4,7 @@ import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from 
 import type { EmbeddingRequest } from '../engine/messages.js';
 import { answerEmbeddings } from './answer/answer-embeddings.js';
 import { answerImages } from './answer/answer-images.js';
-import { type Answered, answerText } from './answer/answer-text.js';
+import { type AnswerSummary, answerText } from './answer/answer-text.js';
 import type { ModelIdentity } from './answer/computed-by.js';
 import { CoordinatorChannel, type CoordinatorChannelDependencies } from './channel/coordinator-channel.js';
 import { E2eChannel, type E2eChannelDependencies } from './channel/e2e-channel.js';
@@ -39,7 +39,7 @@ export interface JobDependencies extends CoordinatorChannelDependencies, E2eChan
 }
 
 export type JobEnd =
-  | { readonly kind: 'completed'; readonly answered: Answered }
+  | { readonly kind: 'completed'; readonly summary: AnswerSummary }
   /** The client got a sealed error that blames its request. */
   | { readonly kind: 'refused'; readonly code: ErrorCode }
   | { readonly kind: 'failed'; readonly failure: JobFailure; readonly cause?: unknown };
@@ -153,9 +153,9 @@ export class Job {
       const terms = this.#channel.terms();
       const prepared = await prepareRequest(terms.parsed, terms.cacheScope, this.deps.constraints, this.#abort.signal);
       const response = this.#accept();
-      const { answered, identity } = await this.#answer(prepared, terms, response);
-      this.deps.send(await response.finish({ answered, identity, startedAt }));
-      return { kind: 'completed', answered };
+      const { summary, identity } = await this.#answer(prepared, terms, response);
+      this.deps.send(await response.finish({ summary, identity, startedAt }));
+      return { kind: 'completed', summary };
     } catch (error) {
       const { refuse } = this.#channel;
       const fault = refuse === null || this.hasOutput ? null : requestFault(error);
@@ -178,7 +178,7 @@ export class Job {
     prepared: PreparedRequest,
     { responseId, requestBytes, overrides, cacheScope }: JobTerms,
     response: JobResponse,
-  ): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
+  ): Promise<{ readonly summary: AnswerSummary; readonly identity: ModelIdentity }> {
     const { context, deps } = this;
     const { signal } = this.#abort;
     const work = this.#reportWork();
@@ -195,10 +195,10 @@ export class Job {
       };
       if (prepared.kind === 'embeddings') {
         const watched = { ...model, embed: (request: EmbeddingRequest) => work.watch(model.embed(request)) };
-        return { identity, answered: await answerEmbeddings({ ...shared, parsed: prepared, model: watched }) };
+        return { identity, summary: await answerEmbeddings({ ...shared, parsed: prepared, model: watched }) };
       }
       if (prepared.kind === 'images') {
-        const answered = await answerImages({
+        const summary = await answerImages({
           ...shared,
           parsed: prepared,
           overrides,
@@ -206,10 +206,10 @@ export class Job {
           writeImages: (images, body) => response.writeImages(images, body),
           eraseLater: (bytes) => void this.#toErase.push(bytes),
         });
-        return { identity, answered };
+        return { identity, summary };
       }
       if (model.embedding !== null || model.image !== null) throw new JobError('unsupported', { param: 'model' });
-      const answered = await answerText({
+      const summary = await answerText({
         parsed: prepared,
         maxTokens: Math.floor(context.max_tokens / prepared.request.choices),
         cacheScope,
@@ -221,7 +221,7 @@ export class Job {
         closing: this.#closing.signal,
         ...shared,
       });
-      return { identity, answered };
+      return { identity, summary };
     } finally {
       work.end();
       lease?.release();

@@ -5,7 +5,7 @@
  */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission.js';
-import type { Answered } from './answer/answer-text.js';
+import type { AnswerSummary } from './answer/answer-text.js';
 import { Job, type JobDependencies, type JobEnd } from './job.js';
 import { JobError } from './job-error.js';
 import type { SealingKeys } from './sealing-keys.js';
@@ -170,7 +170,7 @@ export class SessionJobs {
     }
     const done = job.run().then((end) => {
       this.#running.delete(context.job_id);
-      if (end.kind === 'completed') this.#recordRates(end.answered);
+      if (end.kind === 'completed') this.#recordRates(end.summary);
       this.#reportLoad();
       this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
     });
@@ -179,7 +179,7 @@ export class SessionJobs {
   }
 
   /** Stores the rates of an answer. A rate that was not measured retains the earlier value. */
-  #recordRates({ decodeTps, prefillTps }: Answered): void {
+  #recordRates({ decodeTps, prefillTps }: AnswerSummary): void {
     this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }
 

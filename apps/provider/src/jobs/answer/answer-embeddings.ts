@@ -4,7 +4,7 @@ import { GenerationError } from '../../engine/generation.js';
 import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 import type { ModelLease } from '../model-lease.js';
-import type { Answered } from './answer-text.js';
+import type { AnswerSummary } from './answer-text.js';
 import { requireDeliverable } from './deliverable.js';
 import { failureOf } from './engine-failure.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
@@ -28,7 +28,7 @@ export async function answerEmbeddings({
   requestBytes,
   write,
   signal,
-}: EmbeddingsOptions): Promise<Answered> {
+}: EmbeddingsOptions): Promise<AnswerSummary> {
   signal.throwIfAborted();
   const { request } = parsed;
   if (model.embedding === null) throw new JobError('unsupported', { param: 'model' });

@@ -6,7 +6,7 @@ import { ImageJobError } from '../../imaging/image-job.js';
 import { MAX_IMAGES_OF_A_JOB } from '../../models/image/image-facts.js';
 import { JobError } from '../job-error.js';
 import type { ModelLease } from '../model-lease.js';
-import type { Answered } from './answer-text.js';
+import type { AnswerSummary } from './answer-text.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
 
 interface ImagesOptions {
@@ -27,7 +27,7 @@ interface ImagesOptions {
 const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
 /** Throws {@link JobError}, or the signal's reason once aborted. */
-export async function answerImages(options: ImagesOptions): Promise<Answered> {
+export async function answerImages(options: ImagesOptions): Promise<AnswerSummary> {
   const { parsed, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
   signal.throwIfAborted();
   const { request } = parsed;

@@ -36,7 +36,7 @@ export interface AnswerOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Answered {
+export interface AnswerSummary {
   readonly usage: Usage;
   readonly hiddenTokens: number;
   readonly finishReason: FinishReason;
@@ -53,7 +53,7 @@ export interface Answered {
 const USAGE_DIGITS = 32;
 
 /** Generates the choices one after another, because a job has one slot. Throws JobError, or the signal's reason once aborted. */
-export async function answerText(options: AnswerOptions): Promise<Answered> {
+export async function answerText(options: AnswerOptions): Promise<AnswerSummary> {
   const { parsed, responseMetadata } = options;
   refuseImages(parsed.request, options.maxImageTokens);
   const { request } = parsed;
@@ -87,8 +87,8 @@ export async function answerText(options: AnswerOptions): Promise<Answered> {
   const { prompt, computation, decodeTps, prefillTps } = first;
   const { hiddenTokens, completionTokens } = counted(plain === null || isCancelled ? written : Number.POSITIVE_INFINITY);
   const usage = usageOf(prompt, completionTokens);
-  const answered = { usage, hiddenTokens, computation, decodeTps, prefillTps };
-  if (isCancelled) return { ...answered, finishReason: 'cancelled' };
+  const summary = { usage, hiddenTokens, computation, decodeTps, prefillTps };
+  if (isCancelled) return { ...summary, finishReason: 'cancelled' };
   const finish = finishEvent(choices, usage, hiddenTokens);
   await emit([finish]);
   if (plain !== null) {
@@ -102,7 +102,7 @@ export async function answerText(options: AnswerOptions): Promise<Answered> {
     requireDeliverable(body, fieldNames(parsed).maxTokens);
     await options.write(body);
   }
-  return { ...answered, finishReason: finish.reason };
+  return { ...summary, finishReason: finish.reason };
 }
 
 /** Throws {@link JobError} if the model takes no images. */
