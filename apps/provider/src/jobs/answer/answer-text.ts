@@ -6,7 +6,7 @@ import type { GenerationRequest } from '../../engine/messages.js';
 import type { ThinkTags } from '../../models/think-tags.js';
 import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
-import type { ConstrainedRequest } from '../parsed-request.js';
+import type { ConstrainedRequest } from '../prepared-request.js';
 import type { Computation } from './computed-by.js';
 import { requireDeliverable } from './deliverable.js';
 import { type GeneratedChoice, generateChoice } from './generate-choice.js';
