@@ -6,10 +6,9 @@
 import type { ProviderId } from '@inference/protocol';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from '../cost/job-cost.js';
 import { ineligibleReason, isTransient, meetsTrustFloor, type PlacementConstraints, selectsProviders } from '../eligibility.js';
-import { isOverdueGroup, isUnmeasuredGroup, isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';
+import { isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';
 import { type PoolView, ProviderPool } from '../pool/provider-pool.js';
-import type { SchedulerConstants } from '../scheduler-constants.js';
-import { CheapestGroups } from './cheapest-groups.js';
+import { comparedWork, groupsToMeasure, rankGroups, unprovenLimitMs } from './group-ranking.js';
 import { type Drawn, MemberDraw } from './member-draw.js';
 import { selectedMembers } from './provider-selection.js';
 
@@ -31,23 +30,6 @@ export type SortCriterion = 'throughput' | 'latency';
 /** Work without the cached tokens. One token of a non-empty prompt always remains, because engines recompute at least one. */
 export function withCachedPrefix(work: Work, cachedTokens: number): Work {
   return { ...work, promptTokens: Math.min(work.promptTokens, Math.max(1, work.promptTokens - cachedTokens)) };
-}
-
-/** Large enough to make any waiting time negligible. */
-const LONG_COMPLETION_TOKENS = 1_000_000;
-
-/** Work for which costs are compared: a very long completion for `throughput`, only the prompt for `latency`. */
-export function comparedWork({ work, sort = null }: Pick<PlacementRequest, 'work' | 'sort'>): Work {
-  switch (sort) {
-    case null:
-      return work;
-    case 'throughput':
-      return { promptTokens: 0, completionTokens: LONG_COMPLETION_TOKENS };
-    case 'latency':
-      return { promptTokens: work.promptTokens, completionTokens: 0 };
-    default:
-      return sort satisfies never;
-  }
 }
 
 export interface PrefixCandidate {
@@ -94,11 +76,6 @@ export type SchedulingDecision<S> = {
 /** Maximum choices per decision. */
 const MAX_CHOICES = 4;
 
-/** Maximum cost that is treated as equal to the best cost, in milliseconds. */
-export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: SchedulerConstants): number {
-  return bestMs * nearTieFactor + more;
-}
-
 /** `now` in milliseconds; `random` returns numbers in [0, 1). */
 export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   if (selectsProviders(request)) return scheduleSelected(snapshot, request, now, random);
@@ -118,11 +95,9 @@ function scheduleAmong<S>(
   const mayServe = (group: OpenGroup<S>): boolean =>
     isEligible(group, request) && (!group.traits.isCold || mayLoad(group, snapshot, request));
   const maxUnprovenMs = unprovenLimitMs(snapshot, request, mayServe);
-  const { cheapest, near, bestMs, nearMs } = rankGroups(
-    snapshot,
-    request,
-    (group, costMs) => mayServe(group) && (costMs <= maxUnprovenMs || !isUnprovenGroup(group)),
-  );
+  const mayCompete = (group: OpenGroup<S>, costMs: number): boolean =>
+    mayServe(group) && (costMs <= maxUnprovenMs || !isUnprovenGroup(group));
+  const { cheapest, near, bestMs, nearMs } = rankGroups(snapshot, request, { max: MAX_CHOICES, mayCompete });
   const draw = new MemberDraw<S>(request.exclude, now, random);
   const choices = new Choices<S>(draw, request.work);
   // A provider with a cached prefix wins near ties.
@@ -175,91 +150,6 @@ class Choices<S> {
   addAlternates(groups: readonly OpenGroup<S>[]): void {
     while (!this.isEmpty && !this.isFull && this.add(this.draw.from(groups), 'alternate'));
   }
-}
-
-interface RankedGroups<S> {
-  /** At most {@link MAX_CHOICES}, cheapest first. */
-  readonly cheapest: readonly OpenGroup<S>[];
-  /** All groups of nearly the best cost. */
-  readonly near: readonly OpenGroup<S>[];
-  readonly bestMs: number;
-  readonly nearMs: number;
-}
-
-/** Ranks the groups that may compete at their cost. */
-function rankGroups<S>(
-  { open, costs, constants }: PoolView<S>,
-  request: PlacementRequest,
-  mayCompete: (group: OpenGroup<S>, costMs: number) => boolean,
-): RankedGroups<S> {
-  const compared = comparedWork(request);
-  const cheapest = new CheapestGroups<S>(MAX_CHOICES);
-  costs.forEachUpTo(
-    open.length,
-    compared,
-    () => cheapest.limitMs,
-    (row, costMs) => {
-      const group = open[row] as OpenGroup<S>;
-      if (mayCompete(group, costMs)) cheapest.add(group, costMs);
-    },
-  );
-  const { bestMs } = cheapest;
-  // Requests with a sort criterion get the best provider, without load balancing.
-  const nearMs = (request.sort ?? null) === null ? nearTieMs(bestMs, constants) : bestMs;
-  const near: OpenGroup<S>[] = [];
-  costs.forEachUpTo(
-    open.length,
-    compared,
-    () => nearMs,
-    (row, costMs) => {
-      const group = open[row] as OpenGroup<S>;
-      if (mayCompete(group, costMs)) near.push(group);
-    },
-  );
-  return { cheapest: cheapest.groups, near, bestMs, nearMs };
-}
-
-interface Lottery<S> {
-  readonly bestMs: number;
-  /** Random number in [0, 1). */
-  readonly lottery: number;
-  readonly mayBeTried: (group: OpenGroup<S>) => boolean;
-}
-
-/** Groups that this request measures, for a small share of the requests; null for the others. */
-function groupsToMeasure<S>(
-  { open, constants, hasUnmeasured, hasOverdue }: PoolView<S>,
-  work: Work,
-  { bestMs, lottery, mayBeTried }: Lottery<S>,
-): { readonly groups: readonly OpenGroup<S>[]; readonly why: 'measuring' | 'overdue' } | null {
-  if (lottery < constants.measuringShare) {
-    if (!hasUnmeasured) return null;
-    return { groups: fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && mayBeTried(group))), why: 'measuring' };
-  }
-  if (lottery >= constants.measuringShare + constants.overdueShare || !hasOverdue) return null;
-  const maxMs = bestMs * constants.overdueMaxFactor + constants.overdueMaxMs;
-  const isOverdue = (group: OpenGroup<S>): boolean => isOverdueGroup(group) && mayBeTried(group) && costOf(group.costModel, work) <= maxMs;
-  return { groups: open.filter(isOverdue), why: 'overdue' };
-}
-
-/** Maximum cost of an unproven provider: a fraction of the cheapest proven cost; Infinity if no proven provider can serve. */
-function unprovenLimitMs<S>(
-  { open, costs, constants, hasUnproven }: PoolView<S>,
-  request: PlacementRequest,
-  mayServe: (group: OpenGroup<S>) => boolean,
-): number {
-  let bestMs = Number.POSITIVE_INFINITY;
-  if (!hasUnproven) return bestMs;
-  costs.forEachUpTo(
-    open.length,
-    comparedWork(request),
-    () => bestMs,
-    (row, costMs) => {
-      const group = open[row] as OpenGroup<S>;
-      if (!isUnprovenGroup(group) && mayServe(group)) bestMs = costMs;
-    },
-  );
-  return bestMs / constants.unprovenFactor;
 }
 
 interface PrefixChoice<S> extends Drawn<S> {
@@ -333,12 +223,6 @@ function notPlaced<S>(
   }
   for (const providerId of exclude) if (snapshot.member(providerId) !== undefined) return { kind: 'none', reason: 'all_failed' };
   return { kind: 'none', reason: isBelowTrustFloor ? 'below_trust_floor' : 'none_routable' };
-}
-
-/** Groups with the fewest running jobs, because concurrent jobs distort the measured rates. */
-function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[] {
-  const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
-  return groups.filter(({ traits }) => traits.activeJobs === fewest);
 }
 
 function isEligible<S>(
