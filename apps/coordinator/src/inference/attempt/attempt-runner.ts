@@ -42,8 +42,11 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
 /** Share of the refusals of sealed (end-to-end encrypted) requests that a second candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
-/** `done` is the final outcome. `retry` is the outcome of the job if no other provider can be tried. */
-type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
+/** End of one attempt or hedged request. After `retry`, the outcome is that of the job only if no other provider can be tried. */
+interface Step {
+  readonly kind: 'done' | 'retry';
+  readonly outcome: JobOutcome;
+}
 
 export class AttemptRunner {
   readonly #options: AttemptRunnerOptions;
@@ -100,18 +103,17 @@ export class AttemptRunner {
         if (supply === 'retry') continue;
         return supply === 'none' ? noImageProvider(run, last) : notPlacedOutcome(placement, run, last);
       }
-      const step = await this.#tryProvider(placement, run);
-      if ('done' in step) return step.done;
-      const { retry } = step;
+      const { kind, outcome } = await this.#tryProvider(placement, run);
+      if (kind === 'done') return outcome;
       // Like a candidate excluded before, an unfit one does not decide the outcome while others may be busy or have failed.
-      if (retry.kind !== 'failed' || retry.reason !== UNFIT_FOR_IMAGES) last = retry;
+      if (outcome.kind !== 'failed' || outcome.reason !== UNFIT_FOR_IMAGES) last = outcome;
       const refusal = run.refusals.at(-1);
-      if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === retry.provider) provenRefusal = retry;
+      if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === outcome.provider) provenRefusal = outcome;
       const retried = this.canRetry(run);
-      if (retry.kind === 'failed') observer.event({ type: 'attempt_failed', reason: retry.reason, retried });
+      if (outcome.kind === 'failed') observer.event({ type: 'attempt_failed', reason: outcome.reason, retried });
       if (!retried) {
         takeReservedSlot(run)?.slot.release();
-        return provenRefusal ?? last ?? retry;
+        return provenRefusal ?? last ?? outcome;
       }
     }
   }
@@ -250,11 +252,11 @@ export class AttemptRunner {
     const role = attemptCount === 1 ? 'first' : 'retry';
     attemptRecords.push({ providerId: providerIdOf(provider), role, outcome: isStopped ? 'stopped' : reason, ms: 0 });
     const summary = attemptSummary(provider, run);
-    if (clientSignal.aborted) return { done: clientDisconnected(summary) };
-    if (isStopped) return { done: failed(summary, error, reason) };
+    if (clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
+    if (isStopped) return { kind: 'done', outcome: failed(summary, error, reason) };
     slotRequest.exclude.add(providerIdOf(provider));
     if (reason === UNFIT_FOR_IMAGES) unfitProviders.add(providerIdOf(provider));
-    return { retry: failed(summary, error, reason) };
+    return { kind: 'retry', outcome: failed(summary, error, reason) };
   }
 
   /**
@@ -274,7 +276,7 @@ export class AttemptRunner {
     run.refusingProvider = provider;
     run.reservedSlot = second;
     run.slotRequest.exclude.add(providerIdOf(provider));
-    return { retry: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
+    return { kind: 'retry', outcome: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
   }
 
   /** Delivers a refusal free of charge. Releases the reservation first, so that the client sees its full balance afterwards. */
@@ -294,26 +296,26 @@ export class AttemptRunner {
       if (settled.kind === 'refused') {
         const second = await this.#reserveConfirmation(run);
         if (second !== null) return this.#retryToConfirm(second, provider, run, summary);
-        return { done: await this.#deliverRefusal(settled.signed, run, summary) };
+        return { kind: 'done', outcome: await this.#deliverRefusal(settled.signed, run, summary) };
       }
-      if (settled.kind !== 'rejected') return { done: settled };
+      if (settled.kind !== 'rejected') return { kind: 'done', outcome: settled };
       const { result } = settled;
       recordResult(plan, result, outcome.elapsedMs, run, this.#recorders);
       const { error, reason, retry } = outcomePolicy(result);
       const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
       const end = { ...failed(summary, error, reason), ...problem };
-      if (!retry || delivery.isCommitted || clientSignal.aborted) return { done: end };
+      if (!retry || delivery.isCommitted || clientSignal.aborted) return { kind: 'done', outcome: end };
       // No byte was sent to the client yet.
       delivery.withdraw();
       slotRequest.exclude.add(providerIdOf(provider));
-      return { retry: end };
+      return { kind: 'retry', outcome: end };
     }
     // Only overtaken attempts need their duration, and none of them decides the job.
     recordResult(plan, outcome, 0, run, this.#recorders);
-    if (clientSignal.aborted) return { done: clientDisconnected(summary) };
+    if (clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
     const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(run) : outcome);
     const end = failed(summary, error, reason);
-    return retry ? { retry: end } : { done: end };
+    return { kind: retry ? 'retry' : 'done', outcome: end };
   }
 }
 
