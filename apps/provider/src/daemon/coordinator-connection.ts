@@ -102,7 +102,7 @@ export class CoordinatorConnection {
     });
     this.#dutyCycle = new DutyCycleRecorder({
       dataDir,
-      sample: () => ({ connected: this.registered, busy: (this.#jobs?.active ?? 0) > 0 }),
+      sample: () => ({ connected: this.isRegistered, busy: (this.#jobs?.active ?? 0) > 0 }),
     });
     log.info(
       { event: 'starting', provider_id: this.providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
@@ -113,8 +113,8 @@ export class CoordinatorConnection {
     this.#connected = this.#stayConnected();
   }
 
-  get registered(): boolean {
-    return this.#session?.registered === true;
+  get isRegistered(): boolean {
+    return this.#session?.isRegistered === true;
   }
 
   /** Token of this registration for status requests to the coordinator; null if not registered. */
@@ -127,7 +127,7 @@ export class CoordinatorConnection {
       provider_id: this.providerId,
       connection: this.#state.connection,
       clock_skew_ms: this.#state.clockSkewMs,
-      trust: this.registered ? this.#trust : null,
+      trust: this.isRegistered ? this.#trust : null,
       ...(this.#enrolmentOffer == null ? {} : { enrolment: this.#enrolmentOffer }),
       account: this.#link.status,
       hardware: hardwareStatus(this.#options.host, this.#jobs?.rates ?? { decodeTps: null, prefillTps: null }),
@@ -156,7 +156,7 @@ export class CoordinatorConnection {
 
   /** Sends the settings shown to the owner in the console, if changed since the last message. */
   announceSettings(): void {
-    if (this.#session?.hasRemoteControl !== true || !this.registered) return;
+    if (this.#session?.hasRemoteControl !== true || !this.isRegistered) return;
     const settings = this.#options.machineSettings();
     const text = JSON.stringify(settings);
     if (text === this.#announcedSettings) return;
@@ -165,7 +165,7 @@ export class CoordinatorConnection {
   }
 
   reportMachine(): void {
-    if (this.registered) this.#jobs?.reportMachine();
+    if (this.isRegistered) this.#jobs?.reportMachine();
   }
 
   /** Finishes or hands back the running jobs. The session stays connected. */
@@ -175,7 +175,7 @@ export class CoordinatorConnection {
 
   /** Accepts no more jobs, lets running jobs finish until the drain timeout or `force`, and disconnects. */
   async close(force?: AbortSignal): Promise<void> {
-    if (this.registered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
+    if (this.isRegistered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
     this.#abort.abort();
     clearInterval(this.#settingsTimer);
     this.#link.stop();
@@ -188,7 +188,7 @@ export class CoordinatorConnection {
 
   /** Returns false and sends nothing if not registered. */
   #send(message: ProviderMessage): boolean {
-    if (this.#session?.registered !== true) return false;
+    if (this.#session?.isRegistered !== true) return false;
     this.#session.send(message);
     return true;
   }
@@ -212,7 +212,7 @@ export class CoordinatorConnection {
           this.#jobs = this.#jobsOf(session, keys);
           return this.#jobs;
         },
-        onRegistered: (_session, trustLevel, token) => this.#registered(trustLevel, token),
+        onRegistered: (_session, trustLevel, token) => this.#onRegistered(trustLevel, token),
         onLink: (answer) => this.#link.onAnswer(answer),
         onOwnerCommand: (command) => {
           const result = this.#options.remoteControl.execute(command);
@@ -233,7 +233,7 @@ export class CoordinatorConnection {
           if (isLarge) log.warn({ event: 'clock_skew', ms }, text);
         },
         wakeDetector: this.#wakeDetector,
-        onEvent: (event) => this.#disconnected(event),
+        onEvent: (event) => this.#onSessionEnd(event),
       },
       this.#abort.signal,
     );
@@ -254,7 +254,7 @@ export class CoordinatorConnection {
     };
   }
 
-  #registered(trustLevel: string, token: string | null): void {
+  #onRegistered(trustLevel: string, token: string | null): void {
     const { availability, daemon, notify } = this.#options;
     this.#state.registered(token);
     notify({ type: 'connected' });
@@ -269,7 +269,7 @@ export class CoordinatorConnection {
     this.#logMonitor.start();
   }
 
-  #disconnected(event: SessionEvent): void {
+  #onSessionEnd(event: SessionEvent): void {
     const { daemon, notify } = this.#options;
     this.#link.disconnected();
     this.#state.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);

@@ -67,7 +67,7 @@ export interface SessionOptions {
   /** Called with the models that the coordinator refuses. An empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
   /** This machine's clock minus the coordinator's clock, and whether the difference endangers jobs. */
-  readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
+  readonly onClockSkew?: (milliseconds: number, isLarge: boolean) => void;
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
@@ -120,8 +120,8 @@ export class Session {
     }
   }
 
-  get registered(): boolean {
-    return this.#isRegistered && this.#connection?.closed === false;
+  get isRegistered(): boolean {
+    return this.#isRegistered && this.#connection?.isClosed === false;
   }
 
   /** Receipt version of this session; final after `welcome`. */
@@ -224,7 +224,7 @@ export class Session {
         this.options.onLink?.(message);
         return;
       case 'owner_command':
-        if (this.registered) this.options.onOwnerCommand?.(message);
+        if (this.isRegistered) this.options.onOwnerCommand?.(message);
         return;
       default:
         message satisfies never;
@@ -258,7 +258,7 @@ export class Session {
       onFailure: () => this.#connection?.end('the enclave did not sign a new sealing key'),
     });
     this.#keys = keys;
-    if (this.#connection?.closed !== false) return;
+    if (this.#connection?.isClosed !== false) return;
     this.#jobHandler = this.options.createJobHandler(this, keys);
     this.send({
       type: 'register',
