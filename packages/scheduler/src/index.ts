@@ -8,6 +8,7 @@ export * from './cost/job-cost.js';
 export * from './cost/throughput-stats.js';
 export * from './eligibility.js';
 export * from './placement/drain-policy.js';
+export { nearTieMs } from './placement/group-ranking.js';
 export * from './placement/prefix-affinity.js';
 export * from './placement/probe-policy.js';
 export * from './placement/provider-selection.js';

@@ -50,7 +50,7 @@ export class InstantE2eJob {
       await new Promise<void>((resolve) => emitAtPace(pace, () => void response.write(timedToken()), resolve));
     } else for (const part of context.stream ? TOKENS : [PLAIN_ANSWER]) await response.write(part);
     return response.finish({
-      answered: {
+      summary: {
         usage: { prompt_tokens: PROMPT_TOKENS, completion_tokens: completionTokens, total_tokens: PROMPT_TOKENS + completionTokens },
         hiddenTokens: 0,
         finishReason: 'stop',

@@ -1,7 +1,7 @@
 /** Rendering bench: processor and wall time that rendering adds to the engine, for eight streams per format. */
 import { formatFor, type TextEndpoint } from '@inference/formats';
 import type { Engine } from '../../../apps/provider/src/engine/engine.js';
-import { answer } from '../../../apps/provider/src/jobs/answer/answer-text.js';
+import { answerText } from '../../../apps/provider/src/jobs/answer/answer-text.js';
 import { generationRequest } from '../../../apps/provider/src/jobs/answer/generation-request.js';
 import { startDemoEngine } from '../../../apps/provider/test/demo-model.js';
 import { sized } from '../size.js';
@@ -91,7 +91,7 @@ async function measure(engine: Engine, serve: Serve): Promise<Measured> {
 }
 
 /** Greedy sampling, so that both modes see the same tokens. */
-function opened(endpoint: TextEndpoint, index: number) {
+function parsedRequest(endpoint: TextEndpoint, index: number) {
   const body = bodies[endpoint]?.(`Tell me a story about Mia and ${index} friends.`);
   const bytes = new TextEncoder().encode(JSON.stringify({ model: 'demo', temperature: 0, stream: true, ...body }));
   return { ...formatFor(endpoint).parse(bytes), constraint: null };
@@ -101,7 +101,7 @@ function reader(endpoint: TextEndpoint): Serve {
   return async (engine, index) => {
     let tokens = 0;
     for await (const batch of engine.generate(
-      generationRequest(opened(endpoint, index).request, { maxTokens: MAX_TOKENS, cacheScope: null }, null),
+      generationRequest(parsedRequest(endpoint, index).request, { maxTokens: MAX_TOKENS, cacheScope: null }, null),
     )) {
       for (const piece of batch) tokens += piece.tokens;
     }
@@ -111,8 +111,8 @@ function reader(endpoint: TextEndpoint): Serve {
 
 function renderer(endpoint: TextEndpoint): Serve {
   return async (engine, index) => {
-    const { usage } = await answer({
-      opened: opened(endpoint, index),
+    const { usage } = await answerText({
+      parsed: parsedRequest(endpoint, index),
       responseMetadata: { responseId: `resp_${index}`, created: 1_800_000_000, model: 'demo' },
       maxTokens: MAX_TOKENS,
       cacheScope: null,

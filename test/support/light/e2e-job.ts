@@ -148,7 +148,7 @@ export class LightE2eJob {
   /** Sends the proof and reports completion. */
   async complete(finishReason: 'stop' | 'cancelled' = 'stop'): Promise<void> {
     const completed = await this.response.finish({
-      answered: {
+      summary: {
         usage: { prompt_tokens: PROMPT_TOKENS, completion_tokens: this.tokens, total_tokens: PROMPT_TOKENS + this.tokens },
         hiddenTokens: 0,
         finishReason,

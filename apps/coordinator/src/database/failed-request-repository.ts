@@ -5,7 +5,7 @@
  */
 
 import { DAY_MS } from '../time-units.js';
-import { rowWriter } from './connection/prepared-statements.js';
+import { rowWriter } from './connection/batch-statements.js';
 import type { RequestFilter } from './request-list-repository.js';
 import type { Database, Tables } from './tables.js';
 import { keysOf } from './usage-repository.js';

@@ -1,8 +1,8 @@
 /** `SealedNonceRepository`: nonces of accepted sealed requests, shared by all coordinators, so that a replay is refused. */
 import type { JobId } from '@inference/protocol';
 import { sql } from 'kysely';
+import { IdQuery, statementWriter } from './connection/batch-statements.js';
 import { databaseTime } from './connection/database-clock.js';
-import { IdQuery, statementWriter } from './connection/prepared-statements.js';
 import type { Database } from './tables.js';
 
 /** Nonce of one sealed request, with the job that uses it. */

@@ -39,7 +39,7 @@ interface JobRunnerOptions extends AttemptRunnerOptions {
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #attempts: AttemptRunner;
-  readonly #jobs = new Set<ModelRun>();
+  readonly #runs = new Set<ModelRun>();
   readonly #running = new WaitGroup();
 
   constructor(options: JobRunnerOptions) {
@@ -84,9 +84,9 @@ export class JobRunner {
   /** Placements that running jobs may still need if their provider fails, by constraints. A shutdown retains providers for these. */
   drainDemands(): Iterable<DrainDemand> {
     const demands = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();
-    for (const running of this.#jobs) {
-      if (!this.#attempts.canRetry(running)) continue;
-      const { model, providerSerial, providerId = null, trustFloor } = running.slotRequest;
+    for (const run of this.#runs) {
+      if (!this.#attempts.canRetry(run)) continue;
+      const { model, providerSerial, providerId = null, trustFloor } = run.slotRequest;
       const key = JSON.stringify([model, providerSerial, providerId, trustFloor]);
       const demand = demands.get(key);
       if (demand === undefined) demands.set(key, { model, providerSerial, providerId, trustFloor, jobs: 1 });
@@ -145,6 +145,7 @@ export class JobRunner {
         bill,
         clientSignal,
         slotRequest: this.#slotRequest(candidate, named, candidate === job ? routing : fallbackRouting(routing)),
+        unfitProviders: new Set(),
         deadline,
         span,
         attemptSpans: new Map(),
@@ -179,12 +180,12 @@ export class JobRunner {
       for (const job of waiting) {
         const [firstFailure] = failures.values();
         const fallbackReason = reason ?? (job === jobs[0] ? null : (firstFailure?.reason ?? null));
-        const running = begin(job, { fallbackReason, maxQueueMs, attemptCount });
-        this.#jobs.add(running);
-        const outcome = await this.#attempts.run(running).finally(() => this.#jobs.delete(running));
-        attemptCount = running.attemptCount;
-        if (outcome.kind !== 'failed' || !this.#mayFallBack(outcome, running)) return outcome;
-        running.delivery.withdraw();
+        const run = begin(job, { fallbackReason, maxQueueMs, attemptCount });
+        this.#runs.add(run);
+        const outcome = await this.#attempts.run(run).finally(() => this.#runs.delete(run));
+        attemptCount = run.attemptCount;
+        if (outcome.kind !== 'failed' || !this.#mayFallBack(outcome, run)) return outcome;
+        run.delivery.withdraw();
         failures.set(job, outcome);
         if (BUSY_REASONS.has(outcome.reason)) busy.push(job);
       }

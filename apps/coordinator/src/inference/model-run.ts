@@ -30,6 +30,8 @@ export interface ModelRun {
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
   readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId>; readonly excludedOwners: Set<string> };
+  /** Providers of `slotRequest.exclude` whose image offer rules the job out; see `mayGenerateImages`. */
+  readonly unfitProviders: Set<ProviderId>;
   /** Time after which no attempt begins, by the runner's `now`, in milliseconds. All runs of the job share the deadline. */
   readonly deadline: number;
   readonly span: TraceSpan;

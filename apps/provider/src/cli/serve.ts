@@ -27,26 +27,11 @@ export async function serve(args: readonly string[]): Promise<number> {
     process.stdout.write(`The settings are fine. The coordinator is ${new URL(socketUrl).host}.\n`);
     return EXIT.fine;
   }
-  const starting = new AbortController();
-  let interrupted: (() => void) | null = null;
-  const signalled = new Promise<void>((done) => (interrupted = done));
-  const force = new AbortController();
-  const heard = new Set<string>();
-  // A repeated signal forces the shutdown. One SIGINT and one SIGTERM do not: a terminal and a supervisor may send both at once.
-  const onSignal = (signal: string = 'disconnect') => {
-    if (heard.has(signal)) force.abort();
-    heard.add(signal);
-    starting.abort();
-    interrupted?.();
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
-  // With an IPC channel, the daemon ends with its parent process.
-  process.on('disconnect', () => onSignal());
-  let again = false;
+  const shutdown = listenForShutdown();
+  let startsAgain = false;
   const onRestart = (): void => {
-    again = true;
-    onSignal('update');
+    startsAgain = true;
+    shutdown.request('update');
   };
   let options: ServeOptions;
   let daemon: Daemon;
@@ -65,25 +50,53 @@ export async function serve(args: readonly string[]): Promise<number> {
       servingOf: (now: Config) => serveOptions(flags, now),
       modelsAreNamed: flags.models !== undefined,
       fixedLogLevel,
-      onStop: () => onSignal('control socket'),
+      onStop: () => shutdown.request('control socket'),
       onRestart,
       service: flags.service,
       log,
     };
-    daemon = await Daemon.start({ ...options, ...own }, starting.signal);
+    daemon = await Daemon.start({ ...options, ...own }, shutdown.requested);
     // SIGHUP in a terminal: the terminal closed. Otherwise: reload the settings.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
-    if (starting.signal.aborted) return EXIT.fine;
+    if (shutdown.requested.aborted) return EXIT.fine;
     process.stderr.write(`${error instanceof ConfigError ? `${error.message}.` : startupErrorText(error)}\n`);
     return EXIT.needsOwner;
   }
-  await signalled;
+  await shutdown.whenRequested;
   log.info({ event: 'stopping' }, 'provider is stopping');
   setTimeout(() => process.exit(1), options.drainMs + STOP_LIMIT_MS).unref();
-  await daemon.stop(force.signal);
+  await daemon.stop(shutdown.forced);
   log.info({ event: 'stopped' }, 'provider has stopped');
-  return again ? START_AGAIN : EXIT.fine;
+  return startsAgain ? START_AGAIN : EXIT.fine;
+}
+
+interface Shutdown {
+  /** Aborted by the first request. */
+  readonly requested: AbortSignal;
+  readonly whenRequested: Promise<void>;
+  /** Aborted by a repeated request of the same source. */
+  readonly forced: AbortSignal;
+  request(source: string): void;
+}
+
+/** Listens to signals that end the process. */
+function listenForShutdown(): Shutdown {
+  const requested = new AbortController();
+  const forced = new AbortController();
+  const sources = new Set<string>();
+  const whenRequested = new Promise<void>((resolve) => requested.signal.addEventListener('abort', () => resolve(), { once: true }));
+  // One SIGINT and one SIGTERM do not force the shutdown: a terminal and a supervisor may send both at once.
+  const request = (source: string): void => {
+    if (sources.has(source)) forced.abort();
+    sources.add(source);
+    requested.abort();
+  };
+  process.on('SIGINT', request);
+  process.on('SIGTERM', request);
+  // With an IPC channel, the daemon ends with its parent process.
+  process.on('disconnect', () => request('disconnect'));
+  return { requested: requested.signal, whenRequested, forced: forced.signal, request };
 }
 
 /** Reads the settings again. Throws if the daemon could not start with them. */

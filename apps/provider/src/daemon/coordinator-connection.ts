@@ -23,8 +23,8 @@ import { SessionJobs } from '../jobs/session-jobs.js';
 import type { NotificationEvent } from '../notifications/notification-policy.js';
 import { Enrolment, simulatedInstaller } from '../session/enrolment.js';
 import { LogMonitor } from '../session/log-monitor.js';
-import type { Session } from '../session/session.js';
-import { stayConnected } from '../session/stay-connected.js';
+import type { Session, SessionOptions } from '../session/session.js';
+import { type SessionEvent, stayConnected } from '../session/stay-connected.js';
 import { WakeDetector } from '../session/wake-detector.js';
 import { agentVersion } from '../version.js';
 import { ConnectionState } from './connection-state.js';
@@ -102,7 +102,7 @@ export class CoordinatorConnection {
     });
     this.#dutyCycle = new DutyCycleRecorder({
       dataDir,
-      sample: () => ({ connected: this.registered, busy: (this.#jobs?.active ?? 0) > 0 }),
+      sample: () => ({ connected: this.isRegistered, busy: (this.#jobs?.active ?? 0) > 0 }),
     });
     log.info(
       { event: 'starting', provider_id: this.providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
@@ -113,8 +113,8 @@ export class CoordinatorConnection {
     this.#connected = this.#stayConnected();
   }
 
-  get registered(): boolean {
-    return this.#session?.registered === true;
+  get isRegistered(): boolean {
+    return this.#session?.isRegistered === true;
   }
 
   /** Token of this registration for status requests to the coordinator; null if not registered. */
@@ -127,7 +127,7 @@ export class CoordinatorConnection {
       provider_id: this.providerId,
       connection: this.#state.connection,
       clock_skew_ms: this.#state.clockSkewMs,
-      trust: this.registered ? this.#trust : null,
+      trust: this.isRegistered ? this.#trust : null,
       ...(this.#enrolmentOffer == null ? {} : { enrolment: this.#enrolmentOffer }),
       account: this.#link.status,
       hardware: hardwareStatus(this.#options.host, this.#jobs?.rates ?? { decodeTps: null, prefillTps: null }),
@@ -156,7 +156,7 @@ export class CoordinatorConnection {
 
   /** Sends the settings shown to the owner in the console, if changed since the last message. */
   announceSettings(): void {
-    if (this.#session?.hasRemoteControl !== true || !this.registered) return;
+    if (this.#session?.hasRemoteControl !== true || !this.isRegistered) return;
     const settings = this.#options.machineSettings();
     const text = JSON.stringify(settings);
     if (text === this.#announcedSettings) return;
@@ -165,7 +165,7 @@ export class CoordinatorConnection {
   }
 
   reportMachine(): void {
-    if (this.registered) this.#jobs?.reportMachine();
+    if (this.isRegistered) this.#jobs?.reportMachine();
   }
 
   /** Finishes or hands back the running jobs. The session stays connected. */
@@ -175,7 +175,7 @@ export class CoordinatorConnection {
 
   /** Accepts no more jobs, lets running jobs finish until the drain timeout or `force`, and disconnects. */
   async close(force?: AbortSignal): Promise<void> {
-    if (this.registered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
+    if (this.isRegistered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
     this.#abort.abort();
     clearInterval(this.#settingsTimer);
     this.#link.stop();
@@ -188,7 +188,7 @@ export class CoordinatorConnection {
 
   /** Returns false and sends nothing if not registered. */
   #send(message: ProviderMessage): boolean {
-    if (this.#session?.registered !== true) return false;
+    if (this.#session?.isRegistered !== true) return false;
     this.#session.send(message);
     return true;
   }
@@ -200,41 +200,19 @@ export class CoordinatorConnection {
   }
 
   #stayConnected(): Promise<void> {
-    const { availability, daemon, enclave, host, models } = this.#options;
+    const { daemon, enclave } = this.#options;
     const { log } = daemon;
     return stayConnected(
       {
         url: daemon.socketUrl,
         enclave,
-        registration: {
-          agentVersion: agentVersion(),
-          hardware: reportedHardware(host),
-          models: (version) => this.#offers(version),
-          // Read at each connection, because the served models can change.
-          get slots() {
-            return models.slots;
-          },
-          availability: () => availability.report,
-          isRemoteControlAllowed: () => this.#options.remoteControl.status.allowed,
-        },
+        registration: this.#registration(),
         createJobHandler: (session, keys) => {
           this.#session = session;
           this.#jobs = this.#jobsOf(session, keys);
           return this.#jobs;
         },
-        onRegistered: (_session, trustLevel, token) => {
-          this.#state.registered(token);
-          this.#options.notify({ type: 'connected' });
-          log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
-          // Models and availability may have changed since the register message.
-          this.announceAvailability(availability.current);
-          this.announceModels();
-          this.#announcedSettings = '';
-          this.announceSettings();
-          this.#jobs?.reportMachine();
-          this.#link.sendToken();
-          this.#logMonitor.start();
-        },
+        onRegistered: (_session, trustLevel, token) => this.#onRegistered(trustLevel, token),
         onLink: (answer) => this.#link.onAnswer(answer),
         onOwnerCommand: (command) => {
           const result = this.#options.remoteControl.execute(command);
@@ -255,16 +233,49 @@ export class CoordinatorConnection {
           if (isLarge) log.warn({ event: 'clock_skew', ms }, text);
         },
         wakeDetector: this.#wakeDetector,
-        onEvent: (event) => {
-          this.#link.disconnected();
-          this.#state.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
-          logSession(log, event);
-          this.#options.notify({ type: 'disconnected' });
-          if (event.type === 'rejected' && event.code === 'version_unsupported') this.#options.notify({ type: 'version_unsupported' });
-        },
+        onEvent: (event) => this.#onSessionEnd(event),
       },
       this.#abort.signal,
     );
+  }
+
+  #registration(): SessionOptions['registration'] {
+    const { availability, host, models, remoteControl } = this.#options;
+    return {
+      agentVersion: agentVersion(),
+      hardware: reportedHardware(host),
+      models: (version) => this.#offers(version),
+      // Read at each connection, because the served models can change.
+      get slots() {
+        return models.slots;
+      },
+      availability: () => availability.report,
+      isRemoteControlAllowed: () => remoteControl.status.allowed,
+    };
+  }
+
+  #onRegistered(trustLevel: string, token: string | null): void {
+    const { availability, daemon, notify } = this.#options;
+    this.#state.registered(token);
+    notify({ type: 'connected' });
+    daemon.log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
+    // Models and availability may have changed since the register message.
+    this.announceAvailability(availability.current);
+    this.announceModels();
+    this.#announcedSettings = '';
+    this.announceSettings();
+    this.#jobs?.reportMachine();
+    this.#link.sendToken();
+    this.#logMonitor.start();
+  }
+
+  #onSessionEnd(event: SessionEvent): void {
+    const { daemon, notify } = this.#options;
+    this.#link.disconnected();
+    this.#state.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
+    logSession(daemon.log, event);
+    notify({ type: 'disconnected' });
+    if (event.type === 'rejected' && event.code === 'version_unsupported') notify({ type: 'version_unsupported' });
   }
 
   #jobsOf(session: Session, keys: SealingKeys): SessionJobs {

@@ -190,7 +190,7 @@ export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): voi
 export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): void {
   const common = { event: 'job', job_id: jobId, ms: Math.round(milliseconds) };
   if (end.kind === 'completed') {
-    const { usage, finishReason } = end.answered;
+    const { usage, finishReason } = end.summary;
     log.info({ ...common, outcome: 'completed', finish_reason: finishReason, ...usage }, 'job completed');
     return;
   }

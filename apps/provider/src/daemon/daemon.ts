@@ -123,7 +123,7 @@ export class Daemon {
       coordinator: coordinatorUrl(socketUrl),
       service,
       automatic: () => this.#settings.config.update.automatic,
-      isRegistered: () => this.#connection.registered,
+      isRegistered: () => this.#connection.isRegistered,
       onRestart,
       onOwnerNeeded: (version) => parts.notifier?.on({ type: 'update_ready', version }),
       log,

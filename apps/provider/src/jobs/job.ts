@@ -4,7 +4,7 @@ import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from 
 import type { EmbeddingRequest } from '../engine/messages.js';
 import { answerEmbeddings } from './answer/answer-embeddings.js';
 import { answerImages } from './answer/answer-images.js';
-import { type Answered, answer } from './answer/answer-text.js';
+import { type AnswerSummary, answerText } from './answer/answer-text.js';
 import type { ModelIdentity } from './answer/computed-by.js';
 import { CoordinatorChannel, type CoordinatorChannelDependencies } from './channel/coordinator-channel.js';
 import { E2eChannel, type E2eChannelDependencies } from './channel/e2e-channel.js';
@@ -12,7 +12,7 @@ import type { JobChannel, JobResponse, JobTerms } from './channel/job-channel.js
 import type { ConstraintCompiler } from './constraint/constraint-compiler.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
-import { type Opened, openRequest } from './opened-request.js';
+import { type PreparedRequest, prepareRequest } from './prepared-request.js';
 import { requestFault } from './request-fault.js';
 import type { SealingKey } from './sealing-keys.js';
 
@@ -39,7 +39,7 @@ export interface JobDependencies extends CoordinatorChannelDependencies, E2eChan
 }
 
 export type JobEnd =
-  | { readonly kind: 'completed'; readonly answered: Answered }
+  | { readonly kind: 'completed'; readonly summary: AnswerSummary }
   /** The client got a sealed error that blames its request. */
   | { readonly kind: 'refused'; readonly code: ErrorCode }
   | { readonly kind: 'failed'; readonly failure: JobFailure; readonly cause?: unknown };
@@ -99,17 +99,17 @@ export class Job {
     if (this.context.stream && this.hasOutput) {
       this.#closing.abort();
       // Ends the job even if the coordinator never grants more credit.
-      this.#closeTimer ??= setTimeout(() => this.giveUp(), this.deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
-    } else this.giveUp();
+      this.#closeTimer ??= setTimeout(() => this.abort(), this.deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
+    } else this.abort();
   }
 
   /** Whether `job_accepted` was sent. The request is valid, or the answer is a sealed error. */
-  get accepted(): boolean {
+  get isAccepted(): boolean {
     return this.#response !== null;
   }
 
   /** Stops decoding within one batch; the job fails with `cancelled`. */
-  giveUp(): void {
+  abort(): void {
     this.#stop(new JobError('cancelled'));
   }
 
@@ -151,11 +151,11 @@ export class Job {
     const startedAt = Date.now();
     try {
       const terms = this.#channel.terms();
-      const opened = await openRequest(terms.parsed, terms.cacheScope, this.deps.constraints, this.#abort.signal);
+      const prepared = await prepareRequest(terms.parsed, terms.cacheScope, this.deps.constraints, this.#abort.signal);
       const response = this.#accept();
-      const { answered, identity } = await this.#answer(opened, terms, response);
-      this.deps.send(await response.finish({ answered, identity, startedAt }));
-      return { kind: 'completed', answered };
+      const { summary, identity } = await this.#answer(prepared, terms, response);
+      this.deps.send(await response.finish({ summary, identity, startedAt }));
+      return { kind: 'completed', summary };
     } catch (error) {
       const { refuse } = this.#channel;
       const fault = refuse === null || this.hasOutput ? null : requestFault(error);
@@ -175,10 +175,10 @@ export class Job {
   }
 
   async #answer(
-    opened: Opened,
+    prepared: PreparedRequest,
     { responseId, requestBytes, overrides, cacheScope }: JobTerms,
     response: JobResponse,
-  ): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
+  ): Promise<{ readonly summary: AnswerSummary; readonly identity: ModelIdentity }> {
     const { context, deps } = this;
     const { signal } = this.#abort;
     const work = this.#reportWork();
@@ -193,25 +193,25 @@ export class Job {
         write: (text: string) => response.write(text),
         signal,
       };
-      if (opened.kind === 'embeddings') {
+      if (prepared.kind === 'embeddings') {
         const watched = { ...model, embed: (request: EmbeddingRequest) => work.watch(model.embed(request)) };
-        return { identity, answered: await answerEmbeddings({ ...shared, opened, model: watched }) };
+        return { identity, summary: await answerEmbeddings({ ...shared, parsed: prepared, model: watched }) };
       }
-      if (opened.kind === 'images') {
-        const answered = await answerImages({
+      if (prepared.kind === 'images') {
+        const summary = await answerImages({
           ...shared,
-          opened,
+          parsed: prepared,
           overrides,
           model: { ...model, generateImages: (request) => work.watch(model.generateImages(request)) },
           writeImages: (images, body) => response.writeImages(images, body),
           eraseLater: (bytes) => void this.#toErase.push(bytes),
         });
-        return { identity, answered };
+        return { identity, summary };
       }
       if (model.embedding !== null || model.image !== null) throw new JobError('unsupported', { param: 'model' });
-      const answered = await answer({
-        opened,
-        maxTokens: Math.floor(context.max_tokens / opened.request.choices),
+      const summary = await answerText({
+        parsed: prepared,
+        maxTokens: Math.floor(context.max_tokens / prepared.request.choices),
         cacheScope,
         thinkTags: model.thinkTags,
         thinks: model.thinks,
@@ -221,7 +221,7 @@ export class Job {
         closing: this.#closing.signal,
         ...shared,
       });
-      return { identity, answered };
+      return { identity, summary };
     } finally {
       work.end();
       lease?.release();

@@ -4,8 +4,8 @@
  * Admits jobs, passes frames and credit on to each, reports the load, and drains before an absence or a shutdown.
  */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
-import { admit } from './admission-policy.js';
-import type { Answered } from './answer/answer-text.js';
+import { admit } from './admission.js';
+import type { AnswerSummary } from './answer/answer-text.js';
 import { Job, type JobDependencies, type JobEnd } from './job.js';
 import { JobError } from './job-error.js';
 import type { SealingKeys } from './sealing-keys.js';
@@ -97,7 +97,7 @@ export class SessionJobs {
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
     const handBackAll = (): void => running.forEach(({ job }) => void job.handBack('draining'));
-    for (const { job } of running) if (!job.accepted) job.handBack('draining');
+    for (const { job } of running) if (!job.isAccepted) job.handBack('draining');
     const timer = setTimeout(handBackAll, graceMs);
     force?.addEventListener('abort', handBackAll, { once: true });
     if (force?.aborted) handBackAll();
@@ -119,7 +119,7 @@ export class SessionJobs {
   ): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
     const running = [...this.#running.values()];
-    for (const { job } of running) if (!job.accepted) job.handBack(code);
+    for (const { job } of running) if (!job.isAccepted) job.handBack(code);
     const handBackAll = (): void => running.forEach(({ job }) => void job.handBack(code));
     let timer = setTimeout(handBackAll, times.graceMs);
     const onForce = (): void => {
@@ -143,7 +143,7 @@ export class SessionJobs {
   abandon(): void {
     this.#isSessionEnded = true;
     if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);
-    for (const { job } of this.#running.values()) job.giveUp();
+    for (const { job } of this.#running.values()) job.abort();
   }
 
   #start(message: CoordinatorMessage & { type: 'job' }): void {
@@ -170,7 +170,7 @@ export class SessionJobs {
     }
     const done = job.run().then((end) => {
       this.#running.delete(context.job_id);
-      if (end.kind === 'completed') this.#recordRates(end.answered);
+      if (end.kind === 'completed') this.#recordRates(end.summary);
       this.#reportLoad();
       this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
     });
@@ -179,7 +179,7 @@ export class SessionJobs {
   }
 
   /** Stores the rates of an answer. A rate that was not measured retains the earlier value. */
-  #recordRates({ decodeTps, prefillTps }: Answered): void {
+  #recordRates({ decodeTps, prefillTps }: AnswerSummary): void {
     this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }
 

@@ -102,7 +102,7 @@ export class Connection {
     this.#watch = setInterval(() => setImmediate(() => this.#checkHeartbeat(intervalMs)), intervalMs * HEARTBEAT.check);
   }
 
-  get closed(): boolean {
+  get isClosed(): boolean {
     return this.#isClosed;
   }
 

@@ -67,7 +67,7 @@ export interface SessionOptions {
   /** Called with the models that the coordinator refuses. An empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
   /** This machine's clock minus the coordinator's clock, and whether the difference endangers jobs. */
-  readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
+  readonly onClockSkew?: (milliseconds: number, isLarge: boolean) => void;
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
@@ -108,7 +108,7 @@ export class Session {
       if (!session.#isRegistered) session.#connection?.end('the coordinator did not register this provider in time');
     }, REGISTER_TIMEOUT_MS);
     const welcomeDeadline =
-      options.welcomeTimeoutMs === undefined ? undefined : setTimeout(() => session.#welcomeIsDue(), options.welcomeTimeoutMs);
+      options.welcomeTimeoutMs === undefined ? undefined : setTimeout(() => session.#endUnlessWelcomed(), options.welcomeTimeoutMs);
     try {
       const end = await session.#run(signal);
       return { ...end, registered: session.#isRegistered, hasPeers: session.#hasPeers };
@@ -120,8 +120,8 @@ export class Session {
     }
   }
 
-  get registered(): boolean {
-    return this.#isRegistered && this.#connection?.closed === false;
+  get isRegistered(): boolean {
+    return this.#isRegistered && this.#connection?.isClosed === false;
   }
 
   /** Receipt version of this session; final after `welcome`. */
@@ -208,7 +208,7 @@ export class Session {
         this.#connection?.close();
         return;
       case 'challenge':
-        this.#step(this.#answer(message.nonce));
+        this.#step(this.#answerChallenge(message.nonce));
         return;
       case 'job':
       case 'credit':
@@ -224,7 +224,7 @@ export class Session {
         this.options.onLink?.(message);
         return;
       case 'owner_command':
-        if (this.registered) this.options.onOwnerCommand?.(message);
+        if (this.isRegistered) this.options.onOwnerCommand?.(message);
         return;
       default:
         message satisfies never;
@@ -258,7 +258,7 @@ export class Session {
       onFailure: () => this.#connection?.end('the enclave did not sign a new sealing key'),
     });
     this.#keys = keys;
-    if (this.#connection?.closed !== false) return;
+    if (this.#connection?.isClosed !== false) return;
     this.#jobHandler = this.options.createJobHandler(this, keys);
     this.send({
       type: 'register',
@@ -281,11 +281,11 @@ export class Session {
     });
   }
 
-  #welcomeIsDue(): void {
+  #endUnlessWelcomed(): void {
     if (this.#sessionId === null) this.#connection?.end('the coordinator did not answer in time');
   }
 
-  async #answer(nonce: string): Promise<void> {
+  async #answerChallenge(nonce: string): Promise<void> {
     if (this.#sessionId === null) throw new Error('the coordinator sent a challenge before welcome');
     const challenge = await this.options.enclave.answerChallenge(nonce, this.#sessionId);
     this.send({ type: 'challenge_answer', challenge });

@@ -1,10 +1,10 @@
 /** The numbers of drawing, without a model: schedules, samplers, noise and the prompt's tokens. */
 import { describe, expect, test } from 'vitest';
 import { ClipTokenizer } from '../../src/imaging/process/onnx/clip-tokenizer.js';
+import { fromHalf, toHalf } from '../../src/imaging/process/onnx/half-float.js';
 import { Noise } from '../../src/imaging/process/onnx/noise.js';
 import { alphasOf, timestepsOf } from '../../src/imaging/process/onnx/noise-schedule.js';
 import { samplerOf } from '../../src/imaging/process/onnx/sampler.js';
-import { halfOf, ofHalf } from '../../src/imaging/process/onnx/tensors.js';
 import type { SchedulerConfig } from '../../src/models/image/scheduler-config.js';
 
 const config: SchedulerConfig = {
@@ -189,12 +189,12 @@ describe('half precision', () => {
     [1 + 2 ** -11, 0x3c00],
     [1 + 3 * 2 ** -11, 0x3c02],
   ])('%d is %i', (value, expected) => {
-    expect(halfOf(value)).toBe(expected);
+    expect(toHalf(value)).toBe(expected);
   });
 
   test('every 16-bit number round-trips', () => {
-    for (let bits = 0; bits < 0x7c00; bits++) expect(halfOf(ofHalf(bits))).toBe(bits);
-    expect([halfOf(Number.NEGATIVE_INFINITY), ofHalf(0xfc00)]).toEqual([0xfc00, Number.NEGATIVE_INFINITY]);
-    expect(ofHalf(halfOf(Number.NaN))).toBeNaN();
+    for (let bits = 0; bits < 0x7c00; bits++) expect(toHalf(fromHalf(bits))).toBe(bits);
+    expect([toHalf(Number.NEGATIVE_INFINITY), fromHalf(0xfc00)]).toEqual([0xfc00, Number.NEGATIVE_INFINITY]);
+    expect(fromHalf(toHalf(Number.NaN))).toBeNaN();
   });
 });

@@ -1,7 +1,7 @@
 /** Admission, refusals and drains of jobs, with real sealing and a scripted engine. */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { admit } from '../../src/jobs/admission-policy.js';
+import { admit } from '../../src/jobs/admission.js';
 import { ReplaySet } from '../../src/jobs/channel/replay-set.js';
 import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import { JobError } from '../../src/jobs/job-error.js';

@@ -5,7 +5,8 @@
  */
 import type { TrustLevel } from '@inference/protocol';
 import type { Work } from '../cost/job-cost.js';
-import { comparedWork, nearTieMs, type SortCriterion, withCachedPrefix } from '../placement/schedule.js';
+import { comparedWork, nearTieMs } from '../placement/group-ranking.js';
+import { type SortCriterion, withCachedPrefix } from '../placement/schedule.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '../scheduler-constants.js';
 import { classCostMs, type ModelDigest, type ThroughputClass } from './model-digest.js';
 import type { OwnerId, OwnerState } from './owner-digests.js';

@@ -6,10 +6,9 @@
 import type { ProviderId } from '@inference/protocol';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from '../cost/job-cost.js';
 import { ineligibleReason, isTransient, meetsTrustFloor, type PlacementConstraints, selectsProviders } from '../eligibility.js';
-import { isOverdueGroup, isUnmeasuredGroup, isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';
+import { isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';
 import { type PoolView, ProviderPool } from '../pool/provider-pool.js';
-import type { SchedulerConstants } from '../scheduler-constants.js';
-import { CheapestGroups } from './cheapest-groups.js';
+import { comparedWork, groupsToMeasure, rankGroups, unprovenLimitMs } from './group-ranking.js';
 import { type Drawn, MemberDraw } from './member-draw.js';
 import { selectedMembers } from './provider-selection.js';
 
@@ -31,23 +30,6 @@ export type SortCriterion = 'throughput' | 'latency';
 /** Work without the cached tokens. One token of a non-empty prompt always remains, because engines recompute at least one. */
 export function withCachedPrefix(work: Work, cachedTokens: number): Work {
   return { ...work, promptTokens: Math.min(work.promptTokens, Math.max(1, work.promptTokens - cachedTokens)) };
-}
-
-/** Large enough to make any waiting time negligible. */
-const LONG_COMPLETION_TOKENS = 1_000_000;
-
-/** Work for which costs are compared: a very long completion for `throughput`, only the prompt for `latency`. */
-export function comparedWork({ work, sort = null }: Pick<PlacementRequest, 'work' | 'sort'>): Work {
-  switch (sort) {
-    case null:
-      return work;
-    case 'throughput':
-      return { promptTokens: 0, completionTokens: LONG_COMPLETION_TOKENS };
-    case 'latency':
-      return { promptTokens: work.promptTokens, completionTokens: 0 };
-    default:
-      return sort satisfies never;
-  }
 }
 
 export interface PrefixCandidate {
@@ -94,11 +76,6 @@ export type SchedulingDecision<S> = {
 /** Maximum choices per decision. */
 const MAX_CHOICES = 4;
 
-/** Maximum cost that is treated as equal to the best cost, in milliseconds. */
-export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: SchedulerConstants): number {
-  return bestMs * nearTieFactor + more;
-}
-
 /** `now` in milliseconds; `random` returns numbers in [0, 1). */
 export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   if (selectsProviders(request)) return scheduleSelected(snapshot, request, now, random);
@@ -113,95 +90,66 @@ function scheduleAmong<S>(
   random: () => number,
   mayTryUnproven: boolean,
 ): SchedulingDecision<S> {
-  const { work } = request;
-  const compared = comparedWork(request);
+  const { open } = snapshot;
   const isSorted = (request.sort ?? null) !== null;
-  const { open, costs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean =>
     isEligible(group, request) && (!group.traits.isCold || mayLoad(group, snapshot, request));
   const maxUnprovenMs = unprovenLimitMs(snapshot, request, mayServe);
-  const competes = (group: OpenGroup<S>, costMs: number): boolean =>
+  const mayCompete = (group: OpenGroup<S>, costMs: number): boolean =>
     mayServe(group) && (costMs <= maxUnprovenMs || !isUnprovenGroup(group));
-  const cheapest = new CheapestGroups<S>(MAX_CHOICES);
-  costs.forEachUpTo(
-    open.length,
-    compared,
-    () => cheapest.limitMs,
-    (row, costMs) => {
-      const group = open[row] as OpenGroup<S>;
-      if (competes(group, costMs)) cheapest.add(group, costMs);
-    },
-  );
-  const { bestMs } = cheapest;
-  // Requests with a sort criterion get the best provider, without load balancing.
-  const nearMs = isSorted ? bestMs : nearTieMs(bestMs, constants);
-  const near: OpenGroup<S>[] = [];
-  costs.forEachUpTo(
-    open.length,
-    compared,
-    () => nearMs,
-    (row, costMs) => {
-      const group = open[row] as OpenGroup<S>;
-      if (competes(group, costMs)) near.push(group);
-    },
-  );
+  const { cheapest, near, bestMs, nearMs } = rankGroups(snapshot, request, { max: MAX_CHOICES, mayCompete });
   const draw = new MemberDraw<S>(request.exclude, now, random);
-  const choices: Choice<S>[] = [];
-  const add = (drawn: Drawn<S> | null, why: Choice<S>['why'], expected = work): boolean => {
-    if (drawn === null) return false;
-    choices.push({ member: drawn.member, estimate: estimateOf(drawn.group.costModel, expected), why });
-    return true;
-  };
+  const choices = new Choices<S>(draw, request.work);
   // A provider with a cached prefix wins near ties.
   const cached = cheapestPrefixCandidate(snapshot, request, now);
-  if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
-  const lottery = choices.length === 0 && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
-  // After a failed attempt, a job goes only to proven providers if there are any.
-  const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (mayTryUnproven && request.exclude.size === 0);
-  const mayBeTried = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
-  if (lottery < constants.measuringShare) {
-    if (snapshot.hasUnmeasured)
-      add(draw.from(fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && mayBeTried(group)))), 'measuring');
-  } else if (lottery < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
-    const maxMs = bestMs * constants.overdueMaxFactor + constants.overdueMaxMs;
-    add(draw.from(open.filter((group) => isOverdueGroup(group) && mayBeTried(group) && costOf(group.costModel, work) <= maxMs)), 'overdue');
+  if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) choices.add(cached, 'warm', cached.work);
+  if (choices.isEmpty && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue)) {
+    // After a failed attempt, a job goes only to proven providers if there are any.
+    const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (mayTryUnproven && request.exclude.size === 0);
+    const mayBeTried = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
+    const toMeasure = groupsToMeasure(snapshot, request.work, { bestMs, lottery: random(), mayBeTried });
+    if (toMeasure !== null) choices.add(draw.from(toMeasure.groups), toMeasure.why);
   }
   const isOnlyMember = near.length === 1 && near[0]?.members.length === 1;
-  if (choices.length === 0) add(draw.from(near), isOnlyMember ? 'cheapest' : 'near_tie');
-  while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(near), 'alternate'));
+  if (choices.isEmpty) choices.add(draw.from(near), isOnlyMember ? 'cheapest' : 'near_tie');
+  choices.addAlternates(near);
   // Other groups are visited only when all members of the cheapest groups have expired.
-  for (const group of cheapest.groups) {
-    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from([group]), 'alternate'));
-  }
-  if (choices.length === 0) add(draw.from(open.filter((group) => mayServe(group))), 'cheapest');
-  if (snapshot.hasUnproven) {
-    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
-  }
-  const [first, ...others] = choices;
-  if (first !== undefined) {
-    return { kind: 'placed', ordered: [first, ...others], bestMs: isSorted ? first.estimate.costMs : bestMs, expired: draw.expired };
-  }
-  return { ...notPlaced(snapshot, request), expired: draw.expired };
+  for (const group of cheapest) choices.addAlternates([group]);
+  if (choices.isEmpty) choices.add(draw.from(open.filter(mayServe)), 'cheapest');
+  if (snapshot.hasUnproven && !choices.isFull) choices.addAlternates(open.filter(mayServe));
+  const [first, ...others] = choices.ordered;
+  if (first === undefined) return { ...notPlaced(snapshot, request), expired: draw.expired };
+  return { kind: 'placed', ordered: [first, ...others], bestMs: isSorted ? first.estimate.costMs : bestMs, expired: draw.expired };
 }
 
-/** Maximum cost of an unproven provider: a fraction of the cheapest proven cost; Infinity if no proven provider can serve. */
-function unprovenLimitMs<S>(
-  { open, costs, constants, hasUnproven }: PoolView<S>,
-  request: PlacementRequest,
-  mayServe: (group: OpenGroup<S>) => boolean,
-): number {
-  let bestMs = Number.POSITIVE_INFINITY;
-  if (!hasUnproven) return bestMs;
-  costs.forEachUpTo(
-    open.length,
-    comparedWork(request),
-    () => bestMs,
-    (row, costMs) => {
-      const group = open[row] as OpenGroup<S>;
-      if (!isUnprovenGroup(group) && mayServe(group)) bestMs = costMs;
-    },
-  );
-  return bestMs / constants.unprovenFactor;
+/** Choices of one decision, best first. */
+class Choices<S> {
+  readonly ordered: Choice<S>[] = [];
+
+  constructor(
+    private readonly draw: MemberDraw<S>,
+    private readonly work: Work,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.ordered.length === 0;
+  }
+
+  get isFull(): boolean {
+    return this.ordered.length >= MAX_CHOICES;
+  }
+
+  /** Returns false if there is nothing to add. `expected` is the work that remains with a cached prefix. */
+  add(drawn: Drawn<S> | null, why: Choice<S>['why'], expected = this.work): boolean {
+    if (drawn === null) return false;
+    this.ordered.push({ member: drawn.member, estimate: estimateOf(drawn.group.costModel, expected), why });
+    return true;
+  }
+
+  /** Adds members of the groups until the maximum. No effect without a first choice. */
+  addAlternates(groups: readonly OpenGroup<S>[]): void {
+    while (!this.isEmpty && !this.isFull && this.add(this.draw.from(groups), 'alternate'));
+  }
 }
 
 interface PrefixChoice<S> extends Drawn<S> {
@@ -275,12 +223,6 @@ function notPlaced<S>(
   }
   for (const providerId of exclude) if (snapshot.member(providerId) !== undefined) return { kind: 'none', reason: 'all_failed' };
   return { kind: 'none', reason: isBelowTrustFloor ? 'below_trust_floor' : 'none_routable' };
-}
-
-/** Groups with the fewest running jobs, because concurrent jobs distort the measured rates. */
-function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[] {
-  const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
-  return groups.filter(({ traits }) => traits.activeJobs === fewest);
 }
 
 function isEligible<S>(

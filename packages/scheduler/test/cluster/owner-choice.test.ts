@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { classCostMs, type ModelDigest, type ThroughputClass } from '../../src/cluster/model-digest.js';
 import { chooseOwner, MAX_QUEUE_OWNERS, type OwnerChoice, type OwnerRequest, PEER_SILENCE_MS } from '../../src/cluster/owner-choice.js';
 import type { OwnerId, OwnerState } from '../../src/cluster/owner-digests.js';
-import { nearTieMs } from '../../src/placement/schedule.js';
+import { nearTieMs } from '../../src/placement/group-ranking.js';
 import { DEFAULT_CONSTANTS } from '../../src/scheduler-constants.js';
 import { chance, NOW } from '../providers.js';
 

@@ -1,8 +1,9 @@
 import type { ProviderId } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { NO_FILTER, type ProviderFilter, selectsProviders } from '../../src/eligibility.js';
+import { comparedWork } from '../../src/placement/group-ranking.js';
 import { selectedMembers } from '../../src/placement/provider-selection.js';
-import { comparedWork, type PlacementRequest, schedule } from '../../src/placement/schedule.js';
+import { type PlacementRequest, schedule } from '../../src/placement/schedule.js';
 import { ProviderPool } from '../../src/pool/provider-pool.js';
 import { anyone, chance, id, NOW, provider } from '../providers.js';
 

@@ -2,7 +2,7 @@
 import type { JobId } from '@inference/protocol';
 import { FEES } from '../../database/ledger/fold-jobs.js';
 import { dayOf, nextPeriodStart, spentInPeriod } from '../../database/ledger/key-budget.js';
-import type { AccountBalance, JobReservation } from '../../database/ledger/ledger-records.js';
+import type { AccountBalance, JobReservation, JobSettlement, LeaseAmount } from '../../database/ledger/ledger-records.js';
 import { DAY_MS } from '../../time-units.js';
 import { MAX_PER_STEP, type MicroUsd, microUsd } from '../micro-usd.js';
 import { costOf } from '../prices/price.js';
@@ -133,72 +133,95 @@ function termsOf(reservation: Reservation, coordinatorId: string, maxCost: Micro
   };
 }
 
-function settle(
-  draft: LedgerDraft,
-  { settlement, leased }: { readonly settlement: Settlement; readonly leased?: LeasedJob },
-  terms: LedgerTerms,
-): SettleOutcome {
-  const { jobId, providerId, at } = settlement;
-  const stored = draft.job(jobId);
-  const lease = leased === undefined || stored !== undefined ? undefined : draft.lease(leased.leaseId);
-  // The lease has expired and was deleted, together with the reservations from it.
-  if (leased !== undefined && stored === undefined && lease === undefined) return { kind: 'released_before' };
-  const job = stored ?? (leased === undefined ? undefined : ({ state: 'reserved', reservation: leased.reservation } as const));
-  if (job === undefined) return { kind: 'unknown_job' };
-  if (job.state === 'settled') return { kind: 'already_settled', cost: job.settlement.cost };
-  if (job.state === 'released') return { kind: 'released_before' };
-  const reservation = servedTerms(job.reservation, settlement);
+interface SettleStep {
+  readonly settlement: Settlement;
+  /** Set if the job was reserved from a lease. */
+  readonly leased?: LeasedJob;
+}
 
+function settle(draft: LedgerDraft, step: SettleStep, terms: LedgerTerms): SettleOutcome {
+  const found = reservedJob(draft, step);
+  if (found.kind !== 'reserved') return found;
+  const { lease } = found;
+  const { jobId, providerId, at } = step.settlement;
+  const reservation = servedTerms(found.reservation, step.settlement);
+  const { accountId, apiKeyId, maxCost } = reservation;
+  const earner = draft.earner(providerId);
+  const settlement = chargedSettlement(step.settlement, reservation, { earner, terms });
+  const { cost, earned, fee } = settlement;
+  if (lease !== undefined && lease.amount < cost) return { kind: 'released_before' };
+  postCharge(draft, settlement, { jobId, payer: accountId, earner, at });
+  if (lease === undefined) draft.addReserved(accountId, apiKeyId, -maxCost);
+  else draft.takeFromLease(accountId, lease, step.leased?.isLeaseClosing === true ? Math.min(maxCost, lease.amount) : cost);
+  draft.addSpent(apiKeyId, cost, at);
+  draft.putJob({ state: 'settled', reservation, isRepriced: reservation !== found.reservation, endedAt: at, settlement });
+  return { kind: 'settled', cost, earned, fee };
+}
+
+type ReservedJob = { readonly kind: 'reserved'; readonly reservation: JobReservation; readonly lease: LeaseAmount | undefined };
+
+/** The reservation to settle, or the outcome of a settlement without one. */
+function reservedJob(draft: LedgerDraft, { settlement: { jobId }, leased }: SettleStep): ReservedJob | SettleOutcome {
+  const stored = draft.job(jobId);
+  if (stored?.state === 'settled') return { kind: 'already_settled', cost: stored.settlement.cost };
+  if (stored?.state === 'released') return { kind: 'released_before' };
+  if (stored !== undefined) return { kind: 'reserved', reservation: stored.reservation, lease: undefined };
+  if (leased === undefined) return { kind: 'unknown_job' };
+  const lease = draft.lease(leased.leaseId);
+  // The lease has expired and was deleted, together with the reservations from it.
+  if (lease === undefined) return { kind: 'released_before' };
+  return { kind: 'reserved', reservation: leased.reservation, lease };
+}
+
+/** The settlement with counts and cost within the reservation, and the shares of provider and network. */
+function chargedSettlement(
+  settlement: Settlement,
+  reservation: JobReservation,
+  { earner, terms }: { readonly earner: string; readonly terms: LedgerTerms },
+): JobSettlement {
   const promptTokens = Math.min(settlement.promptTokens, reservation.maxPromptTokens);
   const completionTokens = Math.min(settlement.completionTokens, reservation.maxCompletionTokens);
   const cachedTokens = Math.min(settlement.cachedTokens, promptTokens);
   const images = Math.min(settlement.images ?? 0, reservation.maxImages);
-  const earner = draft.earner(providerId);
-  const isOwnProvider = earner === reservation.accountId;
-  const isFree = terms.ownMachinesFree && isOwnProvider;
+  const isFree = terms.ownMachinesFree && earner === reservation.accountId;
   const cost = isFree
     ? microUsd(0)
     : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, cachedTokens, completionTokens, images })));
-  if (lease !== undefined && lease.amount < cost) return { kind: 'released_before' };
   const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
-  const fee = microUsd(cost - earned);
+  return {
+    providerId: settlement.providerId,
+    earner: isFree ? null : earner,
+    promptTokens,
+    completionTokens,
+    hiddenTokens: Math.min(settlement.hiddenTokens, completionTokens),
+    cachedTokens,
+    images,
+    cost,
+    earned,
+    fee: microUsd(cost - earned),
+  };
+}
 
-  // Spending uses deposited money first, so that deposits can never be withdrawn.
-  const balance = draft.balance(reservation.accountId);
+interface ChargeParties {
+  readonly jobId: JobId;
+  readonly payer: string;
+  readonly earner: string;
+  readonly at: number;
+}
+
+/** Posts a charge. Spending uses deposited money first, so that deposits can never be withdrawn. */
+function postCharge(draft: LedgerDraft, { cost, earned, fee }: JobSettlement, { jobId, payer, earner, at }: ChargeParties): void {
+  const balance = draft.balance(payer);
   const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
   const fees = { account: FEES, amount: fee, earned: 0 };
+  const isOwnProvider = earner === payer;
   // For an own provider, its share stays in the balance as it was, and the account pays only the fee.
   const postings = isOwnProvider
     ? [{ account: earner, amount: -fee, earned: -ofEarnings(fee) }, fees]
-    : [{ account: reservation.accountId, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
+    : [{ account: payer, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
   const ofDeposits = earned - Math.min(earned, ofEarnings(cost));
   draft.post(`job:${jobId}`, at, postings);
-  if (!isOwnProvider && earned > 0) draft.addEarnings(earner, reservation.accountId, { earned, ofDeposits }, at);
-  if (lease === undefined) draft.addReserved(reservation.accountId, reservation.apiKeyId, -reservation.maxCost);
-  else {
-    const taken = leased?.isLeaseClosing === true ? Math.min(reservation.maxCost, lease.amount) : cost;
-    draft.takeFromLease(reservation.accountId, lease, taken);
-  }
-  draft.addSpent(reservation.apiKeyId, cost, at);
-  draft.putJob({
-    state: 'settled',
-    reservation,
-    isRepriced: reservation !== job.reservation,
-    endedAt: at,
-    settlement: {
-      providerId,
-      earner: isFree ? null : earner,
-      promptTokens,
-      completionTokens,
-      hiddenTokens: Math.min(settlement.hiddenTokens, completionTokens),
-      cachedTokens,
-      images,
-      cost,
-      earned,
-      fee,
-    },
-  });
-  return { kind: 'settled', cost, earned, fee };
+  if (!isOwnProvider && earned > 0) draft.addEarnings(earner, payer, { earned, ofDeposits }, at);
 }
 
 /** Terms for the model that answered. The reserved amount is unchanged. */

@@ -5,6 +5,7 @@
  */
 import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';
+import { preparedClient } from './prepared-client.js';
 
 interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
@@ -43,7 +44,7 @@ export function postgresDialect(options: PostgresOptions): Dialect {
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     application_name: options.applicationName ?? COORDINATOR_APPLICATION,
     types: { getTypeParser },
-    Client: preparedClient(new StatementNames()),
+    Client: preparedClient(),
   });
   // Without this listener, Node would end the process when the server closes an idle connection.
   pool.on('error', (error) => options.onConnectionLost?.(error));
@@ -69,47 +70,4 @@ export function exactInteger(text: string): number {
   const value = Number(text);
   if (text === '' || !Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is not an exact integer');
   return value;
-}
-
-/** Executions of a statement until it is prepared, and maximum prepared statements, which the server stores per connection. */
-const MIN_EXECUTIONS = 4;
-const MAX_PREPARED = 300;
-/** Maximum statements whose executions are counted. Above the maximum, counting restarts. */
-const MAX_COUNTED = 2000;
-
-/** Names of prepared statements, shared by all connections of a pool. */
-class StatementNames {
-  readonly #names = new Map<string, string>();
-  readonly #seen = new Map<string, number>();
-
-  /** Name of the prepared statement for an SQL text; undefined: the text is not prepared. */
-  nameFor(text: string): string | undefined {
-    const name = this.#names.get(text);
-    if (name !== undefined) return name;
-    // A prepared `select *` fails after a migration has added a column, which a newer coordinator may do meanwhile.
-    if (this.#names.size >= MAX_PREPARED || text.includes('*')) return undefined;
-    const seen = (this.#seen.get(text) ?? 0) + 1;
-    if (seen >= MIN_EXECUTIONS) {
-      this.#seen.delete(text);
-      const fresh = `s${this.#names.size}`;
-      this.#names.set(text, fresh);
-      return fresh;
-    }
-    if (this.#seen.size >= MAX_COUNTED) this.#seen.clear();
-    this.#seen.set(text, seen);
-    return undefined;
-  }
-}
-
-/** A `pg` client that prepares repeated statements, because parsing large statements costs more than executing them. */
-function preparedClient(names: StatementNames): typeof pg.Client {
-  return class PreparedClient extends pg.Client {
-    // `pg` has many overloads. Only the one that Kysely uses, with text and values, is changed.
-    override query(...parameters: unknown[]): never {
-      const [text, values, ...rest] = parameters;
-      const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.nameFor(text) : undefined;
-      const call = name === undefined ? parameters : [{ name, text, values }, ...rest];
-      return Reflect.apply(super.query, this, call) as never;
-    }
-  };
 }

@@ -6,9 +6,9 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { HOUR_MS, MINUTE_MS } from '../../time-units.js';
+import { addOnConflict, rowWriter } from '../connection/batch-statements.js';
 import { deferSync } from '../connection/deferred-sync.js';
 import { type Dialect, dialectOf } from '../connection/dialect.js';
-import { addOnConflict, rowWriter } from '../connection/prepared-statements.js';
 import { withRetries } from '../connection/transaction-retry.js';
 import type { Activity } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';

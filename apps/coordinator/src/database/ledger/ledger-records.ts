@@ -32,7 +32,7 @@ export interface JobReservation {
 }
 
 /** `cost = earned + fee` */
-interface JobSettlement {
+export interface JobSettlement {
   readonly providerId: ProviderId;
   /** Credited account; null: a free job on a provider of the requesting account. */
   readonly earner: string | null;

@@ -5,7 +5,7 @@
  * balances, keys, leases, roll-ups. Storing inserts rows that loading did not find, in the same order but after all these locks.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
-import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
+import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/batch-statements.js';
 import { locked } from '../connection/row-lock.js';
 import { type SealedNonce, SealedNonceRepository } from '../sealed-nonce-repository.js';
 import type { BalanceRow, JobRow } from '../tables/ledger.js';

@@ -5,7 +5,7 @@
  * `network_totals` first.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
+import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/batch-statements.js';
 import { locked } from '../connection/row-lock.js';
 import type { Activity, StatsWindow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';

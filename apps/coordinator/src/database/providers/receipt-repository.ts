@@ -3,7 +3,7 @@
  *
  * Rows are queued in memory and written in batches. The oldest rows above a maximum are removed.
  */
-import { rowWriter } from '../connection/prepared-statements.js';
+import { rowWriter } from '../connection/batch-statements.js';
 import type { Database, Tables } from '../tables.js';
 import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 

@@ -1,20 +1,20 @@
 /**
  * `AttemptPlacement` finds a provider slot for each attempt of a job and applies the client's routing preferences.
  *
- * Used by `AttemptRunner`. Also decides how long a job waits for a slot, and builds the outcome of a job that got none.
+ * Used by `AttemptRunner`. Also decides how long a job waits for a slot.
  */
-import { apiError } from '@inference/formats';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { JobObserver } from '../job-observer.js';
 import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
-import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
+import { type ModelRun, providerIdOf } from '../model-run.js';
 import type { Placements } from '../placements.js';
 import type { ImageSupply } from '../queue/image-supply.js';
-import type { NotPlacedReason, Placement, SlotRequest } from '../queue/request-queue.js';
-import { type JobRequest, mayGenerateImages, requestedImages } from '../request/job-request.js';
-import { type JobRouting, namedWithoutVision, nothingMatches } from '../request/job-routing.js';
-import { failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
-import { outcomePolicy, PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
+import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../queue/request-queue.js';
+import { mayGenerateImages, requestedImages } from '../request/job-request.js';
+import type { JobRouting } from '../request/job-routing.js';
+import type { JobOutcome } from '../settlement/job-outcome.js';
+import type { NotPlaced } from '../settlement/not-placed.js';
+import { PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 
 export interface AttemptPlacementOptions {
   /** Providers connected to this process. */
@@ -42,21 +42,21 @@ export class AttemptPlacement {
   /**
    * Waits for a slot. If the attempt only confirms a refusal (`isConfirmation`), the wait is short and no provider loads the model.
    */
-  async place(running: ModelRun, isConfirmation: boolean): Promise<Placement> {
+  async place(run: ModelRun, isConfirmation: boolean): Promise<Placed | NotPlaced> {
     const { placements, timings, now, observer } = this.#options;
-    const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
+    const { job, slotRequest, deadline, clientSignal, span, attemptCount } = run;
     const imageWaitMs = job.images === null ? 0 : job.images.waitUntil - now();
-    const queueMs = running.maxQueueMs ?? Math.max(timings.queueMs, imageWaitMs);
+    const queueMs = run.maxQueueMs ?? Math.max(timings.queueMs, imageWaitMs);
     const waitMs = Math.min(isConfirmation ? CONFIRMATION_WAIT_MS : queueMs, deadline - now());
     const startedAt = performance.now();
-    this.#excludeUnfit(running);
+    this.#excludeUnfit(run);
     const placing = span.child('inference.placement');
     const request = attemptCount === 0 ? slotRequest : { ...slotRequest, retried: true, loadedOnly: isConfirmation };
-    const placement = await placeByPreference(placements, request, { routing: running.routing, waitMs, signal: clientSignal });
+    const placement = await placeByPreference(placements, request, { routing: run.routing, waitMs, signal: clientSignal });
     const outcome = placement.kind === 'placed' ? placement.why : placement.reason;
     placing.end({ 'inference.outcome': outcome }, placement.kind === 'refused' ? outcome : null);
     observer.event({ type: 'placed', outcome, waitMs: performance.now() - startedAt });
-    return placement;
+    return placement.kind === 'refused' && isForUnfitImages(placement.reason, run) ? NONE_FITS : placement;
   }
 
   /**
@@ -65,15 +65,15 @@ export class AttemptPlacement {
    * After `retry`, the job must be placed again. `none` means that no suitable provider connected in time. Null means that no wait
    * applies, or that the client disconnected.
    */
-  async waitForImages(running: ModelRun, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
+  async waitForImages(run: ModelRun, last: JobOutcome | null, reason: NotPlaced['reason']): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
-    const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
+    const { job, slotRequest, deadline, clientSignal, attemptCount } = run;
     const { images, params } = job;
-    if (images === null || attemptCount >= MAX_ATTEMPTS || running.attemptCountAtImageWait === attemptCount) return null;
+    if (images === null || attemptCount >= MAX_ATTEMPTS || run.attemptCountAtImageWait === attemptCount) return null;
     if (reason !== 'none_routable' && reason !== 'all_failed') return null;
     const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
     if (!hasProviderLeft) return null;
-    running.attemptCountAtImageWait = attemptCount;
+    run.attemptCountAtImageWait = attemptCount;
     await imageSupply.refresh(params.model);
     const waitMs = Math.min(images.waitUntil, deadline) - now();
     const query = { model: params.model, image: images, accountId: job.accountId, mayUse: () => true };
@@ -85,11 +85,22 @@ export class AttemptPlacement {
   }
 
   /** Excludes providers whose image offer rules the job out; see {@link mayGenerateImages}. */
-  #excludeUnfit({ job, slotRequest }: ModelRun): void {
+  #excludeUnfit({ job, slotRequest, unfitProviders }: ModelRun): void {
     if (requestedImages(job) === 0) return;
     const unfit = this.#options.registry.placement.unfitForImages(job.params.model, (offer) => mayGenerateImages(job, offer));
-    for (const providerId of unfit) slotRequest.exclude.add(providerId);
+    for (const providerId of unfit) {
+      slotRequest.exclude.add(providerId);
+      unfitProviders.add(providerId);
+    }
   }
+}
+
+const NONE_FITS: NotPlaced = { kind: 'refused', reason: 'unfit_for_images', retryAfterMs: null };
+
+/** Whether the queue refused a sealed job only because its candidates were excluded for their image offers. */
+function isForUnfitImages(reason: NotPlacedReason, { job, slotRequest, unfitProviders }: ModelRun): boolean {
+  if (reason !== 'all_failed' || job.sealed === null || requestedImages(job) === 0) return false;
+  return [...slotRequest.exclude].every((providerId) => unfitProviders.has(providerId));
 }
 
 /** Refusal reasons that mean that the provider cannot serve the request at all. The others mean that it is busy or has failed. */
@@ -146,36 +157,4 @@ async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: 
     if (alone.reason !== 'no_vision') return placement;
   }
   return { ...placement, reason: 'no_vision' };
-}
-
-/** Outcome of an image job for which {@link AttemptPlacement.waitForImages} returned `none`. */
-export function noImageProvider(running: ModelRun, last: JobOutcome | null): JobOutcome {
-  return failed(attemptSummary(last?.provider ?? null, running), apiError('no_provider'), 'no_image_provider');
-}
-
-/** Outcome of a job that got no slot. `last` is the outcome of the last attempt, if any. */
-export function outcomeWithoutSlot(placement: Placement & { kind: 'refused' }, running: ModelRun, last: JobOutcome | null): JobOutcome {
-  const { job, routing, clientSignal } = running;
-  if (placement.reason === 'all_failed' && last === null && job.sealed !== null && requestedImages(job) > 0) {
-    // No candidate failed, so the remaining ones were excluded for their image offer.
-    const { error, reason } = outcomePolicy({ kind: 'unfit_for_images' });
-    return failed(attemptSummary(null, running), error, reason);
-  }
-  return notPlaced(placement, {
-    isClientDisconnected: clientSignal.aborted,
-    trustFloor: job.trustFloor,
-    trustParam: job.trustParam,
-    namedBy: namedBy(job),
-    nothingMatches: () => nothingMatches(job.params, { routing, images: job.inputImages }),
-    lacksVision: () => namedWithoutVision(job),
-    summary: attemptSummary(last?.provider ?? null, running),
-    last,
-  });
-}
-
-/** How the client named the provider, for the text of the error. */
-function namedBy({ sealed, providerId, params }: JobRequest): 'candidates' | 'id' | 'serial' | 'preferences' {
-  if (sealed !== null) return 'candidates';
-  if (providerId !== null) return 'id';
-  return params.providerSerial === null ? 'preferences' : 'serial';
 }

@@ -11,15 +11,17 @@ import { MAX_ATTEMPTS } from '../job-timings.js';
 import { attemptSummary, type ModelRun, providerIdOf, recordAttempt } from '../model-run.js';
 import type { Placed, SlotRequest } from '../queue/request-queue.js';
 import type { CacheScopes } from '../request/cache-scopes.js';
-import { type JobRequest, jobContext, mayGenerateImages } from '../request/job-request.js';
+import { jobContext } from '../request/job-context.js';
+import { type JobRequest, mayGenerateImages } from '../request/job-request.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
 import { type AttemptSummary, clientDisconnected, failed, type JobOutcome } from '../settlement/job-outcome.js';
+import { noImageProvider, notPlacedOutcome } from '../settlement/not-placed.js';
 import { blamesClient, isFailure, outcomePolicy, UNFIT_FOR_IMAGES } from '../settlement/outcome-policy.js';
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
 import { settleAnswer } from '../settlement/settle-answer.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt.js';
-import { AttemptPlacement, type AttemptPlacementOptions, noImageProvider, outcomeWithoutSlot } from './attempt-placement.js';
+import { AttemptPlacement, type AttemptPlacementOptions } from './attempt-placement.js';
 import { type EndedAttempt, HedgedRequest } from './hedged-request.js';
 import { HedgeBudget, LatencyTracker } from './hedging-policy.js';
 import type { EncapsulationPool } from './sealing/encapsulation-pool.js';
@@ -40,8 +42,11 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
 /** Share of the refusals of sealed (end-to-end encrypted) requests that a second candidate must confirm. */
 const CONFIRMED_SHARE = 1 / 20;
 
-/** `done` is the final outcome. `retry` is the outcome of the job if no other provider can be tried. */
-type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
+/** End of one attempt or hedged request. After `retry`, the outcome is that of the job only if no other provider can be tried. */
+interface Step {
+  readonly kind: 'done' | 'retry';
+  readonly outcome: JobOutcome;
+}
 
 export class AttemptRunner {
   readonly #options: AttemptRunnerOptions;
@@ -63,12 +68,12 @@ export class AttemptRunner {
   }
 
   /** Runs attempts until one decides the job with this model. The caller has reserved the job's maximum cost. */
-  async run(running: ModelRun): Promise<JobOutcome> {
-    const outcome = await this.#tryProviders(running);
-    this.#recorders.engineFailures.settle(running, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
-    this.#recorders.refusals.settle(running, outcome);
-    if (outcome.kind === 'delivered' && running.refusingProvider !== null) {
-      this.#recorders.refusals.contradicted(running.job.accountId, running.refusingProvider);
+  async run(run: ModelRun): Promise<JobOutcome> {
+    const outcome = await this.#tryProviders(run);
+    this.#recorders.engineFailures.settle(run, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
+    this.#recorders.refusals.settle(run, outcome);
+    if (outcome.kind === 'delivered' && run.refusingProvider !== null) {
+      this.#recorders.refusals.contradicted(run.job.accountId, run.refusingProvider);
     }
     return outcome;
   }
@@ -85,70 +90,69 @@ export class AttemptRunner {
     for (const hedged of [...this.#hedgedRequests]) hedged.stop();
   }
 
-  async #tryProviders(running: ModelRun): Promise<JobOutcome> {
+  async #tryProviders(run: ModelRun): Promise<JobOutcome> {
     const { observer } = this.#options;
     let last: JobOutcome | null = null;
     /** Refusal by a proven provider (`ProviderConnection.isProven`). Returned to the client unless another provider answers. */
     let provenRefusal: JobOutcome | null = null;
     for (;;) {
-      const placement = takeReservedSlot(running) ?? (await this.#placement.place(running, provenRefusal !== null));
+      const placement = takeReservedSlot(run) ?? (await this.#placement.place(run, provenRefusal !== null));
       if (placement.kind === 'refused') {
         if (provenRefusal !== null && placement.reason !== 'aborted') return provenRefusal;
-        const supply = await this.#placement.waitForImages(running, last, placement.reason);
+        const supply = await this.#placement.waitForImages(run, last, placement.reason);
         if (supply === 'retry') continue;
-        return supply === 'none' ? noImageProvider(running, last) : outcomeWithoutSlot(placement, running, last);
+        return supply === 'none' ? noImageProvider(run, last) : notPlacedOutcome(placement, run, last);
       }
-      const step = await this.#tryProvider(placement, running);
-      if ('done' in step) return step.done;
-      const { retry } = step;
+      const { kind, outcome } = await this.#tryProvider(placement, run);
+      if (kind === 'done') return outcome;
       // Like a candidate excluded before, an unfit one does not decide the outcome while others may be busy or have failed.
-      if (retry.kind !== 'failed' || retry.reason !== UNFIT_FOR_IMAGES) last = retry;
-      const refusal = running.refusals.at(-1);
-      if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === retry.provider) provenRefusal = retry;
-      const retried = this.canRetry(running);
-      if (retry.kind === 'failed') observer.event({ type: 'attempt_failed', reason: retry.reason, retried });
+      if (outcome.kind !== 'failed' || outcome.reason !== UNFIT_FOR_IMAGES) last = outcome;
+      const refusal = run.refusals.at(-1);
+      if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === outcome.provider) provenRefusal = outcome;
+      const retried = this.canRetry(run);
+      if (outcome.kind === 'failed') observer.event({ type: 'attempt_failed', reason: outcome.reason, retried });
       if (!retried) {
-        takeReservedSlot(running)?.slot.release();
-        return provenRefusal ?? last ?? retry;
+        takeReservedSlot(run)?.slot.release();
+        return provenRefusal ?? last ?? outcome;
       }
     }
   }
 
   /** Runs an attempt on a placed provider, and a second one elsewhere if the first is late. */
-  async #tryProvider(placed: Placed, running: ModelRun): Promise<Step> {
-    const plan = this.#plan(placed, running, running.attemptCount === 0 ? 'first' : 'retry');
-    if (plan === null) return this.#notStarted(placed.slot.provider, running);
-    this.#hedgeBudget.placed();
-    const hedged = new HedgedRequest(running.delivery, running.job.body, this.#options.timings);
+  async #tryProvider(placed: Placed, run: ModelRun): Promise<Step> {
+    const plan = this.#plan(placed, run, run.attemptCount === 0 ? 'first' : 'retry');
+    if (plan === null) return this.#notStarted(placed.slot.provider, run);
+    this.#hedgeBudget.earn();
+    const hedged = new HedgedRequest(run.delivery, run.job.body, this.#options.timings);
     const recall = (): void => hedged.recall();
-    running.clientSignal.addEventListener('abort', recall);
+    run.clientSignal.addEventListener('abort', recall);
     this.#hedgedRequests.add(hedged);
     try {
       hedged.start(plan);
-      const decided = await this.#followDecisions(hedged, running);
-      this.#recordDecisive(decided, running);
-      return await this.#conclude(decided.plan, decided.outcome, running);
+      const decided = await this.#followDecisions(hedged, run);
+      this.#recordDecisive(decided, run);
+      return await this.#conclude(decided.plan, decided.outcome, run);
     } finally {
-      running.clientSignal.removeEventListener('abort', recall);
+      run.clientSignal.removeEventListener('abort', recall);
       this.#hedgedRequests.delete(hedged);
     }
   }
 
-  async #followDecisions(hedged: HedgedRequest, running: ModelRun): Promise<EndedAttempt> {
+  async #followDecisions(hedged: HedgedRequest, run: ModelRun): Promise<EndedAttempt> {
     for (;;) {
       const decision = await hedged.next();
       switch (decision.kind) {
         case 'decided':
           return decision;
         case 'ended':
-          this.#recordEnded(decision, running);
+          this.#recordEnded(decision, run);
           break;
         case 'overdue': {
-          const requestElsewhere = withoutProvidersOf(running.slotRequest, decision.running);
-          if (decision.silent !== null && this.canRetry(running) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
+          const requestElsewhere = withoutProvidersOf(run.slotRequest, decision.running);
+          if (decision.silent !== null && this.canRetry(run) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
             hedged.abandon(decision.silent);
           } else if (decision.isLate) {
-            const second = await this.#planHedge(requestElsewhere, running);
+            const second = await this.#planHedge(requestElsewhere, run);
             if (second !== null) hedged.start(second);
           }
           break;
@@ -160,45 +164,45 @@ export class AttemptRunner {
   }
 
   /** Plan of a hedged attempt on an idle provider, if one may start now. */
-  async #planHedge(requestElsewhere: SlotRequest, running: ModelRun): Promise<AttemptPlan | null> {
-    if (namesProvider(requestElsewhere) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
+  async #planHedge(requestElsewhere: SlotRequest, run: ModelRun): Promise<AttemptPlan | null> {
+    if (namesProvider(requestElsewhere) || !this.#hedgeBudget.canSpend || !this.canRetry(run)) return null;
     const placed = await this.#options.placements.placeOnIdleProvider(requestElsewhere);
     if (placed === null) return null;
     this.#hedgeBudget.spend();
-    const plan = this.#plan(placed, running, 'hedge');
+    const plan = this.#plan(placed, run, 'hedge');
     if (plan !== null) this.#options.observer.event({ type: 'hedge', outcome: 'sent' });
     return plan;
   }
 
-  #recordEnded({ plan, outcome, elapsedMs }: EndedAttempt, running: ModelRun): void {
+  #recordEnded({ plan, outcome, elapsedMs }: EndedAttempt, run: ModelRun): void {
     const { observer } = this.#options;
     if (plan.role === 'hedge') observer.event({ type: 'hedge', outcome: 'lost' });
     if (isFailure(outcome)) observer.event({ type: 'attempt_failed', reason: outcomePolicy(outcome).reason, retried: true });
-    recordAttempt(running, plan, outcome, elapsedMs);
-    if (outcome.kind !== 'completed') recordResult(plan, outcome, elapsedMs, running, this.#recorders);
+    recordAttempt(run, plan, outcome, elapsedMs);
+    if (outcome.kind !== 'completed') recordResult(plan, outcome, elapsedMs, run, this.#recorders);
   }
 
-  #recordDecisive({ plan, outcome, elapsedMs }: EndedAttempt, running: ModelRun): void {
+  #recordDecisive({ plan, outcome, elapsedMs }: EndedAttempt, run: ModelRun): void {
     const { placements, observer } = this.#options;
-    const { model } = running.slotRequest;
+    const { model } = run.slotRequest;
     if (outcome.kind === 'completed') {
       placements.served(model, outcome.elapsedMs);
-      this.#recorders.latencyTracker.observe(model, running.job.params.stream, plan.estimate, outcome.firstContentMs);
+      this.#recorders.latencyTracker.observe(model, run.job.params.stream, plan.estimate, outcome.firstContentMs);
     }
     if (plan.role === 'hedge') observer.event({ type: 'hedge', outcome: outcome.kind === 'completed' ? 'won' : 'lost' });
-    recordAttempt(running, plan, outcome, elapsedMs);
+    recordAttempt(run, plan, outcome, elapsedMs);
   }
 
   /** Returns null, and releases the slot, if the attempt cannot start. */
-  #plan({ slot, estimate }: Placed, running: ModelRun, role: AttemptPlan['role']): AttemptPlan | null {
+  #plan({ slot, estimate }: Placed, run: ModelRun, role: AttemptPlan['role']): AttemptPlan | null {
     const { encapsulationPool } = this.#options;
     const { latencyTracker } = this.#recorders;
-    const { slotRequest, job, span } = running;
+    const { slotRequest, job, span } = run;
     const { provider } = slot;
     const { key } = provider;
-    const context = running.clientSignal.aborted || this.#isStopping ? null : this.#context(running, provider);
+    const context = run.clientSignal.aborted || this.#isStopping ? null : this.#context(run, provider);
     const candidate = job.sealed?.candidates.get(providerIdOf(provider));
-    running.attemptCount++;
+    run.attemptCount++;
     if (context === null || key === null) {
       slot.release();
       return null;
@@ -214,12 +218,12 @@ export class AttemptRunner {
       maxImageTokens: visionOfferOf(provider, job.params.model)?.max_image_tokens ?? 0,
       otherJobCount: provider.usedSlots - 1,
       role,
-      route: { model: job.params.model, fallbackReason: running.fallbackReason, preferences: running.routing?.preferences ?? null },
+      route: { model: job.params.model, fallbackReason: run.fallbackReason, preferences: run.routing?.preferences ?? null },
       lateAfterMs: latencyTracker.lateAfterMs(slotRequest.model, job.params.stream, estimate),
       silentAfterMs: latencyTracker.silentAfterMs(estimate),
     };
     const attributes = { 'inference.role': role, 'inference.provider_id': providerIdOf(provider) };
-    running.attemptSpans.set(plan, span.child('inference.attempt', attributes));
+    run.attemptSpans.set(plan, span.child('inference.attempt', attributes));
     return plan;
   }
 
@@ -241,17 +245,18 @@ export class AttemptRunner {
     });
   }
 
-  #notStarted(provider: ProviderConnection, running: ModelRun): Step {
-    const { clientSignal, attemptRecords, attemptCount, slotRequest } = running;
+  #notStarted(provider: ProviderConnection, run: ModelRun): Step {
+    const { clientSignal, attemptRecords, attemptCount, slotRequest, unfitProviders } = run;
     const isStopped = clientSignal.aborted || this.#isStopping;
-    const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable(running.job, provider) });
+    const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable(run.job, provider) });
     const role = attemptCount === 1 ? 'first' : 'retry';
     attemptRecords.push({ providerId: providerIdOf(provider), role, outcome: isStopped ? 'stopped' : reason, ms: 0 });
-    const summary = attemptSummary(provider, running);
-    if (clientSignal.aborted) return { done: clientDisconnected(summary) };
-    if (isStopped) return { done: failed(summary, error, reason) };
+    const summary = attemptSummary(provider, run);
+    if (clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
+    if (isStopped) return { kind: 'done', outcome: failed(summary, error, reason) };
     slotRequest.exclude.add(providerIdOf(provider));
-    return { retry: failed(summary, error, reason) };
+    if (reason === UNFIT_FOR_IMAGES) unfitProviders.add(providerIdOf(provider));
+    return { kind: 'retry', outcome: failed(summary, error, reason) };
   }
 
   /**
@@ -259,19 +264,19 @@ export class AttemptRunner {
    *
    * The coordinator cannot read the reason of such a refusal. Returns null if the refusal is final.
    */
-  async #reserveConfirmation(running: ModelRun): Promise<Placed | null> {
-    const { refusingProvider, slotRequest, attemptRecords } = running;
-    if (refusingProvider !== null || !this.canRetry(running) || this.#options.random() >= CONFIRMED_SHARE) return null;
+  async #reserveConfirmation(run: ModelRun): Promise<Placed | null> {
+    const { refusingProvider, slotRequest, attemptRecords } = run;
+    if (refusingProvider !== null || !this.canRetry(run) || this.#options.random() >= CONFIRMED_SHARE) return null;
     const exclude = new Set([...slotRequest.exclude, ...attemptRecords.map(({ providerId }) => providerId)]);
     return this.#options.placements.placeOnIdleProvider({ ...slotRequest, exclude });
   }
 
-  #retryToConfirm(second: Placed, provider: ProviderConnection, running: ModelRun, summary: AttemptSummary): Step {
-    running.delivery.withdraw();
-    running.refusingProvider = provider;
-    running.reservedSlot = second;
-    running.slotRequest.exclude.add(providerIdOf(provider));
-    return { retry: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
+  #retryToConfirm(second: Placed, provider: ProviderConnection, run: ModelRun, summary: AttemptSummary): Step {
+    run.delivery.withdraw();
+    run.refusingProvider = provider;
+    run.reservedSlot = second;
+    run.slotRequest.exclude.add(providerIdOf(provider));
+    return { kind: 'retry', outcome: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
   }
 
   /** Delivers a refusal free of charge. Releases the reservation first, so that the client sees its full balance afterwards. */
@@ -282,41 +287,41 @@ export class AttemptRunner {
     return { kind: 'refused', signed, billed: null, ...summary };
   }
 
-  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, running: ModelRun): Promise<Step> {
+  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, run: ModelRun): Promise<Step> {
     const { provider } = plan.slot;
-    const { delivery, clientSignal, slotRequest } = running;
-    const summary = attemptSummary(provider, running);
+    const { delivery, clientSignal, slotRequest } = run;
+    const summary = attemptSummary(provider, run);
     if (outcome.kind === 'completed') {
-      const settled = await settleAnswer(outcome, plan, running, this.#options.onImageStoreError);
+      const settled = await settleAnswer(outcome, plan, run, this.#options.onImageStoreError);
       if (settled.kind === 'refused') {
-        const second = await this.#reserveConfirmation(running);
-        if (second !== null) return this.#retryToConfirm(second, provider, running, summary);
-        return { done: await this.#deliverRefusal(settled.signed, running, summary) };
+        const second = await this.#reserveConfirmation(run);
+        if (second !== null) return this.#retryToConfirm(second, provider, run, summary);
+        return { kind: 'done', outcome: await this.#deliverRefusal(settled.signed, run, summary) };
       }
-      if (settled.kind !== 'rejected') return { done: settled };
+      if (settled.kind !== 'rejected') return { kind: 'done', outcome: settled };
       const { result } = settled;
-      recordResult(plan, result, outcome.elapsedMs, running, this.#recorders);
+      recordResult(plan, result, outcome.elapsedMs, run, this.#recorders);
       const { error, reason, retry } = outcomePolicy(result);
       const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
       const end = { ...failed(summary, error, reason), ...problem };
-      if (!retry || delivery.isCommitted || clientSignal.aborted) return { done: end };
+      if (!retry || delivery.isCommitted || clientSignal.aborted) return { kind: 'done', outcome: end };
       // No byte was sent to the client yet.
       delivery.withdraw();
       slotRequest.exclude.add(providerIdOf(provider));
-      return { retry: end };
+      return { kind: 'retry', outcome: end };
     }
     // Only overtaken attempts need their duration, and none of them decides the job.
-    recordResult(plan, outcome, 0, running, this.#recorders);
-    if (clientSignal.aborted) return { done: clientDisconnected(summary) };
-    const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(running) : outcome);
+    recordResult(plan, outcome, 0, run, this.#recorders);
+    if (clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
+    const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(run) : outcome);
     const end = failed(summary, error, reason);
-    return retry ? { retry: end } : { done: end };
+    return { kind: retry ? 'retry' : 'done', outcome: end };
   }
 }
 
-function takeReservedSlot(running: ModelRun): Placed | null {
-  const { reservedSlot } = running;
-  running.reservedSlot = null;
+function takeReservedSlot(run: ModelRun): Placed | null {
+  const { reservedSlot } = run;
+  run.reservedSlot = null;
   return reservedSlot;
 }
 

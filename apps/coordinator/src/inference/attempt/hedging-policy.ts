@@ -75,14 +75,15 @@ export class HedgeBudget {
   }
 
   /** Adds budget for one attempt that is not hedged. */
-  placed(): void {
+  earn(): void {
     this.#left = Math.min(MAX_BURST, this.#left + this.#share);
   }
 
-  get available(): boolean {
+  get canSpend(): boolean {
     return this.#left >= 1;
   }
 
+  /** Takes budget for one hedged attempt. */
   spend(): void {
     this.#left--;
   }

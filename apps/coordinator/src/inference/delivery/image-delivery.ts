@@ -55,7 +55,7 @@ export class ImageDelivery implements Delivery {
 
   constructor(options: ImageDeliveryOptions) {
     this.#options = options;
-    const { bounds } = this;
+    const bounds = this.#bounds;
     this.#maxBytes = bounds.images * (IMAGE_PART_HEADER_BYTES + bounds.maxImageBytes) + IMAGE_PART_HEADER_BYTES + bounds.maxBodyBytes;
     this.#reader = new ImagePartsReader(bounds);
     this.attachments = {
@@ -98,7 +98,7 @@ export class ImageDelivery implements Delivery {
   }
 
   withdraw(): void {
-    this.#reader = new ImagePartsReader(this.bounds);
+    this.#reader = new ImagePartsReader(this.#bounds);
     this.#bytes = 0;
     this.#firstAt = null;
     this.#problem = null;
@@ -118,7 +118,7 @@ export class ImageDelivery implements Delivery {
     this.#options.plain.fail(error);
   }
 
-  private get bounds() {
+  get #bounds() {
     const { work, allocation } = this.#options;
     return {
       images: allocation === null ? 0 : work.count,

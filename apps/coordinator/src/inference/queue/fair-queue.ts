@@ -15,7 +15,7 @@ interface Flow<T> {
 
 export class FairQueue<T extends Queued> {
   readonly #max: number;
-  readonly flows = new Map<string, Flow<T>>();
+  readonly #flows = new Map<string, Flow<T>>();
   /** Due times of accounts without queued items, while their recent work still delays them. */
   readonly #recentDue = new Map<string, number>();
   #size = 0;
@@ -33,21 +33,21 @@ export class FairQueue<T extends Queued> {
   /** Estimated number of items served before a new item of this account, or all (null). `counts` selects the items to count. */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
-    const flow = accountId === null ? undefined : this.flows.get(accountId);
+    const flow = accountId === null ? undefined : this.#flows.get(accountId);
     const own = accountId === null ? Number.POSITIVE_INFINITY : lengthOf(flow?.waiting ?? []);
     let ahead = 0;
-    for (const { waiting } of this.flows.values()) ahead += Math.min(lengthOf(waiting), own + 1);
+    for (const { waiting } of this.#flows.values()) ahead += Math.min(lengthOf(waiting), own + 1);
     return ahead;
   }
 
   count(holds: (item: T) => boolean): number {
     let count = 0;
-    for (const { waiting } of this.flows.values()) for (const item of waiting) if (holds(item)) count++;
+    for (const { waiting } of this.#flows.values()) for (const item of waiting) if (holds(item)) count++;
     return count;
   }
 
   some(holds: (item: T) => boolean): boolean {
-    for (const { waiting } of this.flows.values()) if (waiting.some(holds)) return true;
+    for (const { waiting } of this.#flows.values()) if (waiting.some(holds)) return true;
     return false;
   }
 
@@ -60,12 +60,12 @@ export class FairQueue<T extends Queued> {
       displaced = longest.waiting.at(-1) as T;
       this.remove(displaced);
     }
-    const flow = this.flows.get(item.accountId);
+    const flow = this.#flows.get(item.accountId);
     if (flow !== undefined) flow.waiting.push(item);
     else {
       const due = Math.max(this.#time, this.#recentDue.get(item.accountId) ?? 0);
       this.#recentDue.delete(item.accountId);
-      this.flows.set(item.accountId, { waiting: [item], due });
+      this.#flows.set(item.accountId, { waiting: [item], due });
     }
     this.#size++;
     return displaced;
@@ -73,19 +73,19 @@ export class FairQueue<T extends Queued> {
 
   /** Removes an item without charging its account. */
   remove(item: T): void {
-    const flow = this.flows.get(item.accountId);
+    const flow = this.#flows.get(item.accountId);
     const place = flow?.waiting.indexOf(item) ?? -1;
     if (flow === undefined || place === -1) return;
     flow.waiting.splice(place, 1);
     this.#size--;
     if (flow.waiting.length > 0) return;
-    this.flows.delete(item.accountId);
+    this.#flows.delete(item.accountId);
     if (flow.due > this.#time) this.#recentDue.set(item.accountId, flow.due);
   }
 
   /** Removes a served item, and delays its account's next item by the cost. */
   served(item: T): void {
-    const flow = this.flows.get(item.accountId);
+    const flow = this.#flows.get(item.accountId);
     if (flow === undefined || !flow.waiting.includes(item)) return;
     this.#time = Math.max(this.#time, this.#firstDue());
     flow.due = Math.max(flow.due, this.#time) + item.cost;
@@ -95,7 +95,7 @@ export class FairQueue<T extends Queued> {
 
   /** All items in the order of service. Changes during the iteration do not affect it. */
   *inOrder(): Generator<T> {
-    const remaining = [...this.flows.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
+    const remaining = [...this.#flows.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
     const start = this.#time;
     for (;;) {
       let first: (typeof remaining)[number] | null = null;
@@ -109,18 +109,18 @@ export class FairQueue<T extends Queued> {
   }
 
   #waitingOf(accountId: string): number {
-    return this.flows.get(accountId)?.waiting.length ?? 0;
+    return this.#flows.get(accountId)?.waiting.length ?? 0;
   }
 
   #longest(): Flow<T> | null {
     let longest: Flow<T> | null = null;
-    for (const flow of this.flows.values()) if (longest === null || flow.waiting.length > longest.waiting.length) longest = flow;
+    for (const flow of this.#flows.values()) if (longest === null || flow.waiting.length > longest.waiting.length) longest = flow;
     return longest;
   }
 
   #firstDue(): number {
     let first = Number.POSITIVE_INFINITY;
-    for (const { due } of this.flows.values()) first = Math.min(first, due);
+    for (const { due } of this.#flows.values()) first = Math.min(first, due);
     return first;
   }
 }

@@ -1,7 +1,6 @@
 /** `JobRequest` has all that routing, billing and attempts need from a client's request. Later code does not parse the body again. */
 import {
   type AnswerFormat,
-  apiError,
   DEFAULT_MAX_TOKENS,
   type ParsedImages,
   RequestError,
@@ -12,13 +11,9 @@ import {
 } from '@inference/formats';
 import {
   type Endpoint,
-  fromBase64Url,
   type ImageOffer,
-  type JobContext,
   type JobId,
-  type KeyId,
   MAX_INPUT_IMAGE_PIXELS,
-  PROVIDER_ID_PATTERN,
   type ProviderId,
   promptTokenBound,
   type TrustLevel,
@@ -30,9 +25,9 @@ import type { KeyBudget } from '../../database/ledger/key-budget.js';
 import type { FetchedInputImage } from './image-fetcher.js';
 import { type ImageJob, imageTokens, makesImages, pixelCount } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
+import { readNonce, readProviderId, readSignatureForm, readTrustFloor } from './request-headers.js';
 import type { SealedRequest } from './sealed-request.js';
 
-const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 /** Assumed mean bytes of a request body per prompt token. */
 const BYTES_PER_TOKEN = 4;
 /** Assumed answer length in tokens, because most answers are shorter than their limit. */
@@ -257,47 +252,6 @@ export function withModel(job: JobRequest, model: string): JobRequest {
   return { ...job, params: { ...job.params, model }, responseMetadata: { ...job.responseMetadata, model }, promptPrefixes };
 }
 
-interface ContextInput {
-  readonly providerId: ProviderId;
-  readonly keyId: KeyId;
-  /** Separates the prompt caches of accounts; see `CacheScopes`. Null for sealed requests. */
-  readonly cacheScope: string | null;
-  /** Milliseconds since 1970. */
-  readonly now: number;
-  readonly lifetimeMs: number;
-}
-
-/** The context of an attempt: the terms of the job in clear, bound to one provider and one of its sealing keys. */
-export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now, lifetimeMs }: ContextInput): JobContext {
-  // Members in canonical order, so that serialization need not sort them. Names come before spreads (decision 0066).
-  const terms: Omit<JobContext, 'cache_scope' | 'client_nonce'> = {
-    created: job.responseMetadata.created,
-    endpoint: job.endpoint,
-    expires_at: now + lifetimeMs,
-    issued_at: now,
-    job_id: job.jobId,
-    key_id: keyId,
-    max_tokens: job.params.maxTokens ?? DEFAULT_MAX_TOKENS,
-    model: job.params.model,
-    overrides: overridesOf(job),
-    provider_id: providerId,
-    request_sha256: job.requestSha256,
-    response_id: job.responseMetadata.responseId,
-    stream: job.params.stream,
-    v: 1,
-  };
-  const nonce = job.clientNonce === null ? {} : { client_nonce: job.clientNonce };
-  return cacheScope === null ? { ...nonce, ...terms } : { cache_scope: cacheScope, ...nonce, ...terms };
-}
-
-function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext['overrides'] {
-  return {
-    ...(fetchedImages.length === 0 ? {} : { fetched_images: fetchedImages.map(({ sha256 }) => sha256) }),
-    ...(params.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {}),
-    ...(images === null || images.urls === null ? {} : { image_urls: [...images.urls] }),
-  };
-}
-
 /** Work estimate for scheduling, from sizes only. An image in the prompt counts as `maxImageTokens`. */
 export function expectedWork({ jsonBytes, params, images, inputImages }: JobRequest, maxImageTokens: number): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
@@ -306,37 +260,4 @@ export function expectedWork({ jsonBytes, params, images, inputImages }: JobRequ
     promptTokens: Math.ceil(textBytes / BYTES_PER_TOKEN) + (inputImages?.count ?? 0) * maxImageTokens,
     completionTokens: Math.min(params.maxTokens ?? DEFAULT_MAX_TOKENS, (params.choices ?? 1) * TYPICAL_COMPLETION_TOKENS),
   };
-}
-
-function readNonce(header: string | undefined): string | null {
-  if (header === undefined) return null;
-  try {
-    if (fromBase64Url(header).length === 32) return header;
-  } catch {
-    // The error below applies.
-  }
-  const { code, message } = apiError('invalid_request', { message: 'X-Inference-Nonce must be 32 bytes in base64url without padding.' });
-  throw new RequestError(code, 'X-Inference-Nonce', message);
-}
-
-function readTrustFloor(header: string | undefined): TrustLevel | null {
-  if (header === undefined) return null;
-  const level = header.trim().toLowerCase();
-  if (level === 'hardware' || level === 'self_signed') return level;
-  throw new RequestError('invalid_request', 'X-Inference-Trust', 'X-Inference-Trust must be hardware or self_signed.');
-}
-
-function readSignatureForm(header: string | undefined): SignatureForm | null {
-  if (header === undefined) return null;
-  const form = header.trim().toLowerCase();
-  if (form === 'event' || form === 'comment') return form;
-  throw new RequestError('invalid_request', 'X-Inference-Signature', 'X-Inference-Signature must be event or comment.');
-}
-
-function readProviderId(header: string | undefined): ProviderId | null {
-  if (header === undefined) return null;
-  const id = header.trim();
-  if (PROVIDER_ID.test(id)) return id as ProviderId;
-  const message = 'X-Inference-Provider-Id must be a provider id: 32 digits of lowercase hexadecimal.';
-  throw new RequestError('invalid_request', 'X-Inference-Provider-Id', message);
 }

@@ -1,10 +1,8 @@
 /** `JobOutcome` tells how a job ended and on which providers, for routes, log, usage records and statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
-import type { ProviderId, TrustLevel } from '@inference/protocol';
+import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan } from '../attempt/attempt.js';
-import type { Placement } from '../queue/request-queue.js';
-import type { JobRequest } from '../request/job-request.js';
 import { unknownModel } from '../request/unknown-model.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem, VerifiedCounts } from './completion-check.js';
@@ -95,62 +93,4 @@ export function notServed(model: string, { isExpected, returnsInMs, listed }: Un
   const message = 'No provider serves this model at the moment.';
   const retryAfter = returnsInMs === null || returnsInMs <= 0 ? {} : { retryAfter: Math.min(returnsInMs, MAX_RETURN_MS) / 1000 };
   return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message, ...retryAfter }), 'none_serving');
-}
-
-interface NotPlacedContext {
-  readonly isClientDisconnected: boolean;
-  /** Minimum trust level that the client requested. */
-  readonly trustFloor: TrustLevel | null;
-  readonly trustParam: JobRequest['trustParam'];
-  /** How the client restricted the providers: by serial number, by id, as candidates of a sealed request, or by preferences. */
-  readonly namedBy: 'serial' | 'id' | 'candidates' | 'preferences';
-  /** Error if no provider matches the preferences. */
-  readonly nothingMatches: () => ApiError;
-  /** Error if the client named providers that cannot read the images. */
-  readonly lacksVision: () => ApiError | null;
-  readonly summary: AttemptSummary;
-  /** Outcome of the last attempt, if any. */
-  readonly last: JobOutcome | null;
-}
-
-export function notPlaced(
-  { reason, retryAfterMs }: Placement & { kind: 'refused' },
-  { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, lacksVision, summary, last }: NotPlacedContext,
-): JobOutcome {
-  const retryAfter = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
-  switch (reason) {
-    case 'aborted':
-      return isClientDisconnected ? clientDisconnected(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
-    case 'no_vision':
-      return last ?? failed(summary, lacksVision() ?? nothingMatches(), reason);
-    case 'no_such_serial':
-      // After an attempt, the other candidates have disconnected.
-      if (last !== null && (namedBy === 'candidates' || namedBy === 'preferences')) return last;
-      return failed(summary, namedBy === 'preferences' ? nothingMatches() : providerNotAvailable(namedBy), reason);
-    case 'queue_full':
-      return failed(summary, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...retryAfter }), reason);
-    case 'all_failed':
-      return last ?? failed(summary, apiError('provider_failed'), reason);
-    case 'below_trust_floor':
-      return last ?? failed(summary, trustNotAvailable(trustFloor, trustParam), reason);
-    case 'none_routable':
-    case 'hopeless':
-    case 'timeout':
-      return last ?? failed(summary, apiError('no_provider', retryAfter), reason);
-  }
-}
-
-function providerNotAvailable(namedBy: Exclude<NotPlacedContext['namedBy'], 'preferences'>): ApiError {
-  if (namedBy === 'candidates') return apiError('stale_key');
-  if (namedBy === 'serial') return apiError('provider_not_available', { param: 'provider_serial' });
-  const message = 'The provider that X-Inference-Provider-Id names is not connected or does not serve this model.';
-  return apiError('provider_not_available', { param: 'X-Inference-Provider-Id', message });
-}
-
-function trustNotAvailable(trustFloor: TrustLevel | null, param: JobRequest['trustParam']): ApiError {
-  if (trustFloor !== 'hardware') {
-    return apiError('no_provider', { message: 'No provider of the trust level that this model requires is available.' });
-  }
-  const message = `No provider of the trust level that ${param} requires is available for this model.`;
-  return apiError('no_provider', { message, param });
 }

@@ -47,7 +47,7 @@ export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
 export const FALSE_REFUSAL = 'refusal_false';
 export const UNFIT_FOR_IMAGES = 'unfit_for_images';
 
-const NONE_FIT_FOR_IMAGES = apiError('provider_not_available', {
+export const NONE_FIT_FOR_IMAGES = apiError('provider_not_available', {
   param: 'context.image_size',
   message: 'No candidate makes images of the charged size.',
 });

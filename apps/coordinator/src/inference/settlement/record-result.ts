@@ -17,13 +17,13 @@ export function recordResult(
   { slot: { provider }, role, estimate }: AttemptPlan,
   result: AttemptResult,
   elapsedMs: number,
-  running: ModelRun,
+  run: ModelRun,
   { latencyTracker, engineFailures, refusals }: ResultRecorders,
 ): void {
-  const { slotRequest, clientSignal } = running;
+  const { slotRequest, clientSignal } = run;
   const providerId = providerIdOf(provider);
   if (result.kind === 'failed' && blamesClient(result)) {
-    refusals.refused(running, provider, result.failure);
+    refusals.refused(run, provider, result.failure);
     return;
   }
   // The coordinator cancelled the job because the client disconnected, and the provider had nothing to sign.
@@ -41,14 +41,14 @@ export function recordResult(
       // The overtaken provider may still be busy with this job when the winner fails.
       slotRequest.exclude.add(providerId);
       if (role === 'hedge') return;
-      latencyTracker.observe(slotRequest.model, running.job.params.stream, estimate, elapsedMs);
+      latencyTracker.observe(slotRequest.model, run.job.params.stream, estimate, elapsedMs);
       provider.report({ kind: 'slow' });
       return;
     case 'failed':
     case 'timed_out':
     case 'unverified':
       excludeUnlessReplaced();
-      if (detail === ENGINE_FAILED) engineFailures.failed(running, provider);
+      if (detail === ENGINE_FAILED) engineFailures.failed(run, provider);
       else provider.report({ kind: 'fault', fault: blame, reason: detail });
       return;
     case 'misbehaved':

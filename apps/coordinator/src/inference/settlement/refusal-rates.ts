@@ -1,9 +1,7 @@
 /**
  * `RefusalRates` compares the share of a model's jobs that a provider refuses with the share that the model's other providers refuse.
  *
- * Only refusals that blame the client are counted, by `RefusalTracker`.
- *
- * Counts decay with a half-life of ten minutes.
+ * Only refusals that blame the client are counted, by `RefusalTracker`. Counts decay with a half-life of ten minutes.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -60,8 +58,8 @@ export class RefusalRates {
       [this.#models, model],
     ] as const;
     for (const [counts, key] of entries) {
-      const now = this.#read(counts, key);
-      counts.set(key, { ...now, [what]: now[what] + 1 });
+      const known = this.#read(counts, key);
+      counts.set(key, { ...known, [what]: known[what] + 1 });
     }
   }
 

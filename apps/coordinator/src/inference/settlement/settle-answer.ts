@@ -7,7 +7,7 @@ import type { ProviderConnection } from '../../providers/provider-connection.js'
 import type { AttemptPlan, CompletedAttempt } from '../attempt/attempt.js';
 import { attemptSummary, type ModelRun, providerIdOf } from '../model-run.js';
 import { imageTokens } from '../request/image-job.js';
-import { maxPromptTokens, requestedImages } from '../request/job-request.js';
+import { type JobRequest, maxPromptTokens, requestedImages } from '../request/job-request.js';
 import { chargedCost } from './bill.js';
 import { type CompletionCheck, checkCompletion, type ObservedAnswer, type VerifiedCounts } from './completion-check.js';
 import { type AnswerPace, clientDisconnected, type JobOutcome } from './job-outcome.js';
@@ -23,15 +23,17 @@ export type SettledAnswer =
 /** `onImageStoreError` is called when verified images could not be stored for download. */
 export async function settleAnswer(
   completed: CompletedAttempt,
-  { slot: { provider }, context, otherJobCount, maxImageTokens }: AttemptPlan,
-  running: ModelRun,
+  plan: AttemptPlan,
+  run: ModelRun,
   onImageStoreError: (error: unknown) => void,
 ): Promise<SettledAnswer> {
-  const { job, delivery, bill, clientSignal, span } = running;
+  const { delivery, bill, clientSignal, span } = run;
+  const { context } = plan;
+  const { provider } = plan.slot;
   const completedAt = performance.now();
-  const summary = attemptSummary(provider, running);
-  const promptBound = maxPromptTokens(job, maxImageTokens);
-  const check = await verifyAnswer(completed, running, { provider, context, maxPromptTokens: promptBound });
+  const summary = attemptSummary(provider, run);
+  const promptBound = maxPromptTokens(run.job, plan.maxImageTokens);
+  const check = await verifyAnswer(completed, run, { provider, context, maxPromptTokens: promptBound });
   if (!check.ok) return { kind: 'rejected', result: { kind: 'unverified', problem: check.problem } };
   if (check.kind === 'refused') return { kind: 'refused', signed: check.signed };
   provider.report({ kind: 'answer_verified' });
@@ -48,18 +50,54 @@ export async function settleAnswer(
     }
     if (clientSignal.aborted) return clientDisconnected(summary);
   }
-  const claimed = { images: receipt.usage.images ?? 0, ...deliveredUsage(receipt, { delivered, signed: completed.bytes }) };
-  // Verification checked the usage of the whole response. A disconnected client pays for a part, which is bounded here.
+  const usage = chargedUsage(receipt, completed, { delivered, job: run.job, context, maxPromptTokens: promptBound });
+  const sample = throughputSample(completed, run, receipt, { usage, otherJobCount: plan.otherJobCount });
+  reportSettled(completed, plan, run, { receipt, usage, sample });
+  const settling = span.child('inference.settlement');
+  const charge = await bill.settle({ providerId: providerIdOf(provider), model: context.model, ...usage });
+  settling.end({ 'inference.outcome': charge.kind });
+  const billed = { receipt, signed, usage, charge, pace: sample === null ? null : paceOf(sample, completedAt) };
+  if (clientSignal.aborted) return clientDisconnected(summary, billed);
+  delivery.deliver(signed, chargedCost(charge));
+  return { kind: 'delivered', billed, ...summary };
+}
+
+type ChargedUsage = Omit<BoundedUsage, 'lowered'>;
+
+interface ChargeFacts {
+  /** Content bytes that the client's connection has taken, or will take. */
+  readonly delivered: number;
+  readonly job: JobRequest;
+  readonly context: JobContext;
+  readonly maxPromptTokens: number;
+}
+
+/** Usage to charge. A disconnected client pays for a part, which is bounded here: verification bounded the whole response. */
+function chargedUsage(
+  receipt: VerifiedCounts,
+  { bytes: signed, elapsedMs }: CompletedAttempt,
+  { delivered, job, context, maxPromptTokens }: ChargeFacts,
+): ChargedUsage {
+  const claimed = { images: receipt.usage.images ?? 0, ...deliveredUsage(receipt, { delivered, signed }) };
   const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: requestedImages(job),
-    maxPromptTokens: promptBound,
+    maxPromptTokens,
     maxCompletionTokens: context.max_tokens,
-    deliveredBytes: deliveredPlaintext(receipt.responseBytes, { delivered, signed: completed.bytes }),
-    elapsedMs: completed.elapsedMs,
+    deliveredBytes: deliveredPlaintext(receipt.responseBytes, { delivered, signed }),
+    elapsedMs,
   });
+  return usage;
+}
+
+/** Reports the answer to the provider's records: throughput, prefix cache, weights and hidden tokens. */
+function reportSettled(
+  { recalled }: CompletedAttempt,
+  { slot: { provider }, context }: AttemptPlan,
+  { job }: ModelRun,
+  { receipt, usage, sample }: { readonly receipt: VerifiedCounts; readonly usage: ChargedUsage; readonly sample: AnswerSample | null },
+): void {
   const { hidden_tokens: hiddenTokens } = receipt;
   const completionTokens = receipt.usage.completion_tokens;
-  const sample = throughputSample(completed, running, receipt, { usage, otherJobCount });
   provider.report({
     kind: 'answer_settled',
     model: context.model,
@@ -68,15 +106,8 @@ export async function settleAnswer(
     prefixes: job.promptPrefixes,
     cachedTokens: usage.cachedTokens,
     sample,
-    tokenCounts: !completed.recalled && completionTokens > 0 ? { hiddenTokens, completionTokens } : null,
+    tokenCounts: !recalled && completionTokens > 0 ? { hiddenTokens, completionTokens } : null,
   });
-  const settling = span.child('inference.settlement');
-  const charge = await bill.settle({ providerId: providerIdOf(provider), model: context.model, ...usage });
-  settling.end({ 'inference.outcome': charge.kind });
-  const billed = { receipt, signed, usage, charge, pace: sample === null ? null : paceOf(sample, completedAt) };
-  if (clientSignal.aborted) return clientDisconnected(summary, billed);
-  delivery.deliver(signed, chargedCost(charge));
-  return { kind: 'delivered', billed, ...summary };
 }
 
 /** Plaintext bytes in the part of the answer that was delivered. */

@@ -71,43 +71,54 @@ export function openProviderServer(server: Server, { registry, trustedProxies, .
     }
     socket.once('close', () => claim.release());
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      const session = registry.accept(
-        webSocket,
-        socket,
-        () => {
-          claim.release();
-          socket.off('data', onData);
-          webSocket.off('message', onMessage);
-          boundUnfinished(webSocket, socket, (onEvicted) => unfinished.open({ holder }, onEvicted));
-        },
-        holder,
-      );
-      let unread = 0;
-      // Stops reading, because the closing handshake would otherwise read and buffer all further input.
-      const rejectFurtherInput = (message: string): void => {
-        socket.removeAllListeners('data');
-        socket.resume();
-        session.reject('too_large', message);
+      let endLimit = (): void => {};
+      const onRegistered = (): void => {
+        claim.release();
+        endLimit();
+        boundUnfinished(webSocket, socket, (onEvicted) => unfinished.open({ holder }, onEvicted));
       };
-      const onData = (chunk: Buffer): void => {
-        // Still called for the chunk that completed the registration, after the claim was released.
-        if (!claim.isOpen) return;
-        unread += chunk.length;
-        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) rejectFurtherInput('a message before registration is too large');
-        else if (!claim.grow(chunk.length)) rejectFurtherInput('too much of what was sent before registration waits to be read');
-      };
-      const onMessage = (): void => {
-        claim.shrink(unread);
-        unread = 0;
-      };
-      socket.on('data', onData);
-      webSocket.on('message', onMessage);
+      const session = registry.accept(webSocket, socket, onRegistered, holder);
+      endLimit = boundUnregistered(webSocket, socket, { claim, reject: (message) => session.reject('too_large', message) });
     });
   };
   server.on('upgrade', upgrade);
   return () => {
     server.off('upgrade', upgrade);
     sockets.close();
+  };
+}
+
+interface UnregisteredLimit {
+  /** Memory for unread input. Released at the registration. */
+  readonly claim: Claim;
+  readonly reject: (message: string) => void;
+}
+
+/** Rejects a connection with too much unread input before its registration. Returns a function that ends the limit. */
+function boundUnregistered(webSocket: WebSocket, socket: Duplex, { claim, reject }: UnregisteredLimit): () => void {
+  let unread = 0;
+  // Stops reading, because the closing handshake would otherwise read and buffer all further input.
+  const rejectFurtherInput = (message: string): void => {
+    socket.removeAllListeners('data');
+    socket.resume();
+    reject(message);
+  };
+  const onData = (chunk: Buffer): void => {
+    // Still called for the chunk that completed the registration, after the claim was released.
+    if (!claim.isOpen) return;
+    unread += chunk.length;
+    if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) rejectFurtherInput('a message before registration is too large');
+    else if (!claim.grow(chunk.length)) rejectFurtherInput('too much of what was sent before registration waits to be read');
+  };
+  const onMessage = (): void => {
+    claim.shrink(unread);
+    unread = 0;
+  };
+  socket.on('data', onData);
+  webSocket.on('message', onMessage);
+  return () => {
+    socket.off('data', onData);
+    webSocket.off('message', onMessage);
   };
 }
 

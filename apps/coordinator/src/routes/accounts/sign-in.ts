@@ -2,11 +2,11 @@
  * Serves the routes of better-auth under `/console/auth`, as listed in {@link AUTH_ROUTES}. Each request passes checks and attempt limits,
  * runs in better-auth's handler, and gets an answer in the coordinator's error format.
  */
-import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
+import { type ApiError, apiError, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';
-import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../../accounts/auth.js';
+import { AUTH_PATH, type Auth, COOKIE_PREFIX } from '../../accounts/auth.js';
 import { revokeResetLinks } from '../../accounts/expired-sessions.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
@@ -15,11 +15,12 @@ import { removeIfExcess, TOO_MANY_PASSKEYS } from '../../accounts/second-factors
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
 import { errorFacts, type Log } from '../../log.js';
-import { headersOf, isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { databaseUnavailable, sendError } from '../plugins/send-error.js';
 import { normalizeEmail, type SignInAttempt, type SignInBlock, type SignInClient, type SignInLimits } from '../plugins/sign-in-limits.js';
+import { authHeaders, sendAnswer, webRequest } from './auth-messages.js';
 import { AUTH_ROUTES, type AuthRoute, MAX_LENGTHS } from './auth-routes.js';
 
 interface AuthRoutes {
@@ -75,24 +76,8 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
   const origin = consoleOrigin(request, routes.publicOrigin);
   if (origin === null) return refuse('cross_origin');
-  if (!isCanonicalPath(request, origin)) return refuse('not_found');
-  if (route.needsPassword && textMember(request, 'password') === null) {
-    return refuse('invalid_request', { param: 'password', message: 'password is required.' });
-  }
-  for (const [name, max] of Object.entries(MAX_LENGTHS)) {
-    if ((textMember(request, name)?.length ?? 0) > max) {
-      return refuse('invalid_request', { param: name, message: `${name} must be at most ${max} characters long.` });
-    }
-  }
-  if (!isName(textMember(request, 'name') ?? '')) {
-    const message = 'name must not contain line breaks or other control characters.';
-    return refuse('invalid_request', { param: 'name', message });
-  }
-  for (const name of ['callbackURL', 'redirectTo']) {
-    if (!isPlainPath(textMember(request, name), origin)) {
-      return refuse('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
-    }
-  }
+  const refusal = refusalByInput(route, request, origin);
+  if (refusal !== null) return sendError(reply, refusal);
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
   const disconnected = disconnectSignal(reply);
@@ -106,17 +91,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const attempt = await beginAttempt(signIns, route, client, networkOf(request.ip));
   if (attempt !== null && 'by' in attempt)
     return refuse('rate_limit_exceeded', { retryAfter: attempt.retryAfter, message: BLOCKED[attempt.by] });
-  const handle = async (): Promise<Response> => {
-    if (route.confirmsPassword) {
-      if (session === null) return Response.json({}, { status: 401 });
-      const password = textMember(request, 'password') ?? '';
-      if (!(await isPasswordOf(routes.auth, session.user.id, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
-    }
-    const handled = await routes.auth.handler(webRequest(request, origin, route.forwardAs));
-    const isOverLimit =
-      handled.ok && route.addsPasskey && session !== null && (await wasRemovedAsExcess(routes.auth, handled, session.user.id));
-    return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
-  };
+  const handle = (): Promise<Response> => handleRequest(routes, route, request, { origin, userId: session?.user.id ?? null });
   let answer: Response;
   try {
     if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, disconnected))) {
@@ -133,24 +108,70 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
     routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
     return isUnavailable(error) ? sendError(reply, databaseUnavailable()) : refuse('internal');
   }
-  const cookies = answer.ok ? answer.headers.getSetCookie() : [];
-  const isSecondStepNext = cookies.some((cookie) => SECOND_STEP_COOKIE.test(cookie));
-  // The password was correct.
-  if (isSecondStepNext) await attempt?.refund();
-  if (!isSecondStepNext && attempt !== null && cookies.some((cookie) => SESSION_COOKIE.test(cookie))) {
-    await attempt.refund();
-    const signedIn = client ?? clientOf(routes, request, await emailOf(answer));
-    if (signedIn !== null) {
-      await signIns.recordSuccess(signedIn);
-      answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), signedIn.email));
-    }
-  }
+  if (attempt !== null) await endAttempt(routes, request, answer, { attempt, client });
   if (answer.ok && session !== null) await notify(routes, route, session.user, origin);
   if (await wasNotStored(routes.auth, answer, textMember(request, 'email'))) {
     await attempt?.refund();
     return sendError(reply, databaseUnavailable());
   }
   await sendAnswer(answer, reply);
+}
+
+/** Error for a path or a body member that better-auth would accept, or null. */
+function refusalByInput(route: AuthRoute, request: FastifyRequest, origin: string): ApiError | null {
+  if (!isCanonicalPath(request, origin)) return apiError('not_found');
+  if (route.needsPassword && textMember(request, 'password') === null) {
+    return apiError('invalid_request', { param: 'password', message: 'password is required.' });
+  }
+  for (const [name, max] of Object.entries(MAX_LENGTHS)) {
+    if ((textMember(request, name)?.length ?? 0) > max) {
+      return apiError('invalid_request', { param: name, message: `${name} must be at most ${max} characters long.` });
+    }
+  }
+  if (!isName(textMember(request, 'name') ?? '')) {
+    const message = 'name must not contain line breaks or other control characters.';
+    return apiError('invalid_request', { param: 'name', message });
+  }
+  for (const name of ['callbackURL', 'redirectTo']) {
+    if (!isPlainPath(textMember(request, name), origin)) {
+      return apiError('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
+    }
+  }
+  return null;
+}
+
+/** Runs a request in better-auth's handler. `userId` is null without a session. */
+async function handleRequest(
+  { auth }: AuthRoutes,
+  route: AuthRoute,
+  request: FastifyRequest,
+  { origin, userId }: { readonly origin: string; readonly userId: string | null },
+): Promise<Response> {
+  if (route.confirmsPassword) {
+    if (userId === null) return Response.json({}, { status: 401 });
+    const password = textMember(request, 'password') ?? '';
+    if (!(await isPasswordOf(auth, userId, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
+  }
+  const handled = await auth.handler(webRequest(request, origin, route.forwardAs));
+  const isOverLimit = handled.ok && route.addsPasskey && userId !== null && (await wasRemovedAsExcess(auth, handled, userId));
+  return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
+}
+
+/** Refunds an attempt with the correct password. After a complete sign-in, also adds the cookie of a known browser to the answer. */
+async function endAttempt(
+  routes: AuthRoutes,
+  request: FastifyRequest,
+  answer: Response,
+  { attempt, client }: { readonly attempt: SignInAttempt; readonly client: SignInClient | null },
+): Promise<void> {
+  const cookies = answer.ok ? answer.headers.getSetCookie() : [];
+  if (cookies.some((cookie) => SECOND_STEP_COOKIE.test(cookie))) return attempt.refund();
+  if (!cookies.some((cookie) => SESSION_COOKIE.test(cookie))) return;
+  await attempt.refund();
+  const signedIn = client ?? clientOf(routes, request, await emailOf(answer));
+  if (signedIn === null) return;
+  await request.server.rateLimits.signIns.recordSuccess(signedIn);
+  answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), signedIn.email));
 }
 
 const SESSION_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.session_token=[^;]`);
@@ -253,96 +274,7 @@ function textMember(request: FastifyRequest, name: string): string | null {
   return typeof member === 'string' ? member : null;
 }
 
-/** Request headers that are not passed to better-auth, because Fastify has already evaluated them. */
-const UNPASSED_HEADERS = [
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'expect',
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-];
-
 /** Whether URL parsing leaves the path unchanged. Otherwise `..` or backslashes could reach a route of better-auth that is not listed. */
 function isCanonicalPath({ url }: FastifyRequest, origin: string): boolean {
   return new URL(origin + url).pathname === url.split('?', 1)[0];
-}
-
-function webRequest(request: FastifyRequest, origin: string, method: string = request.method): Request {
-  const body = bytesOf(request);
-  return new Request(origin + request.url, {
-    method,
-    headers: authHeaders(request),
-    ...(method === 'GET' ? {} : { body: body.length === 0 ? '{}' : Buffer.from(body) }),
-  });
-}
-
-function authHeaders(request: FastifyRequest): Headers {
-  const headers = headersOf(request);
-  headers.set(CLIENT_ADDRESS_HEADER, request.ip);
-  // Cookies sent together with a token could belong to a different account.
-  if (hasBearer(request)) headers.delete('cookie');
-  for (const name of UNPASSED_HEADERS) headers.delete(name);
-  return headers;
-}
-
-const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
-
-async function sendAnswer(answer: Response, reply: FastifyReply): Promise<void> {
-  const cookies = answer.headers.getSetCookie();
-  if (cookies.length > 0) reply.header('set-cookie', cookies);
-  const body = await answer.text();
-  if (answer.status >= 400) return sendError(reply, apiErrorOf(answer, body));
-  for (const name of PASSED_HEADERS) {
-    const value = answer.headers.get(name);
-    if (value !== null) reply.header(name, value);
-  }
-  reply.code(answer.status).send(withoutToken(body));
-}
-
-/** Removes session tokens, which better-auth puts into `token` or `session`. Only HttpOnly cookies may contain them. */
-function withoutToken(body: string): string {
-  if (body === '') return '{}';
-  const value: unknown = JSON.parse(body);
-  if (typeof value !== 'object' || value === null || !('token' in value || 'session' in value)) return body;
-  const { token: _token, session: _session, ...rest } = value as Readonly<Record<string, unknown>>;
-  return JSON.stringify(rest);
-}
-
-/** Converts an error response of better-auth. Retains its message, which is more specific than that of the code. */
-function apiErrorOf({ status, headers }: Response, body: string) {
-  const retryAfter = headers.get('retry-after');
-  return apiError(codeOf(status), { ...messageOf(body), ...(retryAfter === null ? {} : { retryAfter: Number(retryAfter) }) });
-}
-
-function messageOf(body: string): { message?: string } {
-  try {
-    const value = JSON.parse(body) as { message?: unknown };
-    return typeof value.message === 'string' && value.message !== '' ? { message: value.message } : {};
-  } catch {
-    return {};
-  }
-}
-
-function codeOf(status: number): ErrorCode {
-  switch (status) {
-    case 401:
-      return 'not_signed_in';
-    case 403:
-      return 'forbidden';
-    case 404:
-      return 'not_found';
-    case 409:
-      return 'conflict';
-    case 415:
-      return 'not_json';
-    case 422:
-      return 'invalid_request';
-    case 429:
-      return 'rate_limit_exceeded';
-    default:
-      return status < 500 ? 'invalid_request' : 'internal';
-  }
 }

@@ -16,8 +16,10 @@ import { routeHeaders } from '../../inference/request/job-routing.js';
 import { errorFacts } from '../../log.js';
 import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
 import { originOf } from '../plugins/request-origin.js';
-import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoints.js';
+import type { InferenceRoutes } from './endpoints.js';
 import { IMAGE_FILES_PATH } from './image-files.js';
+import { requestInput } from './request-input.js';
+import { runJob } from './run-job.js';
 
 const ENDPOINT = '/v1/images/generations';
 /** Maximum time from an attempt's first byte to its last, in milliseconds. Enough for four large images over a slow connection. */
@@ -118,8 +120,8 @@ async function runImageJob(
   const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : deferringReceipts(routes.deferredReceipts, allocation.expiresAt);
   // If the image store is full, the job is cancelled without a charge or an effect on the provider's reputation.
-  const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
-  const end = await runJob({ ...routes, receipts }, job, { client: cancellation, delivery, span: startSpan(routes, request, job) });
+  const signal = AbortSignal.any([client.signal, noRoom.signal]);
+  const end = await runJob({ ...routes, receipts }, request, job, { delivery, signal });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }

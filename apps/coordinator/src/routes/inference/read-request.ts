@@ -38,10 +38,10 @@ export async function readRequest(
   const isFunded = await request.server.requestBodies.isFunded(input.accountId);
   const refusal = runner.earlyRefusal(job, isFunded);
   if (refusal !== null) return { job, refusal };
-  const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
+  const disconnected = new AbortController();
+  reply.raw.once('close', () => disconnected.abort());
   const claim = (bytes: number): boolean => request.bodyClaim?.grow(bytes) ?? false;
-  const fetched = await imageFetcher.fetchAll(imageUrls, { accountId: input.accountId, claim, signal: gone.signal });
+  const fetched = await imageFetcher.fetchAll(imageUrls, { accountId: input.accountId, claim, signal: disconnected.signal });
   const total = [...fetched.values()].reduce((sum, { bytes }) => sum + bytes.length, input.body.length);
   if (total > MAX_VISION_REQUEST_BYTES) {
     const message = `The request and the images at its URLs have more than ${MAX_VISION_REQUEST_BYTES} bytes together.`;

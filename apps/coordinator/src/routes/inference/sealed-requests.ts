@@ -24,7 +24,9 @@ import type { ProviderConnection } from '../../providers/provider-connection.js'
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { KEY_ERRORS } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import { type InferenceRoutes, maxStreamBytes, requestInput, runJob, startSpan } from './endpoints.js';
+import { type InferenceRoutes, maxStreamBytes } from './endpoints.js';
+import { requestInput } from './request-input.js';
+import { runJob } from './run-job.js';
 import { tokenCounting } from './token-counting.js';
 
 interface SealedRoutes extends InferenceRoutes {
@@ -121,7 +123,7 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
     const delivery = deliveryFor(routes, job, read, client);
-    const end = await runJob(routes, job, { client, delivery, span: startSpan(routes, request, job) });
+    const end = await runJob(routes, request, job, { delivery, signal: client.signal });
     if (end?.kind === 'refused') routes.freeRefusals.count(key.id, job.body.length);
   });
 }

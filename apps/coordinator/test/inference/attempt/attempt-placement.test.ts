@@ -37,6 +37,7 @@ async function placed(count: number, alone: (signal: AbortSignal) => Placement |
     job: { images: null, params: { model: 'model' } },
     routing: null,
     slotRequest: { candidates, exclude: new Set(), filter: { ...NO_FILTER, images: 1 } },
+    unfitProviders: new Set(),
     deadline: 60_000,
     clientSignal: client.signal,
     span: { child: () => ({ end: () => {} }) },

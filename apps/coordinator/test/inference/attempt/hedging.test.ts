@@ -206,14 +206,14 @@ describe('no second attempt starts', () => {
     const budget = new HedgeBudget(5);
     let hedges = 0;
     for (let placement = 0; placement < 1000; placement++) {
-      budget.placed();
-      if (!budget.available) continue;
+      budget.earn();
+      if (!budget.canSpend) continue;
       budget.spend();
       hedges++;
     }
     expect(hedges).toBeGreaterThan(45);
     expect(hedges).toBeLessThanOrEqual(53);
-    expect(new HedgeBudget(0).available).toBe(false);
+    expect(new HedgeBudget(0).canSpend).toBe(false);
   });
 });
 

@@ -4,13 +4,13 @@ import { GenerationError } from '../../engine/generation.js';
 import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 import type { ModelLease } from '../model-lease.js';
-import type { Answered } from './answer-text.js';
+import type { AnswerSummary } from './answer-text.js';
 import { requireDeliverable } from './deliverable.js';
 import { failureOf } from './engine-failure.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
 
 interface EmbeddingsOptions {
-  readonly opened: ParsedEmbeddings;
+  readonly parsed: ParsedEmbeddings;
   readonly responseMetadata: ResponseMetadata;
   readonly model: Pick<ModelLease, 'embedding' | 'embed'>;
   readonly requestBytes: number;
@@ -22,15 +22,15 @@ interface EmbeddingsOptions {
 
 /** Throws {@link JobError}, or the signal's reason once aborted. */
 export async function answerEmbeddings({
-  opened,
+  parsed,
   responseMetadata,
   model,
   requestBytes,
   write,
   signal,
-}: EmbeddingsOptions): Promise<Answered> {
+}: EmbeddingsOptions): Promise<AnswerSummary> {
   signal.throwIfAborted();
-  const { request } = opened;
+  const { request } = parsed;
   if (model.embedding === null) throw new JobError('unsupported', { param: 'model' });
   const { dimensions, truncatable } = model.embedding;
   if (request.dimensions !== null && request.dimensions !== dimensions && (!truncatable || request.dimensions > dimensions)) {
@@ -49,7 +49,7 @@ export async function answerEmbeddings({
     return { usage, hiddenTokens: 0, finishReason: 'stop', computation: { usedTemplate: false, sampling: null }, decodeTps: null };
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
+    throw error instanceof GenerationError ? failureOf(error, fieldNames(parsed)) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
   }

@@ -6,11 +6,11 @@ import { ImageJobError } from '../../imaging/image-job.js';
 import { MAX_IMAGES_OF_A_JOB } from '../../models/image/image-facts.js';
 import { JobError } from '../job-error.js';
 import type { ModelLease } from '../model-lease.js';
-import type { Answered } from './answer-text.js';
+import type { AnswerSummary } from './answer-text.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
 
 interface ImagesOptions {
-  readonly opened: ParsedImages;
+  readonly parsed: ParsedImages;
   readonly responseMetadata: ResponseMetadata;
   readonly overrides: Overrides;
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
@@ -27,10 +27,10 @@ interface ImagesOptions {
 const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
 /** Throws {@link JobError}, or the signal's reason once aborted. */
-export async function answerImages(options: ImagesOptions): Promise<Answered> {
-  const { opened, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
+export async function answerImages(options: ImagesOptions): Promise<AnswerSummary> {
+  const { parsed, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
   signal.throwIfAborted();
-  const { request } = opened;
+  const { request } = parsed;
   if (model.image === null) throw new JobError('unsupported', { param: 'model' });
   const urls = overrides.image_urls ?? null;
   if ((urls?.length ?? null) !== (request.responseFormat === 'url' ? request.count : null)) throw new JobError('bad_context');

@@ -1,4 +1,4 @@
-/** `answer` answers a text or token-count request: generates the choices and writes them in the client's format. */
+/** `answerText` answers a text or token-count request: generates the choices and writes them in the client's format. */
 import { type FinishEvent, imagesOfRequest, type OutputEvent, type ResponseMetadata } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import type { Generation } from '../../engine/generation.js';
@@ -6,14 +6,14 @@ import type { GenerationRequest } from '../../engine/messages.js';
 import type { ThinkTags } from '../../models/think-tags.js';
 import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
-import type { OpenedRequest } from '../opened-request.js';
+import type { ConstrainedRequest } from '../prepared-request.js';
 import type { Computation } from './computed-by.js';
 import { requireDeliverable } from './deliverable.js';
 import { type GeneratedChoice, generateChoice } from './generate-choice.js';
 import { type OutputCounts, signedOutput, usageOf } from './signed-usage.js';
 
 export interface AnswerOptions {
-  readonly opened: OpenedRequest;
+  readonly parsed: ConstrainedRequest;
   readonly responseMetadata: ResponseMetadata;
   /** Maximum tokens of each choice. */
   readonly maxTokens: number;
@@ -36,7 +36,7 @@ export interface AnswerOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Answered {
+export interface AnswerSummary {
   readonly usage: Usage;
   readonly hiddenTokens: number;
   readonly finishReason: FinishReason;
@@ -53,12 +53,12 @@ export interface Answered {
 const USAGE_DIGITS = 32;
 
 /** Generates the choices one after another, because a job has one slot. Throws JobError, or the signal's reason once aborted. */
-export async function answer(options: AnswerOptions): Promise<Answered> {
-  const { opened, responseMetadata } = options;
-  refuseImages(opened.request, options.maxImageTokens);
-  const { request } = opened;
-  const stream = request.stream ? opened.answer.stream(responseMetadata) : null;
-  const plain = request.stream ? null : opened.answer.plain(responseMetadata);
+export async function answerText(options: AnswerOptions): Promise<AnswerSummary> {
+  const { parsed, responseMetadata } = options;
+  refuseImages(parsed.request, options.maxImageTokens);
+  const { request } = parsed;
+  const stream = request.stream ? parsed.answer.stream(responseMetadata) : null;
+  const plain = request.stream ? null : parsed.answer.plain(responseMetadata);
   /** UTF-16 units written: a lower bound of the bytes. */
   let written = 0;
   const emit = async (events: readonly OutputEvent[]) => {
@@ -87,8 +87,8 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
   const { prompt, computation, decodeTps, prefillTps } = first;
   const { hiddenTokens, completionTokens } = counted(plain === null || isCancelled ? written : Number.POSITIVE_INFINITY);
   const usage = usageOf(prompt, completionTokens);
-  const answered = { usage, hiddenTokens, computation, decodeTps, prefillTps };
-  if (isCancelled) return { ...answered, finishReason: 'cancelled' };
+  const summary = { usage, hiddenTokens, computation, decodeTps, prefillTps };
+  if (isCancelled) return { ...summary, finishReason: 'cancelled' };
   const finish = finishEvent(choices, usage, hiddenTokens);
   await emit([finish]);
   if (plain !== null) {
@@ -99,14 +99,14 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
       Object.assign(usage, usageOf(prompt, possible));
       body = plain.body();
     }
-    requireDeliverable(body, fieldNames(opened).maxTokens);
+    requireDeliverable(body, fieldNames(parsed).maxTokens);
     await options.write(body);
   }
-  return { ...answered, finishReason: finish.reason };
+  return { ...summary, finishReason: finish.reason };
 }
 
 /** Throws {@link JobError} if the model takes no images. */
-function refuseImages(request: OpenedRequest['request'], maxImageTokens: number | null): void {
+function refuseImages(request: ConstrainedRequest['request'], maxImageTokens: number | null): void {
   const [image] = imagesOfRequest(request);
   if (image !== undefined && maxImageTokens === null) throw new JobError('unsupported', { param: image.field });
 }

@@ -1,4 +1,4 @@
-/** `generateChoice` generates one choice of an answer: engine, output filter, and attempts at a required format. */
+/** `generateChoice` generates one choice of an answer, filters the output, and repeats a generation that violates its constraint. */
 import {
   type CompletedFinishReason,
   imagesOfRequest,
@@ -35,7 +35,7 @@ export interface GeneratedChoice {
 type Emit = (events: readonly OutputEvent[]) => Promise<void>;
 
 /** Maximum generations until the output passes its final check. The grammar already prevents most violations. */
-const MAX_ATTEMPTS = 3;
+const MAX_GENERATIONS = 3;
 
 /** The finished output violates its constraint. Without streaming, nothing was sent, so the choice can be generated again. */
 class ConstraintViolation extends Error {}
@@ -45,32 +45,33 @@ class ConstraintViolation extends Error {}
  * signal's reason once aborted.
  */
 export async function generateChoice(options: AnswerOptions, index: number, emit: Emit): Promise<GeneratedChoice> {
-  const { stream } = options.opened.request;
-  for (let attempt = 0; ; attempt++) {
+  const { stream } = options.parsed.request;
+  for (let repetition = 0; ; repetition++) {
     // Without a stream, the events wait until the output fits its format.
     const events: OutputEvent[] = [];
     const collect: Emit = async (more) => void events.push(...more);
     try {
-      const choice = await attemptChoice(options, { index, attempt }, stream ? emit : collect);
+      const choice = await generateOnce(options, { index, repetition }, stream ? emit : collect);
       await emit(events);
       return choice;
     } catch (error) {
       if (!(error instanceof ConstraintViolation)) throw error;
-      if (stream || attempt + 1 === MAX_ATTEMPTS) throw new JobError('engine_failed');
+      if (stream || repetition + 1 === MAX_GENERATIONS) throw new JobError('engine_failed');
     }
   }
 }
 
-interface Attempt {
+interface ChoiceGeneration {
   readonly index: number;
-  readonly attempt: number;
+  /** Number of earlier generations of the choice. */
+  readonly repetition: number;
 }
 
-async function attemptChoice(options: AnswerOptions, { index, attempt }: Attempt, emit: Emit): Promise<GeneratedChoice> {
-  const { opened, signal, closing } = options;
+async function generateOnce(options: AnswerOptions, { index, repetition }: ChoiceGeneration, emit: Emit): Promise<GeneratedChoice> {
+  const { parsed, signal, closing } = options;
   signal.throwIfAborted();
-  const { choices, task } = opened.request;
-  const request = generationRequest(opened.request, options, opened.constraint, attempt * choices + index);
+  const { choices, task } = parsed.request;
+  const request = generationRequest(parsed.request, options, parsed.constraint, repetition * choices + index);
   const generation = options.generate(request);
   const cancel = () => generation.cancel();
   signal.addEventListener('abort', cancel, { once: true });
@@ -80,7 +81,7 @@ async function attemptChoice(options: AnswerOptions, { index, attempt }: Attempt
     return { computation, ...(await filterOutput(options, generation, index, emit)) };
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
+    throw error instanceof GenerationError ? failureOf(error, fieldNames(parsed)) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
     closing.removeEventListener('abort', cancel);
@@ -95,7 +96,7 @@ async function filterOutput(
   emit: Emit,
 ): Promise<Omit<GeneratedChoice, 'computation'>> {
   const { signal, closing } = options;
-  const { request, constraint } = options.opened;
+  const { request, constraint } = options.parsed;
   const transcript = constraint === null ? null : new Transcript({ showReasoning: false });
   const pass: Emit = async (events) => {
     for (const event of events) transcript?.add(event);
@@ -141,8 +142,8 @@ async function filterOutput(
   return { finish: finishOf(filter, ended), ...result() };
 }
 
-function promptOf({ opened, requestBytes, maxImageTokens }: AnswerOptions, { started }: Generation): Required<PromptCounts> {
-  const { request } = opened;
+function promptOf({ parsed, requestBytes, maxImageTokens }: AnswerOptions, { started }: Generation): Required<PromptCounts> {
+  const { request } = parsed;
   const imageTokens = imagesOfRequest(request).length * (maxImageTokens ?? 0);
   return signedPrompt(started ?? { promptTokens: 0 }, textBytesOf(request, requestBytes), imageTokens);
 }
@@ -176,20 +177,20 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
 /** Tags that never occur: JSON contains neither character unescaped, so the filter finds no think section in constrained output. */
 const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
 
-function outputFilter({ opened, responseMetadata, thinkTags }: AnswerOptions, generation: Generation, index: number): OutputFilter {
-  const { stop, tools, toolChoice } = opened.request;
+function outputFilter({ parsed, responseMetadata, thinkTags }: AnswerOptions, generation: Generation, index: number): OutputFilter {
+  const { stop, tools, toolChoice } = parsed.request;
   const mayCall = tools.length > 0 && toolChoice.type !== 'none';
   const scope = index === 0 ? responseMetadata.responseId : `${responseMetadata.responseId} choice ${index}`;
   return new OutputFilter({
     stop,
     startsInsideThinking: generation.started?.startsInsideThinking ?? false,
-    logprobs: opened.request.logprobs !== null,
-    ...(opened.constraint?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
+    logprobs: parsed.request.logprobs !== null,
+    ...(parsed.constraint?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
     ...(mayCall
       ? {
           toolCalls: {
-            callId: (call) => callId(opened.answer.callIdPrefix ?? 'call_', scope, call),
-            onlyAtStart: opened.constraint?.isWhole ?? false,
+            callId: (call) => callId(parsed.answer.callIdPrefix ?? 'call_', scope, call),
+            onlyAtStart: parsed.constraint?.isWhole ?? false,
           },
         }
       : {}),

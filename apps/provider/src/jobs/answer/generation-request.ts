@@ -3,7 +3,7 @@ import type { ChatMessage, MessageContent, TextRequest, Tool, ToolCall } from '@
 import type { GenerationRequest, PromptInput, PromptMessage, PromptPart, PromptTool, PromptToolCall } from '../../engine/messages.js';
 import type { CompiledConstraint } from '../constraint/output-constraint.js';
 
-/** `maxTokens` and `cacheScope` come from the job's context. `seedOffset` differs for each choice and attempt of a job. */
+/** `maxTokens` and `cacheScope` come from the job's context. `seedOffset` differs for each generation of a job. */
 export function generationRequest(
   request: TextRequest,
   { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },

@@ -16,10 +16,10 @@ import {
 import { RequestOpener, type ResponseHash, responseHash, SealingError, sha256Hex } from '@inference/protocol/crypto';
 import { computedBy } from '../answer/computed-by.js';
 import { JobError } from '../job-error.js';
-import { matchesContext, type Parsed } from '../opened-request.js';
 import { type FrameSink, ResponseFrames } from '../response-frames.js';
 import type { SealingKey } from '../sealing-keys.js';
-import type { JobChannel, JobOutcome, JobResponse, JobTerms } from './job-channel.js';
+import type { FinishedAnswer, JobChannel, JobResponse, JobTerms } from './job-channel.js';
+import { matchesContext, type ParsedBody } from './parsed-body.js';
 import { signing } from './signing.js';
 
 export interface CoordinatorChannelDependencies extends FrameSink {
@@ -137,25 +137,25 @@ class CoordinatorResponse implements JobResponse {
     await this.frames.write(body);
   }
 
-  async finish({ answered, identity, startedAt }: JobOutcome): Promise<JobCompleted> {
+  async finish({ summary, identity, startedAt }: FinishedAnswer): Promise<JobCompleted> {
     await this.frames.finish();
     const { context, deps } = this;
     const responseSha256 = this.hash.digestHex();
     const version = deps.receiptVersion ?? 1;
     const draft: ReceiptDraft = {
       v: version,
-      ...(version === 1 ? {} : computedBy(identity, answered.computation)),
+      ...(version === 1 ? {} : computedBy(identity, summary.computation)),
       job_id: context.job_id,
       model: context.model,
       endpoint: context.endpoint,
       request_sha256: context.request_sha256,
       overrides: context.overrides,
       response_sha256: responseSha256,
-      ...(answered.imageSha256 === undefined ? {} : { image_sha256: [...answered.imageSha256] }),
+      ...(summary.imageSha256 === undefined ? {} : { image_sha256: [...summary.imageSha256] }),
       ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
-      usage: answered.usage,
-      hidden_tokens: answered.hiddenTokens,
-      finish_reason: answered.finishReason,
+      usage: summary.usage,
+      hidden_tokens: summary.hiddenTokens,
+      finish_reason: summary.finishReason,
       started_at: startedAt,
       completed_at: Math.max(startedAt, Date.now()),
     };
@@ -168,7 +168,7 @@ class CoordinatorResponse implements JobResponse {
   }
 }
 
-function parse({ endpoint }: JobContext, body: Uint8Array, images: readonly FetchedImage[]): Parsed {
+function parse({ endpoint }: JobContext, body: Uint8Array, images: readonly FetchedImage[]): ParsedBody {
   try {
     return formatFor(endpoint).parse(body, images.length === 0 ? {} : { imageAt: imagesInOrder(images) });
   } catch (error) {

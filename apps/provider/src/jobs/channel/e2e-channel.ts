@@ -20,12 +20,12 @@ import {
   utf8,
 } from '@inference/protocol';
 import { nodeE2eCrypto, sha256 } from '@inference/protocol/crypto';
-import { isImages, matchesContext, type Parsed } from '../opened-request.js';
 import type { FrameSink } from '../response-frames.js';
 import type { SealingKey } from '../sealing-keys.js';
 import { type E2eJobMessage, openOnce, SealedRequestCollector } from './e2e-request.js';
 import { E2eResponse, type ReceiptEnd, type SealedContent } from './e2e-response.js';
 import type { JobChannel, JobResponse, JobTerms } from './job-channel.js';
+import { isImages, matchesContext, type ParsedBody } from './parsed-body.js';
 import { signing } from './signing.js';
 
 const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
@@ -63,7 +63,7 @@ export class E2eChannel implements JobChannel {
   /** Throws RequestError if the body is invalid or contradicts the context of its own sealed request. */
   terms(): JobTerms {
     const { context, body, head } = this.#request;
-    const parsed: Parsed = formatFor(context.endpoint).parse(body, { unknownMembers: unknownMembersOf(context.endpoint) });
+    const parsed: ParsedBody = formatFor(context.endpoint).parse(body, { unknownMembers: unknownMembersOf(context.endpoint) });
     this.#ignored = parsed.ignored;
     const { maxTokens } = parsed.params;
     if (!matchesContext(parsed.params, context)) throw contradiction('model, stream or endpoint');
@@ -164,7 +164,7 @@ function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
 }
 
 /** Throws RequestError for members that choose providers or models, which only the client can do before it seals. */
-function refuseRouting({ providerSerial, routing }: Parsed['params']): void {
+function refuseRouting({ providerSerial, routing }: ParsedBody['params']): void {
   const param =
     providerSerial !== null ? 'provider_serial' : routing === undefined ? null : routing.given.length > 0 ? 'provider' : 'models';
   if (param === null) return;
@@ -172,7 +172,7 @@ function refuseRouting({ providerSerial, routing }: Parsed['params']): void {
 }
 
 /** Throws RequestError if the body's images differ from the declared ones, for which the coordinator reserved the client's balance. */
-function requireDeclaredImages({ request }: Parsed, { body_bytes, input_images = 0, input_image_bytes = 0 }: E2eContext): void {
+function requireDeclaredImages({ request }: ParsedBody, { body_bytes, input_images = 0, input_image_bytes = 0 }: E2eContext): void {
   if (request.task !== 'generate' && request.task !== 'count') return;
   if (imagesOfRequest(request).length !== input_images) throw contradiction('input_images');
   if (body_bytes - textBytesOf(request, body_bytes) !== input_image_bytes) throw contradiction('input_image_bytes');

@@ -21,7 +21,7 @@ import {
 import { responseHash } from '@inference/protocol/crypto';
 import { computedBy } from '../answer/computed-by.js';
 import { type FrameSink, ResponseFrames } from '../response-frames.js';
-import type { JobOutcome, JobResponse } from './job-channel.js';
+import type { FinishedAnswer, JobResponse } from './job-channel.js';
 
 /** Minimum time between two frames of a stream, in milliseconds. */
 const FLUSH_EVERY_MS = 50;
@@ -130,15 +130,15 @@ export class E2eResponse implements JobResponse {
     await this.write(body);
   }
 
-  finish({ answered, identity, startedAt }: JobOutcome): Promise<JobCompleted> {
+  finish({ summary, identity, startedAt }: FinishedAnswer): Promise<JobCompleted> {
     return this.#finish({
-      ...computedBy(identity, answered.computation),
-      ...(answered.imageSha256 === undefined
+      ...computedBy(identity, summary.computation),
+      ...(summary.imageSha256 === undefined
         ? {}
-        : { image_commitments: answered.imageSha256.map((sha256, index) => this.options.commitImage(index, sha256)) }),
-      usage: answered.usage,
-      hidden_tokens: answered.hiddenTokens,
-      finish_reason: answered.finishReason,
+        : { image_commitments: summary.imageSha256.map((sha256, index) => this.options.commitImage(index, sha256)) }),
+      usage: summary.usage,
+      hidden_tokens: summary.hiddenTokens,
+      finish_reason: summary.finishReason,
       started_at: startedAt,
     });
   }

@@ -1,13 +1,13 @@
 /** Interfaces of a job's sealed (HPKE-encrypted) request and response. `CoordinatorChannel` and `E2eChannel` implement them. */
 import type { ApiError } from '@inference/formats';
 import type { Frame, JobCompleted, JobFailure, Overrides } from '@inference/protocol';
-import type { Answered } from '../answer/answer-text.js';
+import type { AnswerSummary } from '../answer/answer-text.js';
 import type { ModelIdentity } from '../answer/computed-by.js';
-import type { Parsed } from '../opened-request.js';
+import type { ParsedBody } from './parsed-body.js';
 
 /** The parsed request, and the terms of its job. */
 export interface JobTerms {
-  readonly parsed: Parsed;
+  readonly parsed: ParsedBody;
   /** Begins with the format's `idPrefix`. */
   readonly responseId: string;
   /** Bytes of the body, which bound the signed prompt tokens. */
@@ -18,8 +18,8 @@ export interface JobTerms {
 }
 
 /** A finished answer, for its receipt. */
-export interface JobOutcome {
-  readonly answered: Answered;
+export interface FinishedAnswer {
+  readonly summary: AnswerSummary;
   readonly identity: ModelIdentity;
   /** Start of the answer, in milliseconds since 1970. */
   readonly startedAt: number;
@@ -35,7 +35,7 @@ export interface JobResponse {
   /** Sends an image answer: the images that the body links, and the body. */
   writeImages(images: readonly Uint8Array[], body: string): Promise<void>;
   /** Sends the rest and has the answer signed. Throws {@link JobError} `signing_failed`, or the signal's reason. */
-  finish(outcome: JobOutcome): Promise<JobCompleted>;
+  finish(answer: FinishedAnswer): Promise<JobCompleted>;
   /** Overwrites unsent plaintext. */
   erase(): void;
 }

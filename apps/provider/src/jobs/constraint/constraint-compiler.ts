@@ -69,12 +69,12 @@ export class ConstraintCompiler {
     const fits: OutputConstraint['fits'] =
       field === null
         ? async (output) => satisfiesConstraint(constraint, output)
-        : (output) => this.#ask<boolean>('fits', [constraint, output], field, signal);
+        : (output) => this.#runInThread<boolean>('fits', [constraint, output], field, signal);
     return { ...compiled, fits };
   }
 
   async #compileInThread(constraint: ConstraintRequest, field: string, signal: AbortSignal): Promise<CompiledConstraint> {
-    const result = await this.#ask<CompilationResult>('make', [constraint], field, signal);
+    const result = await this.#runInThread<CompilationResult>('compile', [constraint], field, signal);
     if ('failure' in result) throw new JobError(result.failure.code, result.failure);
     return result.constraint;
   }
@@ -84,13 +84,19 @@ export class ConstraintCompiler {
     await this.#pool.terminate(true);
   }
 
-  async #ask<Answer>(question: string, about: [ConstraintRequest, FinishedOutput?], field: string, signal: AbortSignal): Promise<Answer> {
+  /** Runs a function of `thread.ts`. Throws {@link JobError} `unsupported` beyond its limits of time and memory, or the signal's reason. */
+  async #runInThread<Result>(
+    name: 'compile' | 'fits',
+    parameters: [ConstraintRequest, FinishedOutput?],
+    field: string,
+    signal: AbortSignal,
+  ): Promise<Result> {
     signal.throwIfAborted();
-    const execution = this.#pool.exec(question, about).timeout(this.#maxMs);
+    const execution = this.#pool.exec(name, parameters).timeout(this.#maxMs);
     const cancel = (): void => void execution.cancel();
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      return (await execution) as Answer;
+      return (await execution) as Result;
     } catch (error) {
       signal.throwIfAborted();
       // The task took too long or too much memory: its thread has ended, and the next task gets another.

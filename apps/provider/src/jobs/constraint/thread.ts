@@ -5,7 +5,7 @@ import type { CompilationResult } from './constraint-compiler.js';
 import { type ConstraintRequest, compileConstraint, type FinishedOutput, satisfiesConstraint } from './output-constraint.js';
 
 worker({
-  make: (constraint: ConstraintRequest): CompilationResult => {
+  compile: (constraint: ConstraintRequest): CompilationResult => {
     try {
       return { constraint: compileConstraint(constraint) };
     } catch (error) {

@@ -6,6 +6,7 @@
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';
+import { ModelMemory } from './model-memory.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ModelPoolOptions {
@@ -54,9 +55,9 @@ export class ModelPool {
   #hasStarted = false;
   #isClosed = false;
   #isMemoryShort = false;
-  /** Whether loading is suspended between `rest` and `resume`. */
+  /** Whether loading is suspended between `suspend` and `resume`. */
   #isSuspended = false;
-  #ceiling: number;
+  readonly #memory: ModelMemory;
   #isGranting = false;
   /** Whether something changed while leases were granted. */
   #mustRunAgain = false;
@@ -65,9 +66,9 @@ export class ModelPool {
 
   constructor(options: ModelPoolOptions) {
     this.#options = options;
-    this.#ceiling = options.ceiling;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
     this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#create(serving)]));
+    this.#memory = new ModelMemory({ served: () => this.#models.values(), leaving: this.#leaving }, options.ceiling);
   }
 
   /** Loads the always-loaded models. Throws when aborted, or the first error if every model is disabled. */
@@ -111,10 +112,7 @@ export class ModelPool {
 
   /** Bytes of all models in memory. */
   get memoryInUse(): number {
-    let bytes = 0;
-    for (const model of this.#models.values()) if (model.isInMemory) bytes += model.serving.need;
-    for (const model of this.#leaving) if (model.isInMemory) bytes += model.serving.need;
-    return bytes;
+    return this.#memory.inUse;
   }
 
   /** While memory is short, unused models are unloaded at once, unless always loaded. */
@@ -147,17 +145,9 @@ export class ModelPool {
 
   /** Returns the models that do not fit. */
   #fitInto(ceiling: number): readonly ServedModel[] {
-    this.#ceiling = ceiling;
-    const models = [...this.#models.values()];
-    let left = ceiling;
-    for (const model of models) {
-      if (model.keep.kind !== 'always') continue;
-      model.fits = model.serving.need <= left;
-      if (model.fits) left -= model.serving.need;
-    }
-    for (const model of models) if (model.keep.kind !== 'always') model.fits = model.serving.need <= left;
+    this.#memory.setCeiling(ceiling);
     this.#changed();
-    return models.filter(({ fits }) => !fits);
+    return [...this.#models.values()].filter(({ fits }) => !fits);
   }
 
   /**
@@ -259,7 +249,7 @@ export class ModelPool {
   /** Unloads an unused model at once if memory requires, otherwise after the keep-alive. */
   #onIdle(model: ServedModel): void {
     const isAwaited = [...this.#waiting].some((waiter) => waiter.model === model);
-    const mustFreeMemory = this.#isMemoryShort || this.memoryInUse > this.#ceiling;
+    const mustFreeMemory = this.#isMemoryShort || this.#memory.isExceeded;
     if (!model.fits || (mustFreeMemory && !isAwaited && model.keep.kind !== 'always')) this.#unloadIdle(model);
     else model.startIdleTimer(() => this.#unloadIdle(model));
   }
@@ -304,11 +294,11 @@ export class ModelPool {
             break;
           }
           if (isDeferred) break;
-          if (this.#freeMemoryFor(model, older)) {
+          if (this.#memory.makeRoomFor(model, older)) {
             void model.load();
             break;
           }
-          if (this.#isMemoryBeingFreed()) break;
+          if (this.#memory.isBeingFreed) break;
           if (waited >= this.#timings.memoryWaitMs) waiter.refuse(new ModelUnavailable('no_room'));
           else if (waited >= this.#timings.priorityAfterMs) isDeferred = true;
           nextWakeMs = Math.min(nextWakeMs, this.#nextLimitMs(waited) - waited);
@@ -328,42 +318,13 @@ export class ModelPool {
     return waitedMs < priorityAfterMs ? priorityAfterMs : memoryWaitMs;
   }
 
-  /** Loads always-loaded models that are not in memory: new ones, and after a disabled period or a rest. */
+  /** Loads always-loaded models that are not in memory: new ones, and after a failure or a suspension. */
   #loadAlwaysLoaded(): void {
     if (!this.#hasStarted || this.#isSuspended) return;
     for (const model of this.#models.values()) {
       if (model.state !== 'cold' || model.keep.kind !== 'always' || !model.fits) continue;
-      if (this.#freeMemoryFor(model, new Set())) void model.load();
+      if (this.#memory.makeRoomFor(model, new Set())) void model.load();
     }
-  }
-
-  /** Whether memory becomes free soon without any job ending. */
-  #isMemoryBeingFreed(): boolean {
-    return [...this.#models.values()].some(({ state }) => state === 'unloading') || [...this.#leaving].some(({ leases }) => leases === 0);
-  }
-
-  /**
-   * Whether memory for the model is free now. Otherwise unloads unused models, least recently used first, if that suffices.
-   *
-   * Models that `older` jobs wait for stay loaded.
-   */
-  #freeMemoryFor(model: ServedModel, older: ReadonlySet<ServedModel>): boolean {
-    let missing = this.memoryInUse + model.serving.need - this.#ceiling;
-    if (missing <= 0) return true;
-    const idle = [...this.#models.values()]
-      .filter((other) => other.state === 'ready' && other.leases === 0 && other.keep.kind !== 'always' && !older.has(other))
-      .sort((a, b) => a.usedAt - b.usedAt);
-    // A model being unloaded counts as in use until its process has ended.
-    for (const other of this.#models.values()) if (other.state === 'unloading') missing -= other.serving.need;
-    for (const other of this.#leaving) if (other.isInMemory) missing -= other.serving.need;
-    const unneeded: ServedModel[] = [];
-    for (const other of idle) {
-      if (missing <= 0) break;
-      unneeded.push(other);
-      missing -= other.serving.need;
-    }
-    if (missing <= 0) for (const other of unneeded) void other.unload();
-    return false;
   }
 
   #grant(waiter: Waiter): void {

@@ -49,7 +49,7 @@ export interface PullOptions {
   readonly tuning?: Partial<Tuning>;
 }
 
-interface Pulled {
+export interface Pulled {
   readonly entry: StoredModel;
   readonly facts: ModelFacts;
   /** Source of the verified hash. */

@@ -7,7 +7,7 @@ import { dataDirOf } from '../../../config/data-dir.js';
 import { byteSizeText } from '../../../models/byte-size-text.js';
 import { addOnPath, installAddOn, isAddOnInstalled } from '../../../models/store/add-on.js';
 import { modelRepositoryOf } from '../../../models/store/model-repository.js';
-import { pull } from '../../../models/store/pull.js';
+import { type Pulled, pull } from '../../../models/store/pull.js';
 import type { Progress } from '../../../models/store/transfer.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
@@ -41,28 +41,34 @@ const OPTIONS = {
   coordinator: { type: 'string' },
 } as const;
 
-async function run(args: readonly string[]): Promise<number> {
+/** Throws {@link UsageError}. */
+function pullArguments(args: readonly string[]) {
   const { values, positionals } = readArguments(
     USAGE,
     1,
     () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
     OPTIONS,
   );
-  const { store, hashes } = openStore(values['data-dir']);
-  const dataDir = dataDirOf(values);
   const sha256 = values.sha256?.toLowerCase() ?? null;
   if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new UsageError('--sha256 must be 64 hexadecimal digits.');
   if (values.id !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$/.test(values.id)) {
     throw new UsageError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
   }
   if (values.projector !== undefined && values['text-only'] === true) throw new UsageError('Use --projector or --text-only, not both.');
+  return { values, source: positionals[0] as string, sha256 };
+}
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values, source, sha256 } = pullArguments(args);
+  const { store, hashes } = openStore(values['data-dir']);
+  const dataDir = dataDirOf(values);
   const signal = abortOnInterrupt(new StartupError('the download was interrupted; run the same command again to resume'));
   const json = values.json ?? false;
   const line = new ProgressLine(process.stderr, performance.now.bind(performance));
   const { coordinator } = values;
   let isFirst = true;
   const pulled = await pull({
-    source: positionals[0] as string,
+    source,
     store,
     hashes,
     modelRepository: modelRepositoryOf(process.env),
@@ -93,17 +99,19 @@ async function run(args: readonly string[]): Promise<number> {
     signal,
     now: Date.now,
   }).finally(() => line.end());
-  const { entry, verifiedBy, leftOut } = pulled;
+  const { entry, verifiedBy } = pulled;
   if (json) print(JSON.stringify({ type: 'pulled', ...entry, vision: entry.projector !== undefined, verified_by: verifiedBy }));
-  else {
-    const checked = verifiedBy === null ? 'checksum not verified: the source published none' : `checksum matches the ${WORDS[verifiedBy]}`;
-    const reads = entry.projector === undefined ? '' : ', reads images';
-    print(`${entry.id}: ${byteSizeText(entry.bytes)}${reads}, ${checked}. SHA-256 ${entry.sha256}`);
-    if (leftOut !== null) print(LEFT_OUT[leftOut]);
-    const where = values['data-dir'] === undefined ? '' : ` --data-dir ${values['data-dir']}`;
-    if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
-  }
+  else printPulled(pulled, values['data-dir']);
   return 0;
+}
+
+function printPulled({ entry, verifiedBy, leftOut }: Pulled, dataDir: string | undefined): void {
+  const checked = verifiedBy === null ? 'checksum not verified: the source published none' : `checksum matches the ${WORDS[verifiedBy]}`;
+  const reads = entry.projector === undefined ? '' : ', reads images';
+  print(`${entry.id}: ${byteSizeText(entry.bytes)}${reads}, ${checked}. SHA-256 ${entry.sha256}`);
+  if (leftOut !== null) print(LEFT_OUT[leftOut]);
+  const where = dataDir === undefined ? '' : ` --data-dir ${dataDir}`;
+  if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
 }
 
 const WORDS = { owner: 'requested one', catalogue: "catalog's", repository: "repository's" } as const;

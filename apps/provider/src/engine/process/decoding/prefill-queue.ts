@@ -22,7 +22,7 @@ export interface PromptReader {
   readonly dueAt: number;
 }
 
-interface PrefillQueueOptions {
+export interface PrefillQueueOptions {
   readonly repeatability: Repeatability;
   /** Maximum tokens of one batch. */
   readonly batchTokens: number;
@@ -65,7 +65,7 @@ export class PrefillQueue<Reader extends PromptReader> {
    * that continue with other text may read.
    */
   take(isShared: boolean): Reader | undefined {
-    const canCut = (reader: Reader): boolean => !reader.stream.options.repeatable && nextChunk(reader) === undefined;
+    const canCut = (reader: Reader): boolean => !reader.stream.options.repeatable && nextImage(reader) === undefined;
     const eligible = isShared && this.budget.isOverdrawn ? this.#readers.filter(canCut) : this.#readers;
     let next: Reader | undefined;
     for (const reader of eligible) if (next === undefined || isBefore(reader, next)) next = reader;
@@ -101,7 +101,7 @@ export class PrefillQueue<Reader extends PromptReader> {
 }
 
 /** The image that a prompt continues with; undefined if text follows. */
-export function nextChunk({ sequence, stream }: PromptReader): MediaChunk | undefined {
+export function nextImage({ sequence, stream }: PromptReader): MediaChunk | undefined {
   return stream.options.media.find(({ start }) => start === sequence.tokens.length);
 }
 

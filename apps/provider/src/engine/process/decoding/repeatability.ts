@@ -54,20 +54,20 @@ export interface RepeatabilityTest {
 export async function findRepeatability(options: RepeatabilityTest): Promise<Repeatability> {
   const separate: Repeatability = { minRows: null, slice: FIXED_SLICE, exactDrafts: false };
   if (!options.mayShare) return separate;
-  const probe = new Probe(options);
+  const test = new BatchTest(options);
   try {
     for (const minRows of [1, 2] as const) {
-      if (!(await probe.isExactShared(minRows))) continue;
-      if (!(await probe.isExactInSlices())) return separate;
-      return { minRows, slice: TILE_ROWS, exactDrafts: await probe.isExactInDrafts() };
+      if (!(await test.isExactShared(minRows))) continue;
+      if (!(await test.isExactInSlices())) return separate;
+      return { minRows, slice: TILE_ROWS, exactDrafts: await test.isExactInDrafts() };
     }
     return separate;
   } finally {
-    probe.end();
+    test.end();
   }
 }
 
-class Probe {
+class BatchTest {
   readonly #sampler: NativeSampler;
   readonly #vocabulary: number;
   readonly #steps: number;

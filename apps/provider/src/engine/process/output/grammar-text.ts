@@ -17,13 +17,13 @@ interface GrammarTextModel {
 }
 
 export class GrammarText implements StreamText {
-  readonly #machine: GrammarMatcher;
+  readonly #matcher: GrammarMatcher;
   readonly #decoder = new LenientUtf8Decoder();
   readonly #permitsFreeText: boolean;
   readonly #fitsLimit: boolean;
   #state: MatcherState;
-  lastText = '';
-  readonly exceedsByState = new Map<string, boolean>();
+  #lastText = '';
+  readonly #exceedsByState = new Map<string, boolean>();
 
   /** If even the shortest text has more than `limit` tokens, the output is cut off. Throws {@link GrammarTooLarge}. */
   constructor(
@@ -31,10 +31,10 @@ export class GrammarText implements StreamText {
     { grammar, permitsFreeText = false }: { readonly grammar: Grammar; readonly permitsFreeText?: boolean | undefined },
     limit: number,
   ) {
-    this.#machine = new GrammarMatcher(grammar);
+    this.#matcher = new GrammarMatcher(grammar);
     this.#permitsFreeText = permitsFreeText;
-    this.#state = this.#machine.start();
-    if (this.mayExceedPositions(this.#state)) throw new GrammarTooLarge();
+    this.#state = this.#matcher.start();
+    if (this.#mayExceedPositions(this.#state)) throw new GrammarTooLarge();
     this.#fitsLimit = this.#canCompleteWithin(this.#state, limit);
   }
 
@@ -53,20 +53,20 @@ export class GrammarText implements StreamText {
   take(token: Token, remainingTokens: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
     let next: MatcherState | null = this.#state;
-    for (const code of codes.points) if (next !== null) next = this.#machine.tryStep(next, code);
+    for (const code of codes.points) if (next !== null) next = this.#matcher.tryStep(next, code);
     if (next === null) return false;
     if (next.length === 0) throw new Error('a token does not fit the grammar');
-    if (this.mayExceedPositions(next)) return false;
-    if (this.#fitsLimit && (!this.#canCompleteWithin(next, remainingTokens) || this.#machine.depth(next) > MAX_DEPTH)) return false;
+    if (this.#mayExceedPositions(next)) return false;
+    if (this.#fitsLimit && (!this.#canCompleteWithin(next, remainingTokens) || this.#matcher.depth(next) > MAX_DEPTH)) return false;
     this.#state = next;
     this.#decoder.commit(codes);
-    this.lastText = String.fromCodePoint(...codes.points);
+    this.#lastText = String.fromCodePoint(...codes.points);
     return true;
   }
 
   /** Text of the last accepted token. */
   push(): string {
-    return this.lastText;
+    return this.#lastText;
   }
 
   /** Always empty, because an incomplete character matches no grammar. */
@@ -76,25 +76,25 @@ export class GrammarText implements StreamText {
 
   /** Shortest completion of the text so far. Free text that needs one is cut off, even if the completion ends a call. */
   closing(): { readonly text: string; readonly tokens: readonly Token[]; readonly reason: 'stop' | 'length' } {
-    const text = this.#machine.rest(this.#state);
+    const text = this.#matcher.rest(this.#state);
     return { text, tokens: this.model.tokenize(text), reason: this.#permitsFreeText ? 'length' : 'stop' };
   }
 
   /** Whether the next characters may need more grammar positions than llama.cpp can handle. Cached, because states recur. */
-  mayExceedPositions(state: MatcherState): boolean {
+  #mayExceedPositions(state: MatcherState): boolean {
     const name = stateKey(state);
-    let exceeds = this.exceedsByState.get(name);
+    let exceeds = this.#exceedsByState.get(name);
     if (exceeds === undefined) {
-      exceeds = this.#machine.mayExceedPositions(state, STEPS_AHEAD);
-      this.exceedsByState.set(name, exceeds);
+      exceeds = this.#matcher.mayExceedPositions(state, STEPS_AHEAD);
+      this.#exceedsByState.set(name, exceeds);
     }
     return exceeds;
   }
 
   /** Whether `tokens` tokens can complete the text. A token has at least one byte, so short completions need no count. */
   #canCompleteWithin(state: MatcherState, tokens: number): boolean {
-    if (this.#machine.cost(state) <= tokens) return true;
-    return this.model.tokenize(this.#machine.rest(state)).length <= tokens;
+    if (this.#matcher.cost(state) <= tokens) return true;
+    return this.model.tokenize(this.#matcher.rest(state)).length <= tokens;
   }
 }
 

@@ -10,7 +10,7 @@ import { ClipTokenizer } from './clip-tokenizer.js';
 import { Noise } from './noise.js';
 import { type Device, type GraphInput, OnnxGraph } from './onnx-graph.js';
 import { samplerOf } from './sampler.js';
-import { floats, floatsOf, wholes } from './tensors.js';
+import { floatsOf, floatTensor, integerTensor } from './tensors.js';
 
 interface Graphs {
   readonly textEncoder: OnnxGraph;
@@ -84,10 +84,10 @@ export class OnnxBackend implements ImageBackend {
     const states: Float32Array[] = [];
     for (const text of texts) {
       const { ids } = this.#tokenizer.tokenize(text);
-      const feeds: Record<string, Tensor> = { input_ids: wholes(type, ids, [1, ids.length]) };
+      const feeds: Record<string, Tensor> = { input_ids: integerTensor(type, ids, [1, ids.length]) };
       if (textEncoder.inputNames.includes('attention_mask')) {
         const mask = textEncoder.input('attention_mask');
-        feeds.attention_mask = wholes(
+        feeds.attention_mask = integerTensor(
           mask.type,
           ids.map(() => 1),
           [1, ids.length],
@@ -113,9 +113,9 @@ export class OnnxBackend implements ImageBackend {
       const tokens = this.model.vocabulary.length;
       const output = await unet.run(
         {
-          sample: floats(sample.type, repeatValues(latent, batch.length), expectedDims),
+          sample: floatTensor(sample.type, repeatValues(latent, batch.length), expectedDims),
           timestep: timesteps(unet.input('timestep'), timestep, batch.length),
-          encoder_hidden_states: floats(context.type, concatValues(batch), [batch.length, tokens, (batch[0]?.length ?? 0) / tokens]),
+          encoder_hidden_states: floatTensor(context.type, concatValues(batch), [batch.length, tokens, (batch[0]?.length ?? 0) / tokens]),
         },
         ({ dims }) => dims.length === 4 && dims.every((size, index) => size === expectedDims[index]),
       );
@@ -129,7 +129,7 @@ export class OnnxBackend implements ImageBackend {
     const { vaeDecoder } = this.graphs;
     const { scaling, shift } = this.model;
     const [name = 'latent_sample'] = vaeDecoder.inputNames;
-    const input = floats(
+    const input = floatTensor(
       vaeDecoder.input(name).type,
       latent.map((value) => value / scaling + shift),
       [1, ...shape],
@@ -179,9 +179,9 @@ function fixedBatch({ shape }: GraphInput): number | null {
 
 /** Graphs take a timestep per batch entry, a timestep for the batch, or a scalar. */
 function timesteps(input: GraphInput, timestep: number, batch: number): Tensor {
-  if (input.shape.length === 0) return wholes(input.type, [timestep], []);
+  if (input.shape.length === 0) return integerTensor(input.type, [timestep], []);
   const count = fixedBatch(input) === 1 ? 1 : batch;
-  return wholes(input.type, new Array<number>(count).fill(timestep), [count]);
+  return integerTensor(input.type, new Array<number>(count).fill(timestep), [count]);
 }
 
 function repeatValues(values: Float32Array, times: number): Float32Array {

@@ -1,6 +1,6 @@
 import { formatFor } from '@inference/formats';
 import { expect, it } from 'vitest';
-import { matchesContext } from '../../src/jobs/opened-request.js';
+import { matchesContext } from '../../src/jobs/channel/parsed-body.js';
 
 const ENDPOINT = '/v1/chat/completions';
 
