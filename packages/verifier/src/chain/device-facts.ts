@@ -36,12 +36,12 @@ const OIDS: Record<DeviceField, string> = {
   kexts: `${VENDOR}13.3`,
 };
 
-const VERSION = /^[0-9]+(?:\.[0-9]+)*$/;
-/** Formats seen in Apple's certificates, in raw ASCII. */
+const VERSION = /^[0-9]{1,4}(?:\.[0-9]{1,4}){0,4}$/;
+/** Formats of Apple's certificates, in raw ASCII, with room for boards and versions to come. */
 const FORMS = {
   serial: /^[A-Z0-9]{8,14}$/,
-  udid: /^[0-9A-F]{8}-[0-9A-F]{16}$/,
-  board: /^[A-Za-z0-9]{2,30}AP$/,
+  udid: /^0000[0-9A-F]{4}-[0-9A-F]{16}$/,
+  board: /^[A-Za-z0-9]{2,32}$/,
   os_version: VERSION,
   sepos_version: VERSION,
   llb_version: VERSION,

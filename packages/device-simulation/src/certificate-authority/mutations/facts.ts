@@ -6,6 +6,11 @@ const DAY_MS = 24 * 60 * 60_000;
 
 const device = (bench: MutationBench, change: Partial<AttestedDevice>): ChainSample =>
   bench.sample({ chain: bench.chain(undefined, change) });
+/** A device with this change, which claims the same. */
+const consistent = (bench: MutationBench, change: Partial<AttestedDevice & ChainSample['claims']>): ChainSample => {
+  const changed = device(bench, change);
+  return { ...changed, claims: { ...changed.claims, ...change } };
+};
 const claims = (bench: MutationBench, change: Partial<ChainSample['claims']>): ChainSample =>
   bench.sample({ claims: { ...bench.sample().claims, ...change } });
 
@@ -16,6 +21,12 @@ export const factMutations: readonly ChainMutation[] = [
   sample('a machine that says the UDID in lower case', 'udid_mismatch', (b) =>
     claims(b, { provisioningUdid: '00006041-00112233aabbccdc' }),
   ),
+  sample('a UDID without a chip identifier', 'udid_malformed', (b) => consistent(b, { provisioningUdid: '10006041-00112233AABBCCDC' })),
+  sample('a board of an unusual name', null, (b) => consistent(b, { softwareUpdateDeviceId: 'VMA2' })),
+  sample('a board of 32 characters', null, (b) => consistent(b, { softwareUpdateDeviceId: 'J'.repeat(32) })),
+  sample('a board of 33 characters', 'board_malformed', (b) => consistent(b, { softwareUpdateDeviceId: 'J'.repeat(33) })),
+  sample('a version of six parts', 'os_version_malformed', (b) => device(b, { osVersion: '1.2.3.4.5.6' })),
+  sample('a version with a part of five digits', 'os_version_malformed', (b) => device(b, { osVersion: '26.10000' })),
   sample('another board', 'board_mismatch', (b) => device(b, { softwareUpdateDeviceId: 'J616sAP' })),
   sample('a machine that claims a larger chip', 'chip_mismatch', (b) => claims(b, { chipName: 'Apple M3 Ultra' })),
   sample('a machine that claims no chip of the manufacturer', 'chip_mismatch', (b) => claims(b, { chipName: 'Xeon' })),
