@@ -1,7 +1,7 @@
 /**
  * `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]` tests coding agents (agents.ts) with a local network.
  *
- * Installs each agent from npm, and sends a prompt in plain mode and through the local end-to-end proxy. Exits 1 on a failure.
+ * Installs each agent from npm, and sends a prompt in plain mode and through the local end-to-end proxy. Exits 1 on a failure, 2 on a wrong argument.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,10 +15,11 @@ import { ProxyProgram } from './proxy.js';
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const QUESTION = 'Say hello.';
 const AGENT_LIMIT_MS = 10 * 60_000;
-/** One narrow layer, so that long prompts are read fast. The trained vocabulary gives prompts a realistic token count. */
-const MODEL = '--arch qwen3 --layers 1 --dim 64 --heads 2 --kv-heads 1 --ff 128 --context 128k --type Q8_0 --brief --vocabulary 8192';
+/** Options of `make-model.ts`. One narrow layer reads long prompts fast; a trained vocabulary gives realistic token counts. */
+const MODEL_OPTIONS =
+  '--arch qwen3 --layers 1 --dim 64 --heads 2 --kv-heads 1 --ff 128 --context 128k --type Q8_0 --brief --vocabulary 8192';
 
-interface Ran {
+interface AgentOutput {
   readonly code: number | null;
   readonly seconds: number;
   readonly stdout: string;
@@ -28,12 +29,12 @@ interface Ran {
 function makeModel(directory: string): string {
   const path = join(directory, 'agents.gguf');
   const texts = ['README.md', ...['docs', 'apps', 'packages', 'scripts', 'test'].flatMap(textsUnder)].flatMap((file) => ['--text', file]);
-  const argv = ['--import', 'tsx', 'scripts/make-model.ts', '--out', path, ...MODEL.split(' '), ...texts];
+  const argv = ['--import', 'tsx', 'scripts/make-model.ts', '--out', path, ...MODEL_OPTIONS.split(' '), ...texts];
   execFileSync(process.execPath, argv, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
   return path;
 }
 
-/** Sources and documents of this repository, as relative paths. */
+/** TypeScript and Markdown files under `folder`, relative to the repository. */
 function textsUnder(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(md|ts)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name))
@@ -50,8 +51,8 @@ function install(agent: Agent, folder: string): string {
   return (JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** Runs the agent with a separate home and working directory, and without this process's environment. */
-function askAgent(agent: Agent, packages: string, access: Access, directory: string): Promise<Ran> {
+/** Runs the agent with a separate home and working directory, and only PATH of this process's environment. */
+function askAgent(agent: Agent, packages: string, access: Access, directory: string): Promise<AgentOutput> {
   const [home, work] = [join(directory, 'home'), join(directory, 'work')];
   for (const folder of [home, work]) mkdirSync(folder, { recursive: true });
   const { program, args, env } = agent.command(access, home, work, QUESTION);
@@ -97,6 +98,10 @@ async function main(args: readonly string[]): Promise<number> {
   ];
   if (unknown.length > 0) {
     console.error(`unknown: ${unknown.join(', ')}; there are --plain, --proxy and the agents ${AGENTS.map(({ name }) => name).join(', ')}`);
+    return 2;
+  }
+  if (options.includes('--plain') && options.includes('--proxy')) {
+    console.error('--plain and --proxy exclude each other; both modes are tested without them');
     return 2;
   }
   const directory = mkdtempSync(join(tmpdir(), 'coding-agents-'));

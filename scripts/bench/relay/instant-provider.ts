@@ -1,7 +1,8 @@
 /**
- * Provider process of the benches: speaks the real protocol without a model, and responds at once or at a requested pace.
+ * Process of bench providers. They speak the real protocol without a model, and answer at once or at the pace that the prompt asks for.
  *
- * Tokens are joined into frames as in the agent, unless the argument `frame-per-token` is given.
+ * Arguments: the coordinator's address, the framing, the number of providers, the model. The framing `agent` joins tokens into frames as the
+ * agent does; `frame-per-token` changes that for streams in plain mode without a pace.
  */
 import { decodeFrame, type Frame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
 import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';
@@ -13,7 +14,7 @@ import { SoftwareEnclave } from '../../../test/support/software-enclave.js';
 import { emitAtPace, type Pace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
 import { InstantE2eJob } from './instant-e2e-job.js';
 
-const [address, framing, sessions, MODEL = 'bench'] = process.argv.slice(2);
+const [address, framing, providerCount, MODEL = 'bench'] = process.argv.slice(2);
 const SLOTS = 1024;
 const FRAME_PER_TOKEN = framing === 'frame-per-token';
 const TOKENS = streamTokens();
@@ -23,8 +24,9 @@ class InstantProvider {
   readonly #enclave = new SoftwareEnclave();
   readonly #sealingKey = generateSealingKeyPair();
   readonly #attestation = this.#enclave.attestation();
-  readonly #opening = new Map<string, { job: JobMessage; opener: RequestOpener }>();
-  readonly #openingE2e = new Map<string, InstantE2eJob>();
+  /** Jobs whose request frames are still arriving. */
+  readonly #incomplete = new Map<string, { job: JobMessage; opener: RequestOpener }>();
+  readonly #incompleteE2e = new Map<string, InstantE2eJob>();
   readonly #replays = new ReplaySet();
   readonly #socket = new WebSocket(`${address}/provider/v1/socket`, { perMessageDeflate: false });
   #onRegistered: () => void = () => {};
@@ -68,11 +70,11 @@ class InstantProvider {
       case 'job': {
         const { context, enc, request_bytes, e2e } = message;
         if (e2e !== undefined) {
-          this.#openingE2e.set(context.job_id, new InstantE2eJob({ ...message, e2e }, this.#e2eProvider()));
+          this.#incompleteE2e.set(context.job_id, new InstantE2eJob({ ...message, e2e }, this.#e2eProvider()));
           break;
         }
         const opener = new RequestOpener(context, Buffer.from(enc, 'base64'), this.#sealingKey, request_bytes);
-        this.#opening.set(context.job_id, { job: message, opener });
+        this.#incomplete.set(context.job_id, { job: message, opener });
         break;
       }
       case 'challenge':
@@ -108,21 +110,21 @@ class InstantProvider {
 
   #onFrame(data: Buffer): void {
     const frame = decodeFrame(data);
-    const e2eJob = this.#openingE2e.get(frame.jobId);
+    const e2eJob = this.#incompleteE2e.get(frame.jobId);
     if (e2eJob !== undefined) {
       this.#onE2eFrame(e2eJob, frame);
       return;
     }
-    const entry = this.#opening.get(frame.jobId);
+    const entry = this.#incomplete.get(frame.jobId);
     const body = entry?.opener.accept(frame) ?? null;
     if (entry === undefined || body === null) return;
-    this.#opening.delete(frame.jobId);
+    this.#incomplete.delete(frame.jobId);
     void this.#answer(entry.job, entry.opener, paceOf(Buffer.from(body.buffer, body.byteOffset, body.length)));
   }
 
   #onE2eFrame(job: InstantE2eJob, frame: Frame): void {
     if (!job.accept(frame)) return;
-    this.#openingE2e.delete(frame.jobId);
+    this.#incompleteE2e.delete(frame.jobId);
     this.#sendMessage({ type: 'job_accepted', job_id: frame.jobId });
     void job.answer().then((completed) => this.#sendMessage(completed));
   }
@@ -132,7 +134,7 @@ class InstantProvider {
     this.#sendMessage({ type: 'job_accepted', job_id: context.job_id });
     const hash = responseHash();
     let completionTokens = context.stream ? STREAM_TOKENS : 8;
-    if (FRAME_PER_TOKEN && pace === null) {
+    if (FRAME_PER_TOKEN && pace === null && context.stream) {
       const sealer = opener.responseSealer();
       for (const [index, part] of TOKENS.entries()) {
         const bytes = Buffer.from(part);
@@ -141,7 +143,7 @@ class InstantProvider {
       }
     } else {
       const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.#send(bytes, sent) };
-      // One signal per job, as in the agent, because listeners of all jobs would accumulate on a shared signal.
+      // One signal per job, as in the agent: on a shared signal, listeners of all jobs would accumulate.
       const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, new AbortController().signal);
       if (pace !== null) {
         completionTokens = pace.tokens;
@@ -177,6 +179,6 @@ class InstantProvider {
   }
 }
 
-const providers = Array.from({ length: Number(sessions ?? 1) }, () => new InstantProvider());
+const providers = Array.from({ length: Number(providerCount ?? 1) }, () => new InstantProvider());
 void Promise.all(providers.map((provider) => provider.registered)).then(() => process.send?.({ ready: true }));
 process.on('disconnect', () => process.exit());

@@ -4,12 +4,12 @@ import { StartupError } from '../config/startup-error.js';
 import type { DeviceIdentitySource, ProfileSettings } from './enrolment-profile.js';
 
 export interface DeviceManagementSettings {
-  /** API URL and API key of the management server. */
+  /** API of the management server. */
   readonly url: string;
   readonly apiKey: string;
   /** HMAC secret of the management server's webhook. */
   readonly webhookSecret: string;
-  /** HMAC secret of the ACME server's reports. */
+  /** HMAC secret of the ACME server's webhook, which reports answers to `device-attest-01`. Default: `webhookSecret`. */
   readonly acmeHookSecret: string;
   readonly profile: ProfileSettings;
   /** PEM files for signing profiles; null: profiles are not signed. */
@@ -24,12 +24,12 @@ export interface DeviceManagementSettings {
 export function readDeviceManagement(env: Environment): DeviceManagementSettings | null {
   const url = address(env, 'MDM_URL');
   if (url === null) return null;
-  const webhookSecret = secret(env, 'MDM_WEBHOOK_SECRET') ?? throwMissing('MDM_WEBHOOK_SECRET');
+  const webhookSecret = hmacSecret(env, 'MDM_WEBHOOK_SECRET') ?? throwMissing('MDM_WEBHOOK_SECRET');
   return {
     url,
     apiKey: text(env, 'MDM_API_KEY') ?? throwMissing('MDM_API_KEY'),
     webhookSecret,
-    acmeHookSecret: secret(env, 'MDM_ACME_HOOK_SECRET') ?? webhookSecret,
+    acmeHookSecret: hmacSecret(env, 'MDM_ACME_HOOK_SECRET') ?? webhookSecret,
     profile: readProfile(env, url),
     signing: readSigning(env),
     publicUrl: address(env, 'PUBLIC_URL'),
@@ -52,10 +52,13 @@ function readProfile(env: Environment, url: string): ProfileSettings {
 }
 
 function readIdentity(env: Environment): DeviceIdentitySource {
+  // May contain `{enrolment}`, which the profile replaces by the enrolment token.
   const acme = address(env, 'MDM_ACME_DIRECTORY_URL');
   const scep = address(env, 'MDM_SCEP_URL');
   if ((acme === null) === (scep === null)) {
-    throw new StartupError('One of MDM_ACME_DIRECTORY_URL and MDM_SCEP_URL must be set: devices need an identity from one of them.');
+    throw new StartupError(
+      'Exactly one of MDM_ACME_DIRECTORY_URL and MDM_SCEP_URL must be set: devices need an identity from one of them.',
+    );
   }
   if (acme !== null) return { kind: 'acme', directoryUrl: acme };
   return { kind: 'scep', url: scep ?? '', challenge: text(env, 'MDM_SCEP_CHALLENGE') };
@@ -66,12 +69,12 @@ function readSigning(env: Environment): DeviceManagementSettings['signing'] {
   const keyFile = text(env, 'MDM_PROFILE_KEY');
   if (certificateFile === null && keyFile === null) return null;
   return {
-    certificateFile: certificateFile ?? throwMissing('MDM_PROFILE_CERTIFICATE'),
-    keyFile: keyFile ?? throwMissing('MDM_PROFILE_KEY'),
+    certificateFile: certificateFile ?? throwMissing('MDM_PROFILE_CERTIFICATE', 'MDM_PROFILE_KEY'),
+    keyFile: keyFile ?? throwMissing('MDM_PROFILE_KEY', 'MDM_PROFILE_CERTIFICATE'),
   };
 }
 
-/** Reads an http or https URL without a trailing slash. May contain `{enrolment}`. */
+/** Reads an http or https URL, and removes trailing slashes. */
 function address(env: Environment, name: string): string | null {
   const value = text(env, name);
   if (value === null) return null;
@@ -82,11 +85,11 @@ function address(env: Environment, name: string): string | null {
   return value.replace(/\/+$/, '');
 }
 
-/** HMAC-SHA256 secrets need 128 bits of entropy, which shorter texts cannot have. */
-function secret(env: Environment, name: string): string | null {
+/** At least 16 characters, because an HMAC-SHA256 secret needs 128 bits of entropy. */
+function hmacSecret(env: Environment, name: string): string | null {
   return checked(env, name, (value) => value.length >= 16, 'have at least 16 characters');
 }
 
-function throwMissing(name: string): never {
-  throw new StartupError(`MDM_URL is set, so ${name} must be set, too.`);
+function throwMissing(name: string, cause = 'MDM_URL'): never {
+  throw new StartupError(`${cause} is set, so ${name} must be set, too.`);
 }

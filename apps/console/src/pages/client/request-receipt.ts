@@ -1,4 +1,4 @@
-/** Type of the response of `GET /v1/receipts/{id}`, and texts for its finish reasons. */
+/** Type of the response of `GET /v1/receipts/{job_id}`, and texts for its finish reasons. */
 import type { E2eReceipt, Receipt } from '@inference/protocol';
 
 export interface SignedReceipt {
@@ -6,9 +6,10 @@ export interface SignedReceipt {
   readonly job_id: string;
   /** base64url of the canonical JSON of the claims. */
   readonly receipt: string;
-  /** DER signatures by the enclave key: of the receipt, and (`se_signature`) of the response hash. */
+  /** Base64 of the enclave key's DER signature over the receipt. */
   readonly receipt_signature: string;
   readonly response_hash: string;
+  /** Base64 of the enclave key's DER signature over `response_hash`. */
   readonly se_signature: string;
   readonly claims: Receipt | E2eReceipt;
 }

@@ -1,4 +1,4 @@
-/** `UsageFilters`: form fields for the filters of the usage page: range of days, model and key. */
+/** `UsageFilters`: form fields for range of days, model and key on the usage page. */
 import type { ConsoleKey } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { readAllRows } from '../../api/paginated-query.js';
@@ -12,7 +12,11 @@ const RANGES = [
   { value: '30', label: '30 days' },
   { value: '90', label: '90 days' },
 ] as const;
+/** `other`: the days match no preset, so no segment is selected. */
 type Range = (typeof RANGES)[number]['value'] | 'other';
+
+/** Value of `UsageFilter.key` for all keys of the playground. */
+const PLAYGROUND = 'playground';
 
 interface UsageFiltersProps {
   readonly filter: UsageFilter;
@@ -28,7 +32,7 @@ export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
   });
   const choices = [...new Set([...models, ...(filter.model === null ? [] : [filter.model])])].sort();
   const named = (keys ?? []).map(({ id, name }) => ({ value: id, label: name }));
-  const known = filter.key === null || filter.key === 'playground' || named.some(({ value }) => value === filter.key);
+  const known = filter.key === null || filter.key === PLAYGROUND || named.some(({ value }) => value === filter.key);
   const now = Date.now();
   const range: Range =
     RANGES.find(({ value }) => {
@@ -44,7 +48,9 @@ export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
         label="Range"
         value={range}
         options={RANGES}
-        onValue={(days) => (days === 'other' ? undefined : onChange({ ...filter, ...lastDays(Number(days), now) }))}
+        onValue={(days) => {
+          if (days !== 'other') onChange({ ...filter, ...lastDays(Number(days), now) });
+        }}
       />
       <Field label="From" type="date" value={filter.from} max={filter.to} onChange={(event) => setDay('from', event.target.value)} />
       <Field label="To" type="date" value={filter.to} min={filter.from} onChange={(event) => setDay('to', event.target.value)} />
@@ -59,7 +65,7 @@ export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
         value={filter.key ?? ''}
         options={[
           { value: '', label: 'All keys' },
-          { value: 'playground', label: 'Playground' },
+          { value: PLAYGROUND, label: 'Playground' },
           ...named,
           ...(known || filter.key === null ? [] : [{ value: filter.key, label: 'Another key' }]),
         ]}

@@ -23,8 +23,9 @@ export function sumOf(rows: readonly EarningDay[]): EarningSums {
 const FORECAST_DAYS = 30;
 
 /**
- * Forecast for the next 30 days in micro-USD: the daily mean since the first day with earnings, times 30. Excludes today (`to`), which is
- * incomplete. Null: no complete day has earnings.
+ * Forecast for the next 30 days in micro-USD: 30 times the daily mean from the first day with earnings in `rows` to yesterday.
+ *
+ * `to` is today, whose earnings are incomplete. Null if no earlier day has earnings.
  */
 export function forecastOf(rows: readonly EarningDay[], { to }: Pick<DayRange, 'to'>): number | null {
   const complete = rows.filter(({ day, earned_micro_usd }) => day < to && earned_micro_usd > 0);
@@ -34,7 +35,7 @@ export function forecastOf(rows: readonly EarningDay[], { to }: Pick<DayRange, '
   return Math.round((sumOf(complete).earned / days) * FORECAST_DAYS);
 }
 
-/** One series per machine, highest earnings first. Of more than `max` machines, the smallest share the last series, {@link OTHERS}. */
+/** One series per machine, highest earnings first. At most `max` series: the last, {@link OTHERS}, then sums the other machines. */
 export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: number) {
   return dailySeries(rows, range, {
     group: ({ provider_id }) => provider_id,

@@ -1,4 +1,4 @@
-/** Routes of all plain-mode inference endpoints except image generation. Token counting is one of them. */
+/** Routes of all plain-mode inference endpoints, token counting included, except image generation. */
 import {
   type ApiError,
   DEFAULT_MAX_TOKENS,
@@ -59,6 +59,7 @@ function addEndpoint(
   };
   server.post(endpoint, options, async (request, reply) => {
     const key = keyOf(request);
+    // Token counting is rate-limited by bytes: of the body before it is parsed, and of the images' pixels after.
     const admitBytes = endpoint === '/v1/messages/count_tokens' ? tokenCounting(reply, key, routes) : null;
     if (admitBytes !== null && !(await admitBytes(bytesOf(request).length))) return;
     const startedAt = performance.now();
@@ -99,7 +100,7 @@ function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: Clien
   });
 }
 
-/** Maximum bytes of a streamed response. */
+/** Maximum bytes of a streamed response. The prompt's text counts once per choice, because each choice may repeat it. */
 export function maxStreamBytes({ params, jsonBytes, inputImages }: Pick<JobRequest, 'params' | 'jsonBytes' | 'inputImages'>): number {
   const { maxTokens, choices = 1 } = params;
   const { base, perToken, perRequestByte } = MAX_STREAM_BYTES;

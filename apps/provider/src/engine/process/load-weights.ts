@@ -19,14 +19,14 @@ export async function loadWeights({
       process.stderr.write(`${text.trimEnd()}\n`);
       if (isLoading) messages.push(text);
     },
-    // Two compute threads that share a core are ten times slower.
+    // One thread without a GPU: two compute threads that share a core are ten times slower.
     ...(onProcessor ? { maxThreads: 1 } : {}),
   });
   try {
     return { model: await llama.loadModel({ modelPath }), contextOptions: onProcessor ? { threads: 1 } : {} };
   } catch (error) {
     const reason = reasonIn(messages.join('\n'));
-    throw reason === null ? error : new Error(`llama.cpp does not load it: ${reason}`, { cause: error });
+    throw reason === null ? error : new Error(`llama.cpp does not load the model: ${reason}`, { cause: error });
   } finally {
     isLoading = false;
   }

@@ -12,13 +12,14 @@ import { Projector, type ProjectorSettings } from './projector.js';
 import { visionSamplers } from './vision-sampler.js';
 import { VisionVocabulary } from './vision-vocabulary.js';
 
-/** Tokens of one batch, as in the engine for text models. */
+/** Tokens of one batch, as in the engine for text models. Non-causal projectors may need more. */
 const BATCH_TOKENS = 512;
-const GPU_THREADS = 4;
-/** Widths and heights of measured images: common tile sizes of projectors, and the limits of images. */
+/** CPU threads while a GPU computes. */
+const CPU_THREADS_BESIDE_GPU = 4;
+/** Widths and heights of measured images: common tile sizes of projectors, up to the maximum side of an input image. */
 const EDGES: readonly number[] = [1, 64, 224, 256, 336, 384, 448, 512, 640, 768, 896, 1024, 1344, 1792, 2048, 2896, 4096, 8000];
 
-/** By `ggml.h`. */
+/** Value of the enum `ggml_type` in `ggml.h`. */
 const GGML_TYPE_Q8_0 = 8;
 
 type VisionSettings = EngineSettings & { readonly projectorPath: string };
@@ -32,7 +33,9 @@ export async function loadVisionModel(settings: VisionSettings): Promise<LoadedM
       return await load(library, settings);
     } catch (error) {
       const [reason] = errors;
-      throw reason === undefined ? error : new Error(`llama.cpp does not load it: ${reason.trim().slice(0, 300)}`, { cause: error });
+      throw reason === undefined
+        ? error
+        : new Error(`llama.cpp does not load the model or its projector: ${reason.trim().slice(0, 300)}`, { cause: error });
     }
   });
 }
@@ -100,7 +103,7 @@ function promptOf(library: LlamaLibrary, model: Pointer, vocabulary: VisionVocab
   });
 }
 
-/** Limits images to half of the context, if the type of the projector supports a limit. */
+/** Limits an image to half of a sequence's context, if the type of the projector supports a limit. */
 async function loadProjector(
   library: LlamaLibrary,
   model: Pointer,
@@ -155,7 +158,7 @@ async function newContext(
   return context;
 }
 
-/** Two compute threads that share a core are ten times slower. */
+/** One thread without a GPU: two compute threads that share a core are ten times slower. */
 function threadsOf(gpu: EngineSettings['gpu']): number {
-  return gpu === 'none' ? 1 : GPU_THREADS;
+  return gpu === 'none' ? 1 : CPU_THREADS_BESIDE_GPU;
 }

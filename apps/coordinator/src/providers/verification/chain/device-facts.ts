@@ -1,7 +1,7 @@
 /**
  * Reads the facts about a Mac from the extensions of its attestation certificate. Used by `verifyDeviceChain`.
  *
- * Each extension has one fixed encoding. Guessing nested ASN.1 would misread freshness codes, which are random bytes.
+ * Each value is read by the encoding of its OID. Detecting ASN.1 instead would misread freshness codes, which are random bytes.
  */
 import type { ChainRejection, DeviceField } from '@inference/protocol';
 import { type Certificate, extensionValues } from './certificate.js';
@@ -110,7 +110,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '6041': 'Apple M4 Max',
 };
 
-/** Chip name for a UDID. Null if the identifier is unknown, in which case the chip cannot be compared. */
+/** Chip name for a UDID. Null for an unknown identifier; callers then skip the comparison with the claimed chip. */
 export function chipOfUdid(provisioningUdid: string): string | null {
   return CHIPS[provisioningUdid.slice(4, 8)] ?? null;
 }

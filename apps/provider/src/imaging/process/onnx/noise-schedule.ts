@@ -1,10 +1,12 @@
 /**
- * Noise level per training timestep, and the timesteps that an image job visits. Names follow `scheduler_config.json` of diffusers.
+ * Signal power per training timestep, and the sampling timesteps. Used by all samplers except rectified flow.
+ *
+ * Names of schedules and spacings follow `scheduler_config.json` of diffusers.
  */
 
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
 
-/** Remaining signal per training timestep, squared (ᾱ). */
+/** Signal power per training timestep: ᾱ, the cumulative product of 1 − β. */
 export function alphasOf(config: SchedulerConfig): Float64Array {
   const betas = config.betas ?? betasOf(config);
   const alphas = new Float64Array(betas.length);
@@ -56,6 +58,6 @@ function withoutSignalAtTheEnd(alphas: Float64Array): Float64Array {
   const roots = alphas.map(Math.sqrt);
   const first = roots[0] ?? 1;
   const last = roots.at(-1) ?? 0;
-  // A final value of 0 would divide by zero in methods based on the signal-to-noise ratio.
+  // At least 2^-24, because Euler samplers divide by ᾱ.
   return roots.map((root) => Math.max(2 ** -24, (((root - last) * first) / Math.max(1e-12, first - last)) ** 2));
 }
