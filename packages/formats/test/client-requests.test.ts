@@ -232,12 +232,8 @@ describe('a request of', () => {
   });
 
   it('a client with interleaved thinking may have a budget for several calls of tools', () => {
-    const { tools } = claudeCode;
     const thinking = { type: 'enabled', budget_tokens: 64_000 };
-    expect(parse('/v1/messages', { ...claudeCode, tools, max_tokens: 32_000, thinking }).params.maxTokens).toBe(32_000);
-    expect(
-      parse('/v1/messages', { ...claudeCode, tools: [], max_tokens: 1025, thinking: { ...thinking, budget_tokens: 1024 } }).ignored,
-    ).toContain('thinking.budget_tokens');
+    expect(parse('/v1/messages', { ...claudeCode, max_tokens: 32_000, thinking }).ignored).toContain('thinking.budget_tokens');
   });
 
   it('Codex with the result of its own shell is taken', () => {
@@ -418,11 +414,6 @@ describe('messages are refused, with the field named, for', () => {
     ['a name of a tool with other characters', 'tools[0].name', { tools: [{ name: 'a.b', input_schema: {} }] }],
     ['a name of a tool that is too long', 'tools[0].name', { tools: [{ name: 'a'.repeat(129), input_schema: {} }] }],
     ['a budget that is too low', 'thinking.budget_tokens', { thinking: { type: 'enabled', budget_tokens: 1023 } }],
-    [
-      'a budget without room for an answer',
-      'thinking.budget_tokens',
-      { max_tokens: 2048, thinking: { type: 'enabled', budget_tokens: 2048 } },
-    ],
     [
       'content of a result that is none',
       'messages[0].content[0].content',

@@ -51,7 +51,7 @@ const thought = { type: 'thinking', thinking: 'think hard', signature: 'msg_5f0c
 describe.each(SDKS)('through the official SDK %s', (_, Sdk) => {
   it.each<[string, OutputEvent[], object, object]>([
     ['text', outputs.text, {}, message],
-    ['thinking that was asked for', outputs.text, { thinking, max_tokens: 2048 }, { ...message, content: [thought, message.content[0]] }],
+    ['thinking that was asked for', outputs.text, { thinking }, { ...message, content: [thought, message.content[0]] }],
     ['thinking that shall be left out', outputs.text, { thinking: { type: 'adaptive', display: 'omitted' } }, message],
     [
       'tool calls',

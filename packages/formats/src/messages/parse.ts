@@ -46,7 +46,6 @@ const readCount = bodyReader(CountTokensRequestSchema, COUNT_TOKENS_MEMBERS, not
 /** Throws RequestError. */
 export function parseMessages(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const { body, ignored } = readMessages(readJsonBody(bytes), options);
-  requireRoomForAnswer(body);
   if (isPresent(body.compaction)) refuse('compaction', 'compaction is not supported. Ask for a summary in a message.');
   const stream = body.stream ?? false;
   const request: TextRequest = {
@@ -89,12 +88,6 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
     answer: countAnswer,
     ignored: [...ignored, ...ignoredTools(body), ...ignoredCitations(body)],
   };
-}
-
-/** With tools, a budget may exceed `max_tokens`, because thinking between calls (interleaved thinking) has a budget for the whole turn. */
-function requireRoomForAnswer({ thinking, max_tokens, tools }: MessagesRequest): void {
-  if (thinking?.type !== 'enabled' || isFilled(tools) || (thinking.budget_tokens ?? 0) < max_tokens) return;
-  reject('thinking.budget_tokens', 'thinking.budget_tokens must be less than max_tokens.');
 }
 
 /** The common parts of Messages and token counting requests, which determine the token count of the prompt. */

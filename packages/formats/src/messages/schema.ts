@@ -94,7 +94,7 @@ export const ThinkingSchema = Type.Object(
       description: 'one of enabled, adaptive, between_tools, disabled',
     }),
     display: text,
-    /** Has no effect, but is validated as in Anthropic's API. */
+    /** Has no effect, but has the minimum of Anthropic's API. With interleaved thinking, the budget may exceed `max_tokens`. */
     budget_tokens: nullable(Type.Integer({ minimum: 1024 }), 'an integer of at least 1024'),
   },
   { description: 'an object with a type' },
