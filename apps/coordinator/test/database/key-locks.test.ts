@@ -85,7 +85,7 @@ describePostgres('the keys of an account', (fresh) => {
     await database.insertInto('organisations').values({ account_id: organisationId, created_by: ownerId, created_at: NOW }).execute();
     for (const [user_id, role] of [
       [ownerId, 'owner'],
-      [accountId, 'member'],
+      [accountId, 'developer'],
     ] as const) {
       await database
         .insertInto('organisation_members')
