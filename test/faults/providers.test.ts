@@ -308,6 +308,7 @@ describe('a provider that floods', () => {
     const part = new Uint8Array(64 * 1024).fill(0x2e);
     const { answer, bad } = await flood(async (job) => {
       job.accept();
+      job.push(bytesOf('data: {'));
       for (let sent = 0; sent < 200 && job.agent.open; sent++) {
         job.push(part);
         await new Promise((resolve) => setImmediate(resolve));

@@ -6,13 +6,13 @@ export const E2E_REFUSAL_CODES = [
   'stale',
   /** Part of the answer does not open: altered, out of order, or of another answer or candidate. */
   'open_failed',
-  /** The answer ends before its final frame or its proof. */
+  /** The answer ends before its final frame or its proof, or within an event of its stream. */
   'truncated',
   /** The coordinator offers less than end-to-end mode: a plain answer, a redirect, or a missing or empty keyset. */
   'downgraded',
   /** The receipt names another model or endpoint. */
   'wrong_model',
-  /** The receipt or the signature of the answer does not verify, or belongs to another exchange. */
+  /** The receipt or the signature of the answer does not verify or belongs to another exchange, or its stream is malformed. */
   'bad_proof',
   /** The coordinator's error: unauthenticated, and never part of the output. */
   'coordinator_said',

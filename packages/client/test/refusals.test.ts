@@ -427,6 +427,32 @@ describe('answers', () => {
   });
 });
 
+describe('a signed stream', () => {
+  const MESSAGES = ['/v1/messages', { max_tokens: 9, messages: [{ role: 'user', content: CANARY }] }] as const;
+  const CHAT = ['/v1/chat/completions', { messages: [{ role: 'user', content: CANARY }] }] as const;
+  const CHUNK = 'data: {"choices":[]}\n\n';
+
+  test.each([
+    ['with a terminator of its own', 'bad_proof', CHAT, [CHUNK, 'data: [DONE]\n\n', CHUNK]],
+    ['with a comment', 'bad_proof', CHAT, [CHUNK, ': inference-signature {}\n\n']],
+    ['that ends within an event', 'truncated', CHAT, [CHUNK, 'data: {"choices":[]}\n']],
+    ['without its last event', 'truncated', MESSAGES, ['event: ping\ndata: {"type":"ping"}\n\n']],
+    ['that continues after its last event', 'bad_proof', MESSAGES, ['event: message_stop\ndata: {}\n\n', 'event: ping\ndata: {}\n\n']],
+  ] as const)('%s is refused as %s, and never ends', async (_name, code, [path, members], body) => {
+    const network = new ScriptedNetwork(() => ({ body }), 1, [ONLY]);
+    const { fetch } = setup({ network });
+    const response = await fetch(BASE_URL + path, { method: 'POST', body: JSON.stringify({ model: MODEL, stream: true, ...members }) });
+    let text = '';
+    await expect(
+      (async () => {
+        for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) text += new TextDecoder().decode(chunk);
+      })(),
+    ).rejects.toMatchObject({ name: 'E2ERefused', code });
+    expect(verdictOf(response)).toMatchObject({ state: 'refused', refusal: { code } });
+    expect(text).not.toMatch(/\[DONE\]|message_stop|inference-signature/);
+  });
+});
+
 describe('the coordinator', () => {
   test.each<[string, E2ERefusalCode, () => Response]>([
     ['a plain answer', 'downgraded', () => Response.json({ choices: [{ message: { content: 'Hello' } }] })],

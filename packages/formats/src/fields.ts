@@ -51,4 +51,10 @@ export const top_logprobs = nullable(Type.Integer({ minimum: 0, maximum: 20 }), 
 
 /** JSON Schema of a tool or a response format. */
 export const JSON_SCHEMA = Type.Record(Type.String(), Type.Unknown(), { description: 'a JSON Schema object' });
+/** Name of a tool where it is used. A call may have any name, because models misspell names and clients repeat such calls. */
 export const TOOL_NAME = Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' });
+/** Schema options of a tool's name where the tool is defined. */
+export const newToolName = (maxLength: number) => ({
+  pattern: `^[a-zA-Z0-9_-]{1,${maxLength}}$`,
+  description: `a string of 1 to ${maxLength} letters (a-z, A-Z), digits, underscores and dashes`,
+});

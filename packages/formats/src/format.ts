@@ -82,6 +82,8 @@ export interface AnswerFormat {
   readonly idPrefix: string;
   /** Prefix of tool call ids. Default: `call_`. */
   readonly callIdPrefix?: 'toolu_';
+  /** Names of the events of which one ends a stream. Empty if the coordinator's `[DONE]` ends the stream. */
+  readonly terminalEvents: readonly string[];
   stream(responseMetadata: ResponseMetadata): StreamRenderer;
   plain(responseMetadata: ResponseMetadata): PlainRenderer;
   /**
@@ -136,5 +138,5 @@ export function answerWithoutEvents(idPrefix: string): AnswerFormat {
   const fail = (): never => {
     throw new Error(`a response ${idPrefix} has no events`);
   };
-  return { idPrefix, stream: fail, plain: fail, signatureEvent: fail, streamError: fail };
+  return { idPrefix, terminalEvents: [], stream: fail, plain: fail, signatureEvent: fail, streamError: fail };
 }

@@ -161,6 +161,7 @@ describe('a request', () => {
           { type: 'refusal', refusal: 'no.' },
         ],
       },
+      { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: { name: 'a name of a model', arguments: '' } }] },
       { role: 'tool', tool_call_id: 'c', content: '4' },
       { role: 'user', content: '' },
     ];
@@ -171,7 +172,8 @@ describe('a request', () => {
       { role: 'assistant', content: '', reasoning: null, toolCalls: [] },
       { role: 'assistant', content: 'No.', reasoning: null, toolCalls: [] },
       { role: 'assistant', content: 'Well,\nno.', reasoning: null, toolCalls: [] },
-      { role: 'tool', content: '4', toolCallId: 'c', name: null, isError: false },
+      { role: 'assistant', content: '', reasoning: null, toolCalls: [{ id: 'c', name: 'a name of a model', arguments: '' }] },
+      { role: 'tool', content: '4', toolCallId: 'c', name: 'a name of a model', isError: false },
       { role: 'user', content: '' },
     ]);
   });
@@ -250,6 +252,12 @@ describe('a request is refused, with the field named:', () => {
     ['two tools of one name', 'tools', { tools: [tool, tool] }],
     ['a tool without function', 'tools[0].function', { tools: [{ type: 'function' }] }],
     ['a tool without name', 'tools[0].function.name', { tools: [{ type: 'function', function: {} }] }],
+    ...['a.b', 'a b', '', 'ä', 'a'.repeat(65)].map((name): [string, string, object] => [
+      `a tool with the name "${name}"`,
+      'tools[0].function.name',
+      { tools: [{ type: 'function', function: { name } }] },
+    ]),
+    ['a function with another character in its name', 'functions[0].name', { functions: [{ name: 'a.b' }] }],
     [
       'parameters that are no object',
       'tools[0].function.parameters',
@@ -262,6 +270,16 @@ describe('a request is refused, with the field named:', () => {
     ['a top_k below all', 'top_k', { top_k: -2 }],
     ['too many top_logprobs', 'top_logprobs', { logprobs: true, top_logprobs: 21 }],
     ['a result of no call', 'messages[0].tool_call_id', { messages: [{ role: 'tool', content: 'a' }] }],
+    [
+      'a result of an unknown call',
+      'messages[1].tool_call_id',
+      {
+        messages: [
+          { role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '' } }] },
+          { role: 'tool', tool_call_id: 'd', content: 'a' },
+        ],
+      },
+    ],
     ['a call without id', 'messages[0].tool_calls[0].id', { messages: [{ role: 'assistant', tool_calls: [{ type: 'function' }] }] }],
     ['a named function without functions', 'function_call', { function_call: { name: 'f' } }],
     ['a named function that is not there', 'function_call', { functions: [{ name: 'f' }], function_call: { name: 'g' } }],

@@ -109,6 +109,7 @@ describe('a request of', () => {
           { type: 'redacted_thinking', data: 'x' },
           { type: 'text', text: 'Well' },
           { type: 'tool_use', id: 'toolu_1', name: 'Bash', input: { a: 1 }, ...cache },
+          { type: 'tool_use', id: 'toolu_2', name: 'A.name', input: {} },
         ],
       },
       {
@@ -124,9 +125,17 @@ describe('a request of', () => {
       type: 'chat',
       messages: [
         { role: 'user', content: 'Go' },
-        { role: 'assistant', content: 'Well', reasoning: 'Hm', toolCalls: [{ id: 'toolu_1', name: 'Bash', arguments: '{"a":1}' }] },
+        {
+          role: 'assistant',
+          content: 'Well',
+          reasoning: 'Hm',
+          toolCalls: [
+            { id: 'toolu_1', name: 'Bash', arguments: '{"a":1}' },
+            { id: 'toolu_2', name: 'A.name', arguments: '{}' },
+          ],
+        },
         { role: 'tool', content: 'no', toolCallId: 'toolu_1', name: 'Bash', isError: true },
-        { role: 'tool', content: '', toolCallId: 'toolu_2', name: null, isError: false },
+        { role: 'tool', content: '', toolCallId: 'toolu_2', name: 'A.name', isError: false },
         { role: 'user', content: 'Again' },
       ],
       continuesLast: false,
@@ -214,6 +223,28 @@ describe('a request of', () => {
       tools: [{ name: 'Bash' }],
     });
     expect(parse('/v1/messages/count_tokens', { model, messages, tools: [] }).request.tools).toEqual([]);
+  });
+
+  it('Claude Code that counts the result of a tool alone is taken', () => {
+    const messages = [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'done' }] }];
+    const thinking = { type: 'enabled', budget_tokens: 31_999 };
+    expect(parse('/v1/messages/count_tokens', { model: 'm', messages, thinking }).request.task).toBe('count');
+  });
+
+  it('a client with interleaved thinking may have a budget for several calls of tools', () => {
+    const thinking = { type: 'enabled', budget_tokens: 64_000 };
+    expect(parse('/v1/messages', { ...claudeCode, max_tokens: 32_000, thinking }).ignored).toContain('thinking.budget_tokens');
+  });
+
+  it('Codex with the result of its own shell is taken', () => {
+    const input = [
+      { type: 'message', role: 'user', content: 'Go' },
+      { type: 'local_shell_call', call_id: 'call_1', status: 'completed', action: {} },
+      { type: 'function_call_output', call_id: 'call_1', output: 'done' },
+    ];
+    expect(parse('/v1/responses', { ...codex, input }).request.prompt).toMatchObject({
+      messages: [{ role: 'user' }, { role: 'tool', content: 'done', name: null }],
+    });
   });
 
   it('Codex is taken', () => {
@@ -353,6 +384,37 @@ describe('messages are refused, with the field named, for', () => {
     ],
     ['a result of no call', 'messages[0].content[0].tool_use_id', { messages: [{ role: 'user', content: [{ type: 'tool_result' }] }] }],
     [
+      'a result of an unknown call',
+      'messages[2].content[1].tool_use_id',
+      {
+        messages: [
+          { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f' }] },
+          { role: 'system', content: 'a' },
+          {
+            role: 'user',
+            content: [
+              { type: 'tool_result', tool_use_id: 't' },
+              { type: 'tool_result', tool_use_id: 'u' },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      'a result before its call',
+      'messages[0].content[0].tool_use_id',
+      {
+        messages: [
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't' }] },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f' }] },
+          user,
+        ],
+      },
+    ],
+    ['a name of a tool with other characters', 'tools[0].name', { tools: [{ name: 'a.b', input_schema: {} }] }],
+    ['a name of a tool that is too long', 'tools[0].name', { tools: [{ name: 'a'.repeat(129), input_schema: {} }] }],
+    ['a budget that is too low', 'thinking.budget_tokens', { thinking: { type: 'enabled', budget_tokens: 1023 } }],
+    [
       'content of a result that is none',
       'messages[0].content[0].content',
       { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 3 }] }] },
@@ -404,6 +466,18 @@ describe('responses are refused, with the field named, for', () => {
     ['an image', 'input[0].content[0]', { input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'http://x' }] }] }],
     ['a message without role', 'input[0].role', { input: [{ type: 'message', content: 'a' }] }],
     ['a message without content', 'input[0].content', { input: [{ role: 'user' }] }],
+    [
+      'a result of an unknown call',
+      'input[1].call_id',
+      {
+        input: [
+          { type: 'function_call', call_id: 'a', name: 'f', arguments: '' },
+          { type: 'function_call_output', call_id: 'b', output: '' },
+        ],
+      },
+    ],
+    ['a function with another character in its name', 'tools[0].name', { tools: [{ type: 'function', name: 'a.b' }] }],
+    ['a function with a name that is too long', 'tools[0].name', { tools: [{ type: 'function', name: 'a'.repeat(129) }] }],
     ['a call without id', 'input[0].call_id', { input: [{ type: 'function_call', name: 'f', arguments: '' }] }],
     ['arguments that are no text', 'input[0].arguments', { input: [{ type: 'function_call', call_id: 'c', name: 'f', arguments: {} }] }],
     ['a stored item', 'input[0]', { input: [{ type: 'item_reference', id: 'i' }] }],

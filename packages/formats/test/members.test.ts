@@ -216,7 +216,12 @@ describe('members without effect are named', () => {
     [MESSAGES, { messages: [{ role: 'user', content: [document({ enabled: true })] }] }, ['messages[].content[].citations']],
     [
       MESSAGES,
-      { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [document({ enabled: true })] }] }] },
+      {
+        messages: [
+          { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [document({ enabled: true })] }] },
+        ],
+      },
       ['messages[].content[].citations'],
     ],
     [MESSAGES, { messages: [{ role: 'user', content: [document({ enabled: false })] }] }, []],

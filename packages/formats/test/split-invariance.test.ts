@@ -1,9 +1,11 @@
 /** The division of an output into pieces does not change a response. Streams and unstreamed responses have equal content. */
+import { StreamCheck } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { OutputFilter } from '../src/output/output-filter.js';
 import type { OutputEvent } from '../src/output-event.js';
 import { eventsOf, responseMetadataOf } from './gateway.js';
+import { calls, cutInThinking, empty, stopped, text } from './outputs.js';
 import { Random } from './random.js';
 
 const FRAGMENTS = [
@@ -95,5 +97,18 @@ describe.each(BODIES)('%s', (endpoint, body) => {
     const responseMetadata = { responseId: `${answer.idPrefix}1`, created: 1, model: 'm' };
     const [one, other] = [answer.stream(responseMetadata), answer.stream(responseMetadata)];
     expect(events.map((event) => one.render(event)).join('')).toBe(other.render(...events));
+  });
+
+  it('passes the check of streams, complete or cut off between two events of the output', () => {
+    const { answer } = formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
+    for (const output of Object.values({ text, calls, cutInThinking, stopped, empty })) {
+      const stream = answer.stream({ responseId: `${answer.idPrefix}1`, created: 1, model: 'm' });
+      const check = new StreamCheck(answer.terminalEvents);
+      for (const event of output) {
+        expect(check.accepts(new TextEncoder().encode(stream.render(event)))).toBe(true);
+        expect(check.isBetweenEvents).toBe(true);
+        expect(check.isComplete).toBe(answer.terminalEvents.length === 0 || event.type === 'finish');
+      }
+    }
   });
 });

@@ -42,6 +42,7 @@ export * from './statements/e2e-receipt.js';
 export * from './statements/key.js';
 export * from './statements/receipt.js';
 export * from './statements/signed-statement.js';
+export * from './stream-check.js';
 export * from './time-limit.js';
 export * from './trust/attestation-record.js';
 export * from './trust/chain-rejection.js';

@@ -197,6 +197,22 @@ describe.each([
   });
 });
 
+test.each([
+  ['hello', { versions: 1, agent: { name: 'x', version: '1' } }, 'hello.versions'],
+  ['hello', { versions: [1, 'secret'], agent: { name: 'x', version: '1' } }, 'hello.versions[]'],
+  ['hello', { versions: [1], agent: { name: 'x' } }, 'hello.agent.version'],
+  ['availability', { state: 'secret' }, 'availability.state'],
+  ['models', { models: [{ id: 'a b' }] }, /^models\.models\[\]\.\w+$/],
+])('an invalid %s %j names its field by the schema', (type, members, field) => {
+  const parsed = parseProviderMessage(JSON.stringify({ type, secret: { secret: 'secret' }, ...members }));
+  expect(parsed).toMatchObject({ kind: 'invalid', field: typeof field === 'string' ? field : expect.stringMatching(field) });
+});
+
+test('a text without a known type names no field', () => {
+  for (const text of ['{', '{"secret":1}', ' '.repeat(MAX_TEXT_FRAME_BYTES + 1)])
+    expect(parseProviderMessage(text)).toMatchObject({ field: null });
+});
+
 test('messages of one direction are unknown in the other', () => {
   expect(parseProviderMessage(JSON.stringify(coordinator.cancel))).toEqual({ kind: 'unknown_type' });
   expect(parseCoordinatorMessage(JSON.stringify(provider.hello))).toEqual({ kind: 'unknown_type' });

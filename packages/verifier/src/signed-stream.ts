@@ -3,7 +3,7 @@
  *
  * The signature covers all bytes before it, except the coordinator's keep-alive comments between events.
  */
-import { concatBytes, fromUtf8 } from '@inference/protocol';
+import { concatBytes, fromUtf8, StreamCheck } from '@inference/protocol';
 import type { ResponseProof } from './response-proof.js';
 
 export type SignedStream =
@@ -63,6 +63,11 @@ export function splitSignedStream(body: Uint8Array): SignedStream {
   const isEvent = found.line.kind === 'content';
   if (!(isEvent ? END_AFTER_EVENT : END_AFTER_COMMENT).test(tail)) return refused('Unsigned content follows the signature event.');
   const covered = signed.slice(0, found.signedParts);
+  const check = new StreamCheck([]);
+  if (!covered.every((bytes) => check.accepts(bytes))) {
+    return refused('The signed events hold a line that providers do not write, at which a client may stop to read.');
+  }
+  if (!check.isComplete) return refused('The signature stands inside an event, which a client would read otherwise than it was signed.');
   const sameEnvelope = !isEvent || hasEnvelopeOf(found.line.bytes, covered);
   return { kind: 'signed', signedBytes: concatBytes(...covered), proof: found.proof, sameEnvelope };
 }

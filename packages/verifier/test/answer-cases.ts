@@ -119,6 +119,8 @@ interface Changes {
   readonly proof?: (proof: ResponseProof) => ResponseProof;
   /** Changes the transmitted body; the signature is of the original. */
   readonly body?: (text: string) => string;
+  /** Signed events of a stream, in place of the correct ones. */
+  readonly events?: readonly string[];
   /** Signed body of a plain answer, in place of the correct one. */
   readonly plain?: JsonValue;
   readonly headers?: Readonly<Record<string, string>>;
@@ -141,7 +143,7 @@ export function keptAnswer(changes: Changes = {}): KeptAnswer {
   const { level = 'self_signed', ...options } = changes.record ?? {};
   const record = (level === 'hardware' ? hardwareRecord : selfSignedRecord)({ key, ...options });
   const request = changes.sentRequest ?? JSON.stringify({ ...format.request, ...(stream ? { stream: true } : {}) });
-  const events = format.events ?? [];
+  const events = changes.events ?? format.events ?? [];
   const signed = stream ? events.join('') : JSON.stringify(changes.plain ?? format.plain);
   const members = {
     job_id: JOB_ID,
@@ -328,6 +330,12 @@ const REFUSED: readonly [string, Changes][] = [
     'stream: content hidden in a comment behind U+2028',
     { stream: true, body: (text) => text.replace(KEEP_ALIVE, `: x\u2028${chatChunk('more')}`) },
   ],
+  ['stream: the terminator among the signed events', { stream: true, events: [chatChunk('one'), DONE, chatChunk('two')] }],
+  ['stream: the terminator without a space', { stream: true, events: [chatChunk('one'), 'data:[DONE]\n\n', chatChunk('two')] }],
+  ['stream: another field among the signed events', { stream: true, events: ['id: 1\n\n', chatChunk('one')] }],
+  ['stream: an error event', { stream: true, events: [chatChunk('one'), namedEvent('error', {})] }],
+  ['stream: a data line twice in an event', { stream: true, events: [`${chatChunk('one').trimEnd()}\n${chatChunk('two')}`] }],
+  ['stream: an event without data', { stream: true, events: [chatChunk('one'), 'event: ping\n\n'] }],
   ['stream: a comment without its blank line', { stream: true, body: (text) => text.replace(KEEP_ALIVE, `: x\n${chatChunk('more')}`) }],
   [
     'stream: a comment inside an event',

@@ -141,6 +141,18 @@ describe('refused', () => {
     expect(reasonOf(`${signed.slice(0, -1)}: inside\n\n${event}${DONE}`)).toMatch(/inside an event/);
   });
 
+  test('a signature inside an event, of which a client would see neither', () => {
+    for (const cut of [signed.slice(0, -1), signed.slice(0, -9)]) {
+      expect(reasonOf(cut + signatureEvent(proofFor(key, utf8(cut))) + DONE)).toMatch(/inside an event|no signature event/);
+    }
+  });
+
+  test('a terminator among the signed events, at which clients stop to read', () => {
+    for (const text of [DONE + signed, signed + DONE, events.join(DONE)]) {
+      expect(reasonOf(text + signatureEvent(proofFor(key, utf8(text))) + DONE)).toMatch(/stop to read/);
+    }
+  });
+
   test('unsigned characters that end a line for some readers', () => {
     for (const end of ['\u2028', '\u0085', '\v', '\f', '\u001c', '\0']) {
       expect(reasonOf(`: x${end}data: more\n\n${signed}${event}${DONE}`), JSON.stringify(end)).toMatch(/printable ASCII/);
@@ -180,7 +192,7 @@ describe('moved bytes do not pass', () => {
   });
 
   test('content behind a comment without its blank line', () => {
-    expect(failures(`${signed}: comment\ndata: injected\n\n${event}${DONE}`)).toContain('response_hash');
+    expect(failures(`${signed}: comment\n${chunk('injected')}${event}${DONE}`)).toContain('response_hash');
   });
 
   test('events dropped, repeated or reordered', () => {
@@ -206,7 +218,7 @@ describe('moved bytes do not pass', () => {
 });
 
 test('bytes that are not UTF-8 are hashed unchanged', () => {
-  const bytes = concatBytes(utf8(`${chunk('')}data: `), Uint8Array.of(0xff, 0xfe), utf8('\n\n'));
+  const bytes = concatBytes(utf8(`${chunk('')}data: {`), Uint8Array.of(0xff, 0xfe), utf8('}\n\n'));
   const whole = concatBytes(bytes, utf8(KEEP_ALIVE), utf8(signatureEvent(proofFor(key, bytes))), utf8(DONE));
   expect(verifyStream(whole, trusted).verified).toBe(true);
   const split = splitSignedStream(whole);

@@ -128,7 +128,7 @@ describe('SIGTERM', () => {
       models: [MODEL],
       onJob: (job) => {
         job.accept();
-        job.push(Buffer.from('data: 1\n\n'));
+        job.push(Buffer.from('data: {}\n\n'));
       },
     });
     const response = await chat(address, true);

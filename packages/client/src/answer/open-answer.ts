@@ -11,6 +11,7 @@ import {
   MAX_PLAIN_RESPONSE_BYTES,
   parseE2eAnswerHead,
   type SealedE2eRequest,
+  StreamCheck,
   toBase64,
   toBase64Url,
   toHex,
@@ -105,6 +106,8 @@ class AnswerReader {
   readonly #opener: E2eAnswerOpener;
   readonly #hash: ReturnType<E2eCrypto['createSha256']>;
   readonly #usage: UsageReader;
+  /** Null if the answer is not a stream. */
+  readonly #stream: StreamCheck | null;
   readonly #imageHashes: Uint8Array[] = [];
   #responseBytes = 0;
   #proof: Uint8Array | null = null;
@@ -119,12 +122,13 @@ class AnswerReader {
     this.isStream = head.content_type.startsWith('text/event-stream');
     this.#hash = input.crypto.createSha256();
     this.#usage = new UsageReader(input.request.endpoint, this.isStream);
+    this.#stream = this.isStream ? new StreamCheck(input.request.answer.terminalEvents) : null;
     this.#comparison = head.log_checkpoint === undefined ? Promise.resolve() : input.compareCheckpoint(head.log_checkpoint);
     // `verify` reports the rejection, unless the answer fails before.
     this.#comparison.catch(() => {});
   }
 
-  /** Hashes and counts a part. Returns the bytes of a body part; null for other parts. */
+  /** Checks, hashes and counts a part. Returns the bytes of a body part; null for other parts. Throws {@link E2ERefused}. */
   take({ kind, bytes }: E2ePart): Uint8Array | null {
     if (kind === 'proof') {
       this.#proof = bytes;
@@ -134,6 +138,9 @@ class AnswerReader {
     if (kind === 'image') {
       this.#imageHashes.push(this.#input.crypto.sha256(bytes));
       return null;
+    }
+    if (this.#stream?.accepts(bytes) === false) {
+      throw new E2ERefused('bad_proof', 'The stream contains a line that its format does not allow, or continues after its end.');
     }
     this.#hash.update(bytes);
     this.#usage.push(bytes);
@@ -148,6 +155,7 @@ class AnswerReader {
    */
   async verify(body: Uint8Array | null): Promise<VerifiedProof> {
     const verified = this.#verifyProof(body);
+    if (this.#stream?.isComplete === false) throw new E2ERefused('truncated', 'The stream ends within an event, or before its last one.');
     await this.#comparison;
     return verified;
   }
@@ -204,7 +212,7 @@ async function collectAnswer(parts: OpenedParts, answer: AnswerReader, input: An
 function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
   const { provider, jobId } = answer.origin;
   const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);
-  const gate = new TerminalEventGate(request.endpoint);
+  const gate = new TerminalEventGate(request.answer.terminalEvents);
   const refuse = (error: unknown): void => {
     const refusal =
       error instanceof E2ERefused ? error : new E2ERefused('truncated', 'The caller cancelled the answer.', null, { cause: error });
@@ -239,6 +247,7 @@ function streamAnswer(parts: OpenedParts, answer: AnswerReader, { request, signa
         } catch (error) {
           refuse(error);
           controller.error(error);
+          void parts.return();
         }
       },
       async cancel(reason) {

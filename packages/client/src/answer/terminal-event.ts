@@ -1,21 +1,17 @@
 /** Withholds the final event of a stream until the answer is verified. The `[DONE]` of chat streams comes from the client. */
-import { concatBytes, type Endpoint } from '@inference/protocol';
+import { concatBytes } from '@inference/protocol';
 
-/** First lines of events after which an SDK considers the answer complete. */
-const TERMINAL: Partial<Record<Endpoint, RegExp>> = {
-  '/v1/messages': /^event: message_stop\n/,
-  '/v1/responses': /^event: response\.(?:completed|incomplete|failed)\n/,
-};
 const LF = 0x0a;
 const EMPTY = new Uint8Array(0);
 
 export class TerminalEventGate {
-  readonly #terminal: RegExp | null;
+  readonly #terminalLines: ReadonlySet<string>;
   #pending: Uint8Array = EMPTY;
   #isHolding = false;
 
-  constructor(endpoint: Endpoint) {
-    this.#terminal = TERMINAL[endpoint] ?? null;
+  /** @param terminalEvents Names of the events after which an SDK considers the answer complete. */
+  constructor(terminalEvents: readonly string[]) {
+    this.#terminalLines = new Set(terminalEvents.map((name) => `event: ${name}\n`));
   }
 
   /** Returns the bytes to pass on now: whole events before the terminal event. */
@@ -24,7 +20,7 @@ export class TerminalEventGate {
     if (this.#isHolding) return EMPTY;
     let start = 0;
     for (let end = eventEnd(this.#pending, start); end !== -1; end = eventEnd(this.#pending, start)) {
-      if (this.#terminal?.test(firstLine(this.#pending.subarray(start, end)))) {
+      if (this.#terminalLines.has(firstLine(this.#pending.subarray(start, end)))) {
         this.#isHolding = true;
         break;
       }

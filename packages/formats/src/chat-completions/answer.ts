@@ -9,6 +9,7 @@ import { type ChatAnswerOptions, ChatStreamRenderer, chatSignatureEvent, finishR
 export function chatAnswer(options: ChatAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'chatcmpl-',
+    terminalEvents: [],
     stream: (responseMetadata) => new ChatStreamRenderer(responseMetadata, options),
     plain: (responseMetadata) => chatPlainRenderer(responseMetadata, options),
     signatureEvent: chatSignatureEvent,

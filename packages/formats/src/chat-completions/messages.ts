@@ -6,7 +6,7 @@ import { joinedContent } from '../message-content.js';
 import type { ChatMessage, ContentPart, MessageContent, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
 
-/** Throws RequestError on unsupported parts, tool calls that are not functions, and missing members. */
+/** Throws RequestError on unsupported parts, tool calls that are not functions, results without a call, and missing members. */
 export function normaliseMessages(messages: readonly Message[], images: ImageReader): readonly ChatMessage[] {
   const names = new Map<string, string>();
   return messages.map((message, index) => {
@@ -28,7 +28,11 @@ export function normaliseMessages(messages: readonly Message[], images: ImageRea
       }
       case 'tool': {
         const toolCallId = message.tool_call_id || reject(`${path}.tool_call_id`, `${path}.tool_call_id is required.`);
-        const name = names.get(toolCallId) ?? null;
+        const name = names.get(toolCallId);
+        if (name === undefined) {
+          const field = `${path}.tool_call_id`;
+          return reject(field, `${field} must be the id of a call in the tool_calls of an earlier assistant message.`);
+        }
         return { role: 'tool', content: contentOf(message, path, images), toolCallId, name, isError: false };
       }
       case 'function': {

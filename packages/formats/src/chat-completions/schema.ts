@@ -8,6 +8,7 @@ import {
   JSON_SCHEMA,
   metadata,
   model,
+  newToolName,
   nullable,
   provider_serial,
   stop,
@@ -78,7 +79,7 @@ export const MessageSchema = Type.Object(
 export type Message = Static<typeof MessageSchema>;
 
 export const FunctionSchema = Type.Object(
-  { name: TOOL_NAME, description: text, parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'), strict: flag },
+  { name: Type.String(newToolName(64)), description: text, parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'), strict: flag },
   { description: 'an object with a name' },
 );
 export type ChatFunction = Static<typeof FunctionSchema>;

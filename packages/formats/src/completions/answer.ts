@@ -17,6 +17,7 @@ interface CompletionAnswerOptions {
 export function completionAnswer(options: CompletionAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'cmpl-',
+    terminalEvents: [],
     stream: (responseMetadata) => new CompletionStreamRenderer(responseMetadata, options),
     plain: (responseMetadata) => completionPlainRenderer(responseMetadata, options),
     signatureEvent,

@@ -137,6 +137,13 @@ const CODES = {
   sealed_request_replayed: { status: 409, message: 'This sealed request was received before. Seal a new one.' },
   rate_limit_exceeded: { status: 429, retryAfter: 1, message: 'Too many requests. Slow down and try again.' },
   internal: { status: 500, code: 'internal_error', message: 'The service failed to handle the request.' },
+  transfer_coding_unsupported: {
+    status: 501,
+    type: request,
+    anthropic: 'invalid_request_error',
+    anthropicStatus: 501,
+    message: 'The Transfer-Encoding of a request must be chunked or be left out.',
+  },
   not_configured: { status: 501, message: 'This coordinator is not set up for that.' },
   payment_service_failed: { status: 502, message: 'The payment service did not answer. Nothing was charged.' },
   provider_failed: { status: 502, message: 'The provider failed to answer.' },

@@ -27,6 +27,7 @@ export function messagesAnswer(options: MessagesAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'msg_',
     callIdPrefix: 'toolu_',
+    terminalEvents: ['message_stop'],
     stream: (responseMetadata) => new MessagesStreamRenderer(responseMetadata, options),
     plain: (responseMetadata) => messagesPlainRenderer(responseMetadata, options),
     signatureEvent: (_responseMetadata, signed) => signatureComment(signed),

@@ -11,16 +11,23 @@ import { asContent, type Content, contentOfBlocks, contentPartOf, textOfBlock, t
 import type { Block, CountTokensRequest, Message } from './schema.js';
 import { isToolChange } from './tool-changes.js';
 
+/** Whether results of tools are refused if no earlier message has their call. */
+export type OrphanedResults = 'refuse' | 'accept';
+
 /** If the last message is of the assistant, the model continues it. Throws RequestError, which names the block. */
-export function promptOf(body: CountTokensRequest, images: ImageReader): Prompt {
-  const messages = conversationOf(body, images);
+export function promptOf(body: CountTokensRequest, images: ImageReader, orphanedResults: OrphanedResults): Prompt {
+  const messages = conversationOf(body, images, orphanedResults);
   const last = messages.at(-1) ?? reject('messages', 'messages must hold something to answer.');
   const continuesLast = last.role === 'assistant';
   if (continuesLast && last.toolCalls.length > 0) reject('messages', 'messages must not end with a call of a tool: its result is missing.');
   return { type: 'chat', messages, continuesLast };
 }
 
-function conversationOf({ system, messages }: CountTokensRequest, images: ImageReader): readonly ChatMessage[] {
+function conversationOf(
+  { system, messages }: CountTokensRequest,
+  images: ImageReader,
+  orphanedResults: OrphanedResults,
+): readonly ChatMessage[] {
   const names = new Map<string, string>();
   const conversation: ChatMessage[] = [];
   const instructions = textOfContent(system ?? '', 'system');
@@ -33,7 +40,7 @@ function conversationOf({ system, messages }: CountTokensRequest, images: ImageR
         if (message.clear_at !== 'next_user_message' || index > lastUser) conversation.push(...systemTurn(message, path));
         break;
       case 'user':
-        conversation.push(...userTurn(contentOf(message, path), path, { names, images }));
+        conversation.push(...userTurn(contentOf(message, path), path, { names, images, orphanedResults }));
         break;
       case 'assistant':
         conversation.push(assistantTurn(contentOf(message, path), path, names));
@@ -60,6 +67,7 @@ interface UserContext {
   /** Tool names by call id. */
   readonly names: ReadonlyMap<string, string>;
   readonly images: ImageReader;
+  readonly orphanedResults: OrphanedResults;
 }
 
 function userTurn(content: Content, path: string, context: UserContext): ChatMessage[] {
@@ -75,9 +83,12 @@ function userTurn(content: Content, path: string, context: UserContext): ChatMes
   return parts.length === 0 ? results : [...results, { role: 'user', content: joinedContent(parts) }];
 }
 
-function toolResult(block: Block, path: string, { names, images }: UserContext): ChatMessage {
+function toolResult(block: Block, path: string, { names, images, orphanedResults }: UserContext): ChatMessage {
   const toolCallId = block.tool_use_id ?? reject(`${path}.tool_use_id`, `${path}.tool_use_id is required.`);
   const content = contentOfBlocks(asContent(block.content, `${path}.content`), `${path}.content`, images);
+  if (orphanedResults === 'refuse' && !names.has(toolCallId)) {
+    reject(`${path}.tool_use_id`, `${path}.tool_use_id must be the id of a tool_use block in an earlier assistant message.`);
+  }
   return { role: 'tool', content, toolCallId, name: names.get(toolCallId) ?? null, isError: block.is_error ?? false };
 }
 

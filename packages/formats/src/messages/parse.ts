@@ -16,7 +16,7 @@ import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
 import { clientTool, findsTools } from './client-tools.js';
-import { promptOf } from './conversation.js';
+import { type OrphanedResults, promptOf } from './conversation.js';
 import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from './members.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
 import { toolsAfterChanges } from './tool-changes.js';
@@ -50,7 +50,7 @@ export function parseMessages(bytes: Uint8Array, options?: ParseOptions): Parsed
   const stream = body.stream ?? false;
   const request: TextRequest = {
     task: 'generate',
-    ...sharedOf(body, options),
+    ...sharedOf(body, options, 'refuse'),
     stream,
     maxTokens: body.max_tokens,
     choices: 1,
@@ -71,7 +71,8 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
   const { body, ignored } = readCount(readJsonBody(bytes), options);
   const request: TextRequest = {
     task: 'count',
-    ...sharedOf(body, options),
+    // Clients also count parts of a conversation.
+    ...sharedOf(body, options, 'accept'),
     stream: false,
     // Counting generates no tokens, but a job context requires `max_tokens` of at least 1.
     maxTokens: 1,
@@ -90,7 +91,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
 }
 
 /** The common parts of Messages and token counting requests, which determine the token count of the prompt. */
-function sharedOf(body: CountTokensRequest, options?: ParseOptions) {
+function sharedOf(body: CountTokensRequest, options: ParseOptions | undefined, orphanedResults: OrphanedResults) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isPresent(body.container)) refuse('container', 'container is not supported.');
   if (isPresent(body.thread)) throw new RequestError('thread_unsupported', 'thread', ERRORS.thread_unsupported.message);
@@ -98,7 +99,7 @@ function sharedOf(body: CountTokensRequest, options?: ParseOptions) {
   requireDistinctNames(tools);
   return {
     model: body.model,
-    prompt: promptOf(body, new ImageReader(options?.imageAt)),
+    prompt: promptOf(body, new ImageReader(options?.imageAt), orphanedResults),
     tools,
     toolChoice: choiceAmong(tools, choiceOf(body)),
     parallelToolCalls: !(body.tool_choice?.disable_parallel_tool_use ?? false),

@@ -1,6 +1,19 @@
 /** Schema of the members of a Messages request that are read. `members.ts` handles all other members. */
 import Type, { type Static } from 'typebox';
-import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
+import {
+  flag,
+  JSON_SCHEMA,
+  list,
+  model,
+  newToolName,
+  nullable,
+  object,
+  provider_serial,
+  STOP_SEQUENCE,
+  TOKENS,
+  TOOL_NAME,
+  text,
+} from '../fields.js';
 import { ROUTING_FIELDS } from '../routing.js';
 import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
@@ -10,7 +23,7 @@ const STRING = Type.String({ description: 'a string' });
 export const ToolSchema = Type.Object(
   {
     type: text,
-    name: Type.Optional(TOOL_NAME),
+    name: Type.Optional(Type.String(newToolName(128))),
     description: text,
     input_schema: Type.Optional(JSON_SCHEMA),
     strict: flag,
@@ -81,6 +94,8 @@ export const ThinkingSchema = Type.Object(
       description: 'one of enabled, adaptive, between_tools, disabled',
     }),
     display: text,
+    /** Has no effect, but has the minimum of Anthropic's API. With interleaved thinking, the budget may exceed `max_tokens`. */
+    budget_tokens: nullable(Type.Integer({ minimum: 1024 }), 'an integer of at least 1024'),
   },
   { description: 'an object with a type' },
 );

@@ -168,6 +168,7 @@ const COMMON_ERRORS = [
   'encoding_unsupported',
   'rate_limit_exceeded',
   'internal',
+  'transfer_coding_unsupported',
   'provider_failed',
   'bad_signature',
   'no_provider',

@@ -20,6 +20,7 @@ function responsesPlainRenderer(responseMetadata: ResponseMetadata, echo: Respon
 export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
   return {
     idPrefix: 'resp_',
+    terminalEvents: ['response.completed', 'response.incomplete'],
     stream: (responseMetadata) => new ResponsesStreamRenderer(responseMetadata, echo),
     plain: (responseMetadata) => responsesPlainRenderer(responseMetadata, echo),
     signatureEvent: (_responseMetadata, signed) => signatureComment(signed) + SSE_DONE,

@@ -12,7 +12,7 @@ import type { Item, ResponsesRequest } from './schema.js';
 
 /** Ignores items of unknown types. Throws RequestError, which names the item. */
 export function conversationOf({ instructions, input }: ResponsesRequest, images: ImageReader): readonly ChatMessage[] {
-  const conversation = new Conversation();
+  const conversation = new Conversation(typeof input === 'string' ? [] : input);
   if (instructions) conversation.add({ role: 'system', content: instructions });
   if (typeof input === 'string') conversation.add({ role: 'user', content: input });
   else for (const [index, item] of input.entries()) addItem(conversation, item, { path: `input[${index}]`, images });
@@ -47,6 +47,7 @@ function addItem(conversation: Conversation, item: Item, { path, images }: ItemC
     case 'function_call_output': {
       const toolCallId = item.call_id ?? reject(`${path}.call_id`, `${path}.call_id is required.`);
       const content = contentOf(item.output, { path: `${path}.output`, images });
+      if (!conversation.hasCall(toolCallId)) reject(`${path}.call_id`, `${path}.call_id must be that of a function_call in input.`);
       conversation.add({ role: 'tool', content, toolCallId, name: conversation.nameOf(toolCallId), isError: false });
       break;
     }
@@ -126,6 +127,16 @@ class Conversation {
   #reasoning: string[] = [];
   #texts: string[] = [];
   #calls: ToolCall[] = [];
+  /** Ids of the calls in the input. Results of ignored calls, such as `local_shell_call`, are also function outputs. */
+  readonly #callIds: ReadonlySet<string>;
+
+  constructor(input: readonly Item[]) {
+    this.#callIds = new Set(input.flatMap(({ type, call_id: id }) => (isPresent(id) && type !== 'function_call_output' ? [id] : [])));
+  }
+
+  hasCall(callId: string): boolean {
+    return this.#callIds.has(callId);
+  }
 
   nameOf(callId: string): string | null {
     return this.#names.get(callId) ?? null;

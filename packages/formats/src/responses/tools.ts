@@ -1,10 +1,15 @@
 /** Converts tools, tool choice and text format of a Responses request to the internal form. */
 
 import { isPresent, refuse, reject } from '../errors/refusal.js';
+import { newToolName } from '../fields.js';
 import { isJsonObject } from '../json/json-value.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ResponsesRequest, ResponsesTool, ResponsesToolChoice } from './schema.js';
+
+/** Name of a function. Tools of other types may have other names. */
+const NEW_TOOL = newToolName(128);
+const NEW_TOOL_NAME = new RegExp(NEW_TOOL.pattern);
 
 /** Throws RequestError on unsupported tools, and if a call is required but impossible. */
 export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
@@ -45,7 +50,9 @@ export function ignoredTools({ tools }: ResponsesRequest): readonly string[] {
 function functionTool(tool: ResponsesTool, index: number, all: readonly ResponsesTool[]): Tool[] {
   if (isIgnoredTool(tool, all)) return [];
   if (tool.type !== 'function') return refuseToolType(tool.type, `tools[${index}]`);
-  const name = tool.name ?? reject(`tools[${index}].name`, `tools[${index}].name is required.`);
+  const field = `tools[${index}].name`;
+  const name = tool.name ?? reject(field, `${field} is required.`);
+  if (!NEW_TOOL_NAME.test(name)) reject(field, `${field} must be ${NEW_TOOL.description}.`);
   return [{ name, description: tool.description ?? null, parameters: tool.parameters ?? NO_PARAMETERS, strict: tool.strict ?? false }];
 }
 

@@ -1,14 +1,20 @@
 /** Parses and validates control messages (JSON text frames). An unknown `type` is not an error: receivers ignore such messages. */
 import type { Static, TSchema } from 'typebox';
+import type { TLocalizedValidationError } from 'typebox/error';
 import { lazyValidator } from '../lazy-validator.js';
 import { type CoordinatorMessage, CoordinatorMessageSchemas } from './coordinator-messages.js';
 import { MAX_TEXT_FRAME_BYTES } from './limits.js';
 import { type ProviderMessage, ProviderMessageSchemas } from './provider-messages.js';
 
-export type Parsed<Message> =
-  | { readonly kind: 'message'; readonly message: Message }
-  | { readonly kind: 'unknown_type' }
-  | { readonly kind: 'invalid'; readonly code: 'bad_message' | 'too_large'; readonly reason: string };
+export type Parsed<Message> = { readonly kind: 'message'; readonly message: Message } | { readonly kind: 'unknown_type' } | InvalidMessage;
+
+interface InvalidMessage {
+  readonly kind: 'invalid';
+  readonly code: 'bad_message' | 'too_large';
+  readonly reason: string;
+  /** First invalid field, such as `hello.agent.version` or `models.models[].id`; null without a known type. Names of the schema only. */
+  readonly field: string | null;
+}
 
 /** Parses a text frame from a provider. Never throws. */
 export const parseProviderMessage = messageParser<ProviderMessage>(ProviderMessageSchemas);
@@ -33,7 +39,8 @@ function messageParser<Message extends { type: string }>(schemas: Readonly<Recor
     if (validator === undefined) return { kind: 'unknown_type' };
     if (!validator.Check(value)) {
       const [first] = validator.Errors(value);
-      return invalid('bad_message', `${type}${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`);
+      const reason = `${type}${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`;
+      return invalid('bad_message', reason, type + (first === undefined ? '' : fieldOf(first)));
     }
     return { kind: 'message', message: value as Static<TSchema> as Message };
   };
@@ -44,9 +51,17 @@ function typeOf(value: unknown): string | null {
   return typeof value.type === 'string' ? value.type : null;
 }
 
-function invalid(
-  code: 'bad_message' | 'too_large',
-  reason: string,
-): { kind: 'invalid'; code: 'bad_message' | 'too_large'; reason: string } {
-  return { kind: 'invalid', code, reason };
+/** Path of an invalid field, from the path of its schema, because the path in the message could repeat text of the sender. */
+function fieldOf({ keyword, schemaPath, params }: TLocalizedValidationError): string {
+  const tokens = schemaPath.split('/').slice(1);
+  let path = '';
+  for (let index = 0; index < tokens.length; index++) {
+    if (tokens[index] === 'properties') path += `.${tokens[++index]}`;
+    else if (tokens[index] === 'items') path += '[]';
+  }
+  return keyword === 'required' ? `${path}.${params.requiredProperties[0]}` : path;
+}
+
+function invalid(code: InvalidMessage['code'], reason: string, field: string | null = null): InvalidMessage {
+  return { kind: 'invalid', code, reason, field };
 }

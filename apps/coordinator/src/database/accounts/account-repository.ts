@@ -5,6 +5,7 @@ import { dialectOf } from '../connection/dialect.js';
 import { eraseAccount } from '../privacy/erase-account.js';
 import { isAfterPosition } from '../row-position.js';
 import type { Database, Tables } from '../tables.js';
+import { lockKeysOf } from './api-key-repository.js';
 
 export interface Account {
   readonly id: string;
@@ -148,6 +149,7 @@ export class AccountRepository {
     await this.#database.transaction().execute(async (transaction) => {
       await transaction.updateTable('accounts').set({ deleted_at: now, admin_since: null }).where('id', '=', id).execute();
       await within(transaction);
+      await lockKeysOf(transaction, id);
       await transaction
         .updateTable('api_keys')
         .set({ revoked_at: now })

@@ -1,6 +1,7 @@
 /** Creates, finds and revokes API keys. A key is a prefix and 32 random bytes; only its SHA-256 is stored. */
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { microUsd } from '../../billing/micro-usd.js';
+import { locked } from '../connection/row-lock.js';
 import type { KeyBudget } from '../ledger/key-budget.js';
 import type { ApiKeyKind, BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 
@@ -154,6 +155,21 @@ export async function recordKeyUse(database: Database, uses: ReadonlyMap<string,
   await database.transaction().execute(async (transaction) => {
     for (const [id, time] of ordered) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();
   });
+}
+
+/**
+ * Locks all keys that an account owns or, as a user, created, in the order of {@link recordKeyUse}.
+ *
+ * Call before a statement that changes several of them, because PostgreSQL then locks rows in any order, and could deadlock.
+ * Ids are UUIDs, which all collations order alike.
+ */
+export async function lockKeysOf(transaction: Database, accountId: string): Promise<void> {
+  const keys = transaction
+    .selectFrom('api_keys')
+    .select('id')
+    .where((where) => where.or([where('account_id', '=', accountId), where('created_by', '=', accountId)]))
+    .orderBy('id');
+  await locked(transaction, keys, 'update').execute();
 }
 
 /** Columns of a budget set at `now`; `budgetOf` reads them. Resets which e-mails were sent, because the budget is new. */

@@ -9,7 +9,7 @@ import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { type Account, accountOfRow, lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';
-import { createAccount, revokeKey } from './api-key-repository.js';
+import { createAccount, lockKeysOf, revokeKey } from './api-key-repository.js';
 import { addEvent, type OrganisationAct } from './organisation-log.js';
 import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
 
@@ -300,6 +300,7 @@ export async function leaveAllOrganisations(transaction: Database, userId: strin
 
 /** Revokes all playground keys of a user. Coordinators may accept a cached key for some seconds more. */
 async function revokePlaygroundKeys(transaction: Database, userId: string, now: number): Promise<void> {
+  await lockKeysOf(transaction, userId);
   await transaction
     .updateTable('api_keys')
     .set({ revoked_at: now })
@@ -368,6 +369,7 @@ interface MemberKey {
   readonly made_for: 'playground' | null;
 }
 
+/** In the order in which `recordKeyUse` locks the rows, to avoid deadlocks of their revocation. */
 function unrevokedKeysOf(transaction: Database, organisationId: string, userId: string): Promise<MemberKey[]> {
   return transaction
     .selectFrom('api_keys')
@@ -375,6 +377,7 @@ function unrevokedKeysOf(transaction: Database, organisationId: string, userId: 
     .where('account_id', '=', organisationId)
     .where('created_by', '=', userId)
     .where('revoked_at', 'is', null)
+    .orderBy('id')
     .execute();
 }
 

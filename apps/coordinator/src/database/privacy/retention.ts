@@ -5,6 +5,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
+import { lockKeysOf } from '../accounts/api-key-repository.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 import { eraseAccount, eraseReceipts } from './erase-account.js';
@@ -210,7 +211,10 @@ async function repeatErasures(database: Database, now: number, { attempt, signal
   for (const id of ids) {
     signal?.throwIfAborted();
     await attempt(async () => {
-      await database.transaction().execute((transaction) => eraseAccount(transaction, id));
+      await database.transaction().execute(async (transaction) => {
+        await lockKeysOf(transaction, id);
+        await eraseAccount(transaction, id);
+      });
       await eraseReceipts(database, id, { signal });
     });
   }

@@ -213,6 +213,7 @@ export class AttemptRunner {
       encapsulate: (): Encapsulation => encapsulationPool.take(key.publicKey),
       ...(candidate === undefined ? {} : { candidate }),
       estimate,
+      terminalEvents: job.terminalEvents,
       tokenMs: expectedTokenMs(estimate, slotRequest.work),
       fetchedImages: job.fetchedImages,
       maxImageTokens: visionOfferOf(provider, job.params.model)?.max_image_tokens ?? 0,

@@ -75,6 +75,8 @@ export interface AttemptPlan {
   /** Set if the client sealed the body to this provider. Otherwise, the coordinator seals it. */
   readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
   readonly estimate: LatencyEstimate;
+  /** Names of the events of which one ends a stream. Empty if none does. */
+  readonly terminalEvents: readonly string[];
   /** Expected time per output token, in milliseconds. */
   readonly tokenMs: number;
   /** Images that the coordinator fetched for the URLs in the body. Sent after the body. */
@@ -265,7 +267,7 @@ export class Attempt implements JobSink {
 
   /** Throws SealingError `bad_key` on a malformed sealing key. */
   #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: RequestFrames; readonly reader: AnswerReader } {
-    const { context, candidate, encapsulate, fetchedImages } = this.plan;
+    const { context, candidate, encapsulate, fetchedImages, terminalEvents } = this.plan;
     const onCredit = (bytes: number): void => {
       this.#waitingSince ??= performance.now();
       this.#handle?.grant(bytes);
@@ -294,7 +296,7 @@ export class Attempt implements JobSink {
       credit: INITIAL_CREDIT_BYTES,
       ...fetchedMembers(fetchedImages),
     };
-    return { message, frames, reader: new ResponseReader(responses, context, onCredit) };
+    return { message, frames, reader: new ResponseReader(responses, context, terminalEvents, onCredit) };
   }
 
   #receive(frame: Frame, reader: AnswerReader): Violation | null {

@@ -63,6 +63,7 @@ export class RelayedAnswerReader implements AnswerReader {
   end(): ReadResponse {
     return {
       finished: this.#isFinished && this.#meter.isFinal,
+      hasTerminalEvent: true,
       // Without a final frame, no hash matches the provider's.
       responseSha256: this.#meter.sealedSha256 ?? '',
       bytes: this.#meter.contentBytes,

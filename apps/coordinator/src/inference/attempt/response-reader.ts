@@ -1,13 +1,15 @@
 /** `ResponseReader` opens and hashes the response frames of an attempt in plain mode, and reads the usage that the response reports. */
-import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
+import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, StreamCheck, UsageReader, type UsageReport } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 
-/** An `unverifiable` stream contains bytes that {@link StreamLineCheck} rejects. */
+/** An `unverifiable` stream contains bytes that {@link StreamCheck} rejects, or ends inside an event. */
 export type ResponseViolation = 'tampered_frame' | 'credit_exceeded' | 'unverifiable';
 
 export interface ReadResponse {
   /** Whether the final frame was read. */
   readonly finished: boolean;
+  /** Whether a stream has the terminal event of its format. True for other responses, and in end-to-end mode, where the client checks. */
+  readonly hasTerminalEvent: boolean;
   readonly responseSha256: string;
   /** Content bytes for the delivery: plaintext in plain mode, in end-to-end mode the ciphertext before its final frame. */
   readonly bytes: number;
@@ -33,11 +35,6 @@ export interface AnswerReader {
 const CLOSING_CREDIT_BYTES = 4 * 1024 * 1024;
 /** Credit is returned in steps of this size, to send few messages. */
 const CREDIT_STEP_BYTES = 64 * 1024;
-
-const LF = 0x0a;
-const CR = 0x0d;
-const COLON = 0x3a;
-const COMMENT = Buffer.from('\n:');
 
 /** Flow control: bytes that a provider may still send. The client's reading adds credit. */
 export class AnswerCredit {
@@ -82,16 +79,21 @@ export class ResponseReader implements AnswerReader {
   readonly #credit: AnswerCredit;
   readonly #hash: ResponseHash = responseHash();
   /** Null if the response is not a stream. */
-  readonly #lines: StreamLineCheck | null;
+  readonly #stream: StreamCheck | null;
   /** Null for an image response, whose usage `ImageDelivery` compares. */
   readonly #usage: UsageReader | null;
   #bytes = 0;
 
-  /** `onCredit` receives the number of bytes that the provider may send in addition. */
-  constructor(opener: ResponseOpener, { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>, onCredit: (bytes: number) => void) {
+  /** `terminalEvents`: see {@link StreamCheck}. `onCredit` receives the number of bytes that the provider may send in addition. */
+  constructor(
+    opener: ResponseOpener,
+    { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>,
+    terminalEvents: readonly string[],
+    onCredit: (bytes: number) => void,
+  ) {
     this.#opener = opener;
     this.#credit = new AnswerCredit(INITIAL_CREDIT_BYTES, onCredit);
-    this.#lines = stream ? new StreamLineCheck() : null;
+    this.#stream = stream ? new StreamCheck(terminalEvents) : null;
     this.#usage = endpoint === '/v1/images/generations' ? null : new UsageReader(endpoint, stream);
   }
 
@@ -108,7 +110,8 @@ export class ResponseReader implements AnswerReader {
       throw error;
     }
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
-    if (this.#lines?.accepts(plaintext) === false) return 'unverifiable';
+    if (this.#stream?.accepts(plaintext) === false) return 'unverifiable';
+    if (frame.final && this.#stream?.isBetweenEvents === false) return 'unverifiable';
     this.#hash.update(plaintext);
     this.#usage?.push(plaintext);
     this.#bytes += plaintext.length;
@@ -126,28 +129,11 @@ export class ResponseReader implements AnswerReader {
   end(): ReadResponse {
     return {
       finished: this.#opener.finished,
+      hasTerminalEvent: this.#stream?.isComplete ?? true,
       responseSha256: this.#hash.digestHex(),
       bytes: this.#bytes,
       plaintextBytes: this.#bytes,
       reportedUsage: this.#usage?.end() ?? [],
     };
   }
-}
-
-/** Rejects comments, which clients do not hash, and carriage returns, which SSE parsers treat differently. */
-class StreamLineCheck {
-  #lastByte = LF;
-
-  accepts(bytes: Uint8Array): boolean {
-    const last = bytes.at(-1);
-    if (last === undefined) return true;
-    const beginsComment = this.#lastByte === LF && bytes[0] === COLON;
-    this.#lastByte = last;
-    return !beginsComment && !includes(bytes, CR) && !includes(bytes, COMMENT);
-  }
-}
-
-/** Native search of Buffer, applied to any Uint8Array. */
-function includes(bytes: Uint8Array, value: number | Buffer): boolean {
-  return Buffer.prototype.indexOf.call(bytes, value) !== -1;
 }

@@ -54,6 +54,8 @@ export interface JobRequest {
   /** Prefix hashes by model, for the fallback models. */
   readonly fallbackPrefixes: ReadonlyMap<string, readonly PromptPrefix[]>;
   readonly responseMetadata: ResponseMetadata;
+  /** Names of the events of which one ends the response stream. Empty if none does, and for a sealed request. */
+  readonly terminalEvents: readonly string[];
   /** Request body of the client, unchanged: JSON, or a sealed request. */
   readonly body: Uint8Array;
   /** Size of the JSON body. For a sealed request, the size that its context states. */
@@ -154,6 +156,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
       created: Math.floor(input.now / 1000),
       model,
     },
+    terminalEvents: [],
     body,
     jsonBytes,
     sealed,
@@ -232,6 +235,7 @@ export function jobOf(
       created: Math.floor(input.now / 1000),
       model: params.model,
     },
+    terminalEvents: answer.terminalEvents,
     body: input.body,
     jsonBytes: input.body.length,
     fetchedImages: [],

@@ -60,6 +60,8 @@ export interface ObservedAnswer {
   readonly receiptVersion: 1 | 2;
   /** Whether the final frame was read. */
   readonly finished: boolean;
+  /** Whether a stream has the terminal event of its format. True for other responses. */
+  readonly hasTerminalEvent: boolean;
   /** Whether the coordinator asked the provider to end the response early. */
   readonly recalled: boolean;
   /** SHA-256 of the received plaintext, in hexadecimal. */
@@ -99,6 +101,8 @@ export async function checkCompletion(message: JobCompleted, observed: ObservedA
   ]);
   if (!signatureVerified) return bad('response_signature');
   if (receipt === null) return bad('receipt_statement');
+  // Only a stream that the client has left may end early.
+  if (!observed.hasTerminalEvent && receipt.value.finish_reason !== 'cancelled') return bad('incomplete_response');
   const problem =
     receiptProblem(receipt.value, observed) ??
     (agreesWithReceipt(observed.reportedUsage, receipt.value) ? usageProblem(receipt.value, observed) : 'usage.reported');

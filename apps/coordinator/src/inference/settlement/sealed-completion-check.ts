@@ -14,7 +14,7 @@ import type { SealedRequest } from '../request/sealed-request.js';
 import { type CompletionCheck, type CompletionProblem, type ObservedAnswer, signatureVerifies, usageProblem } from './completion-check.js';
 
 /** {@link ObservedAnswer} of a sealed request. `responseSha256` is the hash of the ciphertext before the final frame. */
-export interface ObservedSealedAnswer extends Omit<ObservedAnswer, 'receiptVersion' | 'reportedUsage'> {
+export interface ObservedSealedAnswer extends Omit<ObservedAnswer, 'receiptVersion' | 'reportedUsage' | 'hasTerminalEvent'> {
   readonly sealed: SealedRequest;
 }
 

@@ -119,7 +119,7 @@ function deliveredPlaintext(responseBytes: number, { delivered, signed }: Delive
 
 /** Verifies the signatures, the receipt and the attachments. */
 async function verifyAnswer(
-  { message, finished, recalled, responseSha256, reportedUsage, bytes, plaintextBytes, elapsedMs }: CompletedAttempt,
+  { message, finished, hasTerminalEvent, recalled, responseSha256, reportedUsage, bytes, plaintextBytes, elapsedMs }: CompletedAttempt,
   { job, delivery: { attachments } }: ModelRun,
   {
     provider,
@@ -133,6 +133,7 @@ async function verifyAnswer(
     provider: identity,
     receiptVersion,
     finished,
+    hasTerminalEvent,
     recalled,
     responseSha256,
     completedAt: context.issued_at + elapsedMs,

@@ -214,8 +214,9 @@ export class ProviderSession {
     else this.#socket.ping();
   }
 
-  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
-    this.#socket.reject(code, message, reason);
+  /** `field`: see {@link Rejection}. */
+  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null, field: string | null = null): void {
+    this.#socket.reject(code, message, reason, field);
   }
 
   terminate(): void {
@@ -230,7 +231,7 @@ export class ProviderSession {
         this.#charge(1);
         return;
       case 'invalid':
-        this.reject(parsed.code, parsed.reason);
+        this.reject(parsed.code, parsed.reason, null, parsed.field);
         return;
       case 'message':
         this.#guard(() => this.#receive(parsed.message));

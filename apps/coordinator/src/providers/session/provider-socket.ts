@@ -41,6 +41,8 @@ export const TOO_SLOW = 'the provider does not take what is sent to it';
 export interface Rejection {
   readonly code: RejectionCode;
   readonly reason: RejectionReason | null;
+  /** Invalid field of the provider's message, for the log. Null if the message had none. Never text of the provider. */
+  readonly field: string | null;
   /** Explanation for the provider's owner. */
   readonly message: string;
 }
@@ -173,7 +175,7 @@ export class ProviderSocket {
   }
 
   /** Sends the reason if possible, and ends the session. Later messages are ignored. */
-  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
+  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null, field: string | null = null): void {
     if (this.#ended) return;
     const closeCode = code === 'too_large' ? 1009 : code === 'shutting_down' ? 1001 : 1008;
     if (this.#socket.readyState === this.#socket.OPEN && this.#socket.bufferedAmount < MAX_UNSENT_BYTES) {
@@ -186,7 +188,7 @@ export class ProviderSocket {
     } else {
       this.#socket.terminate();
     }
-    this.#end({ code, reason, message });
+    this.#end({ code, reason, field, message });
   }
 
   /** Ends the session without a closing handshake, because the peer is dead. */

@@ -1,9 +1,10 @@
 /** Types of a provider session: options, timeouts, registration, counters and end. */
-import type { Hardware, ModelOffer, Register, RejectionCode, RejectionReason, TrustLevel } from '@inference/protocol';
+import type { Hardware, ModelOffer, Register, TrustLevel } from '@inference/protocol';
 import type { TrustAnchor } from '../verification/chain/trust-anchor.js';
 import type { EnrolmentService } from './enrolment-requests.js';
 import type { LinkService } from './link-requests.js';
 import type { EvaluatedOffers } from './model-offers.js';
+import type { Rejection } from './provider-socket.js';
 import type { Identity } from './registration/admission.js';
 
 export interface SessionOptions {
@@ -24,9 +25,7 @@ export interface SessionOptions {
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
 }
 
-export type SessionEnd =
-  | { readonly by: 'coordinator'; readonly code: RejectionCode; readonly reason: RejectionReason | null; readonly message: string }
-  | { readonly by: 'provider' };
+export type SessionEnd = ({ readonly by: 'coordinator' } & Rejection) | { readonly by: 'provider' };
 
 /** Counts of challenges and of unusual messages, for operators. A single unusual message does not end the session. */
 export interface SessionCounters {

@@ -71,7 +71,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
     const fault = hostFault(request.raw);
-    done(fault === null ? undefined : new RequestError('invalid_request', 'Host', fault));
+    if (fault !== null) done(new RequestError('invalid_request', 'Host', fault));
+    else if (isTransferCodingSupported(request.raw)) done();
+    else done(new RequestError('transfer_coding_unsupported', 'Transfer-Encoding', apiError('transfer_coding_unsupported').message));
   });
   await server.register(routeMethods);
   if (options.cors) await server.register(cors);
@@ -89,6 +91,12 @@ function hostFault({ httpVersion, rawHeaders }: Pick<IncomingMessage, 'httpVersi
   const hostCount = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hostCount > 1) return 'The request must have the header Host only once.';
   return hostCount === 0 && httpVersion !== '1.0' ? 'The request must have the header Host.' : null;
+}
+
+/** Whether the body is at most chunked (RFC 9112 section 6.1). Node.js decodes only the last transfer coding, and ignores the others. */
+function isTransferCodingSupported({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  const codings = (headers['transfer-encoding'] ?? '').split(',').map((coding) => coding.trim().toLowerCase());
+  return codings.every((coding) => coding === '' || coding === 'chunked');
 }
 
 /** Paths that accept cookies, forms (RFC 6749) or a sealed request. */

@@ -2,7 +2,7 @@ import type { JobCompleted, Receipt } from '@inference/protocol';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import type { JobTimings } from '../../../src/inference/job-timings.js';
-import { errorOf, type Harness, startHarness, until } from '../../support/harness.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 import { SharedHarness } from '../../support/shared-harness.js';
 
@@ -174,6 +174,10 @@ describe('a provider whose stream contains lines reserved for the coordinator, s
     'a comment cut in two': ['data: {"id":"x"}\n\n', ': mine\n\n'],
     'a signature of its own': ['data: {"id":"x"}\n\n', ': inference-signature {"se_signature":""}\n\n'],
     'a carriage return': ['data: {"id":"x"}\r\n\r\n'],
+    'the terminator before the end': ['data: {"id":"x"}\n\ndata: [DO', 'NE]\n\n', 'data: {"id":"y"}\n\n'],
+    'the terminator at the end': ['data: {"id":"x"}\n\n', 'data: [DONE]\n\n'],
+    'an end inside an event': ['data: {"id":"x"}\n\n', 'data: {"id":"x"}\n'],
+    'an end inside a line': ['data: {"id":"x"}\n\ndata: {"id'],
   };
   for (const [name, parts] of Object.entries(pieces)) {
     it(`loses its session, and its client pays nothing: ${name}`, async () => {
@@ -194,6 +198,55 @@ describe('a provider whose stream contains lines reserved for the coordinator, s
       expect(usage.usage).toEqual([]);
     });
   }
+});
+
+describe.each([
+  ['/v1/messages', { max_tokens: 8, messages: [{ role: 'user', content: 'hi' }] }, 'event: message_stop\n'],
+  ['/v1/responses', { input: 'hi' }, 'event: response.completed\n'],
+] as const)('the last event of a stream of %s', (endpoint, members, terminal) => {
+  const ask = async (onJob: (job: ScriptedJob, parts: readonly Uint8Array[]) => void) => {
+    harness = await shared.take();
+    const provider = await harness.provider({
+      onJob: (job) => {
+        job.accept();
+        onJob(job, job.render(['some', ' text']));
+        job.push(new Uint8Array(), true);
+        job.complete();
+      },
+    });
+    const text = await (await harness.post(endpoint, { model: MODEL, stream: true, ...members })).text();
+    const { usage } = (await (await harness.get('/v1/payments/usage')).json()) as { usage: unknown[] };
+    return { provider, text, isBilled: usage.length > 0 };
+  };
+
+  it('may be in a frame with others', async () => {
+    const { text, isBilled } = await ask((job, parts) => job.push(Buffer.concat(parts)));
+    expect(text).toContain(terminal);
+    expect(text).toContain('se_signature');
+    expect(isBilled).toBe(true);
+  });
+
+  it('is followed by nothing', async () => {
+    const { provider, text, isBilled } = await ask((job, parts) => {
+      for (const part of parts) job.push(part);
+      job.push(Buffer.from('event: ping\ndata: {"type":"ping"}\n\n'));
+    });
+    expect(text).toContain('event: error\n');
+    expect(text).not.toContain('se_signature');
+    expect(isBilled).toBe(false);
+    await provider.closed;
+    expect(provider.rejection).toBe('misbehaved');
+  });
+
+  it('is not left out', async () => {
+    const { text, isBilled } = await ask((job, parts) => {
+      for (const part of parts.slice(0, -1)) job.push(part);
+    });
+    expect(text).toContain('event: error\n');
+    expect(text).not.toContain('se_signature');
+    expect(isBilled).toBe(false);
+    expect(harness.log.join()).toContain('incomplete_response');
+  });
 });
 
 describe('before the first content', () => {
@@ -310,9 +363,9 @@ describe('after the first content', () => {
   });
 
   for (const [name, parts] of Object.entries({
-    'a comment': ['data: 1\n\n: of its own\n\n'],
-    'a comment whose beginning came before': ['data: 1\n\n', ': of its own\n\n'],
-    'a carriage return': ['data: 1\r\n\r\n'],
+    'a comment': ['data: {}\n\n: of its own\n\n'],
+    'a comment whose beginning came before': ['data: {}\n\n', ': of its own\n\n'],
+    'a carriage return': ['data: {}\r\n\r\n'],
   })) {
     it(`${name} in a stream, which clients would not verify, ends it with an error and costs nothing`, async () => {
       harness = await shared.take();
@@ -340,7 +393,7 @@ describe('after the first content', () => {
     const provider = await harness.provider({
       onJob: (job) => {
         job.accept();
-        job.push(Buffer.from('data: 1\n\n'));
+        job.push(Buffer.from('data: {}\n\n'));
       },
     });
     const text = await (await harness.chat({ stream: true })).text();

@@ -123,6 +123,23 @@ describe('registration', () => {
 });
 
 describe('an open session', () => {
+  it('that ends for an invalid message logs the field, and nothing of the message', async () => {
+    harness = await shared.take();
+    for (const [message, field] of [
+      [{ type: 'availability', state: 'a secret' }, 'availability.state'],
+      [{ type: 'load', secret: 1 }, 'load.active_jobs'],
+    ] as const) {
+      const provider = await harness.provider();
+      const before = harness.log.length;
+      provider.send(message);
+      await provider.closed;
+      const left = () => harness.log.slice(before).find((line) => line.includes('provider left'));
+      await until(() => left() !== undefined);
+      expect(JSON.parse(left() ?? '')).toMatchObject({ provider: provider.providerId, code: 'bad_message', field });
+      expect(left()).not.toContain('secret');
+    }
+  });
+
   it('ignores and counts messages of unknown types', async () => {
     harness = await shared.take();
     const provider = await harness.provider();

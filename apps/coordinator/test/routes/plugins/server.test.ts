@@ -130,6 +130,23 @@ it('a request without Host or with several gets a JSON error, and an unknown exp
   expect(statuses(served)).toEqual(['200']);
 });
 
+it('a request with another transfer coding than chunked gets an error in the format of its path', async () => {
+  const post = (path: string, codings: string) =>
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${harness.apiKey}\r\n${codings}\r\n${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
+  for (const codings of ['gzip, chunked', 'gzip\r\ntransfer-encoding: chunked', 'identity,chunked']) {
+    const header = `transfer-encoding: ${codings}\r\n`;
+    const refused = await exchange(post('/v1/chat/completions', header), (got) => got.includes('}}'));
+    expect([statuses(refused), refused]).toEqual([['501'], expect.stringContaining('"param":"Transfer-Encoding"')]);
+    const ofMessages = await exchange(post('/v1/messages', header), (got) => got.includes('"request_id"'));
+    expect([statuses(ofMessages), ofMessages]).toEqual([['501'], expect.stringContaining('"type":"error"')]);
+  }
+  // Node.js itself refuses a body whose last coding is not chunked.
+  const unframed = await exchange(post('/v1/chat/completions', 'transfer-encoding: chunked, gzip\r\n'), (got) => got.includes('}}'));
+  expect(statuses(unframed)).toEqual(['400']);
+  const served = await exchange(post('/v1/chat/completions', 'Transfer-Encoding: Chunked\r\n'), (got) => got.includes('"choices"'));
+  expect(statuses(served)).toEqual(['200']);
+});
+
 it('a request that Node.js refuses gets a JSON error with the cause', async () => {
   for (const [request, status, cause] of [
     [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`, '431', 'too large'],
