@@ -482,10 +482,10 @@ if [ "$streamed" = yes ]; then
       else { print first; print event }
       exit inside || unprintable || !at
     }' pass=1 "$body" pass=2 "$body") || fail "$proof"
-  # Providers write whole events: an optional event line, a data line with an object, and a blank line. Clients may stop to read at other lines.
+  # Providers write whole events: an optional event line, a data line, and a blank line. Clients may stop to read at other lines.
   LC_ALL=C awk '
     place == "" && /^event: / && length($0) <= 71 && !/^event: (error|response[.]failed)$/ { place = "name"; next }
-    (place == "" || place == "name") && /^data: [{]/ { place = "data"; next }
+    (place == "" || place == "name") && /^data: [!-~]/ && !/^data: \[/ { place = "data"; next }
     place == "data" && $0 == "" { place = ""; next }
     { other = 1; exit }
     END { exit (other || place != "") }' "$signed" || fail 'stream framing: the signed events hold another line, or end inside an event'

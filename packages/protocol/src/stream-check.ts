@@ -8,18 +8,21 @@ const LF = 0x0a;
 const CR = 0x0d;
 /** The first bytes of the only two lines of an event. */
 const EVENT_LINE = bytesOf('event: ');
-const DATA_LINE = bytesOf('data: {');
+const DATA_LINE = bytesOf('data: ');
+const SPACE = 0x20;
+const DELETE = 0x7f;
+const LEFT_BRACKET = 0x5b;
 /** Longer than the names of all formats. */
 const MAX_NAME_LENGTH = 64;
 /** Names of error events, at which clients stop to read. Providers report failures outside the stream. */
 const ERROR_EVENTS: ReadonlySet<string> = new Set(['error', 'response.failed']);
 
 /**
- * Position in an event, which is an optional `event:` line, a `data:` line with a JSON object, and a blank line.
+ * Position in an event, which is an optional `event:` line, a `data:` line, and a blank line.
  *
- * `name_prefix` and `data_prefix`: within the first bytes of a line. `end`: at the blank line.
+ * `name_prefix` and `data_prefix`: within the first bytes of a line. `data_start`: at the first byte of the data. `end`: at the blank line.
  */
-type Position = 'between' | 'name_prefix' | 'name' | 'after_name' | 'data_prefix' | 'data' | 'end';
+type Position = 'between' | 'name_prefix' | 'name' | 'after_name' | 'data_prefix' | 'data_start' | 'data' | 'end';
 
 export class StreamCheck {
   readonly #terminalEvents: readonly string[];
@@ -40,7 +43,7 @@ export class StreamCheck {
   /**
    * Takes the next bytes, split anywhere. Returns false at the first byte that no provider writes; then the check is over.
    *
-   * Rejected: comments, which are not signed; carriage returns, which some clients ignore; `[DONE]`; and content after the terminal event.
+   * Rejected: comments, which are not signed; carriage returns, which some clients ignore; `[DONE]` and other data in brackets; and content after the terminal event.
    */
   accepts(bytes: Uint8Array): boolean {
     if (bytes.includes(CR)) return false;
@@ -74,7 +77,11 @@ export class StreamCheck {
       case 'name_prefix':
         return this.#match(byte, EVENT_LINE, 'name');
       case 'data_prefix':
-        return this.#match(byte, DATA_LINE, 'data');
+        return this.#match(byte, DATA_LINE, 'data_start');
+      case 'data_start':
+        // Clients may trim white space, also Unicode's, before they look for `[DONE]`.
+        this.#position = 'data';
+        return byte > SPACE && byte < DELETE && byte !== LEFT_BRACKET;
       case 'name':
         if (byte === LF) return this.#named(this.#name);
         this.#name += String.fromCharCode(byte);
@@ -96,7 +103,7 @@ export class StreamCheck {
     return true;
   }
 
-  #match(byte: number, prefix: Uint8Array, next: 'name' | 'data'): boolean {
+  #match(byte: number, prefix: Uint8Array, next: 'name' | 'data_start'): boolean {
     if (byte !== prefix[this.#matched]) return false;
     this.#matched++;
     if (this.#matched === prefix.length) this.#position = next;

@@ -25,6 +25,7 @@ describe('a stream', () => {
     expect(check(CHUNK)).toBe('complete');
     expect(check(CHUNK + PING + CHUNK)).toBe('complete');
     expect(check(PING + STOP, MESSAGES)).toBe('complete');
+    expect(check('data: 1\n\ndata: "text"\n\ndata: }\n\n')).toBe('complete');
   });
 
   it('without the terminal event of its format is incomplete', () => {
@@ -50,6 +51,9 @@ describe('a stream', () => {
     ['the terminator of the coordinator', `${CHUNK}data: [DONE]\n\n`],
     ['the terminator without a space', 'data:[DONE]\n\n'],
     ['the terminator behind spaces', 'data:   [DONE]\n\n'],
+    ['the terminator behind a tab', 'data: \t[DONE]\n\n'],
+    ['the terminator behind a no-break space', 'data: \u00a0[DONE]\n\n'],
+    ['data without content', 'data: \n\n'],
     ['the terminator as the second line of an event', 'data: {}\ndata: [DONE]\n\n'],
     ['the terminator behind a byte order mark', '\ufeffdata: [DONE]\n\n'],
     ['data in a field without a colon', 'data\n\n'],

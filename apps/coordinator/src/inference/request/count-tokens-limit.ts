@@ -47,7 +47,7 @@ const PIXELS_PER_BYTE = 8;
 const TOLERANCE_BYTES = 0.001;
 
 /** Bytes charged for the pixels of images, in addition to their data. A small file may still be expensive to decode. */
-export function imageBytes({ maxPixels }: Pick<InputImages, 'maxPixels'>): number {
+export function bytesChargedForPixels({ maxPixels }: Pick<InputImages, 'maxPixels'>): number {
   return Math.ceil(maxPixels / PIXELS_PER_BYTE);
 }
 

@@ -87,7 +87,7 @@ export interface InputImages {
 }
 
 /** A request whose body the coordinator can read. */
-export interface ReadJobRequest extends JobRequest {
+export interface ReadableJobRequest extends JobRequest {
   /** Writes the parts of the response that the coordinator adds. */
   readonly answer: AnswerFormat;
 }
@@ -126,7 +126,7 @@ export function imageJobRequest(
   input: RequestInput,
   { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
-): ReadJobRequest {
+): ReadableJobRequest {
   return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
@@ -210,9 +210,9 @@ export function requireTextSize(bodyBytes: number, maxTextBytes: number, images:
 /** Job of a parsed body. Throws RequestError on a malformed header. */
 export function jobOf(
   input: RequestInput,
-  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
-    Partial<Pick<ReadJobRequest, 'fallbackPrefixes'>>,
-): ReadJobRequest {
+  parsed: Pick<ReadableJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
+    Partial<Pick<ReadableJobRequest, 'fallbackPrefixes'>>,
+): ReadableJobRequest {
   const { params, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const inHeader = readTrustFloor(input.trustHeader);

@@ -10,7 +10,7 @@ import {
 } from '@inference/formats';
 import { type Endpoint, toBase64 } from '@inference/protocol';
 import type { FetchedInputImage, ImageUrl } from './image-fetcher.js';
-import { type InputImages, jobOf, type ReadJobRequest, type RequestInput, requireTextSize } from './job-request.js';
+import { type InputImages, jobOf, type ReadableJobRequest, type RequestInput, requireTextSize } from './job-request.js';
 
 /** Maximum names in the `X-Inference-Ignored` header. */
 const MAX_IGNORED = 100;
@@ -20,7 +20,7 @@ export type TextInput = RequestInput & { readonly endpoint: Exclude<Endpoint, '/
 /** A parsed request whose image URLs are not fetched yet. */
 export interface UnfetchedRequest {
   /** Without prefix hashes if there are image URLs, because the images are part of the prompt. */
-  readonly job: ReadJobRequest;
+  readonly job: ReadableJobRequest;
   readonly request: TextRequest | EmbeddingRequest;
   /** Distinct image URLs in the body, in order of first appearance. */
   readonly imageUrls: readonly ImageUrl[];
@@ -45,7 +45,7 @@ export function withFetchedImages(
   { job, request }: UnfetchedRequest,
   fetched: ReadonlyMap<string, FetchedInputImage>,
   input: Pick<TextInput, 'prefixHashes' | 'accountId'>,
-): ReadJobRequest {
+): ReadableJobRequest {
   if (request.task === 'embed' || job.inputImages === null) throw new Error('the request has no images');
   const imageOf = (url: string): FetchedInputImage => {
     const image = fetched.get(url);
@@ -69,10 +69,10 @@ export function withFetchedImages(
 
 /** Embeddings get no prefix hashes, because providers cache nothing for them. */
 function withPrefixes(
-  job: ReadJobRequest,
+  job: ReadableJobRequest,
   request: TextRequest | EmbeddingRequest,
   { prefixHashes, accountId }: Pick<TextInput, 'prefixHashes' | 'accountId'>,
-): ReadJobRequest {
+): ReadableJobRequest {
   if (request.task === 'embed') return job;
   const { model, routing } = job.params;
   const fallbackPrefixes = prefixHashes.promptPrefixes(request, [model, ...(routing?.fallbackModels ?? [])], accountId);

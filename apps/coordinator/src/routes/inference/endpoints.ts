@@ -17,10 +17,9 @@ import { plainHeaders, providerHeaders } from '../../inference/delivery/response
 import { SendQueues } from '../../inference/delivery/send-queues.js';
 import { SseFraming } from '../../inference/delivery/sse-framing.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
-import type { JobRunner } from '../../inference/job-runner.js';
 import { type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
-import { imageBytes } from '../../inference/request/count-tokens-limit.js';
-import type { JobRequest, ReadJobRequest } from '../../inference/request/job-request.js';
+import { bytesChargedForPixels } from '../../inference/request/count-tokens-limit.js';
+import type { JobRequest, ReadableJobRequest } from '../../inference/request/job-request.js';
 import { type Route, routeHeaders } from '../../inference/request/job-routing.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -30,25 +29,24 @@ import { sendError } from '../plugins/send-error.js';
 import { type ImageFetching, readRequest } from './read-request.js';
 import { headerValue, requestInput } from './request-input.js';
 import { type RunJobDeps, recordJob, runJob } from './run-job.js';
-import { type TokenCountingLimits, tokenCounting } from './token-counting.js';
+import { type TokenCountingLimits, tokenCountAdmission } from './token-counting.js';
 
-export interface InferenceRoutes extends RunJobDeps, TokenCountingLimits, ImageFetching {
-  readonly runner: JobRunner;
+export interface InferenceDeps extends RunJobDeps, TokenCountingLimits, ImageFetching {
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
 }
 
-export function addInference(server: FastifyInstance, routes: InferenceRoutes): void {
+export function addInference(server: FastifyInstance, deps: InferenceDeps): void {
   const queues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
     // Image generation has its own route, in `image-generations.ts`.
-    if (endpoint !== '/v1/images/generations') addEndpoint(server, routes, endpoint, queues);
+    if (endpoint !== '/v1/images/generations') addEndpoint(server, deps, endpoint, queues);
   }
 }
 
 function addEndpoint(
   server: FastifyInstance,
-  routes: InferenceRoutes,
+  deps: InferenceDeps,
   endpoint: Exclude<Endpoint, '/v1/images/generations'>,
   queues: SendQueues,
 ): void {
@@ -60,23 +58,23 @@ function addEndpoint(
   server.post(endpoint, options, async (request, reply) => {
     const key = keyOf(request);
     // Token counting is rate-limited by bytes: of the body before it is parsed, and of the images' pixels after.
-    const admitBytes = endpoint === '/v1/messages/count_tokens' ? tokenCounting(reply, key, routes) : null;
+    const admitBytes = endpoint === '/v1/messages/count_tokens' ? tokenCountAdmission(reply, key, deps) : null;
     if (admitBytes !== null && !(await admitBytes(bytesOf(request).length))) return;
     const startedAt = performance.now();
-    const { job, refusal } = await readRequest({ endpoint, ...requestInput(request, key, routes) }, request, reply, routes);
+    const { job, refusal } = await readRequest({ endpoint, ...requestInput(request, key, deps) }, request, reply, deps);
     if (refusal !== null) {
-      recordJob(routes, job, { outcome: refusal, responseBytes: 0, startedAt, durationMs: performance.now() - startedAt });
+      recordJob(deps, job, { outcome: refusal, responseBytes: 0, startedAt, durationMs: performance.now() - startedAt });
       sendError(reply, refusal.error);
       return;
     }
-    if (admitBytes !== null && job.inputImages !== null && !(await admitBytes(imageBytes(job.inputImages)))) return;
+    if (admitBytes !== null && job.inputImages !== null && !(await admitBytes(bytesChargedForPixels(job.inputImages)))) return;
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
-    await runJob(routes, request, job, { delivery: deliveryFor(routes, job, client, request), signal: client.signal });
+    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, queues, reply.getHeaders());
+    await runJob(deps, request, job, { delivery: deliveryFor(deps, job, client, request), signal: client.signal });
   });
 }
 
-function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
+function deliveryFor(deps: InferenceDeps, job: ReadableJobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
   const { answer, responseMetadata, signatureForm, ignored } = job;
   const errorResponse = (error: ApiError): HttpError => formatFor(job.endpoint).error(error, request.id);
   if (!job.params.stream) {
@@ -94,8 +92,8 @@ function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: Clien
     providerHeaders: (provider, route) => ({ ...providerHeaders(provider), ...routeHeaders(route, provider) }),
     jobId: job.jobId,
     maxBytes: maxStreamBytes(job),
-    timings: routes.timings,
-    observer: routes.metrics,
+    timings: deps.timings,
+    observer: deps.metrics,
     startedAt: performance.now(),
   });
 }

@@ -16,7 +16,7 @@ import { routeHeaders } from '../../inference/request/job-routing.js';
 import { errorFacts } from '../../log.js';
 import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
 import { originOf } from '../plugins/request-origin.js';
-import type { InferenceRoutes } from './endpoints.js';
+import type { InferenceDeps } from './endpoints.js';
 import { IMAGE_FILES_PATH } from './image-files.js';
 import { requestInput } from './request-input.js';
 import { runJob } from './run-job.js';
@@ -25,7 +25,7 @@ const ENDPOINT = '/v1/images/generations';
 /** Maximum time from an attempt's first byte to its last, in milliseconds. Enough for four large images over a slow connection. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
-interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
+interface ImageDeps extends Omit<InferenceDeps, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
   readonly store: ImageStore;
   readonly deferredReceipts: DeferredReceipts;
   readonly supply: ImageSupply;
@@ -35,26 +35,26 @@ interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countT
   readonly publicOrigin: string | null;
 }
 
-export function addImages(server: FastifyInstance, routes: ImageRoutes): void {
+export function addImages(server: FastifyInstance, deps: ImageDeps): void {
   const format = formatFor(ENDPOINT);
   server.post(ENDPOINT, { schema: inferenceRouteSchema(ENDPOINT), onRequest: server.guards.apiKey }, async (request, reply) => {
     const key = keyOf(request);
-    const input = { ...requestInput(request, key, routes), endpoint: ENDPOINT } as const;
+    const input = { ...requestInput(request, key, deps), endpoint: ENDPOINT } as const;
     const parsed = format.parse(input.body, input);
     if (parsed.params.model !== null) requireModel(key, parsed.params.model);
-    const origin = originOf(request, routes.publicOrigin);
+    const origin = originOf(request, deps.publicOrigin);
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, null, reply.getHeaders());
+    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, null, reply.getHeaders());
     try {
-      const refusal = await generateImages(routes, { input, parsed, key, origin, client, request });
+      const refusal = await generateImages(deps, { input, parsed, key, origin, client, request });
       if (refusal === null) return;
-      routes.log.info(
+      deps.log.info(
         { request: request.id, endpoint: ENDPOINT, status: refusal.error.code, reason: refusal.reason },
         'image request refused',
       );
       client.answerError(openAiError(refusal.error));
     } catch (error) {
-      if (!(error instanceof RequestError)) routes.log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
+      if (!(error instanceof RequestError)) deps.log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
       client.answerError(openAiError(error instanceof RequestError ? error : apiError('internal')));
     }
   });
@@ -75,11 +75,11 @@ interface Refusal {
 }
 
 /** Handles one request. Returns null if the response was sent or the client disconnected. Throws RequestError for an invalid header. */
-async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
+async function generateImages(deps: ImageDeps, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.params;
-  const waitUntil = routes.now() + routes.queueMs;
+  const waitUntil = deps.now() + deps.queueMs;
   const query = { model: named, image, accountId: key.accountId, mayUse: (model: string) => mayUseModel(key, model) };
-  const match = await routes.supply.wait(query, routes.queueMs, client.signal);
+  const match = await deps.supply.wait(query, deps.queueMs, client.signal);
   if (match.kind === 'disconnected') return null;
   if (match.kind === 'refused') return match;
   const { model, pixels } = match;
@@ -89,13 +89,13 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.responseFormat === 'b64_json') {
-    return runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allocation: null });
+    return runImageJob(deps, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allocation: null });
   }
-  const allocation = routes.store.allocate(image.count, image.format, maxBytesOf(pixels), key.accountId);
+  const allocation = deps.store.allocate(image.count, image.format, maxBytesOf(pixels), key.accountId);
   if (allocation === null) return STORE_FULL_REFUSAL;
   try {
     const urls = allocation.fileNames.map((fileName) => `${origin}${IMAGE_FILES_PATH}/${fileName}`);
-    return await runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allocation });
+    return await runImageJob(deps, { input, parsed, client, request }, { model, work: { ...work, urls }, allocation });
   } finally {
     allocation.close();
   }
@@ -104,7 +104,7 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
 const STORE_FULL_REFUSAL: Refusal = { error: apiError('images_unavailable'), reason: 'store_full' };
 
 async function runImageJob(
-  routes: ImageRoutes,
+  deps: ImageDeps,
   { input, parsed, client, request }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'request'>,
   { model, work, allocation }: { readonly model: string; readonly work: ImageJob; readonly allocation: ImageAllocation | null },
 ): Promise<Refusal | null> {
@@ -118,14 +118,14 @@ async function runImageJob(
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
-  const receipts = allocation === null ? routes.receipts : deferringReceipts(routes.deferredReceipts, allocation.expiresAt);
+  const receipts = allocation === null ? deps.receipts : deferringReceipts(deps.deferredReceipts, allocation.expiresAt);
   // If the image store is full, the job is cancelled without a charge or an effect on the provider's reputation.
   const signal = AbortSignal.any([client.signal, noRoom.signal]);
-  const end = await runJob({ ...routes, receipts }, request, job, { delivery, signal });
+  const end = await runJob({ ...deps, receipts }, request, job, { delivery, signal });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }
 
-function deferringReceipts(deferredReceipts: DeferredReceipts, until: number): ImageRoutes['receipts'] {
+function deferringReceipts(deferredReceipts: DeferredReceipts, until: number): ImageDeps['receipts'] {
   return { add: (receipt) => deferredReceipts.add(receipt, until) };
 }

@@ -7,7 +7,7 @@ import { MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { JobRunner } from '../../inference/job-runner.js';
 import type { ImageFetcher } from '../../inference/request/image-fetcher.js';
-import type { ReadJobRequest } from '../../inference/request/job-request.js';
+import type { ReadableJobRequest } from '../../inference/request/job-request.js';
 import { readJobRequest, type TextInput, withFetchedImages } from '../../inference/request/text-job-request.js';
 import type { FailedJob } from '../../inference/settlement/job-outcome.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
@@ -19,7 +19,7 @@ export interface ImageFetching {
 }
 
 interface ReadRequest {
-  readonly job: ReadJobRequest;
+  readonly job: ReadableJobRequest;
   /** Failure found before images were fetched, after which the job must not run. */
   readonly refusal: FailedJob | null;
 }

@@ -15,7 +15,7 @@ import { SealedFraming } from '../../inference/delivery/sealed-framing.js';
 import { SendQueues } from '../../inference/delivery/send-queues.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { NetworkModels } from '../../inference/placements.js';
-import { imageBytes } from '../../inference/request/count-tokens-limit.js';
+import { bytesChargedForPixels } from '../../inference/request/count-tokens-limit.js';
 import type { FreeRefusals } from '../../inference/request/free-refusals.js';
 import { pixelCount } from '../../inference/request/image-job.js';
 import { type JobRequest, sealedJobRequest } from '../../inference/request/job-request.js';
@@ -24,12 +24,12 @@ import type { ProviderConnection } from '../../providers/provider-connection.js'
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { KEY_ERRORS } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import { type InferenceRoutes, maxStreamBytes } from './endpoints.js';
+import { type InferenceDeps, maxStreamBytes } from './endpoints.js';
 import { requestInput } from './request-input.js';
 import { runJob } from './run-job.js';
-import { tokenCounting } from './token-counting.js';
+import { tokenCountAdmission } from './token-counting.js';
 
-interface SealedRoutes extends InferenceRoutes {
+interface SealedDeps extends InferenceDeps {
   readonly freeRefusals: FreeRefusals;
   /** Models of the whole network. */
   readonly directory: Pick<NetworkModels, 'imageOffers'>;
@@ -102,35 +102,35 @@ const SCHEMA = {
   },
 };
 
-export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes): void {
+export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): void {
   const queues = new SendQueues();
   const { maxVisionBytes: bodyLimit } = server.requestBodies;
   server.post(PATH, { schema: SCHEMA, onRequest: server.guards.apiKey, bodyLimit }, async (request, reply) => {
     const key = keyOf(request);
     requireContentType(request);
-    const input = requestInput(request, key, routes);
+    const input = requestInput(request, key, deps);
     const read = readSealedRequest(input.body, input.now);
     requireModel(key, read.context.model);
-    const job = sealedJobRequest(input, { ...read, imagePixels: imagePixels(read, routes.directory) });
-    const retryAfter = routes.freeRefusals.retryAfterSeconds(key.id);
+    const job = sealedJobRequest(input, { ...read, imagePixels: imagePixels(read, deps.directory) });
+    const retryAfter = deps.freeRefusals.retryAfterSeconds(key.id);
     if (retryAfter !== null) {
       const message =
         'Providers refused too many sealed requests of this API key in the last hour. Correct the requests and try again later.';
       sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
       return;
     }
-    if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCounting(reply, key, routes)(countedBytes(job)))) return;
+    if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCountAdmission(reply, key, deps)(countedBytes(job)))) return;
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues, reply.getHeaders());
-    const delivery = deliveryFor(routes, job, read, client);
-    const end = await runJob(routes, request, job, { delivery, signal: client.signal });
-    if (end?.kind === 'refused') routes.freeRefusals.count(key.id, job.body.length);
+    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, queues, reply.getHeaders());
+    const delivery = deliveryFor(deps, job, read, client);
+    const end = await runJob(deps, request, job, { delivery, signal: client.signal });
+    if (end?.kind === 'refused') deps.freeRefusals.count(key.id, job.body.length);
   });
 }
 
 /** Bytes charged to the limit on token counting. Pixels of sealed images are unknown here, so the maximum is assumed. */
 function countedBytes({ body, inputImages }: Pick<JobRequest, 'body' | 'inputImages'>): number {
-  return body.length + (inputImages === null ? 0 : imageBytes(inputImages));
+  return body.length + (inputImages === null ? 0 : bytesChargedForPixels(inputImages));
 }
 
 function requireContentType({ headers }: FastifyRequest): void {
@@ -145,7 +145,7 @@ function requireContentType({ headers }: FastifyRequest): void {
  *
  * A model may be served without known sizes, for example by a stale view of the cluster. Then the maximum applies: 0 would be free.
  */
-function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
+function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedDeps['directory']): number | null {
   if (context.images === undefined) return null;
   if (context.image_size !== undefined) return pixelCount(context.image_size);
   const offers: readonly ImageOffer[] = directory.imageOffers().get(context.model) ?? [];
@@ -154,7 +154,7 @@ function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: Sea
 }
 
 function deliveryFor(
-  routes: SealedRoutes,
+  deps: SealedDeps,
   job: JobRequest,
   { candidates }: Pick<SealedRequest, 'candidates'>,
   client: ClientConnection,
@@ -179,8 +179,8 @@ function deliveryFor(
     providerHeaders: recipient,
     jobId: job.jobId,
     maxBytes: maxStreamBytes(job),
-    timings: routes.timings,
-    observer: routes.metrics,
+    timings: deps.timings,
+    observer: deps.metrics,
     startedAt: performance.now(),
   });
 }

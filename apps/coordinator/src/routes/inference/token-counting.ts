@@ -1,4 +1,4 @@
-/** `tokenCounting` applies both limits on free token counting to a request: that of this coordinator, and that of the cluster. */
+/** `tokenCountAdmission` applies both limits on free token counting to a request: that of this coordinator, and that of the cluster. */
 import { apiError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -16,7 +16,7 @@ const LIMIT_REACHED =
   'Token counting is free, so concurrent requests and bytes per minute are limited per account. Pixels of images count as bytes. Try again later.';
 
 /** Returns a function that counts further bytes of the request. If a limit is reached, it sends the 429 and returns false. */
-export function tokenCounting(
+export function tokenCountAdmission(
   reply: FastifyReply,
   { accountId }: Pick<ApiKey, 'accountId'>,
   { countTokensLimit, countTokensNetworkLimit }: TokenCountingLimits,

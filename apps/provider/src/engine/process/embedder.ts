@@ -4,6 +4,8 @@ import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine }
 import { buildOf, isBytePair, loadWeights } from './load-weights.js';
 import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
 
+const WARM_UP_WORDS = 40;
+
 export class Embedder {
   readonly #cancelled = new Set<number>();
   readonly #tokenize: Tokenize;
@@ -22,8 +24,8 @@ export class Embedder {
     const { model, contextOptions } = await loadWeights(settings);
     const { contextSize, slots, gpu } = settings;
     const context = await model.createEmbeddingContext({ contextSize, batchSize: contextSize, ...contextOptions });
-    // As `warmUp` does for text models.
-    if (gpu !== 'none') await context.getEmbeddingFor('a');
+    // As `warmUp` does for text models, with enough tokens for the kernels of ordinary texts.
+    if (gpu !== 'none') await context.getEmbeddingFor('a '.repeat(WARM_UP_WORDS));
     return new Embedder(model, context, { build: buildOf(model), slots, contextSize }, send);
   }
 
