@@ -17,6 +17,7 @@ import { plainHeaders, providerHeaders } from '../../inference/delivery/response
 import { SendQueues } from '../../inference/delivery/send-queues.js';
 import { SseFraming } from '../../inference/delivery/sse-framing.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
+import type { JobRunner } from '../../inference/job-runner.js';
 import { type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
 import { bytesChargedForPixels } from '../../inference/request/count-tokens-limit.js';
 import type { JobRequest, ReadableJobRequest } from '../../inference/request/job-request.js';
@@ -32,6 +33,8 @@ import { type RunJobDeps, recordJob, runJob } from './run-job.js';
 import { type TokenCountingLimits, tokenCountAdmission } from './token-counting.js';
 
 export interface InferenceDeps extends RunJobDeps, TokenCountingLimits, ImageFetching {
+  /** Declared again, because both parents have a runner. */
+  readonly runner: JobRunner;
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
 }
