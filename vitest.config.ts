@@ -19,7 +19,7 @@ const CLUSTER = [
   'routes/providers/own-status',
 ].map((name) => `apps/coordinator/test/${name}.test.ts`);
 
-const SETUP = ['test/support/fixed-seeds.ts', 'test/support/leaves-no-trace.ts', 'test/support/stuck/watch.ts'];
+const SETUP = ['fixed-seeds', 'byte-equality', 'leaves-no-trace', 'stuck/watch'].map((name) => `test/support/${name}.ts`);
 
 // One run for the whole repository. Packages are tested through their sources, and see each other through their builds.
 // Test files share three processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`

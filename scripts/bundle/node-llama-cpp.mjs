@@ -7,6 +7,12 @@ import { readFile } from 'node:fs/promises';
 import { sep } from 'node:path';
 
 const DIRECTORY = /[\\/]node_modules[\\/]node-llama-cpp[\\/]dist[\\/]/;
+/** Modules for downloads and builds of llama.cpp, which engines never start (`build: 'never'`), and their only used exports. */
+const BUILD_TOOLS = new Map([
+  ['simple-git', 'simpleGit'],
+  ['../../utils/withProgressLog.js', 'withProgressLog'],
+]);
+const BUILD_TOOL = 'build-tool-of-llama-cpp';
 const BINARY_TEST = /[\\/]bindings[\\/]utils[\\/]testBindingBinary\.js$/;
 
 /** On Linux, the library first loads each of its binaries in a process of its own, so that one that crashes is not used. */
@@ -17,11 +23,15 @@ export const nodeLlamaCpp = {
   name: 'node-llama-cpp',
   setup(build) {
     // The library's package.json does not say that unused modules may be omitted, and its entry module exports all of them.
-    build.onResolve({ filter: /^(node-llama-cpp$|\.)/ }, async ({ path, importer, resolveDir, kind, pluginData }) => {
+    build.onResolve({ filter: /^(node-llama-cpp$|simple-git$|\.)/ }, async ({ path, importer, resolveDir, kind, pluginData }) => {
+      if (DIRECTORY.test(importer) && BUILD_TOOLS.has(path)) return { path, namespace: BUILD_TOOL };
       if (pluginData === nodeLlamaCpp || !(path === 'node-llama-cpp' || DIRECTORY.test(importer))) return undefined;
       const { path: resolved, errors } = await build.resolve(path, { importer, resolveDir, kind, pluginData: nodeLlamaCpp });
       return errors.length > 0 ? { errors } : { path: resolved, sideEffects: false };
     });
+    build.onLoad({ filter: /./, namespace: BUILD_TOOL }, ({ path }) => ({
+      contents: `export const ${BUILD_TOOLS.get(path)} = () => { throw new Error(${JSON.stringify(`${path} is not in the bundle`)}); };`,
+    }));
     build.onLoad({ filter: DIRECTORY }, async ({ path }) => {
       const file = path.slice(path.search(DIRECTORY)).replace(DIRECTORY, '').replaceAll(sep, '/');
       const source = (await readFile(path, 'utf8')).replace(/^\/\/# sourceMappingURL=.*$/m, '');

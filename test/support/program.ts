@@ -14,7 +14,13 @@ import { BUNDLE } from '../../scripts/bundle/options.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Files, besides the sources, whose change makes a bundle outdated. */
-const COMMON_INPUTS = ['scripts/bundle/options.mjs', 'scripts/bundle/workspace-sources.mjs', 'package-lock.json', 'tsconfig.base.json'];
+const COMMON_INPUTS = [
+  'scripts/bundle/node-llama-cpp.mjs',
+  'scripts/bundle/options.mjs',
+  'scripts/bundle/workspace-sources.mjs',
+  'package-lock.json',
+  'tsconfig.base.json',
+];
 const built = new Map<string, Promise<string>>();
 
 /** Path of the bundle of a TypeScript program, given by its repository path. Rejects on a compile error. */

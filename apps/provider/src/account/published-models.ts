@@ -3,8 +3,8 @@
  *
  * Used by recommendations of models. The network publishes no tokens per model, so shares follow the providers' generated tokens.
  */
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { CoordinatorError, requestCoordinator } from './coordinator-http.js';
 
 const Count = Type.Integer({ minimum: 0 });
@@ -30,10 +30,10 @@ const StatsSchema = Type.Object({
 });
 const TotalsSchema = Type.Object({ tokens: Count });
 
-const catalogueValidator = Compile(CatalogueSchema);
-const pricesValidator = Compile(PricesSchema);
-const statsValidator = Compile(StatsSchema);
-const totalsValidator = Compile(TotalsSchema);
+const catalogueValidator = lazyValidator(CatalogueSchema);
+const pricesValidator = lazyValidator(PricesSchema);
+const statsValidator = lazyValidator(StatsSchema);
+const totalsValidator = lazyValidator(TotalsSchema);
 
 export type CatalogueEntry = Static<typeof CatalogueSchema>['data'][number];
 export type NetworkStatistics = Static<typeof StatsSchema>;
@@ -62,10 +62,10 @@ const ANSWER_TIMEOUT_MS = 10_000;
 
 /** Reads catalogue and demand. If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
 export async function publishedModels(coordinator: string): Promise<PublishedModels> {
-  const read = async <Body>(path: string, validator: { Check(value: unknown): value is Body }): Promise<Body | null> => {
+  const read = async <Body>(path: string, validator: () => { Check(value: unknown): value is Body }): Promise<Body | null> => {
     try {
       const { status, value } = await requestCoordinator(coordinator, path, { ms: ANSWER_TIMEOUT_MS });
-      return status === 200 && validator.Check(value) ? value : null;
+      return status === 200 && validator().Check(value) ? value : null;
     } catch (error) {
       if (error instanceof CoordinatorError) return null;
       throw error;

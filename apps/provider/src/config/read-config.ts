@@ -23,7 +23,12 @@ export class ConfigError extends Error {
 }
 
 const MAX_BYTES = 256 * 1024;
-const compiled = Compile(ConfigSchema);
+/** Compiled at first use, because not every command reads the settings. */
+let compiled: ReturnType<typeof Compile<typeof ConfigSchema>> | null = null;
+function configValidator(): NonNullable<typeof compiled> {
+  compiled ??= Compile(ConfigSchema);
+  return compiled;
+}
 
 /** Settings of the file with defaults; an absent file gives the defaults. Throws {@link ConfigError}. */
 export function readConfig(path: string): Config {
@@ -61,7 +66,7 @@ export function parseConfig(text: string, path: string): Config {
     throw new ConfigError(path, error.line, error.column, `this is not TOML: ${what}`);
   }
   const value = Default(ConfigSchema, structuredClone(found));
-  if (!compiled.Check(value)) throw problemOf(text, path, value);
+  if (!configValidator().Check(value)) throw problemOf(text, path, value);
   const { time_zone: zone } = value.availability;
   if (zone !== undefined && !isTimeZone(zone)) {
     throw errorAt(text, path, '/availability/time_zone', `availability.time_zone: there is no time zone ${JSON.stringify(zone)}`);
@@ -81,7 +86,7 @@ export function isTimeZone(name: string): boolean {
 
 /** First problem. Unknown keys come first, because a misspelt key often causes the others. */
 function problemOf(text: string, path: string, value: unknown): ConfigError {
-  const errors = [...compiled.Errors(value)];
+  const errors = [...configValidator().Errors(value)];
   for (const error of errors) {
     if (error.keyword !== 'additionalProperties') continue;
     const [key] = error.params.additionalProperties;

@@ -1,6 +1,6 @@
 /** `ControlRoute`: a route of the control socket, with address, body schema and handler, and the errors of handlers. */
+import { lazyValidator } from '@inference/protocol';
 import type { Static, TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 
 export interface ControlRoute {
   readonly method: 'GET' | 'POST';
@@ -36,13 +36,13 @@ export function post<Schema extends TSchema>(
   schema: Schema,
   answer: (body: Static<Schema>) => Promise<unknown>,
 ): ControlRoute {
-  const validator = Compile(schema);
+  const validator = lazyValidator(schema);
   return {
     method: 'POST',
     path,
     answer: (body = {}) => {
-      if (!validator.Check(body)) {
-        const [first] = validator.Errors(body);
+      if (!validator().Check(body)) {
+        const [first] = validator().Errors(body);
         throw new BadBody(`the body is not valid${first === undefined ? '' : `: ${first.instancePath || 'it'} ${first.message}`}`);
       }
       return answer(body as Static<Schema>);

@@ -5,7 +5,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { build } from 'plist';
 import { writeDefinitionFile } from './definition-file.js';
 import type { RunTool, ToolResult } from './run-tool.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
@@ -16,7 +15,7 @@ interface LaunchdOptions {
   /** ~/Library/LaunchAgents */
   readonly folder: string;
   /** Content of the plist. Default: `launchdPlist`. */
-  readonly plist?: (definition: ServiceDefinition) => string;
+  readonly plist?: (definition: ServiceDefinition) => Promise<string>;
   /** Polling interval while a service stops. */
   readonly pollMs?: number;
 }
@@ -34,7 +33,7 @@ export class Launchd implements ServiceManager {
 
   async start(definition: ServiceDefinition): Promise<'started' | 'already_running'> {
     const { label } = definition;
-    const changed = this.#write(definition);
+    const changed = await this.#write(definition);
     const state = await this.#print(label);
     if (state !== null && !changed) {
       if (state.kind === 'running') return 'already_running';
@@ -58,7 +57,7 @@ export class Launchd implements ServiceManager {
 
   async restart(definition: ServiceDefinition): Promise<void> {
     const { label } = definition;
-    const changed = this.#write(definition);
+    const changed = await this.#write(definition);
     const state = await this.#print(label);
     if (state === null || changed) {
       await this.start(definition);
@@ -98,8 +97,8 @@ export class Launchd implements ServiceManager {
   }
 
   /** Returns whether the plist changed. */
-  #write(definition: ServiceDefinition): boolean {
-    return writeDefinitionFile(this.#plist(definition.label), (this.options.plist ?? launchdPlist)(definition));
+  async #write(definition: ServiceDefinition): Promise<boolean> {
+    return writeDefinitionFile(this.#plist(definition.label), await (this.options.plist ?? launchdPlist)(definition));
   }
 
   /** Null if launchd does not know the service. */
@@ -152,7 +151,9 @@ function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceErr
 /** Seconds between two starts of a crashing service. launchd has no exponential backoff. */
 const THROTTLE_SECONDS = 10;
 
-export function launchdPlist({ label, command, environment, outputFile, dataDir, stopSeconds }: ServiceDefinition): string {
+export async function launchdPlist(definition: ServiceDefinition): Promise<string> {
+  const { label, command, environment, outputFile, dataDir, stopSeconds } = definition;
+  const { build } = await import('./property-list.js');
   return build({
     Label: label,
     ProgramArguments: [...command],

@@ -6,7 +6,6 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { build } from 'plist';
 import { controlPath } from '../control/address.js';
 import { outputFile } from '../log/log-files.js';
 import { installation } from '../update/installation.js';
@@ -100,7 +99,8 @@ function definitionOf(dataDir: string, program: string): ServiceDefinition {
   };
 }
 
-function menuBarPlist({ label, command, outputFile: output, stopSeconds }: ServiceDefinition): string {
+async function menuBarPlist({ label, command, outputFile: output, stopSeconds }: ServiceDefinition): Promise<string> {
+  const { build } = await import('./property-list.js');
   return build({
     Label: label,
     ProgramArguments: [...command],

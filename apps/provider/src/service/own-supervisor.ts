@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Check } from 'typebox/value';
 import { ControlError, requestDaemon } from '../control/control-client.js';
 import { serviceEnvironment } from './environment.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
@@ -31,8 +31,7 @@ const StateSchema = Type.Object({
   ),
 });
 type SupervisorState = Static<typeof StateSchema>;
-const stateValidator = Compile(StateSchema);
-const isState = (value: unknown): value is SupervisorState => stateValidator.Check(value);
+const isState = (value: unknown): value is SupervisorState => Check(StateSchema, value);
 const isAnything = (value: unknown): value is unknown => value !== undefined;
 
 export class OwnSupervisor implements ServiceManager {

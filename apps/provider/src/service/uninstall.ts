@@ -4,7 +4,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmdirSy
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Check } from 'typebox/value';
 import { controlPath } from '../control/address.js';
 import { type Installation, launchCommand, launcherOf } from '../update/installation.js';
 import { hideMenuBar, type MenuBarHost, menuBarHost } from './menu-bar.js';
@@ -20,7 +20,7 @@ export interface Part {
 }
 
 const SIGN_OUT_MS = 20_000;
-const record = Compile(Type.Object({ link: Type.String() }));
+const RecordSchema = Type.Object({ link: Type.String() });
 
 /** Known files of a data directory. Unknown files are not removed. */
 const DATA: Readonly<Record<string, string>> = {
@@ -79,7 +79,7 @@ export function removePart({ path, kind }: Part): void {
 function linkOf(prefix: string): string | null {
   try {
     const value: unknown = JSON.parse(readFileSync(join(prefix, 'install.json'), 'utf8'));
-    return record.Check(value) && readlinkSync(value.link) === launcherOf(prefix) ? value.link : null;
+    return Check(RecordSchema, value) && readlinkSync(value.link) === launcherOf(prefix) ? value.link : null;
   } catch {
     return null;
   }

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } 
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compareVersions, type Release } from '@inference/protocol';
-import { extract, list, type ReadEntry } from 'tar';
+import type { ReadEntry } from 'tar';
 import { download } from '../models/store/download.js';
 import { DownloadError, type Progress, type Tuning } from '../models/store/transfer.js';
 import { DRAFT_PREFIX, downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
@@ -116,6 +116,7 @@ const TOP = 'package/';
 async function unpack(archive: string, folder: string): Promise<void> {
   await inspect(archive);
   mkdirSync(folder, { recursive: true });
+  const { extract } = await import('tar');
   try {
     await extract({ file: archive, cwd: folder, strip: 1, strict: true, noMtime: true, filter: (path) => path.startsWith(TOP) });
   } catch (error) {
@@ -134,6 +135,8 @@ async function inspect(archive: string): Promise<void> {
     bad ??= problemOf(entry);
     entry.resume();
   };
+  // Loaded on demand, because most commands unpack nothing.
+  const { list } = await import('tar');
   try {
     await list({ file: archive, strict: true, onReadEntry: inspectEntry });
   } catch {

@@ -28,14 +28,14 @@ const models: [string, () => string, Pick<EngineSettings, 'keepApart' | 'kvCache
 
 const scope = 'a'.repeat(32);
 const words = 'the red boat went over the sea to the far land and came back '.repeat(6);
-/** Prompts shorter than a slice, of one slice, of several slices, and longer than a batch. */
+/** Prompts shorter than a slice, of one slice, of several slices, and longer than a batch (512 tokens). */
 const requests: GenerationRequest[] = [
   ask('Tell me a story about Mia.', 40, { seed: 10 }),
   ask('Tell me a story about Mia.', 40, { temperature: 1.5, seed: 11 }),
   ask(`Tell me about this: ${words}`, 40, { seed: 13 }),
   ask(`Tell me about this: ${words}`, 40, { temperature: 1, seed: 12, topP: 0.9 }),
   ask(`Tell me about all this: ${words.repeat(2)}`, 20, { seed: 14 }),
-  ask(`Tell me about very much: ${words.repeat(9)}`, 20, { seed: 15 }),
+  ask(`Tell me about very much: ${words.repeat(4)}`, 20, { seed: 15 }),
 ].map((request) => ({ ...request, cacheScope: scope }));
 
 /** Log probabilities of each token. Stops reading before `until`, so the engine has to pause the stream. */

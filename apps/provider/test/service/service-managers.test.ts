@@ -86,8 +86,8 @@ function tool(answers: Readonly<Record<string, readonly (Partial<ToolResult> | s
 }
 
 describe('the property list', () => {
-  it('defines the service, with any characters', () => {
-    const text = launchdPlist(DEFINITION);
+  it('defines the service, with any characters', async () => {
+    const text = await launchdPlist(DEFINITION);
     expect(parse(text)).toEqual({
       Label: 'inference-provider',
       ProgramArguments: DEFINITION.command,
@@ -132,11 +132,11 @@ describe('launchd', () => {
       'launchctl enable gui/501/inference-provider',
       `launchctl bootstrap gui/501 ${plist}`,
     ]);
-    expect(readFileSync(plist, 'utf8')).toBe(launchdPlist(moved));
+    expect(readFileSync(plist, 'utf8')).toBe(await launchdPlist(moved));
   });
 
   it('starts a service at once that waits after a crash', async () => {
-    writeFileSync(join(dir, 'inference-provider.plist'), launchdPlist(DEFINITION));
+    writeFileSync(join(dir, 'inference-provider.plist'), await launchdPlist(DEFINITION));
     const { run, said } = tool({ [print]: [PRINT_WAITING] });
     expect(await launchd(run).start(DEFINITION)).toBe('started');
     expect(said).toEqual([print, 'launchctl kickstart gui/501/inference-provider']);
@@ -157,7 +157,7 @@ describe('launchd', () => {
   });
 
   it('restarts only after the running jobs', async () => {
-    writeFileSync(join(dir, 'inference-provider.plist'), launchdPlist(DEFINITION));
+    writeFileSync(join(dir, 'inference-provider.plist'), await launchdPlist(DEFINITION));
     const { run, said } = tool({ [print]: [PRINT_RUNNING, PRINT_RUNNING, PRINT_ENDED] });
     await launchd(run).restart(DEFINITION);
     expect(said).toEqual([

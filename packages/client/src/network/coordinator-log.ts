@@ -1,7 +1,6 @@
 /** Verifier of the coordinator's transparency log, with the log and witness keys of the policy. */
-import { LogVerifier as CheckpointLogVerifier, StoredCheckpointSchema, TILE_WIDTH, tilePath } from '@inference/protocol';
+import { LogVerifier as CheckpointLogVerifier, lazyValidator, StoredCheckpointSchema, TILE_WIDTH, tilePath } from '@inference/protocol';
 import { nobleLogCrypto } from '@inference/verifier';
-import { Compile } from 'typebox/compile';
 import { type Policy, PolicyError } from '../policy/policy.js';
 import { download } from './download.js';
 import type { KeysetSource } from './keyset.js';
@@ -11,7 +10,7 @@ import { keysetLog, type LogVerifier } from './log-verifier.js';
 const MAX_CHECKPOINT_AGE_MS = 60 * 60_000;
 const MAX_TILE_BYTES = 32 * TILE_WIDTH;
 
-const storedCheckpoint = Compile(StoredCheckpointSchema);
+const storedCheckpoint = lazyValidator(StoredCheckpointSchema);
 
 /**
  * Creates the default log verifier, which downloads tiles. A missing tile is refused as `split_view`.
@@ -28,7 +27,7 @@ export function coordinatorLog({ fetch, base }: KeysetSource, policy: Policy): L
   });
   return keysetLog(nobleLogCrypto, {
     verify(leaf, stored: unknown, now) {
-      if (stored === null || storedCheckpoint.Check(stored)) return checkpoints.verify(leaf, stored, now);
+      if (stored === null || storedCheckpoint().Check(stored)) return checkpoints.verify(leaf, stored, now);
       throw new Error('The stored checkpoint of the transparency log is not valid. Restore or delete the state.');
     },
     includes: (entry, index, tree) => checkpoints.includes(entry, index, tree),

@@ -1,13 +1,12 @@
 /** Downloads the public keyset, and checks its schema, provider ids and age. */
-import { CLOCK_TOLERANCE_MS, type E2eKeyset, E2eKeysetSchema, keysetLeafBytes } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import { CLOCK_TOLERANCE_MS, type E2eKeyset, E2eKeysetSchema, keysetLeafBytes, lazyValidator } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
 import { canonicalBytesOrNull, type DownloadOptions, downloadJson, type Fetch } from './download.js';
 
 /** Maximum age of a keyset, in milliseconds. Providers answer challenges every five minutes, which changes the keyset. */
 const MAX_KEYSET_AGE_MS = 30 * 60_000;
 
-const validator = Compile(E2eKeysetSchema);
+const validator = lazyValidator(E2eKeysetSchema);
 
 export interface KeysetSource {
   readonly fetch: Fetch;
@@ -18,8 +17,8 @@ export interface KeysetSource {
 /** Throws {@link E2ERefused} `downgraded`, `stale`, `targeted` or `coordinator_said`. */
 export async function downloadKeyset({ fetch, base }: KeysetSource, options: DownloadOptions, now: number): Promise<E2eKeyset> {
   const value = await downloadJson(fetch, `${base}/v1/e2e/keyset`, options);
-  if (!validator.Check(value)) {
-    const [first] = validator.Errors(value);
+  if (!validator().Check(value)) {
+    const [first] = validator().Errors(value);
     throw new E2ERefused('downgraded', `The keyset is not valid: ${first?.instancePath || '/'} ${first?.message ?? ''}.`);
   }
   if (value.providers.length === 0) throw new E2ERefused('downgraded', 'The keyset names no provider.');

@@ -15,12 +15,12 @@ import {
   keysetLogEntry,
   type LoggedLeaf,
   type LogTree,
+  lazyValidator,
   providerLogEntry,
   Sha256HexSchema,
   toHex,
 } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';
 
 export type { LoggedLeaf, LogTree };
@@ -97,7 +97,7 @@ const StateSchema = Type.Object({
   }),
 });
 type State = Static<typeof StateSchema>;
-const stateValidator = Compile(StateSchema);
+const stateValidator = lazyValidator(StateSchema);
 
 /** Creates a {@link LogVerifier}. Entries have no times, so their age counts from the first remembered tree with the entry. */
 export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: CheckpointVerifier<Stored>): LogVerifier {
@@ -151,6 +151,6 @@ function headsAfter(heads: State['heads'], { size, root }: E2eLogHead, now: numb
 function stateOf(text: string | null): State | null {
   if (text === null) return null;
   const value: unknown = JSON.parse(text);
-  if (!stateValidator.Check(value)) throw new Error('The stored state of the transparency log is not valid. Restore or delete it.');
+  if (!stateValidator().Check(value)) throw new Error('The stored state of the transparency log is not valid. Restore or delete it.');
   return value;
 }

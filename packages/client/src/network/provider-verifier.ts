@@ -5,9 +5,9 @@ import {
   type E2eCrypto,
   type E2eKeysetProvider,
   type E2eLogHead,
+  lazyValidator,
 } from '@inference/protocol';
 import { type ActiveTrustAnchor, FeedError, openFeed } from '@inference/verifier';
-import { Compile } from 'typebox/compile';
 import type { Policy } from '../policy/policy.js';
 import { E2ERefused } from '../refusal.js';
 import { BoundedMap } from './bounded-map.js';
@@ -103,7 +103,7 @@ function subjectOf({ provider_id, record_sha256, key_id, log_index }: E2eKeysetP
   return [provider_id, record_sha256, key_id, log_index ?? 'unlogged'].join(' ');
 }
 
-const validator = Compile(AttestationFeedSchema.properties.providers.items);
+const validator = lazyValidator(AttestationFeedSchema.properties.providers.items);
 
 /** Downloads the record of a keyset entry. The caller compares its hash. Throws {@link E2ERefused} `stale` (absent) or `policy`. */
 async function downloadRecord(
@@ -111,7 +111,7 @@ async function downloadRecord(
   { provider_id, record_sha256 }: Pick<E2eKeysetProvider, 'provider_id' | 'record_sha256'>,
 ): Promise<AttestationRecord> {
   const record = await downloadJson(fetch, `${base}/v1/e2e/records/${record_sha256}`, { whenMissing: 'stale' });
-  if (!validator.Check(record)) throw new E2ERefused('policy', `Provider ${provider_id}: its attestation record is not valid.`);
+  if (!validator().Check(record)) throw new E2ERefused('policy', `Provider ${provider_id}: its attestation record is not valid.`);
   return record;
 }
 

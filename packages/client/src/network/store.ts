@@ -1,6 +1,6 @@
 /** Persistent state of a client: chosen providers, whether a real one was seen, and the log verifier's state. */
+import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 
 /** Stores one text. A file, `localStorage` or a database row suffices. */
 export interface Store {
@@ -42,7 +42,7 @@ const StateSchema = Type.Object({
   log: Type.Optional(Type.String({ maxLength: 65_536 })),
 });
 type State = Static<typeof StateSchema>;
-const validator = Compile(StateSchema);
+const validator = lazyValidator(StateSchema);
 
 /** Typed view of a {@link Store}. */
 export class ClientState {
@@ -64,7 +64,7 @@ export class ClientState {
     }
     const value = parseJson(text);
     // A damaged state is not replaced, because the log and the chosen providers would be lost.
-    if (!validator.Check(value)) throw new Error('The stored state of the client is not valid. Restore or delete it.');
+    if (!validator().Check(value)) throw new Error('The stored state of the client is not valid. Restore or delete it.');
     this.#state = value;
   }
 

@@ -2,6 +2,7 @@
 import {
   fromBase64OrNull,
   LogFormatError,
+  lazyValidator,
   MAX_E2E_RECIPIENTS,
   MAX_KEY_LIFETIME_MS,
   type NoteSignatureType,
@@ -10,7 +11,6 @@ import {
 } from '@inference/protocol';
 import { sha256 } from '@noble/hashes/sha2.js';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -70,7 +70,7 @@ const members = {
   logQuorum: Type.Integer({ minimum: 1, maximum: MAX_WITNESSES }),
 };
 const PolicySchema = Type.Partial(Type.Object(members), { additionalProperties: false });
-const validator = Compile(PolicySchema);
+const validator = lazyValidator(PolicySchema);
 
 /** Input of a client, as in a policy file. All members are optional; all ages and times are in milliseconds. */
 export type PolicyInput = Static<typeof PolicySchema>;
@@ -109,8 +109,8 @@ export class PolicyError extends Error {
 
 /** Validates a policy and fills in the defaults, also for members that are `undefined`. Throws {@link PolicyError}. */
 export function parsePolicy(input: unknown = {}): Policy {
-  if (!validator.Check(input)) {
-    const [first] = validator.Errors(input);
+  if (!validator().Check(input)) {
+    const [first] = validator().Errors(input);
     const unknown = unknownMember(input);
     if (unknown !== null) throw new PolicyError(unknown, 'is not a known policy member');
     throw new PolicyError(first?.instancePath.slice(1).replaceAll('/', '.') || 'policy', first?.message ?? 'is not valid');

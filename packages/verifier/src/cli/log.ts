@@ -4,6 +4,7 @@ import {
   fromUtf8,
   LogFormatError,
   LogVerifier,
+  lazyValidator,
   type StoredCheckpoint,
   StoredCheckpointSchema,
   type TileId,
@@ -11,7 +12,6 @@ import {
   toPrintable,
 } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { AuditedLogSchema, auditLog, describeEntryCounts } from '../audit-log.js';
 import { nobleLogCrypto } from '../log-crypto.js';
 import { type Command, type Report, readArguments, UnavailableError, UsageError } from './command.js';
@@ -32,7 +32,7 @@ const StoreSchema = Type.Object(
   { additionalProperties: false },
 );
 type Store = Static<typeof StoreSchema>;
-const store = Compile(StoreSchema);
+const store = lazyValidator(StoreSchema);
 
 export const logCommand: Command = {
   usage: 'log --base-url URL [--store FILE] [--key VERIFIER_KEY] [--witnesses KEY,KEY] [--quorum N]',
@@ -141,7 +141,7 @@ async function readStore(file: string): Promise<Store | null> {
   );
   if (!exists) return null;
   const value = await readJson(file);
-  if (store.Check(value)) return value;
+  if (store().Check(value)) return value;
   throw new UnavailableError(`${file} is not a store of this command`);
 }
 

@@ -4,8 +4,14 @@
  * Not proven: that the attested machine holds the enclave key (keys can be relayed), and the program on the machine. The maker is
  * Apple, the manufacturer.
  */
-import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, type EnclaveEvidence, fromBase64 } from '@inference/protocol';
-import { Compile } from 'typebox/compile';
+import {
+  type AttestationFeed,
+  AttestationFeedSchema,
+  type AttestationRecord,
+  type EnclaveEvidence,
+  fromBase64,
+  lazyValidator,
+} from '@inference/protocol';
 import { APPLE_ENTERPRISE_ATTESTATION_ROOT } from '../chain/anchor.js';
 import type { DeviceChainVerdict } from '../chain/verify-device-chain.js';
 import { type ActiveTrustAnchor, certificateFindings, managementFindings } from './certificate-evidence.js';
@@ -36,7 +42,7 @@ export class FeedError extends Error {
 }
 
 const APPLE: ActiveTrustAnchor = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
-const feedValidator = Compile(AttestationFeedSchema);
+const feedValidator = lazyValidator(AttestationFeedSchema);
 
 export const VERIFICATION_STAGES = ['enclave_key', 'certificate_chain', 'device_management', 'trust_level'] as const;
 export type VerificationStage = (typeof VERIFICATION_STAGES)[number];
@@ -133,8 +139,8 @@ function publishedEvidence(record: AttestationRecord, findings: readonly Finding
 }
 
 function readFeed(downloaded: unknown): AttestationFeed {
-  if (feedValidator.Check(downloaded)) return downloaded as AttestationFeed;
-  const [first] = feedValidator.Errors(downloaded);
+  if (feedValidator().Check(downloaded)) return downloaded as AttestationFeed;
+  const [first] = feedValidator().Errors(downloaded);
   throw new FeedError(`This is no attestation feed: ${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}.`);
 }
 

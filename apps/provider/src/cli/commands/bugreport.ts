@@ -2,7 +2,6 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
-import { create } from 'tar';
 import { collect, type ReportPart } from '../../doctor/bug-report/collect.js';
 import { Redactor } from '../../doctor/bug-report/redact.js';
 import { examine } from '../../doctor/examine.js';
@@ -90,6 +89,8 @@ async function write(path: string, parts: readonly ReportPart[]): Promise<void> 
 async function pack(path: string, folder: string, parts: readonly ReportPart[]): Promise<void> {
   const names = parts.map(({ name }) => name);
   try {
+    // Loaded on demand, because most commands pack nothing.
+    const { create } = await import('tar');
     await create({ file: path, cwd: folder, gzip: true, portable: true }, names);
   } catch (error) {
     rmSync(path, { force: true });

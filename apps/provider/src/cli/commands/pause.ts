@@ -3,7 +3,6 @@ import { settingsTimeZone } from '../../config/read-config.js';
 import { isAvailabilityAnswer } from '../../control/availability-routes.js';
 import { requestDaemon } from '../../control/control-client.js';
 import type { AvailabilityStatus } from '../../control/daemon-status.js';
-import { parsePauseArguments } from '../../host/availability/pause.js';
 import { systemTimeZone } from '../../host/condition/time-zone.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
@@ -26,13 +25,15 @@ const ANSWER_MS = 4_000;
 
 async function pause(args: readonly string[]): Promise<number> {
   const { dataDir, json, words } = ownerOptions(args, {}, { min: 0, max: 2 });
-  const { until } = parsePause(words, settingsTimeZone(dataDir) ?? systemTimeZone());
+  const { until } = await parsePause(words, settingsTimeZone(dataDir) ?? systemTimeZone());
   const { availability } = await requestDaemon(dataDir, { path: '/v1/pause', body: { until } }, isAvailabilityAnswer, ANSWER_MS);
   await printAvailability(availability, json);
   return EXIT.fine;
 }
 
-function parsePause(words: readonly string[], timeZone: string): { until: number | null } {
+async function parsePause(words: readonly string[], timeZone: string): Promise<{ until: number | null }> {
+  // Loaded on demand, with the library of calendar times.
+  const { parsePauseArguments } = await import('../../host/availability/parse-pause.js');
   try {
     return parsePauseArguments(words, Date.now(), timeZone);
   } catch (error) {

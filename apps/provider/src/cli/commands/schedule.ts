@@ -10,7 +10,6 @@ import { systemTimeZone } from '../../host/condition/time-zone.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
-import { scheduleFacts, scheduleLines } from '../output/schedule-text.js';
 import { print } from '../output/terminal.js';
 
 const COMMON = `Days: mon tue wed thu fri sat sun, ranges such as mon-fri, or daily, weekdays, weekends. Times: wall-clock time
@@ -64,6 +63,8 @@ async function change(dataDir: string, json: boolean, windows: readonly Window[]
 }
 
 async function show(policy: AvailabilityPolicy, json: boolean, notes: readonly string[]): Promise<number> {
+  // Loaded on demand, with the library of calendar times.
+  const { scheduleFacts, scheduleLines } = await import('../output/schedule-text.js');
   const facts = scheduleFacts(policy, systemTimeZone(), Date.now());
   await print(json ? [JSON.stringify(facts, null, 2)] : [...scheduleLines(facts, Date.now()), ...notes]);
   return EXIT.fine;

@@ -1,8 +1,6 @@
 /** Text layout in terminal columns: width, truncation, padding. Pure. */
 import stringWidth from 'string-width';
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-
 export function widthOf(text: string): number {
   return stringWidth(text);
 }
@@ -11,13 +9,18 @@ export function widthOf(text: string): number {
 export function fit(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   if (columns <= 1) return columns === 1 ? '…' : '';
-  const parts = [...graphemes.segment(text)].map(({ segment }) => segment);
+  const parts = graphemesOf(text);
   const head = joinFitting(parts, Math.ceil((columns - 1) / 2));
   const tail = joinFitting([...parts].reverse(), columns - 1 - widthOf(head));
-  return `${head}…${[...graphemes.segment(tail)]
-    .map(({ segment }) => segment)
-    .reverse()
-    .join('')}`;
+  return `${head}…${graphemesOf(tail).reverse().join('')}`;
+}
+
+/** Created at first use, because loading the tables of Unicode takes 10 ms. */
+let segmenter: Intl.Segmenter | null = null;
+
+function graphemesOf(text: string): string[] {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return [...segmenter.segment(text)].map(({ segment }) => segment);
 }
 
 /** Pads or truncates to exactly `columns`, left-aligned. */

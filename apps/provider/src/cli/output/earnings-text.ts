@@ -107,8 +107,7 @@ function row(name: string, { earned, requests, tokens, images, duty }: Row): str
   return `${left(name, NAME)}${right(dollars(earned), 14)}${right(count(requests), 11)}${right(work, 15)}${right(busy, 8)}`;
 }
 
-const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'short', timeZone: 'UTC' });
-
 function dayText(day: string): string {
-  return `${WEEKDAY.format(Date.parse(`${day}T00:00:00Z`))} ${day}`;
+  const weekday = new Date(`${day}T00:00:00Z`).toLocaleDateString('en-GB', { weekday: 'short', timeZone: 'UTC' });
+  return `${weekday} ${day}`;
 }

@@ -5,8 +5,8 @@ import { Check } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
 import { scheduleFacts, scheduleLines } from '../../../src/cli/output/schedule-text.js';
 import { momentText } from '../../../src/host/availability/moment-text.js';
+import { parsePauseArguments } from '../../../src/host/availability/parse-pause.js';
 import { parseSchedule, windowText } from '../../../src/host/availability/parse-schedule.js';
-import { parsePauseArguments } from '../../../src/host/availability/pause.js';
 import { DAYS, type Window } from '../../../src/host/availability/policy.js';
 
 const BERLIN = 'Europe/Berlin';
