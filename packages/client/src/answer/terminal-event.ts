@@ -3,15 +3,18 @@ import { concatBytes } from '@inference/protocol';
 
 const LF = 0x0a;
 const EMPTY = new Uint8Array(0);
+const EVENT_FIELD = 'event: ';
+const DATA_FIELD = 'data: ';
+const decoder = new TextDecoder();
 
 export class TerminalEventGate {
-  readonly #terminalLines: ReadonlySet<string>;
+  readonly #terminalEvents: ReadonlySet<string>;
   #pending: Uint8Array = EMPTY;
   #isHolding = false;
 
   /** @param terminalEvents Names of the events after which an SDK considers the answer complete. */
   constructor(terminalEvents: readonly string[]) {
-    this.#terminalLines = new Set(terminalEvents.map((name) => `event: ${name}\n`));
+    this.#terminalEvents = new Set(terminalEvents);
   }
 
   /** Returns the bytes to pass on now: whole events before the terminal event. */
@@ -20,7 +23,7 @@ export class TerminalEventGate {
     if (this.#isHolding) return EMPTY;
     let start = 0;
     for (let end = eventEnd(this.#pending, start); end !== -1; end = eventEnd(this.#pending, start)) {
-      if (this.#terminalLines.has(firstLine(this.#pending.subarray(start, end)))) {
+      if (this.#isTerminal(this.#pending.subarray(start, end))) {
         this.#isHolding = true;
         break;
       }
@@ -29,6 +32,16 @@ export class TerminalEventGate {
     const passed = this.#pending.subarray(0, start);
     this.#pending = this.#pending.subarray(start);
     return passed;
+  }
+
+  /** Some clients look at the name of an event, others at the `type` of its data. A hostile provider may let them differ. */
+  #isTerminal(event: Uint8Array): boolean {
+    if (this.#terminalEvents.size === 0) return false;
+    const lines = decoder.decode(event).split('\n');
+    return lines.some((line) => {
+      if (line.startsWith(EVENT_FIELD)) return this.#terminalEvents.has(line.slice(EVENT_FIELD.length).trim());
+      return line.startsWith(DATA_FIELD) && this.#terminalEvents.has(typeOf(line.slice(DATA_FIELD.length)));
+    });
   }
 
   /** Returns the withheld rest. Call after the answer is verified. */
@@ -45,8 +58,12 @@ function eventEnd(bytes: Uint8Array, start: number): number {
   return -1;
 }
 
-function firstLine(event: Uint8Array): string {
-  const line = event.subarray(0, event.indexOf(LF) + 1);
-  // An event name is ASCII and short; another line is content.
-  return line.length > 64 ? '' : String.fromCharCode(...line);
+/** The member `type` of a JSON object; otherwise ''. */
+function typeOf(json: string): string {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string' ? value.type : '';
+  } catch {
+    return '';
+  }
 }

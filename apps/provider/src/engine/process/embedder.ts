@@ -1,10 +1,9 @@
 /** `Embedder` runs embedding requests in the engine process. Each input must fit one batch, because pooling cannot span batches. */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
+import { gpuFailure } from './decoding/warm-up.js';
 import { buildOf, isBytePair, loadWeights } from './load-weights.js';
 import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
-
-const WARM_UP_WORDS = 40;
 
 export class Embedder {
   readonly #cancelled = new Set<number>();
@@ -24,8 +23,7 @@ export class Embedder {
     const { model, contextOptions } = await loadWeights(settings);
     const { contextSize, slots, gpu } = settings;
     const context = await model.createEmbeddingContext({ contextSize, batchSize: contextSize, ...contextOptions });
-    // As `warmUp` does for text models, with enough tokens for the kernels of ordinary texts.
-    if (gpu !== 'none') await context.getEmbeddingFor('a '.repeat(WARM_UP_WORDS));
+    if (gpu !== 'none') await warmUp(context);
     return new Embedder(model, context, { build: buildOf(model), slots, contextSize }, send);
   }
 
@@ -83,4 +81,13 @@ function encoded(vector: readonly number[]): string {
   const bytes = Buffer.alloc(4 * vector.length);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, 4 * index);
   return bytes.toString('base64');
+}
+
+/** As `warmUp` of text models. The kernels of ordinary texts need more than a few tokens. */
+async function warmUp(context: LlamaEmbeddingContext): Promise<void> {
+  try {
+    await context.getEmbeddingFor('a '.repeat(40));
+  } catch (error) {
+    throw gpuFailure(error);
+  }
 }

@@ -21,8 +21,13 @@ export async function warmUp(context: NativeContext, vocabularySize: number): Pr
     try {
       await context.decodeBatch();
     } catch (error) {
-      throw new Error('the GPU cannot run the model; set a smaller context or fewer slots in config.toml', { cause: error });
+      throw gpuFailure(error);
     }
     context.disposeSequence(0);
   }
+}
+
+/** Error for the owner. */
+export function gpuFailure(cause: unknown): Error {
+  return new Error('the GPU cannot run the model; set a smaller context or fewer slots in config.toml', { cause });
 }
