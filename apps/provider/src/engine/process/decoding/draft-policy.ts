@@ -30,6 +30,11 @@ const SMOOTHING = 0.2;
 const HIT_SMOOTHING = 0.1;
 /** Maximum rise of an average per measurement, in rounds. A longer time is caused by other load on the machine. */
 const MAX_RISE = 0.05;
+/**
+ * Maximum cost of a drafted token, in rounds. Some processors have a slower kernel for several rows than for one, so that a batch of two costs
+ * four rounds; a longer time is caused by other load.
+ */
+const MAX_COST_PER_TOKEN = 4;
 /** Assumed cost of a drafted token before any measurement, in rounds. */
 const UNMEASURED = 0.5;
 /** Share by which a cost above `UNMEASURED` decays to that value per timed round, so that slow lengths are tried again. */
@@ -67,8 +72,7 @@ export class DraftCost {
   /** Records the time of a round with a draft, in milliseconds. Returns the cost of the draft, in rounds. */
   addDraft(length: number, ms: number): number {
     if (this.#timedRounds === 0) return this.expectedCost(length);
-    // A drafted token never takes longer than a round of its own.
-    const perToken = Math.min(1, Math.max(0, ms / this.#roundMs - 1) / length);
+    const perToken = Math.min(MAX_COST_PER_TOKEN, Math.max(0, ms / this.#roundMs - 1) / length);
     const index = indexOf(length);
     this.#perToken[index] = runningMean(this.#expected(index), perToken);
     return perToken * length;
