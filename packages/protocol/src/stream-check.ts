@@ -3,12 +3,13 @@
  *
  * Coordinator, clients and verifiers share this code, so that they reject the same streams.
  */
+import { utf8 } from './bytes.js';
 
 const LF = 0x0a;
 const CR = 0x0d;
 /** The first bytes of the only two lines of an event. */
-const EVENT_LINE = bytesOf('event: ');
-const DATA_LINE = bytesOf('data: ');
+const EVENT_LINE = utf8('event: ');
+const DATA_LINE = utf8('data: ');
 const SPACE = 0x20;
 const DELETE = 0x7f;
 const LEFT_BRACKET = 0x5b;
@@ -43,7 +44,8 @@ export class StreamCheck {
   /**
    * Takes the next bytes, split anywhere. Returns false at the first byte that no provider writes; then the check is over.
    *
-   * Rejected: comments, which are not signed; carriage returns, which some clients ignore; `[DONE]` and other data in brackets; and content after the terminal event.
+   * Rejected: comments, which are not signed; carriage returns, which some clients ignore; `[DONE]` and other data in brackets; and content
+   * after the terminal event.
    */
   accepts(bytes: Uint8Array): boolean {
     if (bytes.includes(CR)) return false;
@@ -115,8 +117,4 @@ export class StreamCheck {
     this.#hasTerminalEvent = this.#terminalEvents.includes(name);
     return !ERROR_EVENTS.has(name);
   }
-}
-
-function bytesOf(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
 }

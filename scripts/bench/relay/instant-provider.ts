@@ -143,7 +143,7 @@ class InstantProvider {
       }
     } else {
       const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.#send(bytes, sent) };
-      // One signal per job, as in the agent: on a shared signal, listeners of all jobs would accumulate.
+      // A signal per job, as in the agent: listeners of all jobs would accumulate on a shared signal.
       const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, new AbortController().signal);
       if (pace !== null) {
         completionTokens = pace.tokens;

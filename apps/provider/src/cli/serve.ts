@@ -86,7 +86,7 @@ function listenForShutdown(): Shutdown {
   const forced = new AbortController();
   const sources = new Set<string>();
   const whenRequested = new Promise<void>((resolve) => requested.signal.addEventListener('abort', () => resolve(), { once: true }));
-  // One SIGINT and one SIGTERM do not force the shutdown: a terminal and a supervisor may send both at once.
+  // SIGINT followed by SIGTERM does not force the shutdown, because a terminal and a supervisor may send both at once.
   const request = (source: string): void => {
     if (sources.has(source)) forced.abort();
     sources.add(source);

@@ -35,7 +35,7 @@ export function forecastOf(rows: readonly EarningDay[], { to }: Pick<DayRange, '
   return Math.round((sumOf(complete).earned / days) * FORECAST_DAYS);
 }
 
-/** One series per machine, highest earnings first. At most `max` series: the last, {@link OTHERS}, then sums the other machines. */
+/** A series per machine, highest earnings first. At most `max` series: the last, {@link OTHERS}, then sums the other machines. */
 export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: number) {
   return dailySeries(rows, range, {
     group: ({ provider_id }) => provider_id,

@@ -19,7 +19,7 @@ export async function loadWeights({
       process.stderr.write(`${text.trimEnd()}\n`);
       if (isLoading) messages.push(text);
     },
-    // One thread without a GPU: two compute threads that share a core are ten times slower.
+    // Without a GPU a single thread, because two compute threads that share a core are ten times slower.
     ...(onProcessor ? { maxThreads: 1 } : {}),
   });
   try {

@@ -158,7 +158,7 @@ async function newContext(
   return context;
 }
 
-/** One thread without a GPU: two compute threads that share a core are ten times slower. */
+/** Without a GPU a single thread, because two compute threads that share a core are ten times slower. */
 function threadsOf(gpu: EngineSettings['gpu']): number {
   return gpu === 'none' ? 1 : CPU_THREADS_BESIDE_GPU;
 }
