@@ -6,6 +6,14 @@ const ALL = ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/*
 /** Files that load llama.cpp into the test's own process. It is native code, which a process loads once and never unloads. */
 const ALONE = ['scripts/make-model.test.ts', 'apps/provider/test/engine/logprobs.test.ts', 'apps/provider/test/engine/chat-prompt.test.ts'];
 
+/** Tests of releases: packages, reproducible builds, installation and upgrades. `npm run test:release` runs them, `npm test` does not. */
+const RELEASE = [
+  'scripts/release/**/*.test.ts',
+  'packages/client/test/package.test.ts',
+  'test/installation.test.ts',
+  'test/upgrade.test.ts',
+];
+
 /** Whole-network tests that run once more with every provider connected to a second coordinator. */
 const CLUSTER = [
   'billing/billing',
@@ -38,7 +46,8 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
       { extends: true, test: { name: 'cluster', include: CLUSTER, isolate: false, env: { HARNESS: 'cluster' }, setupFiles: SETUP } },
-      { extends: true, test: { name: 'shared', include: ALL, exclude: ALONE, isolate: false, setupFiles: SETUP } },
+      { extends: true, test: { name: 'shared', include: ALL, exclude: [...ALONE, ...RELEASE], isolate: false, setupFiles: SETUP } },
+      { extends: true, test: { name: 'release', include: RELEASE, isolate: false, setupFiles: SETUP } },
     ],
   },
 });

@@ -25,12 +25,25 @@ export function runWithOneRepeat(runTests) {
   return { isOk: flakyFiles.length === failedFiles.length, flakyFiles };
 }
 
-/** One run of vitest. `failedFiles` is empty if the report is missing. */
+/** Arguments of `npm test` and of `npm run test:release`, which together run all tests. */
+const ALL_TESTS = [['--project=!release'], ['--project=release']];
+
 function runVitest(failed) {
+  return failed === null ? combineRuns(ALL_TESTS.map(runSelection)) : runSelection(['--project', failed.project, failed.file]);
+}
+
+/** One result for several runs. `failedFiles` is empty, so that nothing is repeated, if any run failed without naming a file. */
+export function combineRuns(runs) {
+  const failedRuns = runs.filter(({ isOk }) => !isOk);
+  const areNamed = failedRuns.every(({ failedFiles }) => failedFiles.length > 0);
+  return { isOk: failedRuns.length === 0, failedFiles: areNamed ? failedRuns.flatMap(({ failedFiles }) => failedFiles) : [] };
+}
+
+/** Runs vitest with `selection` as further arguments. `failedFiles` is empty if the report is missing. */
+function runSelection(selection) {
   const directory = mkdtempSync(join(tmpdir(), 'ci-tests-'));
   const report = join(directory, 'failed-files.json');
   try {
-    const selection = failed === null ? [] : ['--project', failed.project, failed.file];
     const env = { ...process.env, FAILED_FILES_REPORT: report };
     const { status } = spawnSync('npx', ['vitest', 'run', '--reporter=default', `--reporter=${REPORTER}`, ...selection], {
       stdio: 'inherit',

@@ -14,8 +14,9 @@ interface Run {
   readonly failedFiles: readonly FailedFile[];
 }
 
-const { runWithOneRepeat, failedFilesOf } = (await import(new URL('./tests.mjs', import.meta.url).href)) as {
+const { runWithOneRepeat, combineRuns, failedFilesOf } = (await import(new URL('./tests.mjs', import.meta.url).href)) as {
   runWithOneRepeat(runTests: (file: FailedFile | null) => Run): { readonly isOk: boolean; readonly flakyFiles: readonly FailedFile[] };
+  combineRuns(runs: readonly Run[]): Run;
   failedFilesOf(report: string): readonly FailedFile[];
 };
 const { default: Reporter } = (await import(new URL('./failed-files-reporter.mjs', import.meta.url).href)) as {
@@ -50,6 +51,13 @@ it('goes on where all tests pass, without a second run', () => {
 it('names a file that passes by itself in its project, and fails for one that does not', () => {
   expect(script([failed(b), PASSED])).toEqual({ isOk: true, flakyFiles: [b], asked: [null, b] });
   expect(script([failed(a, b), PASSED, failed(b)])).toEqual({ isOk: false, flakyFiles: [a], asked: [null, a, b] });
+});
+
+it('takes several runs as one, and repeats nothing if one of them failed without a failing file', () => {
+  expect(combineRuns([PASSED, PASSED])).toEqual(PASSED);
+  expect(combineRuns([failed(a), failed(b)])).toEqual(failed(a, b));
+  expect(combineRuns([PASSED, failed(b)])).toEqual(failed(b));
+  expect(combineRuns([failed(a), failed()])).toEqual(failed());
 });
 
 it('does not repeat a run that failed without a failing file, or with many', () => {
