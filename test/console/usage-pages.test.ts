@@ -66,6 +66,16 @@ describeInBrowser('requests of a client', () => {
     await screenshot(page, 'usage-verified');
   });
 
+  it('say that mode and finish reason are unknown while the receipt cannot be read', async () => {
+    const page = await openPage(`/usage/${completed}`, {
+      signedInAs: person,
+      expectedErrors: [/500/],
+      prepare: (context) => context.route('**/v1/receipts/*', (route) => route.fulfill({ status: 500, body: '' })),
+    });
+    await page.getByRole('term').filter({ hasText: 'Finish reason' }).waitFor();
+    await expect.poll(() => page.locator('main').textContent()).toMatch(/Mode\s*unknown\s*Finish reason\s*unknown/);
+  });
+
   it('have receipts that only their account opens', async () => {
     const stranger = await newPerson(network);
     const page = await openPage(`/verify?receipt=${completed}`, { signedInAs: stranger, expectedErrors: [/404/] });

@@ -1,4 +1,4 @@
-/** `/usage/:id`: one request of the account, completed or failed, with its receipt. */
+/** `/usage/:id`: a completed request of the account, with its receipt if stored, or a failed one. */
 import './client.css';
 import type { ConsoleRequest } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -8,7 +8,6 @@ import { Link, useParams } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
 import { LoadedPage } from '../../api/loaded-page.js';
-import { useMe } from '../../api/session.js';
 import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatDuration, Money, Time } from '../../ui/display/figures.js';
@@ -24,7 +23,6 @@ type CompletedRequest = Extract<ConsoleRequest, { state: 'completed' }>;
 type FailedRequest = Extract<ConsoleRequest, { state: 'failed' }>;
 
 export function Page() {
-  useMe();
   const { id = '' } = useParams();
   const request = useQuery({
     queryKey: [...BILLING_QUERY_KEY, 'usage-request', id],
@@ -47,8 +45,10 @@ export function Page() {
 
 function Completed({ request }: { readonly request: CompletedRequest }) {
   const receipt = useQuery({ queryKey: ['receipt', request.request_id], queryFn: ({ signal }) => findReceipt(request.request_id, signal) });
+  // Content that the machine signed.
   const claims = receipt.data?.claims;
-  const unknown = receipt.data === undefined ? undefined : 'unknown';
+  // `Fact` shows a placeholder for undefined.
+  const unknown = receipt.isPending ? undefined : 'unknown';
   return (
     <>
       <Header badge={<Badge tone="good">Completed</Badge>} at={request.completed_at} />
@@ -99,7 +99,7 @@ function Failed({ request }: { readonly request: FailedRequest }) {
       <div className="stack">
         <Note tone="bad" title={`${status} ${code}`}>
           <p>{message}</p>
-          <p>The request cost nothing. The error that your client received may say more: only its code is stored.</p>
+          <p>The request cost nothing. Only the code of an error is stored, so the error that your client received may say more.</p>
         </Note>
         <RequestCard request={request}>
           <Fact label="Mode">{request.end_to_end ? 'End-to-end' : 'Plain'}</Fact>
