@@ -1,5 +1,6 @@
 /**
- * `npm run cluster -- N` starts N coordinators on this machine. Settings: PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
+ * `npm run cluster -- N` starts a cluster on this machine: N coordinators behind a balancer, NATS, PostgreSQL and simulated agents.
+ * Settings: PORT, DATA_DIR, PROVIDERS (number of agents), MODEL_PATH.
  *
  * `npm run cluster -- keys N DIR [--servers host:port,…]` writes keys and configuration for several machines.
  */
@@ -13,12 +14,12 @@ import { readSettings } from './network/settings.js';
 import { StartError } from './network/start-error.js';
 import { usageText } from './network/usage-text.js';
 
-const MAX_COORDINATORS = 16;
-/** Maximum coordinators of `keys`; higher than `MAX_COORDINATORS`, because these run on several machines. */
-const MAX_KEYS = 200;
+const MAX_LOCAL_COORDINATORS = 16;
+/** Maximum number of coordinators that `keys` writes files for. They run on several machines. */
+const MAX_KEYED_COORDINATORS = 200;
 const DEFAULT_SERVERS = '127.0.0.1:4222';
 const USAGE = `usage:
-  npm run cluster -- COORDINATORS                                  a cluster on this machine (1 to ${MAX_COORDINATORS} coordinators)
+  npm run cluster -- COORDINATORS                                  a cluster on this machine (1 to ${MAX_LOCAL_COORDINATORS} coordinators)
   npm run cluster -- keys COORDINATORS DIR [--servers HOST:PORT,…]  keys and configuration for several machines`;
 
 function readCount(text: string | undefined, max: number): number {
@@ -31,9 +32,10 @@ function readCount(text: string | undefined, max: number): number {
 
 async function startAll(args: readonly string[]): Promise<number> {
   if (args.length > 1) throw new StartError(USAGE);
-  const coordinatorCount = readCount(args[0], MAX_COORDINATORS);
+  const coordinatorCount = readCount(args[0], MAX_LOCAL_COORDINATORS);
   const { modelPath, ...settings } = readSettings(process.env, coordinatorCount);
   let up: ClusterNetwork | null = null;
+  // Addresses and process ids of the network, for examples and tests.
   const write = (network: ClusterNetwork, topology: Topology): void =>
     writeDemoFile<ClusterDemo>(settings.dataDir, { ...demoOf(network), ...topology });
   return launch({
@@ -70,7 +72,7 @@ async function makeKeys(args: readonly string[]): Promise<number> {
   const [count, directory] = rest;
   if (rest.length !== 2 || directory === undefined) throw new StartError(USAGE);
   const addresses: readonly NatsAddress[] = parseServers(servers);
-  const files = await writeClusterFiles(resolve(directory), readCount(count, MAX_KEYS), addresses);
+  const files = await writeClusterFiles(resolve(directory), readCount(count, MAX_KEYED_COORDINATORS), addresses);
   console.log(`${files.natsConfigs.map((config, index) => `NATS server ${addresses[index]?.host}: nats-server -c ${config}`).join('\n')}
 ${files.coordinators.map(({ id, envFile }) => `${id}: settings in ${envFile}; add DATABASE_URL`).join('\n')}
 

@@ -10,7 +10,7 @@ describe('the verdict on a machine', () => {
   it('is Apple hardware only with trust level hardware under the root of Apple', () => {
     expect(machineVerdict('hardware', 'apple')).toBe('hardware');
     expect(machineVerdict('hardware', 'simulated')).toBe('simulated');
-    expect(machineVerdict('hardware', 'unknown')).toBe('level_hardware');
+    expect(machineVerdict('hardware', 'unknown')).toBe('hardware_unconfirmed');
     expect(machineVerdict('hardware', 'apple', true)).toBe('simulated');
     expect(machineVerdict('self_signed', 'apple', true)).toBe('simulated');
     expect(machineVerdict('self_signed', 'apple')).toBe('self_signed');

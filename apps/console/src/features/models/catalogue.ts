@@ -1,8 +1,9 @@
-/** `useCatalogue`: public list of the models that providers serve now, with prices and measurements, from `GET /v1/network/models`. */
+/** `useCatalogue`: public list of the models that providers serve now, with prices and statistics, from `GET /v1/network/models`. */
 import type { ModelStatistics } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
+/** Subset of an entry. The names of its members follow OpenRouter's model list. */
 export interface CatalogueModel {
   readonly id: string;
   readonly name: string;
@@ -21,19 +22,20 @@ export interface CatalogueModel {
     readonly model_type: 'text' | 'embedding' | 'image';
     readonly quantization: string;
     readonly provider_count: number;
-    /** Part of `provider_count` with trust level `hardware`. Absent from coordinators of earlier versions. */
+    /** Part of `provider_count` with trust level `hardware`. Coordinators of earlier versions omit it. */
     readonly hardware_providers?: number;
     /** `sizes` (`<width>x<height>`) and `max_images` (per request): only for image models. */
     readonly sizes?: readonly string[];
     readonly max_images?: number;
-    /** Input images per request, and maximum prompt tokens of one of them. Only for models that read images. */
+    /** Maximum input images per request. Only for models that read images. */
     readonly max_input_images?: number;
+    /** Maximum prompt tokens of one input image. Only for models that read images. */
     readonly max_image_tokens?: number;
   };
   readonly statistics: ModelStatistics;
 }
 
-/** Equals the time for which the coordinator caches measurements. */
+/** Equals the time for which the coordinator caches statistics. */
 const REFRESH_MS = 60_000;
 
 export function useCatalogue() {
@@ -56,8 +58,8 @@ export function readsImages({ architecture }: Pick<CatalogueModel, 'architecture
   return architecture.input_modalities.includes('image');
 }
 
+/** Micro-USD per million tokens, except `image`. Null: models of this type are not charged for it. */
 export interface ModelPrices {
-  /** Micro-USD per million input tokens, cached input tokens and output tokens. Null: not charged. */
   readonly input: number | null;
   readonly cachedInput: number | null;
   readonly output: number | null;

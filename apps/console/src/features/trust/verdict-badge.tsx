@@ -13,7 +13,7 @@ const ICONS: Readonly<Record<Verdict, LucideIcon>> = {
   simulated: ShieldCheck,
   claimed: ShieldCheck,
   self_signed: PenLine,
-  level_hardware: CircleHelp,
+  hardware_unconfirmed: CircleHelp,
   untrusted: ShieldAlert,
   failed: ShieldAlert,
   unverified: CircleHelp,

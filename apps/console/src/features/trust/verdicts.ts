@@ -2,7 +2,7 @@
 import type { EnclaveEvidence } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 
-export type Verdict = 'hardware' | 'simulated' | 'claimed' | 'self_signed' | 'level_hardware' | 'untrusted' | 'failed' | 'unverified';
+export type Verdict = 'hardware' | 'simulated' | 'claimed' | 'self_signed' | 'hardware_unconfirmed' | 'untrusted' | 'failed' | 'unverified';
 
 interface VerdictText {
   readonly label: string;
@@ -34,33 +34,37 @@ export const VERDICTS: Readonly<Record<Verdict, VerdictText>> = {
     meaning:
       'The statements of the machine are signed only by its own key. Nobody else confirms them. The page of the machine says whether it is simulated.',
   },
-  level_hardware: {
+  hardware_unconfirmed: {
     label: 'Level hardware · not verified here',
     tone: 'neutral',
     meaning: 'The coordinator reports trust level hardware, but this page could not find out whether the network is a simulation.',
   },
-  untrusted: { label: 'Not trusted', tone: 'bad', meaning: 'A requirement for every request is not met. The machine gets no requests.' },
+  untrusted: {
+    label: 'Not trusted',
+    tone: 'bad',
+    meaning: 'The machine lacks something that every request requires, so it gets no requests.',
+  },
   failed: { label: 'FAILED', tone: 'bad', meaning: 'A signature is invalid, or the evidence contradicts a claim. Do not rely on it.' },
   unverified: { label: 'Not verified', tone: 'warn', meaning: 'Evidence was missing, so nothing was proved and nothing contradicted.' },
 };
 
-/** Trust anchor of the network's certificate chains. `unknown`: the attestation feed could not be read. */
+/** Trust anchor of the network's certificate chains. `unknown`: `GET /v1/providers/attestation`, which names the anchor, could not be read. */
 export type AnchorKind = 'apple' | 'simulated' | 'unknown';
 
 /**
- * Verdict on a machine by its trust level.
+ * Verdict on a machine, by the trust level that the coordinator reports. Nothing is verified here.
  *
- * Not every API reports whether a machine is simulated; the anchor then decides. The coordinator grants `hardware` only if enclave and
- * certificates are both simulated or both real.
+ * `simulated` is false where the API does not report it. At level `hardware` the anchor then tells a simulation from a real machine, because
+ * the coordinator grants this level only if enclave and certificates are both simulated or both real.
  */
 export function machineVerdict(trustLevel: string | null, anchor: AnchorKind, simulated = false): Verdict {
   if (trustLevel === null || trustLevel === 'none') return 'untrusted';
   if (simulated) return 'simulated';
   if (trustLevel !== 'hardware') return 'self_signed';
-  return anchor === 'apple' ? 'hardware' : anchor === 'simulated' ? 'simulated' : 'level_hardware';
+  return anchor === 'apple' ? 'hardware' : anchor === 'simulated' ? 'simulated' : 'hardware_unconfirmed';
 }
 
-/** Verdict on a verified answer, by the evidence for the enclave of its machine. */
+/** Verdict on a verified answer or attestation record, by the evidence for the enclave of its machine. */
 export const VERDICT_OF_EVIDENCE = {
   certified: 'hardware',
   claimed: 'claimed',

@@ -1,4 +1,4 @@
-/** `/balance/deposits/:id`: receipt of a deposit, for printing. */
+/** `/balance/deposits/:id`: a deposit. If paid, the page is its printable receipt. */
 import './deposit-page.css';
 import type { ConsoleBillingDetails, ConsoleDeposit, ConsoleDepositReceipt } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -7,7 +7,6 @@ import { type ReactNode, useEffect } from 'react';
 import { useParams } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { LoadedPage } from '../../api/loaded-page.js';
-import { useMe } from '../../api/session.js';
 import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatUsd, Time } from '../../ui/display/figures.js';
@@ -18,7 +17,6 @@ import { Button, LinkButton } from '../../ui/forms/button.js';
 import { DEPOSIT_METHODS, DepositState } from './deposit-state.js';
 
 export function Page() {
-  useMe();
   const { id = '' } = useParams();
   const receipt = useQuery({
     queryKey: [...BILLING_QUERY_KEY, 'deposit', id],
@@ -104,7 +102,7 @@ function Receipt({ receipt }: { readonly receipt: ConsoleDepositReceipt }) {
   );
 }
 
-/** Deposits by the operator and test funds are not payments, so their label is "Amount credited". */
+/** Only deposits through Stripe are payments. Deposits by the operator and test funds are credited. */
 function amountLabel({ state, source }: ConsoleDeposit): string {
   if (state !== 'paid') return 'Amount';
   return source === 'stripe' ? 'Amount paid' : 'Amount credited';

@@ -4,7 +4,6 @@ import type { ConsoleNewKey } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
-import { useMe } from '../../api/session.js';
 import { useInvalidateBilling } from '../../features/account/balance.js';
 import { type KeyAction, WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { imageModels, type ModelEntry, modelName, readsImages, textModels, useModels } from '../../features/account/models.js';
@@ -21,7 +20,6 @@ import { featureSnippets, programSnippets } from './feature-snippets.js';
 import { imageSnippet, KEY_PLACEHOLDER, type Snippet, type SnippetFacts, textSnippets, visionSnippet } from './snippets.js';
 
 export function Page() {
-  useMe();
   const models = useModels();
   const [secret, setSecret] = useState<string | null>(null);
   const invalidateBilling = useInvalidateBilling();

@@ -6,7 +6,6 @@ import { useLocation, useSearch } from 'wouter';
 import { accountUrl } from '../../api/active-account.js';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { useMe } from '../../api/session.js';
 import { BILLING_QUERY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatDuration, Money } from '../../ui/display/figures.js';
@@ -26,7 +25,6 @@ import { modelsUsed, usageTotals } from './usage-series.js';
 import { ListChoice, PAGE_ROWS, REQUEST_LISTS, RequestLink, type RequestList, UsageTable } from './usage-table.js';
 
 export function Page() {
-  useMe();
   const search = useSearch();
   const [, navigate] = useLocation();
   const filter = readFilter(search, Date.now());

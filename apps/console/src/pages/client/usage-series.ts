@@ -1,6 +1,6 @@
 /**
- * Converts usage per day or hour to chart series by model, and to totals. The axis extends from the first to the last bucket with usage.
- * Models beyond the maximum share one series.
+ * Converts usage per day or hour to chart series by model, and to totals. The axis extends from the first to the last bucket (day or
+ * hour) in which the charted measure is above 0. Models beyond the maximum share one series.
  */
 import type { ConsoleUsageDays, ConsoleUsageHours } from '@inference/formats';
 import { bucketSeries, sum } from '../../features/account/daily-series.js';
@@ -19,7 +19,7 @@ interface UsageSeries {
 interface UsageChart {
   /** Display texts of the days or hours. */
   readonly labels: readonly string[];
-  /** Largest total first. */
+  /** Largest total first; "Other models" last. */
   readonly series: readonly UsageSeries[];
 }
 
@@ -27,11 +27,11 @@ type UsageDay = ConsoleUsageDays['data'][number];
 type UsageHour = ConsoleUsageHours['data'][number];
 type ModelUsage = Omit<UsageHour, 'hour'>;
 
-/** Maximum number of series. Of more models, the smallest share the last series. */
+/** Maximum number of series. If there are more models, those with the smallest totals share the last series. */
 export const MAX_SERIES = COLOUR_COUNT;
 export const OTHERS = 'Other models';
 
-/** Builds the chart by day. `models`: models used in the range under any filter, so that a model has the same colour under every filter. */
+/** Builds the chart by day. `models`: all models used in the date range, also those filtered out; they determine the colours. */
 export function dailyChart(rows: readonly UsageDay[], measure: Measure, models: readonly string[] = modelsUsed(rows)): UsageChart {
   return chartOf(rows, measure, models, { of: ({ day }) => day, all: (from, to) => eachDay({ from, to }), label: shortDay });
 }

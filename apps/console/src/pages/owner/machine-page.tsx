@@ -79,14 +79,14 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
         {status === null || hold !== null ? null : <NotAccepting status={status} />}
         <MachineFigures machine={machine} />
         {machine.control === null ? null : <MachineControl providerId={provider_id} control={machine.control} />}
-        {status === null ? <MachineAway machine={machine} /> : <MachineStatus status={status} />}
+        {status === null ? <DisconnectedMachine machine={machine} /> : <MachineStatus status={status} />}
         <CommandLog providerId={provider_id} />
       </div>
     </>
   );
 }
 
-/** Note with the reason why a connected machine gets no requests. Renders nothing for a machine that accepts requests. */
+/** Note on why a connected machine gets no requests. Renders nothing for status `online`. */
 function NotAccepting({ status: { status, status_remedy, availability } }: { readonly status: NonNullable<ConsoleMachineView['status']> }) {
   if (status === 'online') return null;
   const until = availability?.until ?? null;
@@ -129,8 +129,8 @@ function MachineFigures({ machine: { provider_id, status, last_seen } }: { reado
   );
 }
 
-/** `MachineAway`: last known state of a disconnected machine, and instructions to reconnect. */
-function MachineAway({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {
+/** Last known state of a disconnected machine, and instructions to reconnect. */
+function DisconnectedMachine({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {
   return (
     <>
       <Card title="Not connected" about="The machine gets no requests and earns nothing until its agent reconnects.">

@@ -1,7 +1,6 @@
 /** `/playground`: chat and images with the models of the network, each response verified in the browser. */
 import './playground.css';
 import { Link } from 'wouter';
-import { useMe } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { FirstSteps, useFirstSteps } from '../../features/account/first-steps-panel.js';
 import { useModels } from '../../features/account/models.js';
@@ -20,7 +19,6 @@ const MODES = ['chat', 'images'] as const;
 type Mode = (typeof MODES)[number];
 
 export function Page() {
-  useMe();
   const models = useModels();
   const { data: balance } = useBalance();
   const steps = useFirstSteps();
