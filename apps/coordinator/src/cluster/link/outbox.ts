@@ -77,12 +77,13 @@ export class Outbox {
 
   /** Packs control frames first, because a data frame may belong to a stream that a control frame opens. */
   #packAll(): void {
-    if (!this.#controlBatch.isEmpty) this.#pack(this.control, this.#controlBatch);
-    if (!this.#dataBatch.isEmpty) this.#pack(this.data, this.#dataBatch);
+    this.#pack(this.control, this.#controlBatch);
+    this.#pack(this.data, this.#dataBatch);
   }
 
-  /** Writes gathered frames into an envelope of a lane. */
+  /** Writes gathered frames, if any, into an envelope of a lane. Receivers reject an envelope that has a lane but no frames. */
   #pack(lane: SendLane, batch: FrameBatch): void {
+    if (batch.isEmpty) return;
     const envelope = this.#allocate(ENVELOPE_HEADER_BYTES + batch.bytes);
     batch.writeTo(envelope);
     writeAfterControl(envelope, lane === this.data ? this.control.lastSequence : 0);
