@@ -20,7 +20,7 @@ export const ENVELOPE_HEADER_BYTES = 40;
 export const MAX_ENVELOPE_BYTES = 768 * 1024;
 
 export const VERSION = 1;
-/** The previous version is also supported, so that coordinators can be updated one after the other. */
+/** Oldest supported version: the previous one, so that coordinators can be updated one after the other. */
 export const MIN_VERSION = Math.max(1, VERSION - 1);
 
 /** Bits of the flags that contain the lane. */

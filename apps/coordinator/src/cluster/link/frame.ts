@@ -15,15 +15,18 @@ export const MAX_CONTROL_PAYLOAD_BYTES = 256 * 1024;
 /** Maximum payload of a data frame. Longer messages are split into fragments. */
 export const MAX_FRAGMENT_BYTES = 256 * 1024;
 
+/** `data` and `close` use the data lane; all other types are control frames. */
 export const FrameType = {
   open: 1,
   data: 2,
   close: 3,
   abort: 4,
+  /** Control message of a stream. */
   control: 5,
   request: 6,
   reply: 7,
   replyError: 8,
+  /** Cancels a request. */
   cancel: 9,
 } as const;
 

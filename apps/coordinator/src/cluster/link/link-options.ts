@@ -34,7 +34,7 @@ export const DEFAULT_LINK_LIMITS: LinkLimits = {
   maxReassemblyBytes: 32 * 1024 * 1024,
 };
 
-/** Event for the log, without payloads. Invalid envelopes are logged only when their count reaches a power of ten. */
+/** Event for the log, without payloads. Events with a `count` are logged only when the count is a power of ten. */
 export interface LinkEvent {
   readonly event: 'up' | 'lost' | 'malformed' | 'unsupported_version' | 'handler_failed';
   readonly peer: string;
@@ -71,7 +71,7 @@ export interface PeerLinkOptions {
 export interface LinkCounts {
   sent: number;
   received: number;
-  /** Envelopes that could not be decoded, or that violated the protocol. */
+  /** Envelopes that could not be decoded, and violations of the protocol. */
   malformed: number;
   /** Envelopes of an unsupported version. */
   unsupported: number;

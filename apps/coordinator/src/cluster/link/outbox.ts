@@ -7,7 +7,7 @@ import { CONTROL_LANE, DATA_LANE, ENVELOPE_HEADER_BYTES, type LaneNumber, writeA
 import { FrameBatch, MAX_FRAGMENT_BYTES } from './frame.js';
 import { SendLane } from './lanes.js';
 
-/** Maximum size of the frames in one envelope. A larger frame gets its own envelope. */
+/** Payload bytes of the frames in one envelope, about. A larger frame gets its own envelope. */
 const GATHER_BYTES = 64 * 1024;
 const MIN_FRAGMENT_BYTES = 16 * 1024;
 /** Size of memory blocks that small envelopes share, which is cheaper than one allocation per envelope. */

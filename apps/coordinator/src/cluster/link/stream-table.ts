@@ -2,10 +2,10 @@
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
-import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamOwner } from './link-stream.js';
+import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamHost } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 
-/** Maximum bytes that a stream sends before the next waiting stream has its turn. */
+/** Approximate bytes that a stream sends before the next waiting stream has its turn. The last fragment may exceed it. */
 const QUANTUM_BYTES = 64 * 1024;
 const MAX_STREAM_ID = 2 ** 32 - 1;
 /** Handlers of an incoming stream until its own handlers are set. */
@@ -28,7 +28,7 @@ export interface StreamTableOptions {
   readonly onOverloaded: () => void;
 }
 
-export class StreamTable implements StreamOwner {
+export class StreamTable implements StreamHost {
   readonly peer: string;
   readonly #options: StreamTableOptions;
   readonly #streams = new Map<number, QueuedStream>();
@@ -142,7 +142,7 @@ export class StreamTable implements StreamOwner {
     for (const stream of streams) stream.end(end);
   }
 
-  // Implementation of StreamOwner
+  // Implementation of StreamHost
 
   get outbox(): Outbox {
     return this.#options.transfer.outbox;
