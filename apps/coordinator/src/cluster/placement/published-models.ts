@@ -1,4 +1,4 @@
-/** `publishedModels`: models of this coordinator's providers with their digests, as heartbeats contain them. */
+/** `publishedModels`: models of this coordinator's providers with their digests (slots, queue, throughput), for heartbeats. */
 import type { ImageOffer } from '@inference/protocol';
 import { digestOf } from '@inference/scheduler';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';

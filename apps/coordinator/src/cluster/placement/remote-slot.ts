@@ -1,4 +1,8 @@
-/** `RemoteSlot`: slot of a provider connected to a peer, and the job in the slot. The peer frees the slot when the link stream ends. */
+/**
+ * `RemoteSlot`: slot of a provider connected to a peer, and the job in the slot. Each slot has a stream to that peer.
+ *
+ * The peer is the owning coordinator: it holds the provider's connection, and frees the slot when the stream ends.
+ */
 import { decodeFrame, FrameError, type JobMessage, type RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { encodeMessage } from '../json-message.js';
@@ -26,7 +30,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     if (this.#isUsed) throw new Error('a slot serves one job');
     this.#isUsed = true;
     this.#sink = sink;
-    // The stream may have ended between placement and start.
+    // The stream may have ended between placement and start. Deferred, so that the caller has the handle when `lost` is called.
     if (this.#isOver) queueMicrotask(() => sink.lost());
     else {
       this.#unsent = frames;
@@ -84,6 +88,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     }
   }
 
+  /** The owning coordinator sends no control messages. */
   control(): void {
     this.#break();
   }
