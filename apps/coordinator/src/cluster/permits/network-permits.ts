@@ -1,8 +1,9 @@
 /**
  * `NetworkPermits`: rate limits that hold for the whole cluster, such as requests per API key and minute.
  *
- * Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator, its home. The home grants permits to the
- * other coordinators in batches. A coordinator that cannot reach the home admits an equal share of the limit.
+ * A limit counts per key, such as one API key. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator,
+ * its home. The home grants permits, each for one request, in batches. A coordinator that cannot reach the home admits an equal
+ * share of the limit.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -33,7 +34,7 @@ interface Coordinator {
   readonly hash: number;
 }
 
-/** Permits of one key at this coordinator. Times are monotonic, in milliseconds. */
+/** The permits of one key that this coordinator may use. Times are monotonic, in milliseconds. */
 interface Lease {
   /** Hash of the limit's name and the key, in hexadecimal. */
   readonly hash: string;
@@ -50,9 +51,9 @@ interface Lease {
   resetAt: number;
   /** Unused permits at this coordinator. */
   available: number;
-  /** Permits granted to this coordinator in the window, used or unused. */
-  taken: number;
-  /** Permits left at the home after its last grant. */
+  /** Permits granted to this coordinator in the window, used and unused. */
+  grantedTotal: number;
+  /** Permits that the home had left after its last grant. */
   remaining: number;
   /** Home of the last grant in the window; null: no grant yet. */
   grantedBy: string | null;
@@ -61,7 +62,7 @@ interface Lease {
 }
 
 /** Maximum leases per limit. The least recently used are dropped. */
-const MAX_KEYS = 20_000;
+const MAX_LEASES_PER_LIMIT = 20_000;
 /** Time until a home that did not answer is asked again. */
 const UNREACHABLE_MS = 1000;
 /** Hexadecimal digits of a key's hash. */
@@ -97,7 +98,7 @@ export class NetworkPermits implements NetworkLimits {
 
   define(name: string, rule: LimitRule): NetworkLimit {
     this.#rules.set(name, rule);
-    const leases = new BoundedMap<string, Lease>(MAX_KEYS);
+    const leases = new BoundedMap<string, Lease>(MAX_LEASES_PER_LIMIT);
     return {
       take: (key, amount = 1) => {
         const lease = leases.get(key) ?? newLease(`${name}\0${key}`);
@@ -114,7 +115,7 @@ export class NetworkPermits implements NetworkLimits {
     };
   }
 
-  /** Admits or refuses without a request to a peer. Null: the home must be asked first. */
+  /** Admits or refuses a caller without a request to a peer. Null: the home must be asked first. */
   #decide(name: string, rule: LimitRule, lease: Lease, amount: number): Permit | null {
     const now = this.#now();
     const isOpen = lease.windowEndsAt > now;
@@ -123,7 +124,7 @@ export class NetworkPermits implements NetworkLimits {
     this.#findHome(lease);
     // The share for a silent home is admitted once per window.
     if (isOpen && lease.silentHome === lease.home) return refusal(lease, now);
-    // Without NATS, this coordinator gets no requests of others, even if it is the home of the key.
+    // Without NATS, other coordinators cannot ask this one, even if it is the home. So it admits only its share, like the others.
     const isIsolated = lease.coordinators.length > 1 && !this.#options.isConnected();
     if (lease.home === this.#options.self && !isIsolated) {
       const request = requestFor(name, rule, lease, [amount], now);
@@ -196,25 +197,25 @@ function newLease(text: string): Lease {
     windowEndsAt: Number.NEGATIVE_INFINITY,
     resetAt: Number.NEGATIVE_INFINITY,
     available: 0,
-    taken: 0,
+    grantedTotal: 0,
     remaining: 0,
     grantedBy: null,
     silentHome: null,
   };
 }
 
-/** Request to the home. `want` adds the permits taken so far in the window, so that a busy coordinator gets larger batches. */
+/** Request to the home. `want` adds the permits granted so far in the window, so that a busy coordinator gets larger batches. */
 function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: readonly number[], now: number): PermitRequest {
   const isOpen = lease.windowEndsAt > now;
   const need = amounts.reduce((sum, amount) => sum + amount, 0);
   const isNewHome = isOpen && lease.grantedBy !== lease.home;
-  const used = Math.max(lease.taken, lease.grantedBy === null ? 0 : max - lease.remaining);
+  const used = Math.max(lease.grantedTotal, lease.grantedBy === null ? 0 : max - lease.remaining);
   return {
     limit: name,
     key: lease.hash,
     min: Math.min(...amounts),
     need,
-    want: need + (isOpen ? lease.taken : 0),
+    want: need + (isOpen ? lease.grantedTotal : 0),
     earlier: isNewHome ? { used, reset_ms: Math.ceil(lease.windowEndsAt - now) } : null,
   };
 }
@@ -229,9 +230,9 @@ function applyGrant(
   startWindow(lease, sentAt, Math.min(windowMs, grant.reset_ms));
   lease.windowEndsAt = sentAt + Math.min(windowMs, grant.reset_ms);
   lease.resetAt = receivedAt + Math.min(windowMs, grant.reset_ms);
-  const granted = Math.max(0, Math.min(grant.granted, max - lease.taken));
+  const granted = Math.max(0, Math.min(grant.granted, max - lease.grantedTotal));
   lease.available += granted;
-  lease.taken += granted;
+  lease.grantedTotal += granted;
   lease.remaining = Math.min(max, grant.remaining);
   lease.grantedBy = lease.home;
   lease.silentHome = null;
@@ -241,9 +242,9 @@ function applyGrant(
 function admitShare({ max, windowMs }: LimitRule, lease: Lease, now: number): void {
   startWindow(lease, now, windowMs);
   const share = Math.max(1, Math.floor(max / lease.coordinators.length));
-  const granted = Math.max(0, share - lease.taken);
+  const granted = Math.max(0, share - lease.grantedTotal);
   lease.available += granted;
-  lease.taken += granted;
+  lease.grantedTotal += granted;
   lease.silentHome = lease.home;
 }
 
@@ -253,7 +254,7 @@ function startWindow(lease: Lease, now: number, lengthMs: number): void {
   lease.windowEndsAt = now + lengthMs;
   lease.resetAt = lease.windowEndsAt;
   lease.available = 0;
-  lease.taken = 0;
+  lease.grantedTotal = 0;
   lease.remaining = 0;
   lease.grantedBy = null;
 }

@@ -1,6 +1,7 @@
 /**
- * `PermitHome`: counts the requests of keys whose home is this coordinator, and grants permits to all coordinators.
+ * `PermitHome`: grants permits of rate limits to all coordinators, for the keys (such as API keys) whose home is this coordinator.
  *
+ * The home is the one coordinator that counts a key. A permit is the right to admit one request.
  * While many permits remain, a grant is larger than needed, to save requests. Near the limit, only the needed permits are granted.
  */
 import type { Grant, PermitRequest } from './permit-messages.js';
@@ -21,7 +22,7 @@ interface Window {
   readonly opener: string;
 }
 
-/** Maximum open windows per asking coordinator, so that no coordinator can use up the memory for all. */
+/** Maximum open windows that one coordinator's requests opened, so that no coordinator can use up the memory for all. */
 const MAX_WINDOWS_PER_COORDINATOR = 20_000;
 /** A grant beyond the need is at most the remaining permits divided by this number and by the number of coordinators. */
 const LEASE_DIVISOR = 4;
