@@ -1,4 +1,4 @@
-/** `ProviderReports`: placements, throughput and answer lengths of single providers, and demand per model. For owners and operators. */
+/** `ProviderReports`: placements, throughput and answer lengths of single providers, and requests per model. For owners and operators. */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -49,11 +49,12 @@ export class ProviderReports {
     return session === null ? [] : this.#options.measurements.answerLengths(session);
   }
 
+  /** Counts a request for {@link recentRequests}. */
   requestReceived(model: string): void {
     this.#requests.add(model, this.#options.now());
   }
 
-  /** Number of requests for a model in the last five minutes. */
+  /** Number of requests for a model in the current minute and the four before. */
   recentRequests(model: string): number {
     return this.#requests.recent(model, this.#options.now());
   }
@@ -64,6 +65,7 @@ const WINDOW_MINUTES = 5;
 const MAX_MODELS = 10_000;
 
 class RequestCounts {
+  /** Counts per minute, oldest first. Key: model id. */
   readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MAX_MODELS);
 
   add(model: string, now: number): void {

@@ -23,8 +23,9 @@ export interface ReputationSummary {
 }
 
 export type ReputationEvent =
+  /** `reason`: the code of the fault (`detail`). `until`: end of the quarantine, in milliseconds since 1970. */
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Too many jobs failed. `until`: end of the cooldown, in milliseconds since 1970. */
+  /** `until`: end of the cooldown, in milliseconds since 1970. */
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 

@@ -29,7 +29,7 @@ export interface ReputationStoreOptions {
   readonly persistence?: ReputationPersistence;
 }
 
-/** Storage for a restart, shared by all coordinators of a cluster. */
+/** Storage that outlives the process. The coordinators of a cluster share it. */
 export interface ReputationPersistence {
   /** Reputations that were stored before this process started, oldest first. */
   readonly stored: Iterable<readonly [ProviderId, Reputation]>;

@@ -81,7 +81,7 @@ export class SessionEvidence {
     return this.#trust.device;
   }
 
-  /** Whether the newest challenge was answered in time. */
+  /** Whether the newest challenge that is not open any more was answered correctly and in time. */
   get isAttested(): boolean {
     return this.#challenges?.latestPassed ?? false;
   }

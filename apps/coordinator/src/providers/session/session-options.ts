@@ -92,7 +92,7 @@ export const SESSION_TIMINGS: SessionTimings = {
   cancelConfirmMs: 30_000,
 };
 
-/** Ping interval of providers in a cluster. A provider leaves a silent coordinator within two intervals. */
+/** Interval at which the providers of a cluster ping their coordinator. */
 export const CLUSTER_HEARTBEAT_MS = 2000;
 
 /** Number of consecutive unanswered challenges that ends the session. */

@@ -20,12 +20,13 @@ interface DeviceVerificationContext {
   readonly now: number;
 }
 
-/** Takes a few milliseconds of processor time. */
+/** Returns the evidence with a finding for each certificate chain. Takes some milliseconds of processor time, unless cached. */
 export function verifyDeviceEvidence(evidence: DeviceEvidence, context: DeviceVerificationContext): DeviceFindings {
   const claims = claimsOf(evidence, context);
   const { chain, acme } = evidence;
   const bound = chain !== null && isOfKey(chain.preimage.se_public_key, context.publicKeySha256);
   return {
+    // Replaces the two chains by findings; `evidence` keeps the chains themselves.
     ...evidence,
     chain: chain && findingOf(chain.certificates, bound ? deviceNonce(chain.preimage) : null, claims, context),
     acme: acme && findingOf(acme.certificates, acmeFreshness(acme.token), claims, context),

@@ -110,7 +110,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '6041': 'Apple M4 Max',
 };
 
-/** Chip name for a UDID. Null for an unknown identifier; callers then skip the comparison with the claimed chip. */
+/** Chip name for a UDID. Null: the chip identifier is unknown. */
 export function chipOfUdid(provisioningUdid: string): string | null {
   return CHIPS[provisioningUdid.slice(4, 8)] ?? null;
 }
