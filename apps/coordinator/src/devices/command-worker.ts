@@ -1,7 +1,7 @@
 /**
- * `CommandWorker` sends device-management commands when {@link decide} says so. At most one of each kind is pending per device.
+ * `CommandWorker` sends device-management commands when {@link decide} says so, and stores each command before it is sent.
  *
- * Each command is stored before it is sent.
+ * In a cluster, a lock keeps two coordinators from sending the same command.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
@@ -38,6 +38,7 @@ const REREAD_MS = 10 * 60_000;
 export class CommandWorker {
   readonly #options: CommandWorkerOptions;
   readonly #stop = new AbortController();
+  /** Key: enrolment id and kind of command. */
   readonly #sending = new Map<string, Promise<void>>();
   readonly #timer: NodeJS.Timeout;
 
@@ -94,7 +95,7 @@ export class CommandWorker {
     await Promise.all(this.#sending.values());
   }
 
-  /** Sends a command, unless another coordinator is sending it or has sent it, or the commands cannot be read. */
+  /** Calls `send`, unless another coordinator is sending the command or has sent it, or the commands cannot be read. */
   async #sendAlone(seKeySha256: string, kind: CommandKind, name: string, send: () => Promise<void>): Promise<void> {
     const { database, evidence, now } = this.#options;
     await runExclusively(database, `device command ${name}`, async () => {
@@ -116,6 +117,7 @@ export class CommandWorker {
     } catch (error) {
       const outcome: CommandOutcome = 'not_sent';
       await endCommand(database, command.uuid, outcome, now());
+      // A request that `close` aborted is no failure to report.
       if (!(error instanceof ManagementError) || !this.#stop.signal.aborted) throw error;
     }
   }

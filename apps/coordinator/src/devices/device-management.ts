@@ -46,6 +46,7 @@ export interface DeviceManagement {
   close(): Promise<void>;
 }
 
+/** Interval at which the command worker checks all devices. */
 const TICK_MS = 2000;
 
 export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {

@@ -19,8 +19,11 @@ export interface ProfileSettings {
   readonly organization: string;
 }
 
+/** The Mac and the enrolment that a profile is made for. */
 interface ProfileSubject {
+  /** Enrolment token. */
   readonly token: string;
+  /** Name of the query parameter that carries the token. */
   readonly parameter: string;
   readonly providerId: string;
   /** Serial number reported by the provider. */

@@ -6,7 +6,7 @@ export interface Proportion {
   readonly count: number;
 }
 
-/** Failed (`bad`) and total requests of one machine. */
+/** Failed (`bad`) and total requests of one machine, or of one owner's machines. */
 export interface Cluster {
   readonly bad: number;
   readonly count: number;
