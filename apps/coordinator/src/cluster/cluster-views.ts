@@ -10,7 +10,6 @@ import type { Peer, PeerStream } from './peer.js';
 import { readBody, sendBody } from './stream-body.js';
 import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
 
-/** Maximum JSON size of the part of one coordinator. */
 const MAX_PART_BYTES = 256 * 1024 * 1024;
 /** Queries to peers per second and view, above which parts of the last second are reused. */
 const MAX_SENT_QUERIES_PER_SECOND = 20;
@@ -186,7 +185,6 @@ class SharedParts<Part> {
   readonly #budget: CacheBudget;
   /** Cached parts by query. `at`: when the query was sent. */
   readonly #recent = new Map<string, PeerParts<Part> & BudgetEntry & { readonly at: number }>();
-  /** Queries sent in the current second. */
   #second = { at: Number.NEGATIVE_INFINITY, queryCount: 0 };
 
   constructor(ask: (payload: Uint8Array) => Promise<PeerParts<Part>>, budget: CacheBudget, now: () => number) {

@@ -9,7 +9,6 @@ import type { PeerStream } from './peer.js';
 const CHUNK_BYTES = 256 * 1024;
 /** Maximum time until the first message, and between two messages. */
 const MAX_PAUSE_MS = 2000;
-/** Maximum time for the whole body. */
 const MAX_TOTAL_MS = 15_000;
 
 /** Sends a body and closes the stream. Resolves once all chunks are queued, or the stream has ended. */

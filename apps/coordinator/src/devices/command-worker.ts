@@ -117,7 +117,7 @@ export class CommandWorker {
     } catch (error) {
       const outcome: CommandOutcome = 'not_sent';
       await endCommand(database, command.uuid, outcome, now());
-      // A request that `close` aborted is no failure to report.
+      // Aborted by `close`: no failure to report.
       if (!(error instanceof ManagementError) || !this.#stop.signal.aborted) throw error;
     }
   }

@@ -19,7 +19,6 @@ export interface ProfileSettings {
   readonly organization: string;
 }
 
-/** The Mac and the enrolment that a profile is made for. */
 interface ProfileSubject {
   /** Enrolment token. */
   readonly token: string;

@@ -1,7 +1,4 @@
-/**
- * `WebhookReceiver` handles reports of the MDM server (device management) and of the ACME server (certificates): links devices to
- * enrolments by token, and stores their evidence.
- */
+/** `WebhookReceiver` handles reports of the MDM and ACME servers: links devices to enrolments by token, and stores their evidence. */
 import { createHash } from 'node:crypto';
 import { fromBase64, type NoncePreimage } from '@inference/protocol';
 import { endCommand, matchCommand } from '../database/devices/device-command-repository.js';
@@ -188,8 +185,7 @@ export class WebhookReceiver {
       await this.#storeChain(enrolment, rawPlist, preimage);
       return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
     }
-    // The certificate contains none of the nonces, as a cached attestation does. It proves nothing about the key, and does not
-    // invalidate an earlier proof.
+    // The certificate contains none of the nonces, so it proves nothing about the key, and does not invalidate an earlier proof.
     const [newest] = preimages;
     const records = await evidenceOfKey(database, enrolment.seKeySha256);
     const isProved = certifiedAt(records, enrolment.id, { anchor, now: now() }) !== null;

@@ -98,6 +98,6 @@ export interface JobHandle {
   grant(bytes: number): void;
   /** Asks the provider to stop and to sign its output so far. The sink receives the result. */
   recall(): void;
-  /** Asks the provider to stop. The sink receives no further calls. The slot is freed when the provider confirms. */
+  /** Asks the provider to stop. The sink receives no further calls. The slot is freed by a confirmation, or after a timeout. */
   cancel(): void;
 }

@@ -1,7 +1,4 @@
-/**
- * `RolloutChecks`: the periodic check of all unfinished rollouts. Each coordinator records its connected machines; one of the coordinators
- * then halts, advances or completes rollouts.
- */
+/** `RolloutChecks`: each coordinator records its connected machines periodically; one then halts, advances or completes rollouts. */
 import type { RolloutComparison } from '@inference/formats';
 import { RolloutComparisonSchema } from '@inference/formats';
 import { lazyValidator } from '@inference/protocol';
@@ -59,7 +56,7 @@ interface RolloutChecksOptions {
 export class RolloutChecks {
   readonly #options: RolloutChecksOptions;
   readonly #startedAt: number;
-  /** Time from which on the next check counts outcomes: the last check, or an earlier one if the last could not store its counts. */
+  /** Start of the outcomes that the next check takes: the last check, or an earlier one whose counts were not stored. */
   #countedSince: number;
 
   constructor(options: RolloutChecksOptions) {
@@ -110,7 +107,7 @@ export class RolloutChecks {
     if (seen.length > 0) await repository.observe(changed, seen, onStored);
   }
 
-  /** Decides about all observed rollouts, stores the findings, and changes the rollouts that halt, advance or complete. */
+  /** Checks all observed rollouts, and stores the findings and the changes. */
   async #decide(): Promise<void> {
     const { repository, service, now } = this.#options;
     await service.refresh();

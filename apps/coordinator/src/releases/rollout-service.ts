@@ -167,11 +167,7 @@ export class RolloutService {
     return account_id !== null && this.#policy.canary_accounts.includes(account_id);
   }
 
-  /**
-   * Decides about an offer while no other coordinator can reserve capacity.
-   *
-   * @returns The decision (null: offered), and the machine rows to store: one for the offer, and those of new controls.
-   */
+  /** Decides about an offer while no other coordinator can reserve capacity. */
   #offerWhileLocked(row: RolloutRow, machines: readonly RolloutMachineRow[], request: UpdateRequest): OfferChange {
     const { machine, isCheck } = request;
     const { version } = row;
@@ -198,7 +194,7 @@ export class RolloutService {
     };
   }
 
-  /** Connected machines without the version, which are compared with the machine that is offered it. */
+  /** Picks connected machines without the version, for comparison with the offered one. */
   #pickControls(version: string, rows: readonly RolloutMachineRow[], offered: ConnectedMachine, time: number): ConnectedMachine[] {
     const updated = new Set(rows.flatMap(({ part, provider_id }) => (part === 'updated' ? [provider_id] : [])));
     const sampledAt = new Map(rows.flatMap(({ part, provider_id, since }) => (part === 'control' ? [[provider_id, since]] : [])));
@@ -287,10 +283,10 @@ export class RolloutService {
   }
 }
 
-/** Result of a decision about an offer, and the machine rows to store. */
 interface OfferChange {
   /** Null: the machine is offered the version. */
   readonly result: NotOffered | null;
+  /** Rows to store: one for the offer, and those of its controls. */
   readonly rows: readonly RolloutMachineRow[];
 }
 

@@ -73,7 +73,6 @@ export function limitWeights<Item extends Cluster>(clusters: readonly Item[]): I
   });
 }
 
-/** Tests whether the failure rate of the first group is higher. */
 export function higherRate(updated: readonly Cluster[], others: readonly Cluster[]): number {
   const [a, b] = [clusteredRate(updated), clusteredRate(others)];
   if (a.count === 0 || b.count === 0) return 1;

@@ -1,13 +1,12 @@
 /**
  * `Epochs`: decides whether a received envelope (message of the link protocol) belongs to the current conversation of a link.
  *
- * An epoch is a random number that a coordinator chooses for each link. After a loss, it chooses a new one, unless the peer restarted.
- * Every envelope names the epochs of its sender and of its receiver. (The epoch in heartbeats is another number.)
+ * An epoch is a random number that a coordinator chooses for a link, and again after a loss unless the peer restarted. Every envelope
+ * names the epochs of its sender and of its receiver.
  */
 
 /** Maximum stored earlier epochs of a peer. Late envelopes from these epochs are ignored. */
 const MAX_RETIRED = 32;
-/** Maximum stored unknown epochs, which may be the peer's current one. */
 const MAX_CANDIDATES = 8;
 
 export type EnvelopeOrigin =
@@ -58,9 +57,9 @@ export class Epochs {
   }
 
   /**
-   * Call after a loss of the link. Forgets the peer's epoch, and chooses a new own epoch unless `isPeerNew`.
+   * Call after a loss of the link. Forgets the peer's epoch, and chooses a new own epoch.
    *
-   * @param isPeerNew The peer has restarted or closed the link. The own epoch then stays, because the peer may already use it.
+   * `isPeerNew`: the peer has restarted or closed the link. The own epoch then stays, because the peer may already use it.
    */
   renew(isPeerNew: boolean): void {
     if (isPeerNew) {

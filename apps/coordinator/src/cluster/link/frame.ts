@@ -8,7 +8,6 @@ import { ENVELOPE_HEADER_BYTES } from './envelope.js';
 export const FRAME_HEADER_BYTES = 9;
 /** Maximum length of the kind of a stream or request, such as `placement`. */
 export const MAX_KIND_BYTES = 64;
-/** Maximum length of an error code. */
 export const MAX_CODE_BYTES = 128;
 /** Maximum payload of a control frame, such as a request, a reply, or the header of a stream. */
 export const MAX_CONTROL_PAYLOAD_BYTES = 256 * 1024;
@@ -21,7 +20,6 @@ export const FrameType = {
   data: 2,
   close: 3,
   abort: 4,
-  /** Control message of a stream. */
   control: 5,
   request: 6,
   reply: 7,

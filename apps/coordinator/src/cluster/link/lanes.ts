@@ -14,7 +14,6 @@ export class SendLane {
   #cursor = 0;
   /** Sequence number of the envelope at `#head`. */
   #headSequence = 1;
-  /** Highest transmitted sequence number. */
   #transmitted = 0;
   unacknowledgedBytes = 0;
   /** Time of the last acknowledgement or rewind, or of the transmission of the oldest unacknowledged envelope: the latest of them. */

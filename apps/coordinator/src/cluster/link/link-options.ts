@@ -54,9 +54,7 @@ export interface LinkHandlers {
 export interface PeerLinkOptions {
   readonly peer: string;
   readonly transport: ClusterTransport;
-  /** Subject on which the peer receives envelopes of this coordinator. */
   readonly outgoingSubject: string;
-  /** Subject on which this coordinator receives envelopes of the peer. */
   readonly incomingSubject: string;
   readonly clock: Clock;
   /** Random integer of 1 to 2^48 − 1. */

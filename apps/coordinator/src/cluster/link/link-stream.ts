@@ -85,7 +85,6 @@ export class QueuedStream implements LinkStream {
   #isDrainDue = false;
   /** Whether the stream is in the table's round of waiting streams. */
   isInRound = false;
-  /** Received fragments of an incomplete message. */
   #fragments: Uint8Array[] = [];
   #fragmentBytes = 0;
 
@@ -183,7 +182,6 @@ export class QueuedStream implements LinkStream {
     return this.#queue.length > 0;
   }
 
-  /** Length of the next fragment to send. */
   get nextBytes(): number {
     const first = this.#queue[0];
     return first === undefined ? 0 : Math.min(this.#host.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
@@ -221,7 +219,6 @@ export class QueuedStream implements LinkStream {
     if (this.#state === 'open') this.#host.guard(this, () => this.#handlers.onControl?.(bytes));
   }
 
-  /** Received bytes of an incomplete message. */
   get fragmentBytes(): number {
     return this.#fragmentBytes;
   }

@@ -1,8 +1,8 @@
 /**
  * `PeerLink`: reliable requests and streams to one peer over NATS, which itself may lose messages.
  *
- * A link is lost when the peer is silent, restarts or violates the protocol; `LossReason` has all causes. All requests and streams
- * then end, and the next conversation starts with new epochs (random numbers of both sides in every envelope).
+ * A link is lost when the peer is silent or restarts, or for another {@link LossReason}. All requests and streams then end, and a new
+ * conversation starts, identified by new random numbers (epochs).
  */
 import { Conversation } from './conversation.js';
 import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';

@@ -26,12 +26,10 @@ export class PeerSilence {
     this.#hasNoResponders = false;
   }
 
-  /** Call when NATS reports that nobody subscribes to the peer's subject. */
   noResponders(): void {
     this.#hasNoResponders = true;
   }
 
-  /** Call when the transport is connected again. */
   resumed(): void {
     this.heard();
     this.#disconnectedMs = 0;

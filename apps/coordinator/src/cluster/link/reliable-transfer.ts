@@ -45,7 +45,6 @@ export interface ReliableTransferOptions {
   readonly deliver: (frame: Frame, lane: LaneNumber) => boolean;
   /** Called after the peer acknowledged further envelopes, so that the window may have room. */
   readonly onCapacity: () => void;
-  /** Called when the peer violates the protocol. */
   readonly onViolation: (what: string) => void;
 }
 

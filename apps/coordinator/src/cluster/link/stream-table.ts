@@ -134,7 +134,6 @@ export class StreamTable implements StreamHost {
     for (const pulled of drained) pulled.drained();
   }
 
-  /** Ends all streams. */
   end(end: StreamEnd): void {
     const streams = [...this.#streams.values()];
     this.#streams.clear();

@@ -40,7 +40,6 @@ const HeartbeatSchema = Type.Object({
   at: Sequence,
   /** The sender is shutting down and accepts no more placements. */
   draining: Type.Boolean(),
-  /** Last heartbeat of the sender. */
   goodbye: Type.Boolean(),
   /** Connected providers, registered or not. */
   providers: Type.Integer({ minimum: 0 }),
@@ -61,7 +60,7 @@ const heartbeatValidator = Compile(HeartbeatSchema);
 /** The version is checked first. Other members are read only if the version is supported. */
 const versionValidator = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
-/** Maximum models per published heartbeat, to stay far below NATS's maximum payload. Replies with all models are not limited by it. */
+/** Maximum models per published heartbeat, to stay far below NATS's maximum payload. */
 export const MAX_CHANGES_PER_HEARTBEAT = 200;
 
 export function encodeModel({ id, type, images, vision, digest }: PublishedModel): Heartbeat['models'][number] {
@@ -75,7 +74,6 @@ export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
 export type DecodedHeartbeat =
   | { readonly kind: 'heartbeat'; readonly heartbeat: Heartbeat }
   | { readonly kind: 'unsupported_version'; readonly version: number }
-  /** The heartbeat violates the schema. */
   | { readonly kind: 'malformed' };
 
 export function decodeHeartbeat(bytes: Uint8Array): DecodedHeartbeat {

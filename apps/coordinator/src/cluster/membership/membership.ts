@@ -1,11 +1,11 @@
 /**
  * `Membership`: publishes this coordinator's models in heartbeats, and tracks the other live coordinators (peers) and their models.
  *
- * A heartbeat follows about every second, earlier for changes, and contains the changed models. Each comes with its digest: a summary
- * of slots, queue and throughput at one coordinator, by which `ClusterPlacements` chooses where to ask for a slot.
+ * A heartbeat follows about every second, earlier for changes. It contains the changed models with their digests: summaries of slots,
+ * queue and throughput at one coordinator (the digest's `owner`), by which placements choose a coordinator.
  *
- * A peer that missed heartbeats requests all models over its link (the channel between two coordinators). Every process has a random
- * epoch; a new one means that the peer restarted. `owner` is the coordinator that a digest comes from, never an account.
+ * A peer that missed heartbeats requests all models over its link (the channel between two coordinators). Each process has a random
+ * epoch, so a new epoch means that the peer restarted.
  */
 import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
@@ -30,11 +30,11 @@ export interface Broadcast {
 
 export interface MembershipEvents {
   joined(peerId: string): void;
-  /** The peer said goodbye, was silent or restarted, or its clock differs too much. After a restart, `joined` follows. */
+  /** Also called when a peer has restarted. `joined` then follows. */
   left(peerId: string): void;
-  /** Models that a message of a live peer added, updated or removed (digest null). Not called when the peer leaves. */
+  /** Models that a message of a peer added, updated or removed (digest null). Not called when a peer leaves. */
   changed(models: Heartbeat['models']): void;
-  /** Called for each heartbeat whose time differs from this clock by more than {@link CLOCK_ALARM_MS}. */
+  /** A heartbeat's time differs from this clock by more than {@link CLOCK_ALARM_MS}. */
   clockDiffers(peerId: string, ms: number): void;
   /** A heartbeat was malformed or of an unsupported version, and is ignored. */
   refused(peerId: string, refusal: RefusedHeartbeat): void;
@@ -46,7 +46,6 @@ interface MembershipOptions {
   /** Id of this coordinator. */
   readonly self: string;
   readonly broadcast: Broadcast;
-  /** Models that providers of this coordinator serve now. */
   readonly models: () => Iterable<PublishedModel>;
   /** Count of providers connected here. */
   readonly providers: () => number;
@@ -83,14 +82,13 @@ export interface PeerSummary {
   readonly heardAt: number;
   readonly draining: boolean;
   readonly providers: number;
-  /** Number of models that the peer serves. */
   readonly models: number;
   /** The peer's clock minus this coordinator's. */
   readonly clockDifferenceMs: number;
 }
 
 const HEARTBEAT_MS = 1000;
-/** Changed digests are published after a delay that grows with the number of peers, to limit the traffic. */
+/** Delay of changes, to limit the traffic. Grows with the number of peers. */
 const MIN_CHANGES_DELAY_MS = 250;
 const CHANGES_DELAY_MS_PER_PEER = 5;
 /** Minimum time from a heartbeat to an extra one for a new peer. Limits the traffic that an unstable peer causes. */
@@ -99,7 +97,6 @@ const MIN_GREETING_MS = 100;
 const REFRESH_INTERVAL_MS = 1000;
 /** Limits the memory that hostile peers can occupy. */
 const MAX_PEERS = 1024;
-/** Clock difference above which the operator is warned. */
 const CLOCK_ALARM_MS = 5000;
 /** Clock difference above which a peer is removed. */
 const MAX_CLOCK_DIFFERENCE_MS = 120_000;
@@ -109,9 +106,8 @@ const subjectOf = (id: string): string => `fleet.digest.${id}`;
 export class Membership {
   readonly #options: MembershipOptions;
   readonly #epoch = randomBytes(8).toString('hex');
-  /** Live peers by id. */
   readonly #peers = new Map<string, PeerState>();
-  /** Digests of peers, stored here, and this coordinator's own, which `ClusterPlacements` stores before a choice. */
+  /** Digests of peers, and this coordinator's own, which `ClusterPlacements` stores. */
   readonly digests = new OwnerDigests();
   readonly #refreshByPeerId = new Map<string, RefreshState>();
   /** Last published JSON by model id, to find changes. */
@@ -152,7 +148,7 @@ export class Membership {
     return false;
   }
 
-  /** Type, image offers and vision limits of a model, one entry per peer that serves the model. */
+  /** Facts about a model, one entry per peer that serves it. */
   *offersAtPeers(model: string): Iterable<ModelFacts> {
     for (const { models } of this.#peers.values()) {
       const known = models.get(model);
@@ -160,7 +156,6 @@ export class Membership {
     }
   }
 
-  /** Ids of all models at peers. */
   modelsAtPeers(): ReadonlySet<string> {
     const ids = new Set<string>();
     for (const { models } of this.#peers.values()) for (const id of models.ids()) ids.add(id);
@@ -177,10 +172,10 @@ export class Membership {
     }, delayMs);
   }
 
-  /** The answer to a peer's request for all models of this coordinator: an encoded heartbeat with up to {@link MAX_MODELS_PER_PEER}. */
+  /** All models of this coordinator as an encoded heartbeat: the reply to a peer's request. */
   allModels(): Uint8Array {
-    // If this answer contained an unpublished change that is reverted before the next heartbeat, no heartbeat would report the
-    // reversal, and the peer would keep the change. So changes are published first.
+    // If the reply contained an unpublished change that was then reverted, no heartbeat would report the reversal, and the peer would
+    // keep the change. So changes are published first.
     this.#publishChanges({ onlyIfChanged: true });
     return this.#encode([...this.#options.models()].slice(0, MAX_MODELS_PER_PEER).map(encodeModel), false);
   }
@@ -197,7 +192,7 @@ export class Membership {
   /**
    * Call before a placement request to a peer.
    *
-   * @returns Function that stores an encoded digest from the reply. Ignores invalid digests and those that may be outdated.
+   * @returns Function that stores the digest in the reply, unless the digest is invalid or may be outdated.
    */
   digestReceiver(peerId: string, model: string): (text: string) => void {
     const known = this.#peers.get(peerId);
@@ -206,8 +201,8 @@ export class Membership {
       const decoded = decodeDigest(text);
       const peer = this.#peers.get(peerId);
       if (decoded.kind === 'rejected' || peer === undefined || peer !== known || peer.models.get(model) === undefined) return;
-      // A message during the request described the model, perhaps later than the reply does. If the reply is the newer one, ignoring
-      // it loses nothing: after such replies, the peer publishes the model again (`digestSent`).
+      // A heartbeat during the request may be newer than the reply. If the reply is newer, the peer publishes the model again anyway
+      // (`digestSent`).
       if (peer.models.changedAt(model) > sequence) return;
       this.digests.update(peerId, model, decoded.digest, ++this.#digestSequence, this.#options.now());
     };
@@ -215,7 +210,7 @@ export class Membership {
 
   /** Call when a reply to a placement request contains a model's digest. The next heartbeat then contains the model. */
   digestSent(model: string): void {
-    // The asking peer stores the replied digest. If the model then returned to its published digest, no change would be found.
+    // The asking peer stores that digest. If the model then returned to its published digest, no change would be found.
     if (this.#published.has(model)) this.#published.set(model, '');
   }
 
@@ -254,7 +249,7 @@ export class Membership {
     }
     this.#published = current;
     if (onlyIfChanged && changed.length === 0) return;
-    // `do`: a heartbeat without models still proves that this coordinator is live.
+    // `do`: a heartbeat without models proves that this coordinator is live.
     do this.#publish(changed.splice(0, MAX_CHANGES_PER_HEARTBEAT), false);
     while (changed.length > 0);
   }
@@ -365,7 +360,6 @@ export class Membership {
     } else peer.lacksModels = true;
   }
 
-  /** Stores the digests of a peer's changed models. */
   #storeDigests(id: string, models: Heartbeat['models']): void {
     const now = this.#options.now();
     for (const { id: model, digest } of models) {

@@ -16,7 +16,6 @@ export interface NetworkPermitsOptions {
   readonly self: string;
   /** Sends a request to a peer. Rejects if there is no answer. */
   readonly request: (coordinator: string, payload: Uint8Array) => Promise<Uint8Array>;
-  /** Whether this coordinator is connected to NATS. */
   readonly isConnected: () => boolean;
   /** Monotonic, in milliseconds. */
   readonly now?: () => number;
@@ -39,9 +38,7 @@ interface Lease {
   /** Hash of the limit's name and the key, in hexadecimal. */
   readonly hash: string;
   readonly waiters: Waiter[];
-  /** Whether a request to the home is running. */
   isAsking: boolean;
-  /** Home of the key among `coordinators`. */
   home: string;
   /** Live coordinators when `home` was computed. */
   coordinators: readonly Coordinator[];
@@ -65,7 +62,6 @@ interface Lease {
 const MAX_LEASES_PER_LIMIT = 20_000;
 /** Time until a home that did not answer is asked again. */
 const UNREACHABLE_MS = 1000;
-/** Hexadecimal digits of a key's hash. */
 const HASH_DIGITS = 32;
 
 export class NetworkPermits implements NetworkLimits {

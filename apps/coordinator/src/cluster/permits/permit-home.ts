@@ -13,12 +13,10 @@ export interface LimitRule {
 }
 
 interface Window {
-  /** End of the window. */
   readonly until: number;
   /** Permits granted by an earlier home of the key: the highest number that a coordinator has reported. */
   earlier: number;
   granted: number;
-  /** Coordinator whose request opened the window. */
   readonly opener: string;
 }
 

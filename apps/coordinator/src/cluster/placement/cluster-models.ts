@@ -8,7 +8,6 @@ import type { Membership } from '../membership/membership.js';
 type CapacityListener = Parameters<NetworkModels['onCapacity']>[0];
 
 interface ClusterModelsOptions {
-  /** Models of the providers connected here. */
   readonly local: NetworkModels;
   readonly membership: Pick<Membership, 'digestsAtPeers' | 'isServedByPeers' | 'modelsAtPeers' | 'refresh' | 'offersAtPeers'>;
 }

@@ -59,7 +59,7 @@ export class ClusterPlacements implements Placements {
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null> {
     const local = this.#options.requestQueue.placeOnIdleProvider(request);
     if (local !== null) return local;
-    // The named provider runs the first attempt, so that a second attempt would need the same provider.
+    // A second attempt would need the named provider again.
     if (namesProvider(request)) return null;
     if (selectsProviders(request)) return this.#idleCandidateAtPeers(request);
     const peerId = this.#choosePeer(request);
@@ -99,7 +99,6 @@ export class ClusterPlacements implements Placements {
     for (const retry of [...this.#waiting]) retry(ids);
   }
 
-  /** Whether a peer may have a provider for the request. */
   #isServedByPeers(request: SlotRequest): boolean {
     const { membership, registry } = this.#options;
     const { providerId = null, candidates = null, model } = request;

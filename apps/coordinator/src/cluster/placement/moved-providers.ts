@@ -60,7 +60,6 @@ export class MovedProviders {
     this.#options = options;
   }
 
-  /** Announces a new connection to all peers. */
   announce({ registration, sessionId }: ProviderSnapshot): void {
     const { providerId } = registration.identity;
     const connection = { providerId, sessionId, at: this.#options.rules.now() };
@@ -68,7 +67,6 @@ export class MovedProviders {
     for (const { id } of this.#options.peers()) void this.#announceTo(id, connection);
   }
 
-  /** Call when a peer has left or is unreachable. */
   peerLeft(peerId: string): void {
     // An earlier time stays: the peer has left again before it received all announcements.
     if (!this.#awaySince.has(peerId)) this.#awaySince.set(peerId, this.#options.rules.now() - UNNOTICED_DEPARTURE_MS);

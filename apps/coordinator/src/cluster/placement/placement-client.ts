@@ -47,7 +47,6 @@ export class PlacementClient {
   readonly #options: PlacementClientOptions;
   /** Verified providers. Key: {@link connectionKey}. All jobs of a connection share one object. */
   readonly #byConnection = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
-  /** The newest known connection of each provider. */
   readonly #byProvider = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
 
   constructor(options: PlacementClientOptions) {

@@ -71,7 +71,6 @@ export const PlacementRequestSchema = Type.Object({
   prefixes: Type.Array(PrefixSchema, { maxItems: MAX_PREFIXES }),
   /** Whether the answer is verified before delivery, so that a false one can be discarded. */
   revocable: Type.Boolean(),
-  /** Whether an earlier attempt of the job has failed. */
   retried: Type.Boolean(),
   /** Restricts the placement to providers that have the model in memory or are loading it. */
   loaded_only: Type.Boolean(),
@@ -96,7 +95,6 @@ export const ProviderStateSchema = Type.Object({
   key_id: KeyIdSchema,
   /** Sealing keys that the provider accepts. Coordinators of earlier versions omit this member; then only `key_id` is accepted. */
   accepted_key_ids: Type.Optional(Type.Array(KeyIdSchema, { maxItems: 4 })),
-  /** The provider's offer of the requested model. */
   offer: ModelOfferSchema,
   used_slots: Count,
   trust_level: TrustLevelSchema,
@@ -140,10 +138,9 @@ const RefusedSchema = Type.Object({
 const OwnerMessageSchema = Type.Union([
   PlacedSchema,
   RefusedSchema,
-  /** Progress of sending the request to the provider. `sent`: the request was sent completely. */
+  /** Progress of sending the request to the provider. `sent`: its first message has left the send queue. */
   Type.Object({ type: Type.Literal('sending'), sent: Type.Boolean() }),
   Type.Object({ type: Type.Literal('accepted') }),
-  /** The provider works on the job but has no output yet. */
   Type.Object({ type: Type.Literal('progressed') }),
   Type.Object({ type: Type.Literal('completed'), message: JobCompletedSchema }),
   Type.Object({ type: Type.Literal('failed'), failure: JobFailureSchema }),
@@ -165,7 +162,7 @@ const AskerMessageSchema = Type.Union([
 ]);
 export type AskerMessage = Static<typeof AskerMessageSchema>;
 
-/** Finding: observation about a provider during a job, for the owning coordinator, which keeps its reputation. See `JobFinding`. */
+/** Finding: observation about a provider during a job, for its owning coordinator. See `JobFinding`. */
 export const FindingSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,

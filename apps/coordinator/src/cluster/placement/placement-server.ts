@@ -1,8 +1,8 @@
 /**
  * `PlacementServer`: places requests of peers on providers connected here, and relays the jobs. Counterpart of `PlacementClient`.
  *
- * The peer serves the client. Its requests wait in the same queue as local requests. Also describes providers to peers, and applies
- * the peers' findings (observations about a provider during a job).
+ * Requests of peers wait in the same queue as local requests. Also describes providers to peers, and applies their findings
+ * (observations about a provider during a job).
  */
 import { encodeFrame, FRAME_HEADER_BYTES, type JobMessage, type ProviderId, RequestFrames } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
@@ -134,7 +134,7 @@ export class PlacementServer {
     const { providerId } = registration.identity;
     const offer = models.find(({ id }) => id === model);
     const snapshot = registry.snapshot(providerId);
-    // The provider's state may have changed, or the peer may have cancelled, since the slot was reserved.
+    // Something may have changed since the slot was reserved.
     if (offer === undefined || key === null || trustLevel === null || snapshot === null || job.signal.aborted) {
       slot.release();
       job.refuse('aborted', null);

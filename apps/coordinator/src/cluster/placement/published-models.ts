@@ -24,7 +24,6 @@ function typeOf(id: string, { models }: ProviderRegistry): PublishedModel['type'
   return models.isOfType(id, 'embedding') ? 'embedding' : 'text';
 }
 
-/** All models of this coordinator's providers. */
 export function* publishedModels(registry: ProviderRegistry, requestQueue: RequestQueue): Iterable<PublishedModel> {
   for (const id of registry.models.ids()) {
     const model = publishedModel(id, registry, requestQueue);

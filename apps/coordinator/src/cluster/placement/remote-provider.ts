@@ -20,7 +20,6 @@ export class RemoteProvider implements ProviderConnection {
   readonly #now: () => number;
   #verified: VerifiedProvider;
   #state: ProviderState;
-  /** Time of the last repeated request for the description, by `now`. */
   #recheckedAt = Number.NEGATIVE_INFINITY;
   /** Whether a newer connection of the same provider is known. Set by `PlacementClient`. */
   isReplaced = false;
@@ -59,7 +58,6 @@ export class RemoteProvider implements ProviderConnection {
     this.#recheckedAt = this.#now();
   }
 
-  /** Stores the state from a later placement on the same connection. */
   update(state: ProviderState, verified: VerifiedProvider = this.#verified): void {
     this.#state = state;
     this.#verified = verified;

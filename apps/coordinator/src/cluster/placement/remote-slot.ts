@@ -1,7 +1,7 @@
 /**
- * `RemoteSlot`: slot of a provider connected to a peer, and the job in the slot. Each slot has a stream to that peer.
+ * `RemoteSlot`: slot of a provider connected to a peer, and the job in the slot.
  *
- * The peer is the owning coordinator: it holds the provider's connection, and frees the slot when the stream ends.
+ * The peer is the owning coordinator. Each slot has a stream to that peer, whose end frees the slot.
  */
 import { decodeFrame, FrameError, type JobMessage, type RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
@@ -18,7 +18,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   #isOver = false;
   /** Sealed frames of the request that wait until the link has room. */
   #unsent: RequestFrames | null = null;
-  /** Whether the owning coordinator has sent the whole request to the provider. */
+  /** Whether the job's first message has left the owning coordinator's send queue, as far as reported. */
   #isSent = false;
 
   constructor(provider: RemoteProvider, stream: PeerStream) {
@@ -88,7 +88,6 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     }
   }
 
-  /** The owning coordinator sends no control messages. */
   control(): void {
     this.#break();
   }

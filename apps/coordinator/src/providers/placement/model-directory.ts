@@ -20,7 +20,6 @@ import { FirstSeenTimes } from './first-seen-times.js';
 import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
-/** Selects the providers that may serve a request. */
 export type ProviderSelector = ProviderSelection & Pick<PlacementConstraints, 'trustFloor'>;
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
@@ -62,7 +61,6 @@ interface IndexedModel {
 
 export type CapacityListener = (models: readonly Pick<ModelOffer, 'id'>[]) => void;
 
-/** Lifetime of the cached list of model names. */
 const LISTED_NAMES_MS = 1000;
 
 export class ModelDirectory {
@@ -223,7 +221,6 @@ export class ModelDirectory {
     for (const listener of this.#capacityListeners) listener(models);
   }
 
-  /** Records when each model was first seen. */
   seen(models: readonly ModelOffer[]): void {
     for (const { id } of models) this.#firstSeen.record(id, this.#options.now());
   }

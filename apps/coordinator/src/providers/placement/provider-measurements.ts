@@ -30,7 +30,6 @@ interface ProviderMeasurementsOptions {
 
 /** Lifetime of the cached fastest rates of a model, in milliseconds. */
 const FASTEST_RATES_MS = 10_000;
-/** Maximum models with cached rates. */
 const MAX_MODELS = 10_000;
 
 export class ProviderMeasurements {

@@ -49,7 +49,6 @@ export class ProviderReports {
     return session === null ? [] : this.#options.measurements.answerLengths(session);
   }
 
-  /** Counts a request for {@link recentRequests}. */
   requestReceived(model: string): void {
     this.#requests.add(model, this.#options.now());
   }
@@ -81,7 +80,6 @@ class RequestCounts {
     this.#models.set(model, minutes);
   }
 
-  /** Number of requests in the window. */
   recent(model: string, now: number): number {
     const first = Math.floor(now / MINUTE_MS) - (WINDOW_MINUTES - 1);
     let count = 0;

@@ -10,7 +10,6 @@ export type ProviderStatus = ProviderStatusCode;
 type LastingReason = Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
 interface StatusRules {
-  /** Whether an operator quarantined the provider. */
   readonly isQuarantined: boolean;
   readonly minTrustLevel: TrustLevel;
 }

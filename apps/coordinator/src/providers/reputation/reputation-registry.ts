@@ -32,7 +32,6 @@ export type ReputationEvent =
 interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
-  /** Called for each verified answer and each recorded fault. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 
@@ -99,7 +98,6 @@ export class ReputationRegistry {
     return true;
   }
 
-  /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, reputation: Reputation): void {
     this.#store.adopt(providerId, reputation);
   }

@@ -1,6 +1,6 @@
 /**
- * `MessageBudget`: rate limit (token bucket) for a provider's pings and for messages that are not part of an answer. `ProviderSession`
- * closes a session that exceeds the budget.
+ * `MessageBudget`: token bucket for pings and for messages that are not part of an answer. `ProviderSession` closes a session that
+ * exceeds it.
  */
 import type { ProviderMessage } from '@inference/protocol';
 

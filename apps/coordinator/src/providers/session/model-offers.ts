@@ -1,12 +1,10 @@
 /**
  * `SessionOffers`: model offers of one session, accepted or rejected by the catalogue. Part of `ProviderSession`.
  *
- * Offers are evaluated on arrival and when the catalogue (the operator's list of models) changes. `refusalMessage` returns the rejected
- * offers for the provider when they have changed.
+ * Offers are evaluated on arrival and when the catalogue (the operator's list of models) changes.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
-/** Terms of the catalogue for one model. */
 interface CatalogueTerms {
   readonly displayName: string;
   readonly quantization: string;

@@ -122,7 +122,6 @@ export class ProviderSession {
     return (latest ?? this.models[0])?.id ?? null;
   }
 
-  /** Whether the token with this hash belongs to this session. */
   ownsToken(hash: TokenHash): boolean {
     return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
@@ -156,12 +155,10 @@ export class ProviderSession {
     return this.#offers.accepted;
   }
 
-  /** Rejected model offers, with reasons. */
   get refusedModels(): ModelsRefused['models'] {
     return this.#offers.refused;
   }
 
-  /** Evaluates the offers again, after the catalogue changed. */
   reevaluateOffers(): void {
     if (this.#phase !== 'online') return;
     const changed = this.#offers.reevaluate();
@@ -189,7 +186,6 @@ export class ProviderSession {
     if (this.#backoff.reset()) this.#changed();
   }
 
-  /** Account that receives the provider's earnings, verified by a token on this connection; null: none. */
   get ownerAccountId(): string | null {
     return this.#links?.ownerAccountId ?? null;
   }

@@ -43,7 +43,6 @@ export interface Rejection {
   readonly reason: RejectionReason | null;
   /** Invalid field of the provider's message, for the log. Null if the message had none. Never text of the provider. */
   readonly field: string | null;
-  /** Explanation for the provider's owner. */
   readonly message: string;
 }
 
@@ -148,7 +147,6 @@ export class ProviderSocket {
     return this.#unsent.get(jobId)?.message == null;
   }
 
-  /** Removes the unsent part of a job's request. */
   withdrawJob(jobId: JobId): void {
     const job = this.#unsent.get(jobId);
     if (job === undefined) return;

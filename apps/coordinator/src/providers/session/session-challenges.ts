@@ -1,8 +1,7 @@
 /**
  * `SessionChallenges` sends challenges to a provider periodically, and at once after a missed one. It stores the newest correct answer.
  *
- * A challenge is a nonce that the provider signs to prove that its key and the state of its protections (posture) are current.
- * Part of `SessionEvidence`.
+ * A challenge is a nonce that the provider signs, together with the state of its protections (posture). Part of `SessionEvidence`.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -26,7 +25,7 @@ export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Maximum nonces in each of the lists of expired and of answered challenges. */
+/** Maximum nonces per list. */
 const MAX_NONCES = 32;
 
 class PeriodicChallenge {

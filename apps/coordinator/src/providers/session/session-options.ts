@@ -12,10 +12,8 @@ export interface SessionOptions {
   readonly allowSimulatedEnclave: boolean;
   /** Providers below this trust level get no jobs. Default: `self_signed`. */
   readonly minTrustLevel?: TrustLevel;
-  /** Trust anchor of device certificate chains. */
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Handles requests to enrol in device management. */
   readonly enrolments: EnrolmentService;
   /** Verifies machine tokens, which link providers to accounts. Default: linking is disabled. */
   readonly links?: LinkService;
@@ -43,7 +41,6 @@ export interface Registration {
   readonly identity: Identity;
   /** Reported hardware, with implausible values lowered (`registration/plausible-hardware.ts`). */
   readonly hardware: Hardware;
-  /** Names of reported values that were lowered or corrected. */
   readonly adjusted: readonly string[];
   /** Memory in GiB, lowered if implausible. The attestation contains the reported value. */
   readonly memoryGb: number;
@@ -68,7 +65,6 @@ export interface SessionTimings {
   /** Maximum time from the opened socket to `hello`, and from `welcome` to `register`. */
   readonly handshakeMs: number;
   readonly challengeIntervalMs: number;
-  /** Maximum time from a challenge to its answer. */
   readonly challengeAnswerMs: number;
   /** Interval of pings to a provider, and of liveness checks. */
   readonly pingMs: number;

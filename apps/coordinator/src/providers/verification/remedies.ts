@@ -1,7 +1,6 @@
 /** `remedyFor`: advice to the owner of a Mac, by the reason in a part of its trust evaluation. */
 import type { ChainRejection, TrustReason } from '@inference/protocol';
 
-/** One or two sentences for the owner. */
 export const REMEDIES: Readonly<Record<TrustReason, string>> = {
   attestation_missing: 'The machine has sent no attestation yet. If this persists, restart the provider.',
   attestation_stale:

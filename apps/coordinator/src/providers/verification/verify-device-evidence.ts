@@ -26,7 +26,6 @@ export function verifyDeviceEvidence(evidence: DeviceEvidence, context: DeviceVe
   const { chain, acme } = evidence;
   const bound = chain !== null && isOfKey(chain.preimage.se_public_key, context.publicKeySha256);
   return {
-    // Replaces the two chains by findings; `evidence` keeps the chains themselves.
     ...evidence,
     chain: chain && findingOf(chain.certificates, bound ? deviceNonce(chain.preimage) : null, claims, context),
     acme: acme && findingOf(acme.certificates, acmeFreshness(acme.token), claims, context),

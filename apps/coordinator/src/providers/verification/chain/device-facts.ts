@@ -39,7 +39,6 @@ export interface DeviceFacts {
   readonly llbVersion: string;
   /** Freshness code, 32 bytes: binds the certificate to a nonce. */
   readonly freshness: Uint8Array;
-  /** Whether System Integrity Protection is on. */
   readonly sipEnabled: boolean;
   readonly secureBoot: SecureBootLevel;
   readonly thirdPartyKextsAllowed: boolean;

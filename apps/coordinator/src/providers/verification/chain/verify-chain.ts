@@ -208,7 +208,6 @@ function refuse(code: ChainRejection): never {
   throw new Rejection(code);
 }
 
-/** Requires that the leaf is no authority and may sign. */
 function requireLeafRole(leaf: Certificate): void {
   const constraints = singleExtension(leaf, STANDARD_EXTENSION_OIDS.basicConstraints);
   if (constraints === null) refuse('leaf_constraints_missing');
@@ -219,7 +218,6 @@ function requireLeafRole(leaf: Certificate): void {
   if (bits === null || mayIssue || !bits.has(KEY_USAGE_BIT.digitalSignature)) refuse('leaf_key_usage');
 }
 
-/** Requires that the issuer is an authority that may sign leaves but no further authorities. */
 function requireIssuerRole(issuer: Certificate): void {
   const value = singleExtension(issuer, STANDARD_EXTENSION_OIDS.basicConstraints);
   const constraints = value === null ? null : basicConstraints(value);
