@@ -180,6 +180,7 @@ export class ClusterPlacements implements Placements {
     }
     return {
       work,
+      // Unknown.
       contextTokens: 0,
       imageSize: image === null ? null : image.pixels,
       trustFloor,

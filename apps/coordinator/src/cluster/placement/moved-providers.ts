@@ -88,7 +88,7 @@ export class MovedProviders {
    *
    * Compares times that the provider has signed, so that a false announcement of a peer cannot close a connection.
    */
-  async announced(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
+  async receiveAnnouncement(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
     const { registry, rules } = this.#options;
     const request = parseDescribeRequest(payload);
     const own = request === null ? null : registry.snapshot(request.provider_id);

@@ -90,7 +90,8 @@ export function describeProvider({
     attestation: registration.identity.attestationStatement,
     key: key.statement,
     challenge: { statement: lastChallenge.statement, answered_at: lastChallenge.answeredAt, missed_since: isAttested ? 0 : 1 },
-    device: device === null ? null : (structuredClone(device.evidence) as Static<typeof DeviceEvidenceSchema>),
+    // The cast drops `readonly` from nested members.
+    device: device === null ? null : (device.evidence as Static<typeof DeviceEvidenceSchema>),
     hardware: registration.hardware,
     adjusted: [...registration.adjusted],
     memory_gb: registration.memoryGb,

@@ -86,7 +86,7 @@ export class ProviderSession {
     this.#socket = new ProviderSocket(socket, transport, rules.now, {
       text: (text) => this.#receiveText(text),
       binary: (bytes) => this.#receiveFrame(bytes),
-      heard: () => this.#charge(1),
+      pingOrPong: () => this.#charge(1),
       backlogChanged: () => this.#changed(),
       sendProgressed: (jobId) => this.jobs.sending(jobId),
       closed: (rejection) => this.#close(rejection),

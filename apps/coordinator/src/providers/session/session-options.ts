@@ -23,6 +23,7 @@ export interface SessionOptions {
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
 }
 
+/** `provider`: the provider closed the connection, or was silent, or the connection broke. */
 export type SessionEnd = ({ readonly by: 'coordinator' } & Rejection) | { readonly by: 'provider' };
 
 /** Counts of challenges and of unusual messages, for operators. A single unusual message does not end the session. */
