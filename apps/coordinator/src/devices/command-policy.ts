@@ -43,16 +43,13 @@ export const SCHEDULE_RULES: ScheduleRules = {
 /** Outcome of a command. `taken`: the answer was accepted. All others are failures. */
 export type CommandOutcome =
   | 'taken'
-  /** No answer arrived in time. */
   | 'unanswered'
   /** The management server did not accept the command. */
   | 'not_sent'
-  /** The device answered with an error. */
   | 'device_error'
   /** The device returned a cached attestation, which contains another nonce. */
   | 'stale_attestation'
   | 'no_attestation'
-  /** The answer was rejected. */
   | 'refused';
 
 /** A command sent earlier. Pending if `outcome` is null and it has not expired. */

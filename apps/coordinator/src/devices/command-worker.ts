@@ -24,14 +24,12 @@ interface CommandWorkerOptions {
   readonly now: () => number;
   /** Receives failures that are not caused by a device. */
   readonly onError: (error: unknown) => void;
-  /** Interval between checks of all devices. */
   readonly tickMs: number;
   /** Whether other coordinators exist. A device that moves between coordinators is then briefly watched by two. */
   readonly hasPeers: boolean;
 }
 
-/** Maximum commands that are being sent to the management server at the same time. */
-const MAX_AT_ONCE = 8;
+const MAX_CONCURRENT_SENDS = 8;
 /** Interval after which cached evidence is reloaded and verified again. */
 const REREAD_MS = 10 * 60_000;
 
@@ -48,7 +46,6 @@ export class CommandWorker {
     this.#timer.unref();
   }
 
-  /** Checks each watched device once. */
   tick(): void {
     const { evidence, now } = this.#options;
     for (const device of evidence.watched()) {
@@ -57,13 +54,12 @@ export class CommandWorker {
     }
   }
 
-  /** Sends the commands that are due for a device. */
   consider(device: WatchedDevice): void {
     const { enrolment } = device;
     if (enrolment?.state !== 'active' || enrolment.deviceId === null || this.#stop.signal.aborted) return;
     for (const kind of COMMAND_KINDS) {
       const name = `${enrolment.id} ${kind}`;
-      if (this.#sending.has(name) || this.#sending.size >= MAX_AT_ONCE) continue;
+      if (this.#sending.has(name) || this.#sending.size >= MAX_CONCURRENT_SENDS) continue;
       if (this.decision(device, kind).act !== 'send') continue;
       const { deviceId } = enrolment;
       const send = (): Promise<void> => this.#send(enrolment, deviceId, kind);
@@ -88,7 +84,6 @@ export class CommandWorker {
     );
   }
 
-  /** Stops the timer and aborts requests. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#stop.abort();

@@ -19,7 +19,6 @@ interface DeviceEvidenceCacheOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Cached evidence of one enclave key. */
 export interface WatchedDevice {
   readonly seKeySha256: string;
   readonly enrolment: Enrolment | null;
@@ -39,7 +38,6 @@ interface Entry {
   reconnectedAt: number | null;
   /** Reads of a key run one after the other. After {@link MAX_READ_MS}, the next one no longer waits. */
   readonly reads: CoalescingRunner;
-  /** Number of reads so far. */
   startedReads: number;
   /** Number of the read whose result is cached. A result of an earlier read is dropped. */
   cachedRead: number;
@@ -65,7 +63,6 @@ export class DeviceEvidenceCache {
     return this.#entries.get(seKeySha256)?.device ?? null;
   }
 
-  /** All watched devices, for the command worker. */
   *watched(): Generator<WatchedDevice> {
     for (const { device } of this.#entries.values()) if (device !== null) yield device;
   }

@@ -46,7 +46,6 @@ interface WebhookReceiverOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
   /** Digests of events that some coordinator of the cluster has accepted; null outside a cluster. */
   readonly sharedDigests: Pick<WebhookDigestRepository, 'add' | 'extend' | 'remove'> | null;

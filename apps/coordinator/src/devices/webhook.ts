@@ -40,7 +40,6 @@ export type WebhookEvent =
   | (Origin & {
       readonly kind: 'report';
       readonly report: DeviceReport;
-      /** Message of the device, as received. */
       readonly rawPlist: Uint8Array;
     })
   | (Origin & { readonly kind: 'check_in'; readonly topic: CheckInTopic })

@@ -1,6 +1,6 @@
 /** `JobOutcomes`: attempts of each provider and failures by its fault, since the last {@link JobOutcomes.take}. */
 
-/** Maximum entries, above the maximum number of connections of a coordinator. Outcomes of further providers are not counted. */
+/** Maximum entries. Outcomes of further providers are not counted. */
 const MAX_PROVIDERS = 50_000;
 
 export interface OutcomeCount {

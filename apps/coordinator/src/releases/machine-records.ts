@@ -71,7 +71,7 @@ export interface Observation {
   readonly seen: readonly string[];
 }
 
-/** Compares the stored rows with the machines that are connected now. Returns the rows to write. */
+/** Updates the rows by the machines that are connected now. */
 export function observeMachines(
   version: string,
   rows: readonly RolloutMachineRow[],

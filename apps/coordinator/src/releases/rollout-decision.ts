@@ -48,7 +48,6 @@ const START_MS = 10 * 60_000;
 /** Weak evidence, or too few updated machines, delay the next step until this multiple of the soak time (minimum time of a stage). */
 const MAX_SOAK_FACTOR = 2;
 
-/** Compares the machines, and decides the next step of the rollout. */
 export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: RolloutFacts): RolloutCheck {
   const { fleet, machines, trustedOwners, noAccount, now, startedAt } = facts;
   const isStarting = now - startedAt < START_MS;

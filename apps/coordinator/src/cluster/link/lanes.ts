@@ -97,7 +97,7 @@ export class SendLane {
 /** Replaces an acknowledged envelope until its batch is removed, so that its memory is free. */
 const EMPTY = Buffer.alloc(0);
 
-/** State of a lane's receiver. The caller drops envelopes out of order, because the peer retransmits them. */
+/** Receiving end. The caller drops envelopes out of order, because the peer retransmits them. */
 export class ReceiveLane {
   /** Highest sequence number up to which all envelopes were received. */
   received = 0;

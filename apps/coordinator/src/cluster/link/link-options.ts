@@ -10,7 +10,6 @@ export interface LinkLimits {
   readonly maxOutgoingRequests: number;
   /** Maximum bytes of control frames that the peer has not acknowledged. */
   readonly maxControlBytes: number;
-  /** Maximum size of one message of a stream. */
   readonly maxMessageBytes: number;
   /** Maximum queue of one stream. A stream that exceeds it is aborted. */
   readonly maxStreamQueueBytes: number;
@@ -71,7 +70,6 @@ export interface LinkCounts {
   received: number;
   /** Envelopes that could not be decoded, and violations of the protocol. */
   malformed: number;
-  /** Envelopes of an unsupported version. */
   unsupported: number;
   /** Envelopes from or to an earlier epoch. */
   stale: number;

@@ -37,7 +37,6 @@ export class Outbox {
     this.windowBytes = windowBytes;
   }
 
-  /** Bytes of gathered and of unacknowledged frames. */
   get retainedBytes(): number {
     return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;
   }

@@ -1,4 +1,4 @@
-/** `PeerSilence` decides when a `PeerLink` is lost because the peer was silent, or NATS disconnected, for too long. Has no timer. */
+/** `PeerSilence` decides when a `PeerLink` is lost because the peer was silent, or NATS disconnected, for too long. */
 import type { LossReason } from './link-error.js';
 
 /** Interval at which a link calls {@link PeerSilence.advance}. */

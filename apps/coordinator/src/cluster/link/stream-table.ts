@@ -5,13 +5,12 @@ import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
 import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamHost } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 
-/** Approximate bytes that a stream sends before the next waiting stream has its turn. The last fragment may exceed it. */
+/** Bytes, about, that a stream sends before the next waiting stream has its turn. */
 const QUANTUM_BYTES = 64 * 1024;
 const MAX_STREAM_ID = 2 ** 32 - 1;
 /** Handlers of an incoming stream until its own handlers are set. */
 const NO_HANDLERS: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
 
-/** Methods of `ReliableTransfer` that streams use. */
 interface StreamTransfer {
   readonly outbox: Outbox;
   scheduleFlush(): void;

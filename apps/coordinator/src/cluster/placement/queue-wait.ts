@@ -11,7 +11,7 @@ interface QueueWaitOptions {
   readonly placeNow: (signal: AbortSignal) => Promise<Placed | null>;
 }
 
-/** Places the request in one coordinator's queue. Resolves to a slot or a refusal. */
+/** Places the request in one coordinator's queue. */
 type Enqueue = (signal: AbortSignal) => Placement | Promise<Placement>;
 
 export class QueueWait {

@@ -24,7 +24,7 @@ export type ProviderSelector = ProviderSelection & Pick<PlacementConstraints, 't
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
 
-/** A model with at least one serving provider. Public lists contain only some of these models; see {@link ModelDirectory.listing}. */
+/** A model with at least one serving provider. Public lists contain only some of these models. */
 export interface ServedModel {
   /** Offer of one of the providers. */
   readonly offer: ModelOffer;

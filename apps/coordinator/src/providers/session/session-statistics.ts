@@ -10,7 +10,7 @@ import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausibl
 
 /** Maximum models with a stored weights hash: the maximum of one `models` message. The least recently signed is dropped. */
 const MAX_SIGNED_MODELS = 64;
-/** Maximum models for which it is recorded that an answer was verified. */
+/** Maximum models of verified answers. */
 const MAX_ANSWERED_MODELS = 256;
 
 export class SessionStatistics {
@@ -23,7 +23,7 @@ export class SessionStatistics {
   host: HostState = DEFAULT_HOST_STATE;
   /** Number of jobs placed on the provider. */
   placements = 0;
-  /** Model of the newest job; null: no job yet. */
+  /** Model of the newest job. */
   latestModel: string | null = null;
   #requestsServed = 0;
   #tokensGenerated = 0;
@@ -45,7 +45,7 @@ export class SessionStatistics {
     return this.#signedWeights;
   }
 
-  /** Whether a verified answer of the model measured the throughput on this connection. Remembers the last 256 models. */
+  /** Whether a verified answer of the model measured throughput on this connection. Remembers {@link MAX_ANSWERED_MODELS} models. */
   hasVerifiedAnswer(model: string): boolean {
     return this.#answeredModels.has(model);
   }
@@ -67,7 +67,7 @@ export class SessionStatistics {
   /** Stores the weights hash of a verified receipt. Undefined removes the stored hash, because the receipt has none. */
   recordSignedWeights(model: string, weightsSha256: string | undefined): void {
     if (this.#signedWeights.get(model) === weightsSha256) {
-      // Refreshes the order in which models are dropped, without a new map.
+      // Changes only the order in which models are dropped.
       if (weightsSha256 !== undefined) this.#signedWeights.set(model, weightsSha256);
       return;
     }
