@@ -79,7 +79,11 @@ export function higherRate(updated: readonly Cluster[], others: readonly Cluster
   return upperTail((a.rate - b.rate) / Math.sqrt(a.variance + b.variance));
 }
 
-/** Welch's test of whether the mean of the first group is lower. `minDeviation`: lower bound, because small groups look too uniform. */
+/**
+ * Tests whether the mean of the first group is lower: Welch's statistic, with the normal distribution instead of Student's.
+ *
+ * `minDeviation`: lower bound of the standard deviation, because small groups look too uniform.
+ */
 export function lowerMean(updated: readonly number[], others: readonly number[], minDeviation: number): number {
   const [a, b] = [meanOf(updated, minDeviation), meanOf(others, minDeviation)];
   return a === null || b === null ? 1 : upperTail((b.mean - a.mean) / Math.sqrt(a.variance + b.variance));
