@@ -40,7 +40,11 @@ export function registerClusterGauges(metrics: GaugeRegistry, state: ClusterStat
     ];
   });
   ofPeers('cluster_heartbeat_age_seconds', 'Time since the last heartbeat of a peer.', ({ heardAt }) => (now() - heardAt) / 1000);
-  ofPeers('cluster_clock_difference_seconds', "A peer's clock minus this coordinator's.", ({ clockMs }) => clockMs / 1000);
+  ofPeers(
+    'cluster_clock_difference_seconds',
+    "A peer's clock minus this coordinator's.",
+    ({ clockDifferenceMs }) => clockDifferenceMs / 1000,
+  );
   ofPeers('cluster_peer_providers', 'Providers connected to a peer.', ({ providers }) => providers);
   ofPeers('cluster_peer_models', 'Models that a peer serves.', ({ models }) => models);
 

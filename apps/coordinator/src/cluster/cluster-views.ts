@@ -1,7 +1,7 @@
 /**
  * `ClusterViews`: `NetworkViews` of a cluster. Combines this coordinator's part of a view with the parts that peers send on request.
  *
- * Under load, a query is sent to the peers at most once a second; equal queries in between get the cached parts. Actions are always sent.
+ * Under load, equal queries within a second get the cached parts of the first. Actions and lookups never use cached parts.
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -10,12 +10,11 @@ import type { Peer, PeerStream } from './peer.js';
 import { readBody, sendBody } from './stream-body.js';
 import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
 
-/** Maximum JSON size of the part of one coordinator. */
 const MAX_PART_BYTES = 256 * 1024 * 1024;
-/** Queries to peers per second and view, above which cached parts are used. */
+/** Queries to peers per second and view, above which parts of the last second are reused. */
 const MAX_SENT_QUERIES_PER_SECOND = 20;
 const MAX_REUSE_AGE_MS = 1000;
-/** Maximum JSON size of the cached parts of all views. The parts of each view's newest query are cached even beyond. */
+/** Maximum JSON size of the cached parts of all views. The parts of each view's newest query are cached even beyond this size. */
 const MAX_CACHED_BYTES = 32 * 1024 * 1024;
 /** Maximum concurrent queries per view. Further queries return only this coordinator's part. */
 const MAX_RUNNING_QUERIES = 1000;
@@ -111,7 +110,7 @@ export class ClusterViews implements NetworkViews {
   }
 }
 
-/** Asks all peers at once and resolves to the first non-null answer, cancelling the others. Null: all answers are null. */
+/** Asks all peers at once and resolves to the first non-null answer, cancelling the others. Null: none of the peers gave one. */
 export async function firstFound<T>(
   peers: readonly Peer[],
   ask: (peer: Peer, signal: AbortSignal) => Promise<T | null>,
@@ -177,15 +176,15 @@ class CacheBudget {
   }
 }
 
-/** Requests the parts of all peers, and reuses them by query under load. Equal concurrent queries share one request. */
+/** The peers' parts of one view. Equal concurrent queries share one request to the peers; under load, later ones reuse its result. */
 class SharedParts<Part> {
   readonly #request: (payload: Uint8Array) => Promise<PeerParts<Part>>;
   readonly #now: () => number;
+  /** Key: query. */
   readonly #running = new Map<string, Promise<PeerParts<Part>>>();
   readonly #budget: CacheBudget;
   /** Cached parts by query. `at`: when the query was sent. */
   readonly #recent = new Map<string, PeerParts<Part> & BudgetEntry & { readonly at: number }>();
-  /** Queries sent in the current second. */
   #second = { at: Number.NEGATIVE_INFINITY, queryCount: 0 };
 
   constructor(ask: (payload: Uint8Array) => Promise<PeerParts<Part>>, budget: CacheBudget, now: () => number) {

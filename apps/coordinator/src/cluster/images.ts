@@ -8,7 +8,6 @@ import { firstFound } from './cluster-views.js';
 import type { Peer, PeerStream } from './peer.js';
 import { readBody, sendBody } from './stream-body.js';
 
-/** Larger than any image that the store accepts. */
 const MAX_IMAGE_BYTES = 256 * 1024 * 1024;
 const MAX_NAME_CHARS = 128;
 

@@ -1,7 +1,7 @@
 /**
  * `Nudges`: notifies peers over NATS of changed database rows, so that they read the rows at once.
  *
- * A nudge contains only kinds and ids of rows. Nudges may be lost, because every coordinator also reads the rows periodically.
+ * A nudge contains only hints: kinds and ids of rows. Nudges may be lost, because every coordinator also reads the rows periodically.
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -18,7 +18,7 @@ interface NudgesOptions {
   readonly now?: () => number;
 }
 
-/** Time during which hints are gathered for one message. */
+/** Time during which hints are gathered, of this coordinator before publishing and of peers before the rows are read. */
 const GATHER_MS = 20;
 const MAX_PER_MESSAGE = 200;
 /** Maximum gathered hints. Further ones are dropped; the periodic reads find the changes. */

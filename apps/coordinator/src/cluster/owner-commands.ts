@@ -1,5 +1,5 @@
 /**
- * Executes an owner command, such as "pause", on a provider of any coordinator of the cluster.
+ * `executeInCluster`: executes a command of a provider's owner, such as "pause", at whichever coordinator the provider is connected to.
  *
  * The console's routes call `executeInCluster`. The coordinator that holds the provider's connection answers with `serveOwnerCommand`.
  */
@@ -34,7 +34,7 @@ const outcomeValidator = Compile(
 );
 type Registry = Pick<ProviderRegistry, 'executeOwnerCommand'>;
 
-/** Executes a command here or at a peer. Null: the provider is not connected to any coordinator that answers. Never rejects. */
+/** Executes a command here or at a peer. Null: the provider is not connected to any coordinator that answers. */
 export async function executeInCluster(
   registry: Registry,
   peers: readonly Peer[],

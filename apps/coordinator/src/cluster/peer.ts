@@ -12,7 +12,6 @@ export interface Peer {
 
 export interface StreamEvents {
   message(bytes: Uint8Array, isText: boolean): void;
-  /** A message of `sendControl`. */
   control(bytes: Uint8Array): void;
   /** The stream accepts messages again, after `send` returned false. */
   drained(): void;

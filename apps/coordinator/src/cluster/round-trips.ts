@@ -19,7 +19,7 @@ export class RoundTrips {
     this.#timer = setInterval(() => void this.measure(), INTERVAL_MS).unref();
   }
 
-  /** Latest round trip by peer, in milliseconds. Peers whose link is not up are omitted. */
+  /** Latest round trip by peer id, in milliseconds. Peers whose link was not up or whose last reply is missing are omitted. */
   get latest(): ReadonlyMap<string, number> {
     return this.#latest;
   }

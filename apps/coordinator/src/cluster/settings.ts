@@ -15,7 +15,7 @@ export interface ClusterSettings {
   readonly certificateAuthorityFile: string | null;
 }
 
-/** Null without `NATS_URL`. Throws StartupError for an invalid setting. */
+/** Null without `NATS_URL`: the coordinator runs alone. Throws StartupError for an invalid setting. */
 export function readClusterSettings(env: Environment): ClusterSettings | null {
   const servers = list(env, 'NATS_URL');
   if (servers.length === 0) return null;

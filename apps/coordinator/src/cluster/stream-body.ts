@@ -1,5 +1,5 @@
 /**
- * `sendBody` and `readBody`: transfer a byte array over a stream between coordinators, for views and images.
+ * `sendBody` and `readBody`: transfer a byte array, such as an image, over a stream between coordinators.
  *
  * The first message is the length as decimal text. The chunks follow as binary messages.
  */
@@ -9,7 +9,6 @@ import type { PeerStream } from './peer.js';
 const CHUNK_BYTES = 256 * 1024;
 /** Maximum time until the first message, and between two messages. */
 const MAX_PAUSE_MS = 2000;
-/** Maximum time for the whole body. */
 const MAX_TOTAL_MS = 15_000;
 
 /** Sends a body and closes the stream. Resolves once all chunks are queued, or the stream has ended. */
@@ -37,7 +36,7 @@ export function sendBody(stream: PeerStream, body: Uint8Array): Promise<void> {
   });
 }
 
-/** Reads a body. Null: the peer aborted the stream or was too slow, or the body is larger than `maxBytes`. */
+/** Reads a body. Null: the body did not arrive completely in time or before `signal` was aborted, or is larger than `maxBytes`. */
 export function readBody(stream: PeerStream, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array | null> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];

@@ -5,7 +5,7 @@
  */
 import type { Static, TSchema } from 'typebox';
 
-/** Parts of all coordinators, this coordinator's first. Peers that do not answer in time are missing. */
+/** Parts of all coordinators, this coordinator's first. Peers without a valid answer in time are missing. */
 export type View<Query, Part> = (query: Query) => Promise<Part[]>;
 
 /** Looks up something at this coordinator, then at peers. Null: not found at any coordinator that answers in time. */

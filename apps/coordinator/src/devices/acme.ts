@@ -1,7 +1,6 @@
 /**
- * Verifies a Mac's answer to an ACME `device-attest-01` challenge, as the ACME server reports it to this coordinator.
- *
- * `WebhookReceiver` stores only verified answers.
+ * `openAcmeResult` checks a report of the ACME server about a Mac's answer to a `device-attest-01` challenge. `verifyAcmeAnswer` verifies
+ * the certificates in the answer.
  */
 import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';

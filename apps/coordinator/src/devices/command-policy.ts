@@ -1,4 +1,4 @@
-/** `decide`: whether `CommandWorker` sends a device one kind of device-management command now, or else how long it waits. Pure. */
+/** `decide`: whether `CommandWorker` sends a device one kind of device-management command now, or until when it waits. Pure. */
 import type { CommandKind } from './commands.js';
 
 /** Times in milliseconds. */
@@ -7,7 +7,7 @@ export interface ScheduleRules {
   readonly securityIntervalMs: number;
   /** Time after which an unanswered command has failed. */
   readonly commandLifetimeMs: number;
-  /** Age at which the attestation certificate is renewed. Apple issues new ones only about this often. */
+  /** Age at which the attestation certificate is renewed: about the interval at which Apple issues new ones. */
   readonly attestationRenewMs: number;
   /**
    * Minimum pause between `device_information` queries: after a cached attestation, which contains an old nonce, and after a success that
@@ -43,16 +43,13 @@ export const SCHEDULE_RULES: ScheduleRules = {
 /** Outcome of a command. `taken`: the answer was accepted. All others are failures. */
 export type CommandOutcome =
   | 'taken'
-  /** No answer arrived in time. */
   | 'unanswered'
   /** The management server did not accept the command. */
   | 'not_sent'
-  /** The device answered with an error. */
   | 'device_error'
   /** The device returned a cached attestation, which contains another nonce. */
   | 'stale_attestation'
   | 'no_attestation'
-  /** The answer was rejected. */
   | 'refused';
 
 /** A command sent earlier. Pending if `outcome` is null and it has not expired. */
@@ -65,6 +62,7 @@ export interface PastCommand {
   readonly outcome: string | null;
 }
 
+/** Facts about one device for a decision about one kind of command. */
 export interface DeviceNeeds {
   readonly kind: CommandKind;
   /** Commands of this kind to this device, newest first. */
@@ -118,7 +116,7 @@ interface Due {
 /** Returns when the next command is due if the last one is not pending. Ignores `minPauseMs`. */
 function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): Due {
   const endedAt = last.endedAt ?? last.expiresAt;
-  // Older commands that are still pending count as failed, so that the pause does not change when they expire.
+  // Infinity: older commands that are still pending count as failed, so that the pause does not change when they expire.
   const failures = failuresInARow(needs.history, Number.POSITIVE_INFINITY);
   if (failures > 0) return whenToRetry(failures, last, endedAt, rules);
   if (needs.reconnectedAt !== null && needs.reconnectedAt > last.sentAt) return { at: needs.reconnectedAt, send: 'doubted', wait: 'fresh' };
@@ -158,7 +156,7 @@ export function lastFailure(history: readonly PastCommand[], now: number): strin
   return last.outcome ?? 'unanswered';
 }
 
-/** Several commands may be pending, because another coordinator may send one before it has read the newest. */
+/** Commands that are not pending, newest first. Several may be pending, for example if two coordinators sent one each. */
 function endedCommands(history: readonly PastCommand[], now: number): readonly PastCommand[] {
   return history.filter((command) => !isPending(command, now));
 }

@@ -1,7 +1,7 @@
 /**
- * `CommandWorker` sends device-management commands when {@link decide} says so. At most one of each kind is pending per device.
+ * `CommandWorker` sends device-management commands when {@link decide} says so, and stores each command before it is sent.
  *
- * Each command is stored before it is sent.
+ * In a cluster, a lock keeps two coordinators from sending the same command.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
@@ -24,20 +24,19 @@ interface CommandWorkerOptions {
   readonly now: () => number;
   /** Receives failures that are not caused by a device. */
   readonly onError: (error: unknown) => void;
-  /** Interval between checks of all devices. */
   readonly tickMs: number;
   /** Whether other coordinators exist. A device that moves between coordinators is then briefly watched by two. */
   readonly hasPeers: boolean;
 }
 
-/** Maximum commands that are being sent to the management server at the same time. */
-const MAX_AT_ONCE = 8;
+const MAX_CONCURRENT_SENDS = 8;
 /** Interval after which cached evidence is reloaded and verified again. */
 const REREAD_MS = 10 * 60_000;
 
 export class CommandWorker {
   readonly #options: CommandWorkerOptions;
   readonly #stop = new AbortController();
+  /** Key: enrolment id and kind of command. */
   readonly #sending = new Map<string, Promise<void>>();
   readonly #timer: NodeJS.Timeout;
 
@@ -47,7 +46,6 @@ export class CommandWorker {
     this.#timer.unref();
   }
 
-  /** Checks each watched device once. */
   tick(): void {
     const { evidence, now } = this.#options;
     for (const device of evidence.watched()) {
@@ -56,13 +54,12 @@ export class CommandWorker {
     }
   }
 
-  /** Sends the commands that are due for a device. */
   consider(device: WatchedDevice): void {
     const { enrolment } = device;
     if (enrolment?.state !== 'active' || enrolment.deviceId === null || this.#stop.signal.aborted) return;
     for (const kind of COMMAND_KINDS) {
       const name = `${enrolment.id} ${kind}`;
-      if (this.#sending.has(name) || this.#sending.size >= MAX_AT_ONCE) continue;
+      if (this.#sending.has(name) || this.#sending.size >= MAX_CONCURRENT_SENDS) continue;
       if (this.decision(device, kind).act !== 'send') continue;
       const { deviceId } = enrolment;
       const send = (): Promise<void> => this.#send(enrolment, deviceId, kind);
@@ -87,14 +84,13 @@ export class CommandWorker {
     );
   }
 
-  /** Stops the timer and aborts requests. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#stop.abort();
     await Promise.all(this.#sending.values());
   }
 
-  /** Sends a command, unless another coordinator is sending it or has sent it, or the commands cannot be read. */
+  /** Calls `send`, unless another coordinator is sending the command or has sent it, or the commands cannot be read. */
   async #sendAlone(seKeySha256: string, kind: CommandKind, name: string, send: () => Promise<void>): Promise<void> {
     const { database, evidence, now } = this.#options;
     await runExclusively(database, `device command ${name}`, async () => {
@@ -116,6 +112,7 @@ export class CommandWorker {
     } catch (error) {
       const outcome: CommandOutcome = 'not_sent';
       await endCommand(database, command.uuid, outcome, now());
+      // Aborted by `close`: no failure to report.
       if (!(error instanceof ManagementError) || !this.#stop.signal.aborted) throw error;
     }
   }

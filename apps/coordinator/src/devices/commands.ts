@@ -13,7 +13,6 @@ export type CommandKind = (typeof COMMAND_KINDS)[number];
 
 export type DeviceCommand =
   | { readonly kind: 'security_info'; readonly uuid: string }
-  /** `nonce`: at most 32 bytes. */
   | { readonly kind: 'device_information'; readonly uuid: string; readonly nonce: Uint8Array };
 
 /** `RequestType` of each kind in Apple's MDM protocol. */

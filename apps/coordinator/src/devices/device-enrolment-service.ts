@@ -1,7 +1,8 @@
 /**
- * `DeviceEnrolmentService` issues enrolment profiles to authenticated providers.
+ * `DeviceEnrolmentService` issues enrolment profiles, which enrol Macs in device management, to authenticated providers.
  *
- * Each profile can be downloaded once and contains a new token. Only hashes of tokens are stored.
+ * A download token in the URL gives access to a profile once. The profile contains an enrolment token, which the Mac's messages carry.
+ * Only hashes of tokens are stored.
  */
 import { randomUUID } from 'node:crypto';
 import { type ProviderId, toBase64 } from '@inference/protocol';
@@ -41,7 +42,7 @@ export class DeviceEnrolmentService {
   /** Creates an enrolment offer. Replaces unused offers of the same provider. */
   async offer(applicant: Applicant): Promise<{ readonly url: string; readonly expiresAt: number }> {
     const { database, downloadUrl, now } = this.#options;
-    const download = newToken();
+    const downloadToken = newToken();
     const expiresAt = now() + OFFER_MS;
     await offerEnrolment(database, {
       id: randomUUID(),
@@ -49,20 +50,20 @@ export class DeviceEnrolmentService {
       seKeySha256: applicant.publicKeySha256,
       sePublicKey: toBase64(applicant.publicKey),
       serialNumber: applicant.serialNumber,
-      downloadHash: hashToken(download),
-      // Placeholder: hash of a token that nobody gets. The real token is created when the profile is downloaded.
+      downloadHash: hashToken(downloadToken),
+      // Placeholder: hash of a token that nobody gets. The enrolment token is created when the profile is downloaded.
       tokenHash: hashToken(newToken()),
       now: now(),
       expiresAt,
     });
-    return { url: `${downloadUrl()}/${download}`, expiresAt };
+    return { url: `${downloadUrl()}/${downloadToken}`, expiresAt };
   }
 
   /** Returns the profile for a download token, once. Null: unknown, already downloaded, or expired. */
-  async download(download: string): Promise<Uint8Array | null> {
+  async download(downloadToken: string): Promise<Uint8Array | null> {
     const { database, profile, now, sign } = this.#options;
     const token = newToken();
-    const enrolment = await takeDownload(database, { downloadHash: hashToken(download), tokenHash: hashToken(token), now: now() });
+    const enrolment = await takeDownload(database, { downloadHash: hashToken(downloadToken), tokenHash: hashToken(token), now: now() });
     if (enrolment === null) return null;
     const { providerId, serialNumber } = enrolment;
     const uuids = [randomUUID(), randomUUID(), randomUUID()] as const;

@@ -1,4 +1,4 @@
-/** `DeviceEvidenceCache` holds the device evidence of connected providers, so that trust decisions need no database query. */
+/** `DeviceEvidenceCache` holds the device evidence of watched providers, so that trust decisions need no database query. */
 
 import { withTimeLimit } from '@inference/protocol';
 import { CoalescingRunner } from '../coalescing-runner.js';
@@ -19,7 +19,6 @@ interface DeviceEvidenceCacheOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Cached evidence of one enclave key. */
 export interface WatchedDevice {
   readonly seKeySha256: string;
   readonly enrolment: Enrolment | null;
@@ -39,13 +38,14 @@ interface Entry {
   reconnectedAt: number | null;
   /** Reads of a key run one after the other. After {@link MAX_READ_MS}, the next one no longer waits. */
   readonly reads: CoalescingRunner;
-  /** Number of reads so far, and the number of the read whose result is cached. A late result never replaces a newer one. */
   startedReads: number;
+  /** Number of the read whose result is cached. A result of an earlier read is dropped. */
   cachedRead: number;
 }
 
 export class DeviceEvidenceCache {
   readonly #options: DeviceEvidenceCacheOptions;
+  /** Key: SHA-256 of the enclave key (`seKeySha256`). */
   readonly #entries = new Map<string, Entry>();
   readonly #listeners = new Set<(seKeySha256: string) => void>();
 
@@ -63,7 +63,6 @@ export class DeviceEvidenceCache {
     return this.#entries.get(seKeySha256)?.device ?? null;
   }
 
-  /** All watched devices, for the command worker. */
   *watched(): Generator<WatchedDevice> {
     for (const { device } of this.#entries.values()) if (device !== null) yield device;
   }
@@ -81,7 +80,7 @@ export class DeviceEvidenceCache {
     if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
   }
 
-  /** Records that the provider connected. Older reports may be outdated, so the device is queried again soon. */
+  /** Records that the provider connected, because older reports of the device may be outdated. */
   markReconnected(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
@@ -94,8 +93,8 @@ export class DeviceEvidenceCache {
     return this.#entries.get(seKeySha256)?.reads.run() ?? Promise.resolve();
   }
 
-  /** Calls `listener` with each key whose evidence was read. Returns a function that unsubscribes. */
-  onChange(listener: (seKeySha256: string) => void): () => void {
+  /** Calls `listener` with each watched key whose evidence was read, changed or not. Returns a function that unsubscribes. */
+  onRead(listener: (seKeySha256: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

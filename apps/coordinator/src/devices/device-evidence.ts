@@ -1,4 +1,8 @@
-/** Reads stored device evidence, and verifies device information. Done at every read, because a stored result could become wrong. */
+/**
+ * `readEvidence` decodes stored device evidence. `verifyAttestation` and `certifiedAt` verify the attestation in it.
+ *
+ * The results are not stored, because they can become wrong with time.
+ */
 
 import type { ChainRejection } from '@inference/protocol';
 import { fromBase64, type NoncePreimage, NoncePreimageSchema, toBase64 } from '@inference/protocol';
@@ -80,7 +84,7 @@ export function verifyAttestation(
   return verifyDeviceChain(attestation.map(toBase64), { claims, freshness }, rules.anchor, rules.now);
 }
 
-/** Returns when the certificate in the records was issued, in milliseconds; null unless it is valid. */
+/** Returns when the certificate in the records was issued, in milliseconds since 1970; null: no valid certificate. */
 export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: string, rules: EvidenceRules): number | null {
   const found = attestationIn(records.find((record) => record.kind === 'attestation' && record.enrolmentId === enrolmentId));
   if (found === null) return null;

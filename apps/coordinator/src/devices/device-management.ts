@@ -1,7 +1,5 @@
 /**
  * `startDeviceManagement` creates the parts of device management: evidence cache, enrolment service, webhook receiver and command worker.
- *
- * Called by `wiring/devices.ts`.
  */
 
 import type { Database } from '../database/tables.js';
@@ -20,7 +18,6 @@ interface DeviceManagementOptions {
   readonly anchor: TrustAnchor;
   /** Null: no devices are managed. Stored evidence is still read. */
   readonly settings: DeviceManagementSettings | null;
-  /** Base URL at which this coordinator serves profiles. */
   readonly downloadUrl: () => string;
   /** Digests of accepted webhook events, shared by the coordinators of a cluster; null outside a cluster. */
   readonly sharedDigests: WebhookDigestRepository | null;
@@ -36,7 +33,6 @@ interface DeviceManagementOptions {
 
 export interface DeviceManagement {
   readonly evidence: DeviceEvidenceCache;
-  /** Null if no devices are managed. */
   readonly managed: {
     readonly settings: DeviceManagementSettings;
     readonly receiver: WebhookReceiver;
@@ -46,6 +42,7 @@ export interface DeviceManagement {
   close(): Promise<void>;
 }
 
+/** Interval at which the command worker checks all devices. */
 const TICK_MS = 2000;
 
 export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {

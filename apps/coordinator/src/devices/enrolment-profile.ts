@@ -1,4 +1,4 @@
-/** `enrolmentProfile` builds the configuration profile that enrols a Mac. Grants only queries of device and security information. */
+/** `enrolmentProfile` builds the profile (XML property list) that enrols a Mac. Grants only queries of device and security information. */
 import { createHash, randomBytes } from 'node:crypto';
 import { type EncodablePlist, encodePlist } from './plist/plist.js';
 
@@ -20,10 +20,11 @@ export interface ProfileSettings {
 }
 
 interface ProfileSubject {
+  /** Enrolment token. */
   readonly token: string;
+  /** Name of the query parameter that carries the token. */
   readonly parameter: string;
   readonly providerId: string;
-  /** Serial number reported by the provider. */
   readonly serialNumber: string;
   /** Three new UUIDs, for the profile, the identity payload and the management payload. */
   readonly uuids: readonly [string, string, string];
@@ -32,7 +33,6 @@ interface ProfileSubject {
 /** Rights to query device information (16) and security information (1024), which the two commands need. */
 export const ACCESS_RIGHTS = 16 | 1024;
 
-/** Builds the profile as an XML property list. */
 export function enrolmentProfile(settings: ProfileSettings, subject: ProfileSubject): string {
   const [profileUuid, identityUuid, managementUuid] = subject.uuids;
   const prefix = `network.inference.enrolment.${subject.providerId}`;

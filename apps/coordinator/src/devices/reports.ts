@@ -22,7 +22,7 @@ export interface DeviceInformation {
 export type ReportContent =
   | { readonly kind: 'security_info'; readonly info: SecurityInfo }
   | { readonly kind: 'device_information'; readonly info: DeviceInformation }
-  /** The message answers no query, or an unknown one. */
+  /** The message contains no answer to one of the two queries. */
   | { readonly kind: 'other' };
 
 export interface DeviceReport {

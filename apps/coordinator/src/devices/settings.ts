@@ -4,10 +4,8 @@ import { StartupError } from '../config/startup-error.js';
 import type { DeviceIdentitySource, ProfileSettings } from './enrolment-profile.js';
 
 export interface DeviceManagementSettings {
-  /** API of the management server. */
   readonly url: string;
   readonly apiKey: string;
-  /** HMAC secret of the management server's webhook. */
   readonly webhookSecret: string;
   /** HMAC secret of the ACME server's webhook, which reports answers to `device-attest-01`. Default: `webhookSecret`. */
   readonly acmeHookSecret: string;
@@ -85,7 +83,7 @@ function address(env: Environment, name: string): string | null {
   return value.replace(/\/+$/, '');
 }
 
-/** At least 16 characters, because an HMAC-SHA256 secret needs 128 bits of entropy. */
+/** Requires 16 characters, against guessing. */
 function hmacSecret(env: Environment, name: string): string | null {
   return checked(env, name, (value) => value.length >= 16, 'have at least 16 characters');
 }

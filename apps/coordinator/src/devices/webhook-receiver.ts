@@ -27,6 +27,7 @@ export type WebhookOutcome =
   /** The report is authentic, but its evidence is not valid. */
   | { readonly kind: 'rejected'; readonly code: AttestationRejection | AcmeRejection | 'stale_attestation' }
   | { readonly kind: 'ignored'; readonly reason: IgnoredReason }
+  /** The report is a replay, or does not belong to this device, token or command. */
   | { readonly kind: 'refused'; readonly code: WebhookRejection };
 
 type IgnoredReason = 'other_topic' | 'no_enrolment_token' | 'unknown_device' | 'unknown_command' | 'device_idle' | 'device_busy';
@@ -45,9 +46,8 @@ interface WebhookReceiverOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
-  /** Digests of events that any coordinator of the cluster has accepted; null outside a cluster. */
+  /** Digests of events that some coordinator of the cluster has accepted; null outside a cluster. */
   readonly sharedDigests: Pick<WebhookDigestRepository, 'add' | 'extend' | 'remove'> | null;
 }
 
@@ -64,7 +64,7 @@ export class WebhookReceiver {
   readonly #options: WebhookReceiverOptions;
   /** Digests of accepted events, each with the time until which it is stored. Not used in a cluster. */
   readonly #seen = new Map<string, number>();
-  /** Number of events by outcome, for operators. */
+  /** Number of events, for operators. Key: outcome, such as `taken:check_in`. */
   readonly counts = new Map<string, number>();
 
   constructor(options: WebhookReceiverOptions) {
@@ -78,7 +78,7 @@ export class WebhookReceiver {
     return outcome;
   }
 
-  /** Counts a message that was rejected before parsing. */
+  /** Counts an event. Called directly for messages that are rejected before {@link take}. */
   count(label: string): void {
     this.counts.set(label, (this.counts.get(label) ?? 0) + 1);
   }
@@ -184,7 +184,7 @@ export class WebhookReceiver {
       await this.#storeChain(enrolment, rawPlist, preimage);
       return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
     }
-    // A cached attestation proves nothing about the key, but does not invalidate an earlier proof either.
+    // The certificate contains none of the nonces, so it proves nothing about the key, and does not invalidate an earlier proof.
     const [newest] = preimages;
     const records = await evidenceOfKey(database, enrolment.seKeySha256);
     const isProved = certifiedAt(records, enrolment.id, { anchor, now: now() }) !== null;

@@ -23,6 +23,7 @@ export type WebhookRefusal =
   | 'webhook_command_mismatch'
   | ReportRefusal;
 
+/** Facts of an event that do not depend on its kind. */
 interface Origin {
   /** Id of the device at the management server, used to send commands. */
   readonly deviceId: string;
@@ -39,11 +40,10 @@ export type WebhookEvent =
   | (Origin & {
       readonly kind: 'report';
       readonly report: DeviceReport;
-      /** Message of the device, as received. */
       readonly rawPlist: Uint8Array;
     })
   | (Origin & { readonly kind: 'check_in'; readonly topic: CheckInTopic })
-  /** Any other topic. Ignored. */
+  /** Any other topic. Its age is not checked. */
   | { readonly kind: 'other'; readonly topic: string };
 
 type ReadWebhook = { readonly ok: true; readonly event: WebhookEvent } | { readonly ok: false; readonly code: WebhookRefusal };

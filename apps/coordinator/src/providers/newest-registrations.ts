@@ -1,3 +1,5 @@
+/** `newestRegistrations`: merges the provider lists of several coordinators, for statistics and public attestation records. */
+
 interface ProviderEntry {
   readonly provider_id: string;
   /** Registration time by the clock of the provider's coordinator, in milliseconds since 1970. */
@@ -5,8 +7,7 @@ interface ProviderEntry {
 }
 
 /**
- * Merges provider lists of several coordinators. A provider that moves between coordinators is briefly in two lists. Its newest
- * registration wins.
+ * A provider that moves between coordinators is briefly in two lists. The entry with its newest registration stays.
  */
 export function newestRegistrations<Entry extends ProviderEntry>(parts: readonly (readonly Entry[])[]): readonly Entry[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];

@@ -20,7 +20,7 @@ export interface ProviderConnection {
   /** Account that receives the provider's earnings, verified by a token on this connection; null: none. */
   readonly ownerAccountId: string | null;
   readonly trustLevel: TrustLevel | null;
-  /** Whether the provider answered the newest challenge in time. */
+  /** Whether the newest challenge that is not open any more was answered correctly and in time. */
   readonly isAttested: boolean;
   /** Whether the device's attestation certificate chain for the enclave key is valid now. */
   readonly isDeviceChainVerified: boolean;
@@ -98,6 +98,6 @@ export interface JobHandle {
   grant(bytes: number): void;
   /** Asks the provider to stop and to sign its output so far. The sink receives the result. */
   recall(): void;
-  /** Asks the provider to stop. The sink receives no further calls. The slot is freed when the provider confirms. */
+  /** Asks the provider to stop. The sink receives no further calls. The slot is freed by a confirmation, or after a timeout. */
   cancel(): void;
 }

@@ -23,7 +23,7 @@ export interface ProviderSnapshot {
   readonly unavailableReason: UnavailableReason | null;
   readonly quarantine: OperatorQuarantine | null;
   readonly trust: TrustVerdict;
-  /** Whether the provider answered the newest challenge in time. */
+  /** Whether the newest challenge that is not open any more was answered correctly and in time. */
   readonly isAttested: boolean;
   /** Whether the device's attestation certificate chain for the enclave key is valid. */
   readonly isDeviceChainVerified: boolean;
@@ -58,9 +58,13 @@ export interface ProviderSnapshot {
 
 /** Counts since the connection began, and the load that the provider reports. */
 interface StatisticsSnapshot {
+  /** Jobs placed on the provider. */
   readonly placements: number;
+  /** Billed jobs. */
   readonly requestsServed: number;
+  /** Completion tokens of billed jobs. */
   readonly tokensGenerated: number;
+  /** Running jobs, as the provider last reported. */
   readonly reportedJobs: number;
   /** Rates in tokens per second, reported by the provider and lowered to the plausible maximum. */
   readonly decodeTps: number | null;

@@ -1,5 +1,5 @@
 /**
- * Compares updated machines with the others: over all machines, and within each cohort (a chip family, or a model). Pure.
+ * `compareHealth` compares updated machines with the others: over all machines, and within each cohort (a chip family, or a model). Pure.
  *
  * Decides per measure whether the updated machines are worse, from p-values of statistical tests. A volunteer is an updated machine whose
  * owner chose the version.
@@ -14,19 +14,22 @@ const STOP_P = 0.001;
 const CONCERN_P = 0.05;
 /** Weaker boundary if at least half of the updated machines are bad, because waiting for more evidence would do more harm. */
 const MAJORITY_P = 0.01;
-/** Even weaker in a small fleet, whose few machines cannot give more certainty. */
+/** Even weaker in a small fleet, because its few machines cannot give more certainty. */
 const SMALL_FLEET_MAJORITY_P = 0.1;
 const MAJORITY_SHARE = 0.5;
-/** Minimum differences in the shares of bad machines and of failed requests. Smaller ones are ignored, even if significant. */
+/** Minimum difference in the shares of bad machines. A smaller one is ignored, even if significant. */
 const MIN_SHARE_DIFFERENCE = 0.05;
+/** The same for the shares of failed requests. */
 const MIN_FAILURE_DIFFERENCE = 0.02;
 /** Updated machines are slower if their mean speed ratio is at most this fraction of that of the others. */
 const MAX_SPEED_RATIO = 0.85;
 /** Minimum standard deviation of logarithmic speed ratios, because small samples look too uniform. */
 const MIN_LOG_SPEED_DEVIATION = 0.1;
-/** Minimum data per group: machines and requests for a failure rate, machines for a mean speed. */
+/** Minimum machines per group for a failure rate. */
 const MIN_RATE_MACHINES = 5;
+/** Minimum requests per group for a failure rate. */
 const MIN_RATE_REQUESTS = 100;
+/** Minimum machines per group for a mean speed. */
 const MIN_SPEED_MACHINES = 8;
 /** In a fleet smaller than this, two bad machines can halt a rollout. In a larger one, three are needed. */
 const SMALL_FLEET = 12;
@@ -34,7 +37,7 @@ const SMALL_FLEET = 12;
 /** Prefix of the key of a machine that is counted individually. */
 const MACHINE_KEY = 'machine ';
 const machineKey = ({ providerId }: ComparedMachine): string => MACHINE_KEY + providerId;
-/** Number of owners with the most bad machines, of which each pair is left out once. */
+/** Number of owners with the worst machines, of which each pair is left out once. */
 const MAX_SUSPECTS = 6;
 
 const MEASURES: readonly RolloutMeasure[] = ['missing', 'trust_lost', 'restricted', 'failed_requests', 'slower'];
@@ -49,7 +52,7 @@ interface ComparisonContext {
   readonly now: number;
 }
 
-/** Results for all machines come first, with `cohort` null. */
+/** One result per measure: first for all machines, with `cohort` null, then for each cohort. */
 export function compareHealth(
   machines: readonly ComparedMachine[],
   { fleetSize, provenOwners, noAccount, now }: ComparisonContext,
@@ -124,9 +127,9 @@ function evaluate(
 }
 
 /**
- * Whether the updated machines remain worse when any two owners are left out, who could make their own machines look bad.
+ * Whether the updated machines remain worse when any two of the {@link MAX_SUSPECTS} owners with the worst machines are left out.
  *
- * Counts machines individually, which reveals faults of some machines when few owners have many.
+ * Owners could make their own machines look bad. Counts machines individually, which reveals faults when few owners have many machines.
  */
 function isWorseWithoutAnyTwo(measure: RolloutMeasure, machines: readonly ComparedMachine[], rules: Rules): boolean {
   const singly = { ...rules, keyOf: machineKey };
@@ -214,7 +217,7 @@ function verdictOf(
   { volunteerBadCount, badKeys }: BadMachines,
   { minBad, majorityP, stopP, concernP, hasOthers, noAccount }: Rules,
 ): RolloutComparison['verdict'] {
-  // Up to two owners could make their own machines look bad.
+  // Up to two owners could make their own machines look bad, so worse machines of more owners or of proven owners are required.
   const provenBad = badKeys.filter((key) => key.startsWith(MACHINE_KEY)).length;
   const isIndependent = badKeys.filter((key) => key !== noAccount).length >= MIN_OWNERS || provenBad >= minBad;
   if (measure === 'slower' || measure === 'failed_requests') {

@@ -1,6 +1,6 @@
 /** `JobOutcomes`: attempts of each provider and failures by its fault, since the last {@link JobOutcomes.take}. */
 
-/** Maximum entries, above the number of connections of any coordinator. */
+/** Maximum entries. Outcomes of further providers are not counted. */
 const MAX_PROVIDERS = 50_000;
 
 export interface OutcomeCount {
@@ -9,7 +9,7 @@ export interface OutcomeCount {
 }
 
 export interface OutcomeCounts {
-  /** No counted outcome is older, in milliseconds since 1970. */
+  /** Start of the counted period, in milliseconds since 1970. */
   readonly since: number;
   readonly byProvider: ReadonlyMap<string, OutcomeCount>;
 }

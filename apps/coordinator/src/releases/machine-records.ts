@@ -10,10 +10,11 @@ import { type ConnectedMachine, ownerHash } from './connected-machine.js';
 import type { OutcomeCount, OutcomeCounts } from './job-outcomes.js';
 import type { ComparedMachine, Rollout } from './rollout.js';
 
-/** How long after an offer requests and speeds are counted. Later changes have other causes. */
+/** How long after an offer requests and speeds are counted. Later changes probably have other causes. */
 const OBSERVED_MS = 24 * 3_600_000;
 /** Weight of the newest value in the moving average of the speed ratio. */
 const SPEED_WEIGHT = 0.2;
+/** Maximum stored count of requests. */
 const MAX_COUNT = 1_000_000;
 
 export function newRow(
@@ -70,6 +71,7 @@ export interface Observation {
   readonly seen: readonly string[];
 }
 
+/** Updates the rows by the machines that are connected now. */
 export function observeMachines(
   version: string,
   rows: readonly RolloutMachineRow[],
@@ -83,7 +85,7 @@ export function observeMachines(
   for (const row of rows) {
     const machine = machines.get(row.provider_id);
     if (machine === undefined || (row.part === 'control' && updated.has(row.provider_id))) continue;
-    // Older counts, whose write failed before, contain requests of the old version or from before the row.
+    // If an earlier write failed, the counts start earlier, and contain requests of the old version or from before the row.
     const countableSince = row.part === 'control' ? row.since : row.on_version_at;
     const isCountable = countableSince !== null && countableSince <= outcomes.since;
     const next = observedRow(row, machine, isCountable ? outcomes.byProvider.get(row.provider_id) : undefined, now);
@@ -129,7 +131,7 @@ function isSame(a: RolloutMachineRow, b: RolloutMachineRow): boolean {
   return (Object.keys(a) as (keyof RolloutMachineRow)[]).every((key) => key === 'seen_at' || a[key] === b[key]);
 }
 
-/** Machines to compare, recorded since the operator last resumed. An updated machine is not also a control. */
+/** Machines to compare, of rows since `evidenceSince`. An updated machine is not also a control. */
 export function comparedMachines(rows: readonly RolloutMachineRow[], evidenceSince: number): ComparedMachine[] {
   const updated = new Set(rows.filter(({ part }) => part === 'updated').map(({ provider_id }) => provider_id));
   return rows

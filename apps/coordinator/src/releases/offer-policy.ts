@@ -46,6 +46,7 @@ const MIN_MACHINES_PER_CHIP = 2;
 /** Smaller chip families are treated as 20 machines, so that {@link MIN_MACHINES_PER_CHIP} is at most a tenth of them. */
 const MIN_FAMILY_SIZE = 20;
 
+/** Whether the current stage includes the machine. */
 export function isInStage(
   version: string,
   machine: Pick<MachineTraits, 'providerId' | 'chipFamily'>,
@@ -61,7 +62,7 @@ export function rolloutPosition(key: string, version: string): number {
   return createHash('sha256').update(`inference/rollout/v1\0${version}\0${key}`).digest().readUIntBE(0, 6) / 2 ** 48;
 }
 
-/** Slots that may be unavailable because of the update. Their machines are updating, missing, or blocked since the update. */
+/** Slots of machines that are updating, missing, or blocked since the update, and so may be unavailable because of it. */
 export interface ReservedSlots {
   readonly slots: number;
   readonly byModel: ReadonlyMap<string, number>;

@@ -1,4 +1,4 @@
-/** `RolloutChecks` checks all rollouts. Each coordinator records its connected machines. One of them then decides about all rollouts. */
+/** `RolloutChecks`: each coordinator records its connected machines periodically; one then halts, advances or completes rollouts. */
 import type { RolloutComparison } from '@inference/formats';
 import { RolloutComparisonSchema } from '@inference/formats';
 import { lazyValidator } from '@inference/protocol';
@@ -9,10 +9,11 @@ import type { Database } from '../database/tables.js';
 import { type ConnectedMachine, fleetSums, ownerHash } from './connected-machine.js';
 import type { JobOutcomes, OutcomeCounts } from './job-outcomes.js';
 import { comparedMachines, observeMachines, ownerKey, rolloutOf } from './machine-records.js';
-import { isMissing, reservesCapacity } from './rollout.js';
-import { checkRollout } from './rollout-decision.js';
+import { type ComparedMachine, isMissing, reservesCapacity } from './rollout.js';
+import { checkRollout, type RolloutCheck, type RolloutStep } from './rollout-decision.js';
 import { COORDINATOR, type RolloutService } from './rollout-service.js';
 
+/** Interval of checks. */
 export const CHECK_MS = 60_000;
 /** How long halted and paused rollouts are still observed, so that the operator sees the outcome. */
 const OBSERVE_STOPPED_MS = 24 * 3_600_000;
@@ -55,7 +56,7 @@ interface RolloutChecksOptions {
 export class RolloutChecks {
   readonly #options: RolloutChecksOptions;
   readonly #startedAt: number;
-  /** Start of the outcomes that the next check takes. Earlier than the last check if their write failed. */
+  /** Start of the outcomes that the next check takes: the last check, or an earlier one whose counts were not stored. */
   #countedSince: number;
 
   constructor(options: RolloutChecksOptions) {
@@ -64,7 +65,7 @@ export class RolloutChecks {
     this.#countedSince = this.#startedAt;
   }
 
-  /** Records this coordinator's machines. Then decides, unless another coordinator did so within `periodMs`. */
+  /** Starts new rollouts, and records this coordinator's machines. Then decides, unless another coordinator did so within `periodMs`. */
   async run(periodMs: number): Promise<void> {
     const { database, service } = this.#options;
     await service.begin(await this.#options.published());
@@ -106,8 +107,9 @@ export class RolloutChecks {
     if (seen.length > 0) await repository.observe(changed, seen, onStored);
   }
 
+  /** Checks all observed rollouts, and stores the findings and the changes. */
   async #decide(): Promise<void> {
-    const { repository, service, now, onHalt, onStage } = this.#options;
+    const { repository, service, now } = this.#options;
     await service.refresh();
     const { fleet, policy } = service;
     for (const { version } of service.rows.values()) {
@@ -120,7 +122,7 @@ export class RolloutChecks {
       let report = (): void => {};
       await repository.change(version, (row) => {
         const machines = comparedMachines(rows, row.evidence_since);
-        const { step, comparisons, settledMachines } = checkRollout(rolloutOf(row), policy, {
+        const check = checkRollout(rolloutOf(row), policy, {
           fleet,
           machines,
           trustedOwners: new Set(policy.canary_accounts.map((accountId) => ownerKey(version, ownerHash(accountId)))),
@@ -129,39 +131,53 @@ export class RolloutChecks {
           now: time,
           startedAt: this.#startedAt,
         });
-        const updated = machines.filter(({ part }) => part === 'updated');
-        const findings: Findings = {
-          waiting_for: row.state === 'active' && step.kind === 'stay' ? step.waitingFor : null,
-          machines: {
-            offered: updated.length,
-            settled: settledMachines,
-            updating: updated.filter((machine) => reservesCapacity(machine, time)).length,
-            missing: updated.filter((machine) => isMissing(machine, time)).length,
-          },
-          comparisons: selectComparisons(comparisons),
-        };
-        const checked = { findings: JSON.stringify(findings), checked_at: time };
+        const checked = { findings: JSON.stringify(findingsOf(row, machines, check, time)), checked_at: time };
         if (row.state !== 'active') return row.state === 'complete' ? null : checked;
-        switch (step.kind) {
-          case 'halt':
-            // Reported after the transaction, which may be retried.
-            report = () => onHalt(version, step.reason);
-            return { ...checked, state: 'halted', reason: step.reason, ended_at: time, changed_by: COORDINATOR };
-          case 'advance':
-            // `row.stage` is the index of the old stage. Reports count stages from 1.
-            report = () => onStage(version, row.stage + 2);
-            return { ...checked, stage: row.stage + 1, stage_started_at: time, changed_by: COORDINATOR };
-          case 'complete':
-            return { ...checked, state: 'complete', ended_at: time, changed_by: COORDINATOR };
-          case 'stay':
-            return checked;
-          default:
-            return step satisfies never;
-        }
+        // Reported after the transaction, which may be retried.
+        report = () => this.#report(row, check.step);
+        return { ...checked, ...changeBy(check.step, row, time) };
       });
       report();
     }
     await repository.prune(now());
+  }
+
+  #report({ version, stage }: RolloutRow, step: RolloutStep): void {
+    const { onHalt, onStage } = this.#options;
+    if (step.kind === 'halt') onHalt(version, step.reason);
+    // `stage` is the index of the old stage. Reports count stages from 1.
+    else if (step.kind === 'advance') onStage(version, stage + 2);
+  }
+}
+
+function findingsOf({ state }: RolloutRow, machines: readonly ComparedMachine[], check: RolloutCheck, now: number): Findings {
+  const { step, comparisons, settledMachines } = check;
+  const updated = machines.filter(({ part }) => part === 'updated');
+  return {
+    waiting_for: state === 'active' && step.kind === 'stay' ? step.waitingFor : null,
+    machines: {
+      offered: updated.length,
+      settled: settledMachines,
+      updating: updated.filter((machine) => reservesCapacity(machine, now)).length,
+      missing: updated.filter((machine) => isMissing(machine, now)).length,
+    },
+    comparisons: selectComparisons(comparisons),
+  };
+}
+
+/** Changes that a step makes to the row of an active rollout. */
+function changeBy(step: RolloutStep, { stage }: RolloutRow, now: number): Partial<RolloutRow> {
+  switch (step.kind) {
+    case 'halt':
+      return { state: 'halted', reason: step.reason, ended_at: now, changed_by: COORDINATOR };
+    case 'advance':
+      return { stage: stage + 1, stage_started_at: now, changed_by: COORDINATOR };
+    case 'complete':
+      return { state: 'complete', ended_at: now, changed_by: COORDINATOR };
+    case 'stay':
+      return {};
+    default:
+      return step satisfies never;
   }
 }
 

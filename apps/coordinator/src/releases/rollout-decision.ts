@@ -1,7 +1,16 @@
 /** Decides whether a rollout halts, advances to its next stage, completes, or stays. Pure. Called by `RolloutChecks`. */
 import type { RolloutComparison, RolloutMeasure, RolloutPolicy } from '@inference/formats';
 import { compareHealth } from './health-comparison.js';
-import { type ComparedMachine, type Fleet, isMissing, isSettled, type Rollout, reservesCapacity, stageRules } from './rollout.js';
+import {
+  type ComparedMachine,
+  type Fleet,
+  isMissing,
+  isSettled,
+  type Rollout,
+  reservesCapacity,
+  type StageRules,
+  stageRules,
+} from './rollout.js';
 
 export type RolloutStep =
   | { readonly kind: 'halt'; readonly reason: string }
@@ -36,7 +45,7 @@ export interface RolloutFacts {
 const COMPLETE_SHARE = 0.8;
 /** Time for agents to reconnect after a coordinator starts. Until then the fleet looks too small. */
 const START_MS = 10 * 60_000;
-/** Weak evidence, or too few updated machines, delay the next stage until this multiple of the soak time (minimum time of a stage). */
+/** Weak evidence, or too few updated machines, delay the next step until this multiple of the soak time (minimum time of a stage). */
 const MAX_SOAK_FACTOR = 2;
 
 export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: RolloutFacts): RolloutCheck {
@@ -46,37 +55,44 @@ export function checkRollout(rollout: Rollout, policy: RolloutPolicy, facts: Rol
   const provenOwners = isStarting ? trustedOwners : new Set([...trustedOwners, ...largeOwners(facts)]);
   const comparisons = compareHealth(machines, { fleetSize: fleet.machines, provenOwners, noAccount, now });
   const settledMachines = machines.filter((machine) => isSettled(machine, now)).length;
-  return { step: decideStep(), comparisons, settledMachines };
+  const worse = comparisons.filter(({ verdict }) => verdict === 'worse');
+  let step: RolloutStep;
+  if (worse.length > 0) step = { kind: 'halt', reason: worse.slice(0, MAX_REASONS).map(comparisonText).join(' ') };
+  else if (isStarting) step = { kind: 'stay', waitingFor: 'The coordinator has just started; machines are reconnecting.' };
+  else if (fleet.machines === 0) step = { kind: 'stay', waitingFor: 'No machine is connected.' };
+  else step = nextStep(rollout, stageRules(rollout, policy), facts, { comparisons, settledMachines });
+  return { step, comparisons, settledMachines };
+}
 
-  function decideStep(): RolloutStep {
-    const worse = comparisons.filter(({ verdict }) => verdict === 'worse');
-    if (worse.length > 0) return { kind: 'halt', reason: worse.slice(0, MAX_REASONS).map(comparisonText).join(' ') };
-    if (isStarting) return { kind: 'stay', waitingFor: 'The coordinator has just started; machines are reconnecting.' };
-    if (fleet.machines === 0) return { kind: 'stay', waitingFor: 'No machine is connected.' };
-    const rules = stageRules(rollout, policy);
-    const soakedMs = now - rollout.stageStartedAt;
-    if (soakedMs < rules.soakMs) return { kind: 'stay', waitingFor: `${minutesText(rules.soakMs - soakedMs)} of this stage remain.` };
-    const isOverdue = soakedMs >= rules.soakMs * MAX_SOAK_FACTOR;
-    const concern = comparisons.find(({ verdict }) => verdict === 'concern');
-    // Among dozens of comparisons, weak evidence may be chance. More machines give more evidence, and capacity limits bound the damage.
-    if (concern !== undefined && !isOverdue) {
-      return { kind: 'stay', waitingFor: `Updated machines may be worse. ${comparisonText(concern)}` };
-    }
-    if (rules.isLast) {
-      const onVersion = fleet.machinesByVersion.get(rollout.version) ?? 0;
-      if (isOverdue || onVersion >= fleet.machines * COMPLETE_SHARE) return { kind: 'complete' };
-      return { kind: 'stay', waitingFor: `${onVersion} of ${fleet.machines} machines run the version.` };
-    }
-    // A small fleet may have fewer machines in the stage than the policy requires.
-    const minMachines = Math.min(rules.minMachines, Math.ceil((fleet.machines * rules.percent) / 100));
-    if (settledMachines >= minMachines) return { kind: 'advance' };
-    // Machines missing for long, for example sold ones, no longer reserve capacity and must not block the rollout.
-    const missing = machines.filter((machine) => reservesCapacity(machine, now) && isMissing(machine, now)).length;
-    // When overdue, few updated machines are enough, because owners may disable updates. Many missing machines still block.
-    if (isOverdue && missing * 2 <= settledMachines) return { kind: 'advance' };
-    const updated = `${settledMachines} of at least ${minMachines} ${minMachines === 1 ? 'machine has' : 'machines have'} updated`;
-    return { kind: 'stay', waitingFor: missing === 0 ? `${updated}.` : `${updated}, and ${missing} did not come back.` };
+/** The step of a rollout whose updated machines are not worse. */
+function nextStep(
+  rollout: Rollout,
+  rules: StageRules,
+  { fleet, machines, now }: RolloutFacts,
+  { comparisons, settledMachines }: Pick<RolloutCheck, 'comparisons' | 'settledMachines'>,
+): RolloutStep {
+  const soakedMs = now - rollout.stageStartedAt;
+  if (soakedMs < rules.soakMs) return { kind: 'stay', waitingFor: `${minutesText(rules.soakMs - soakedMs)} of this stage remain.` };
+  const isOverdue = soakedMs >= rules.soakMs * MAX_SOAK_FACTOR;
+  const concern = comparisons.find(({ verdict }) => verdict === 'concern');
+  // Among dozens of comparisons, weak evidence may be chance. More machines give more evidence, and capacity limits bound the damage.
+  if (concern !== undefined && !isOverdue) {
+    return { kind: 'stay', waitingFor: `Updated machines may be worse. ${comparisonText(concern)}` };
   }
+  if (rules.isLast) {
+    const onVersion = fleet.machinesByVersion.get(rollout.version) ?? 0;
+    if (isOverdue || onVersion >= fleet.machines * COMPLETE_SHARE) return { kind: 'complete' };
+    return { kind: 'stay', waitingFor: `${onVersion} of ${fleet.machines} machines run the version.` };
+  }
+  // A small fleet may have fewer machines in the stage than the policy requires.
+  const minMachines = Math.min(rules.minMachines, Math.ceil((fleet.machines * rules.percent) / 100));
+  if (settledMachines >= minMachines) return { kind: 'advance' };
+  // Machines missing for long, for example sold ones, no longer reserve capacity and must not block the rollout.
+  const missing = machines.filter((machine) => reservesCapacity(machine, now) && isMissing(machine, now)).length;
+  // When overdue, few updated machines are enough, because owners may disable updates. Many missing machines still block.
+  if (isOverdue && missing * 2 <= settledMachines) return { kind: 'advance' };
+  const updated = `${settledMachines} of at least ${minMachines} ${minMachines === 1 ? 'machine has' : 'machines have'} updated`;
+  return { kind: 'stay', waitingFor: missing === 0 ? `${updated}.` : `${updated}, and ${missing} did not come back.` };
 }
 
 /** Maximum comparisons in the reason of a halt. */

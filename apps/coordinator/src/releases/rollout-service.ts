@@ -1,7 +1,7 @@
 /**
- * `RolloutService` starts rollouts of published versions, decides about offers to machines, and applies operators' actions.
+ * `RolloutService` starts rollouts of published agent versions, decides about offers to machines, and applies operators' actions.
  *
- * The state is in the database, with a copy in memory.
+ * A rollout spreads one version over the machines in stages. The state is in the database, with a copy in memory.
  */
 import { DEFAULT_ROLLOUT_POLICY, type RolloutAct, type RolloutPolicy, RolloutPolicySchema } from '@inference/formats';
 import { compareVersions, lazyValidator } from '@inference/protocol';
@@ -10,9 +10,18 @@ import type { RelevantMachines, RolloutMachineRow, RolloutRepository, RolloutRow
 import { type ConnectedMachine, FleetSumsSchema, totalFleet } from './connected-machine.js';
 import { pickControls } from './control-sample.js';
 import { comparedMachine, newRow, rolloutOf } from './machine-records.js';
-import { isInStage, type NotOffered, reservedSlots, rolloutPosition, whyNotOffered } from './offer-policy.js';
+import {
+  isInStage,
+  type NotOffered,
+  type OfferInput,
+  type ReservedSlots,
+  reservedSlots,
+  rolloutPosition,
+  whyNotOffered,
+} from './offer-policy.js';
 import {
   CONNECTED_MS,
+  type ComparedMachine,
   DEPARTURE_MS,
   type Fleet,
   type MachineTraits,
@@ -44,11 +53,12 @@ export interface UpdateRequest {
 }
 
 const REFRESH_MS = 3000;
-/** Maximum wait of an offer for the lock. Machines that may become missing during it are also read. */
+/** Maximum wait of an offer for the lock on the rollout. Machines that may become missing during the wait are also read. */
 const MAX_LOCK_WAIT_MS = 30_000;
 const checkPolicy = lazyValidator(RolloutPolicySchema);
 const checkSums = lazyValidator(FleetSumsSchema);
-const NOTHING_UPDATING = { slots: 0, byModel: new Map(), byChip: new Map() };
+/** No reserved slots, so that capacity does not limit an offer. */
+const NOTHING_UPDATING: ReservedSlots = { slots: 0, byModel: new Map(), byChip: new Map() };
 
 export class RolloutService {
   readonly #options: RolloutServiceOptions;
@@ -121,58 +131,82 @@ export class RolloutService {
     }
   }
 
-  async #offer(version: string, { machine, isCanary, isOwnerRequest, isCheck }: UpdateRequest): Promise<NotOffered | null> {
-    const { repository, now, localMachines } = this.#options;
+  async #offer(version: string, request: UpdateRequest): Promise<NotOffered | null> {
+    const { repository, now } = this.#options;
     const cached = this.#rows.get(version);
     if (cached === undefined) return 'stopped';
     if (cached.state === 'complete') return null;
-    const traits = traitsOf(machine);
-    const isOperatorsCanary = machine.account_id !== null && this.#policy.canary_accounts.includes(machine.account_id);
-    const offerInput = (row: RolloutRow) => ({
-      rollout: rolloutOf(row),
-      rules: stageRules(rolloutOf(row), this.#policy),
-      machine: traits,
-      isCanary: isCanary || isOperatorsCanary,
-      isOwnerRequest,
-      fleet: this.#fleet,
-      now: now(),
-    });
+    const traits = traitsOf(request.machine);
     const whyNotEarly = (row: RolloutMachineRow | null): NotOffered | null =>
-      whyNotOffered({ ...offerInput(cached), earlier: row === null ? null : comparedMachine(row), updating: NOTHING_UPDATING });
+      whyNotOffered(this.#offerInput(cached, request, row === null ? null : comparedMachine(row), NOTHING_UPDATING));
     // Checked without a transaction first, because most machines are not in the stage.
     let early = whyNotEarly(null);
     if (early === 'later_stage') early = whyNotEarly(await repository.offeredMachine(version, traits.providerId));
     if (early !== null) return early;
-    const offered = await repository.changeMachines<NotOffered | null>(version, relevantTo(traits, now()), (row, machines) => {
-      const time = now();
-      if (row.state === 'complete') return { result: null, rows: [] };
-      const updated = machines.filter(({ part }) => part === 'updated');
-      const compared = updated.map(comparedMachine);
-      const earlier = compared.find(({ providerId }) => providerId === traits.providerId) ?? null;
-      const counted = compared.filter(({ at }) => at >= row.evidence_since);
-      const why = whyNotOffered({ ...offerInput(row), earlier, updating: reservedSlots(counted, time) });
-      // A blocked machine is not compared and reserves no capacity, because its update cannot cost jobs.
-      if (why !== null || isCheck || machine.is_blocked) return { result: why, rows: [] };
-      // A repeated request changes nothing until `OFFER_MS`. Later, the row would reserve nothing while the machine is connected.
-      if (earlier !== null && !earlier.hasFailed && time - earlier.at < OFFER_MS && reservesCapacity(earlier, time))
-        return { result: null, rows: [] };
-      const isVolunteer = !isOperatorsCanary && !isInStage(version, traits, offerInput(row).rules, this.#fleet);
-      const known = new Set(updated.map(({ provider_id }) => provider_id));
-      const sampled = new Map(machines.flatMap(({ part, provider_id, since }) => (part === 'control' ? [[provider_id, since]] : [])));
-      const routable = [...localMachines()].filter(({ is_blocked }) => !is_blocked);
-      const candidates = routable.map((connected) => ({
-        machine: connected,
-        providerId: connected.provider_id,
-        chipFamily: connected.chip_family,
-        isUpdated: known.has(connected.provider_id) || (connected.version !== null && compareVersions(connected.version, version) >= 0),
-        sampledAt: sampled.get(connected.provider_id) ?? null,
-      }));
-      const controls = pickControls({ ...traits, version }, candidates, time).map(({ machine: control }) =>
-        newRow(version, 'control', control, time),
-      );
-      return { result: null, rows: [newRow(version, 'updated', machine, time, isVolunteer), ...controls] };
-    });
+    const offered = await repository.changeMachines(version, relevantTo(traits, now()), (row, machines) =>
+      this.#offerWhileLocked(row, machines, request),
+    );
     return offered === undefined ? 'stopped' : offered;
+  }
+
+  #offerInput(row: RolloutRow, request: UpdateRequest, earlier: ComparedMachine | null, updating: ReservedSlots): OfferInput {
+    return {
+      rollout: rolloutOf(row),
+      rules: stageRules(rolloutOf(row), this.#policy),
+      machine: traitsOf(request.machine),
+      isCanary: request.isCanary || this.#isOperatorsCanary(request.machine),
+      isOwnerRequest: request.isOwnerRequest,
+      fleet: this.#fleet,
+      earlier,
+      updating,
+      now: this.#options.now(),
+    };
+  }
+
+  #isOperatorsCanary({ account_id }: ConnectedMachine): boolean {
+    return account_id !== null && this.#policy.canary_accounts.includes(account_id);
+  }
+
+  /** Decides about an offer while no other coordinator can reserve capacity. */
+  #offerWhileLocked(row: RolloutRow, machines: readonly RolloutMachineRow[], request: UpdateRequest): OfferChange {
+    const { machine, isCheck } = request;
+    const { version } = row;
+    const time = this.#options.now();
+    if (row.state === 'complete') return { result: null, rows: [] };
+    const compared = machines.filter(({ part }) => part === 'updated').map(comparedMachine);
+    const earlier = compared.find(({ providerId }) => providerId === machine.provider_id) ?? null;
+    const counted = compared.filter(({ at }) => at >= row.evidence_since);
+    const input = this.#offerInput(row, request, earlier, reservedSlots(counted, time));
+    const why = whyNotOffered(input);
+    // A blocked machine is not compared and reserves no capacity, because its update cannot cost jobs.
+    if (why !== null || isCheck || machine.is_blocked) return { result: why, rows: [] };
+    // A repeated request changes nothing until `OFFER_MS`. Later, the row would reserve nothing while the machine is connected.
+    if (earlier !== null && !earlier.hasFailed && time - earlier.at < OFFER_MS && reservesCapacity(earlier, time))
+      return { result: null, rows: [] };
+    const isVolunteer = !this.#isOperatorsCanary(machine) && !isInStage(version, input.machine, input.rules, this.#fleet);
+    const controls = this.#pickControls(version, machines, machine, time);
+    return {
+      result: null,
+      rows: [
+        newRow(version, 'updated', machine, time, isVolunteer),
+        ...controls.map((control) => newRow(version, 'control', control, time)),
+      ],
+    };
+  }
+
+  /** Picks connected machines without the version, for comparison with the offered one. */
+  #pickControls(version: string, rows: readonly RolloutMachineRow[], offered: ConnectedMachine, time: number): ConnectedMachine[] {
+    const updated = new Set(rows.flatMap(({ part, provider_id }) => (part === 'updated' ? [provider_id] : [])));
+    const sampledAt = new Map(rows.flatMap(({ part, provider_id, since }) => (part === 'control' ? [[provider_id, since]] : [])));
+    const routable = [...this.#options.localMachines()].filter(({ is_blocked }) => !is_blocked);
+    const candidates = routable.map((machine) => ({
+      machine,
+      providerId: machine.provider_id,
+      chipFamily: machine.chip_family,
+      isUpdated: updated.has(machine.provider_id) || (machine.version !== null && compareVersions(machine.version, version) >= 0),
+      sampledAt: sampledAt.get(machine.provider_id) ?? null,
+    }));
+    return pickControls({ ...traitsOf(offered), version }, candidates, time).map(({ machine }) => machine);
   }
 
   /**
@@ -188,7 +222,7 @@ export class RolloutService {
     return key !== null && rolloutPosition(key, version) < stageRules(rolloutOf(row), this.#policy).percent / 100 ? null : 'later_stage';
   }
 
-  /** Records that the version failed its trial on a machine. If the database fails, the agent reports again later. Never rejects. */
+  /** Records that the version failed its trial on a machine. Never rejects; errors go to `onError`. */
   async reportFailure(version: string, machine: ConnectedMachine): Promise<void> {
     await this.#reportFailure(version, machine).catch(this.#options.onError);
   }
@@ -230,7 +264,7 @@ export class RolloutService {
     this.#refreshing.close();
   }
 
-  /** Pauses all active rollouts except that of the newest version, so that each machine updates only once. */
+  /** Pauses all active rollouts of published versions except the newest, so that each machine updates only once. */
   async #pauseSuperseded(published: readonly string[]): Promise<void> {
     const { repository, now } = this.#options;
     const active = (await repository.rollouts()).filter(({ state, version }) => state === 'active' && published.includes(version));
@@ -247,6 +281,13 @@ export class RolloutService {
       );
     }
   }
+}
+
+interface OfferChange {
+  /** Null: the machine is offered the version. */
+  readonly result: NotOffered | null;
+  /** Rows to store: one for the offer, and those of its controls. */
+  readonly rows: readonly RolloutMachineRow[];
 }
 
 /** `changed_by` of changes without an operator. */

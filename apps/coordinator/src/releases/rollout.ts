@@ -9,7 +9,7 @@ export interface Rollout {
   readonly startedAt: number;
   readonly stageStartedAt: number;
   readonly isUrgent: boolean;
-  /** Machines that were offered the version earlier are ignored, because the operator has seen their results and resumed the rollout. */
+  /** Machines offered the version before this time are ignored: an operator has seen their results and resumed the halted rollout. */
   readonly evidenceSince: number;
   readonly endedAt: number | null;
   /** Sentence that explains why the rollout was halted or paused. */
@@ -26,10 +26,11 @@ export interface MachineTraits {
   readonly slots: number;
 }
 
-/** A compared machine. An `updated` one was offered the version or runs it. A `control` was sampled at the offer to a similar machine. */
+/** A machine whose health is compared during a rollout. */
 export interface ComparedMachine extends MachineTraits {
+  /** `updated`: was offered the version or runs it. `control`: without the version, picked when a similar machine was offered it. */
   readonly part: 'updated' | 'control';
-  /** Time of the offer or sampling. */
+  /** Time of the offer, or of the pick as a control. Without an offer: when the machine was first seen with the version. */
   readonly at: number;
   /** When the machine was last connected. */
   readonly seenAt: number;
@@ -82,7 +83,7 @@ export const DEPARTURE_MS = 120 * MINUTE_MS;
 export const OFFER_MS = 60 * MINUTE_MS;
 /** Minimum time since a machine was first seen on the version before it counts for the stage. */
 export const SETTLE_MS = 10 * MINUTE_MS;
-/** How long a missing machine reserves capacity. */
+/** How long after its offer a missing machine reserves capacity. */
 export const MISSING_MS = 24 * 60 * MINUTE_MS;
 /** A machine seen within this time counts as connected. Machines are recorded every minute. */
 export const CONNECTED_MS = 3 * MINUTE_MS;

@@ -6,7 +6,7 @@ export interface Proportion {
   readonly count: number;
 }
 
-/** Failed (`bad`) and total requests of one machine. */
+/** Failed (`bad`) and total requests of one machine, or of one owner's machines. */
 export interface Cluster {
   readonly bad: number;
   readonly count: number;
@@ -73,14 +73,17 @@ export function limitWeights<Item extends Cluster>(clusters: readonly Item[]): I
   });
 }
 
-/** Tests whether the failure rate of the first group is higher. */
 export function higherRate(updated: readonly Cluster[], others: readonly Cluster[]): number {
   const [a, b] = [clusteredRate(updated), clusteredRate(others)];
   if (a.count === 0 || b.count === 0) return 1;
   return upperTail((a.rate - b.rate) / Math.sqrt(a.variance + b.variance));
 }
 
-/** Welch's test of whether the mean of the first group is lower. `minDeviation`: lower bound, because small groups look too uniform. */
+/**
+ * Tests whether the mean of the first group is lower: Welch's statistic, with the normal distribution instead of Student's.
+ *
+ * `minDeviation`: lower bound of the standard deviation, because small groups look too uniform.
+ */
 export function lowerMean(updated: readonly number[], others: readonly number[], minDeviation: number): number {
   const [a, b] = [meanOf(updated, minDeviation), meanOf(others, minDeviation)];
   return a === null || b === null ? 1 : upperTail((b.mean - a.mean) / Math.sqrt(a.variance + b.variance));

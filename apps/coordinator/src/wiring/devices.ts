@@ -73,7 +73,7 @@ export function openDevices(context: StartContext, { database, metrics, address 
     enrol: enrolmentHandler(management),
     onProviderEvent: evidenceLoader(management),
     notifyProviders: (providers) =>
-      evidence.onChange((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), evidence.forKey(key))),
+      evidence.onRead((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), evidence.forKey(key))),
   };
 }
 

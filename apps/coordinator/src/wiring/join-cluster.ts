@@ -272,7 +272,7 @@ interface RequestServers {
 }
 
 function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membership, permits, server, moved }: RequestServers): void {
-  links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
+  links.onRequest('joined', (payload, { peer: id }) => moved.receiveAnnouncement(peerOver(links.link(id)), payload));
   links.onRequest(MODELS, () => membership.allModels());
   links.onRequest('permits', (payload, { peer: id }) => permits.answer(id, payload));
   links.onRequest('describe', (payload) => server.describe(payload));

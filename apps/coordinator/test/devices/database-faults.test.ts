@@ -133,10 +133,10 @@ describe('evidence', () => {
     const changed: string[] = [];
     const onError = (error: unknown) => void errors.push(error);
     const cache = new DeviceEvidenceCache({ database, anchor: APPLE_TRUST_ANCHOR, now: () => NOW, onError });
-    cache.onChange(() => {
+    cache.onRead(() => {
       throw new Error('listener');
     });
-    cache.onChange((key) => changed.push(key));
+    cache.onRead((key) => changed.push(key));
     await cache.watch('key');
     await cache.refresh('key');
     expect(changed).toEqual(['key', 'key']);

@@ -16,7 +16,7 @@ export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deli
   readonly handlers: LinkHandlers;
   readonly limits: LinkLimits;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** Called at the end of the event loop's turn if control frames no longer fit, because the peer acknowledges nothing. */
+  /** Called at the end of the event loop's turn if the control lane is so full that not even a stream's abort fits. */
   readonly onOverloaded: () => void;
 }
 

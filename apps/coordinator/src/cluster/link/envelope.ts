@@ -20,10 +20,9 @@ export const ENVELOPE_HEADER_BYTES = 40;
 export const MAX_ENVELOPE_BYTES = 768 * 1024;
 
 export const VERSION = 1;
-/** The previous version is also supported, so that coordinators can be updated one after the other. */
+/** Oldest supported version: the previous one, so that coordinators can be updated one after the other. */
 export const MIN_VERSION = Math.max(1, VERSION - 1);
 
-/** Bits of the flags that contain the lane. */
 export const LANE_MASK = 3;
 export const NO_LANE = 0;
 export const CONTROL_LANE = 1;
@@ -38,7 +37,6 @@ export const Flag = {
   controlGap: 16,
   /** The sender missed an envelope of the data lane. Handled like `controlGap`. */
   dataGap: 32,
-  /** The sender closes the link. */
   goodbye: 64,
 } as const;
 

@@ -1,11 +1,11 @@
 /**
- * `Epochs`: decides whether a received envelope belongs to the current conversation of a link.
+ * `Epochs`: decides whether a received envelope (message of the link protocol) belongs to the current conversation of a link.
  *
- * An epoch is a random number that a coordinator chooses for a link at its start and after each loss. Every envelope names the
- * epochs of its sender and of its receiver.
+ * An epoch is a random number that a coordinator chooses for a link, and again after a loss unless the peer restarted. Every envelope
+ * names the epochs of its sender and of its receiver.
  */
 
-/** Maximum stored earlier epochs of a peer, whose late envelopes are ignored. */
+/** Maximum stored earlier epochs of a peer. Late envelopes from these epochs are ignored. */
 const MAX_RETIRED = 32;
 const MAX_CANDIDATES = 8;
 
@@ -14,9 +14,9 @@ export type EnvelopeOrigin =
   | 'current'
   /** From a new epoch of the peer, which already knows this side's epoch. */
   | 'new_peer'
-  /** From an unknown epoch, new or old. The peer's reply to a probe decides. */
+  /** From an unknown epoch, new or old. The caller sends a probe to it, whose answer comes from the peer's current epoch. */
   | 'candidate'
-  /** From the peer's current epoch, but without this side's epoch, which the peer does not know yet. */
+  /** From the peer's current epoch, but without this side's epoch, which the peer did not know yet. */
   | 'unaware'
   /** From or to an earlier epoch. */
   | 'stale';
@@ -59,7 +59,7 @@ export class Epochs {
   /**
    * Call after a loss of the link. Forgets the peer's epoch, and chooses a new own epoch.
    *
-   * `isPeerNew`: the peer has restarted or closed. The own epoch then stays, because the peer may already use it.
+   * `isPeerNew`: the peer has restarted or closed the link. The own epoch then stays, because the peer may already use it.
    */
   renew(isPeerNew: boolean): void {
     if (isPeerNew) {

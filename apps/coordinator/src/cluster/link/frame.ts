@@ -8,13 +8,13 @@ import { ENVELOPE_HEADER_BYTES } from './envelope.js';
 export const FRAME_HEADER_BYTES = 9;
 /** Maximum length of the kind of a stream or request, such as `placement`. */
 export const MAX_KIND_BYTES = 64;
-/** Maximum length of an error code. */
 export const MAX_CODE_BYTES = 128;
 /** Maximum payload of a control frame, such as a request, a reply, or the header of a stream. */
 export const MAX_CONTROL_PAYLOAD_BYTES = 256 * 1024;
 /** Maximum payload of a data frame. Longer messages are split into fragments. */
 export const MAX_FRAGMENT_BYTES = 256 * 1024;
 
+/** `data` and `close` use the data lane; all other types are control frames. */
 export const FrameType = {
   open: 1,
   data: 2,
@@ -24,6 +24,7 @@ export const FrameType = {
   request: 6,
   reply: 7,
   replyError: 8,
+  /** Cancels a request. */
   cancel: 9,
 } as const;
 

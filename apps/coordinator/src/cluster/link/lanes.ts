@@ -1,7 +1,8 @@
 /**
  * `SendLane` and `ReceiveLane`: both ends of a lane, an ordered sequence of envelopes with go-back-N retransmission.
  *
- * A link has two lanes in each direction, so that control frames never wait behind bulk data.
+ * A link has two lanes in each direction, so that control frames do not queue behind bulk data. Go-back-N: after a loss, the sender
+ * repeats all unacknowledged envelopes.
  */
 
 /** Outgoing envelopes, retained until the peer acknowledges them. */
@@ -13,10 +14,9 @@ export class SendLane {
   #cursor = 0;
   /** Sequence number of the envelope at `#head`. */
   #headSequence = 1;
-  /** Highest transmitted sequence number. */
   #transmitted = 0;
   unacknowledgedBytes = 0;
-  /** Time of the last acknowledgement, or of the transmission of the oldest unacknowledged envelope, if later. */
+  /** Time of the last acknowledgement or rewind, or of the transmission of the oldest unacknowledged envelope: the latest of them. */
   progressedAt = 0;
 
   get lastSequence(): number {
@@ -97,7 +97,7 @@ export class SendLane {
 /** Replaces an acknowledged envelope until its batch is removed, so that its memory is free. */
 const EMPTY = Buffer.alloc(0);
 
-/** State of incoming envelopes. Envelopes out of order are dropped, because the peer retransmits them. */
+/** Receiving end. The caller drops envelopes out of order, because the peer retransmits them. */
 export class ReceiveLane {
   /** Highest sequence number up to which all envelopes were received. */
   received = 0;

@@ -10,7 +10,6 @@ export interface LinkLimits {
   readonly maxOutgoingRequests: number;
   /** Maximum bytes of control frames that the peer has not acknowledged. */
   readonly maxControlBytes: number;
-  /** Maximum size of one message of a stream. */
   readonly maxMessageBytes: number;
   /** Maximum queue of one stream. A stream that exceeds it is aborted. */
   readonly maxStreamQueueBytes: number;
@@ -34,7 +33,7 @@ export const DEFAULT_LINK_LIMITS: LinkLimits = {
   maxReassemblyBytes: 32 * 1024 * 1024,
 };
 
-/** Event for the log, without payloads. Invalid envelopes are logged only when their count reaches a power of ten. */
+/** Event for the log, without payloads. Events with a `count` are logged only when the count is a power of ten. */
 export interface LinkEvent {
   readonly event: 'up' | 'lost' | 'malformed' | 'unsupported_version' | 'handler_failed';
   readonly peer: string;
@@ -54,9 +53,7 @@ export interface LinkHandlers {
 export interface PeerLinkOptions {
   readonly peer: string;
   readonly transport: ClusterTransport;
-  /** Subject on which the peer receives envelopes of this coordinator. */
   readonly outgoingSubject: string;
-  /** Subject on which this coordinator receives envelopes of the peer. */
   readonly incomingSubject: string;
   readonly clock: Clock;
   /** Random integer of 1 to 2^48 − 1. */
@@ -71,9 +68,8 @@ export interface PeerLinkOptions {
 export interface LinkCounts {
   sent: number;
   received: number;
-  /** Envelopes that could not be decoded, or that violated the protocol. */
+  /** Envelopes that could not be decoded, and violations of the protocol. */
   malformed: number;
-  /** Envelopes of an unsupported version. */
   unsupported: number;
   /** Envelopes from or to an earlier epoch. */
   stale: number;

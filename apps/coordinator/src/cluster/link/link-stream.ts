@@ -37,8 +37,8 @@ export interface LinkStream {
   abort(code: string): void;
 }
 
-/** Interface of `StreamTable` for its streams. */
-export interface StreamOwner {
+/** What a stream needs of `StreamTable`, which holds all streams of a link. */
+export interface StreamHost {
   readonly peer: string;
   readonly outbox: Outbox;
   /** Whether a stream may send without queueing: the window has room, and no other stream waits. */
@@ -73,7 +73,7 @@ export class QueuedStream implements LinkStream {
   readonly id: number;
   readonly kind: string;
   readonly isOpenedBySelf: boolean;
-  readonly #owner: StreamOwner;
+  readonly #host: StreamHost;
   readonly #bounds: StreamBounds;
   #handlers: StreamHandlers;
   #state: 'open' | 'closing' | 'ended' = 'open';
@@ -85,12 +85,11 @@ export class QueuedStream implements LinkStream {
   #isDrainDue = false;
   /** Whether the stream is in the table's round of waiting streams. */
   isInRound = false;
-  /** Received fragments of an incomplete message. */
   #fragments: Uint8Array[] = [];
   #fragmentBytes = 0;
 
-  constructor(owner: StreamOwner, id: number, kind: string, isOpenedBySelf: boolean, bounds: StreamBounds, handlers: StreamHandlers) {
-    this.#owner = owner;
+  constructor(host: StreamHost, id: number, kind: string, isOpenedBySelf: boolean, bounds: StreamBounds, handlers: StreamHandlers) {
+    this.#host = host;
     this.id = id;
     this.kind = kind;
     this.isOpenedBySelf = isOpenedBySelf;
@@ -99,7 +98,7 @@ export class QueuedStream implements LinkStream {
   }
 
   get peer(): string {
-    return this.#owner.peer;
+    return this.#host.peer;
   }
 
   get isOpen(): boolean {
@@ -121,25 +120,25 @@ export class QueuedStream implements LinkStream {
       this.abort('too_large');
       return false;
     }
-    if (this.#queue.length === 0 && bytes.length <= this.#owner.outbox.fragmentBytes && this.#owner.canSendDirectly(bytes.length)) {
-      this.#owner.outbox.addData(frameHead(FrameType.data, this.isOpenedBySelf, isText), this.id, bytes);
-      this.#owner.scheduleFlush();
+    if (this.#queue.length === 0 && bytes.length <= this.#host.outbox.fragmentBytes && this.#host.canSendDirectly(bytes.length)) {
+      this.#host.outbox.addData(frameHead(FrameType.data, this.isOpenedBySelf, isText), this.id, bytes);
+      this.#host.scheduleFlush();
       return true;
     }
     this.#queue.push({ bytes, isText });
     this.#queuedBytes += bytes.length;
-    if (!this.#owner.countQueued(bytes.length) || this.#queuedBytes > this.#bounds.maxStreamQueueBytes) {
+    if (!this.#host.countQueued(bytes.length) || this.#queuedBytes > this.#bounds.maxStreamQueueBytes) {
       this.abort('queue_full');
       return false;
     }
-    this.#owner.enqueue(this);
+    this.#host.enqueue(this);
     if (this.#queuedBytes <= this.#bounds.highWaterBytes) return true;
     this.#isDrainDue = true;
     return false;
   }
 
   sendControl(bytes: Uint8Array): void {
-    if (this.#state === 'open') this.#owner.sendStreamControl(FrameType.control, this, bytes);
+    if (this.#state === 'open') this.#host.sendStreamControl(FrameType.control, this, bytes);
   }
 
   close(): void {
@@ -150,13 +149,13 @@ export class QueuedStream implements LinkStream {
 
   abort(code: string): void {
     if (this.#state === 'ended') return;
-    this.#owner.sendAbort(this, code);
+    this.#host.sendAbort(this, code);
     this.end({ kind: 'aborted', code, byPeer: false });
   }
 
   /** Sends queued messages, up to about `quantum` bytes, while the window has room. */
   pull(quantum: number): void {
-    const { outbox } = this.#owner;
+    const { outbox } = this.#host;
     let left = quantum;
     let count = 0;
     let first = this.#queue[count];
@@ -183,24 +182,23 @@ export class QueuedStream implements LinkStream {
     return this.#queue.length > 0;
   }
 
-  /** Length of the next fragment to send. */
   get nextBytes(): number {
     const first = this.#queue[0];
-    return first === undefined ? 0 : Math.min(this.#owner.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
+    return first === undefined ? 0 : Math.min(this.#host.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
   }
 
   /** Calls `onDrain` if it is due and the queue has fallen to half of the high-water mark. */
   drained(): void {
     if (!this.#isDrainDue || this.#state !== 'open' || this.#queuedBytes > this.#bounds.highWaterBytes >> 1) return;
     this.#isDrainDue = false;
-    this.#owner.guard(this, () => this.#handlers.onDrain?.());
+    this.#host.guard(this, () => this.#handlers.onDrain?.());
   }
 
   /** Receives a message or a fragment. `takeReassembly` counts bytes of incomplete messages, and is false above the link's maximum. */
   received(bytes: Uint8Array, isText: boolean, hasMore: boolean, takeReassembly: (bytes: number) => boolean): void {
     if (this.#state !== 'open') return;
     if (!hasMore && this.#fragments.length === 0) {
-      this.#owner.guard(this, () => this.#handlers.onMessage(bytes, isText));
+      this.#host.guard(this, () => this.#handlers.onMessage(bytes, isText));
       return;
     }
     this.#fragmentBytes += bytes.length;
@@ -214,14 +212,13 @@ export class QueuedStream implements LinkStream {
     this.#fragments = [];
     takeReassembly(-this.#fragmentBytes);
     this.#fragmentBytes = 0;
-    this.#owner.guard(this, () => this.#handlers.onMessage(message, isText));
+    this.#host.guard(this, () => this.#handlers.onMessage(message, isText));
   }
 
   receivedControl(bytes: Uint8Array): void {
-    if (this.#state === 'open') this.#owner.guard(this, () => this.#handlers.onControl?.(bytes));
+    if (this.#state === 'open') this.#host.guard(this, () => this.#handlers.onControl?.(bytes));
   }
 
-  /** Received bytes of an incomplete message. */
   get fragmentBytes(): number {
     return this.#fragmentBytes;
   }
@@ -232,19 +229,19 @@ export class QueuedStream implements LinkStream {
     this.#unqueue(this.#queuedBytes);
     this.#queue = [];
     this.#fragments = [];
-    this.#owner.ended(this);
+    this.#host.ended(this);
     this.#fragmentBytes = 0;
-    this.#owner.guard(this, () => this.#handlers.onClosed(end));
+    this.#host.guard(this, () => this.#handlers.onClosed(end));
   }
 
   #finish(): void {
-    this.#owner.outbox.addData(frameHead(FrameType.close, this.isOpenedBySelf), this.id, NOTHING);
-    this.#owner.scheduleFlush();
+    this.#host.outbox.addData(frameHead(FrameType.close, this.isOpenedBySelf), this.id, NOTHING);
+    this.#host.scheduleFlush();
     this.end({ kind: 'closed' });
   }
 
   #unqueue(bytes: number): void {
     this.#queuedBytes -= bytes;
-    this.#owner.countQueued(-bytes);
+    this.#host.countQueued(-bytes);
   }
 }

@@ -7,7 +7,7 @@ import { CONTROL_LANE, DATA_LANE, ENVELOPE_HEADER_BYTES, type LaneNumber, writeA
 import { FrameBatch, MAX_FRAGMENT_BYTES } from './frame.js';
 import { SendLane } from './lanes.js';
 
-/** Maximum size of the frames in one envelope. A larger frame gets its own envelope. */
+/** Payload bytes of the frames in one envelope, about. A larger frame gets its own envelope. */
 const GATHER_BYTES = 64 * 1024;
 const MIN_FRAGMENT_BYTES = 16 * 1024;
 /** Size of memory blocks that small envelopes share, which is cheaper than one allocation per envelope. */
@@ -37,7 +37,6 @@ export class Outbox {
     this.windowBytes = windowBytes;
   }
 
-  /** Bytes of gathered and of unacknowledged frames. */
   get retainedBytes(): number {
     return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;
   }
@@ -77,12 +76,13 @@ export class Outbox {
 
   /** Packs control frames first, because a data frame may belong to a stream that a control frame opens. */
   #packAll(): void {
-    if (!this.#controlBatch.isEmpty) this.#pack(this.control, this.#controlBatch);
-    if (!this.#dataBatch.isEmpty) this.#pack(this.data, this.#dataBatch);
+    this.#pack(this.control, this.#controlBatch);
+    this.#pack(this.data, this.#dataBatch);
   }
 
-  /** Writes gathered frames into an envelope of a lane. */
+  /** Writes gathered frames, if any, into an envelope of a lane. Receivers reject an envelope that has a lane but no frames. */
   #pack(lane: SendLane, batch: FrameBatch): void {
+    if (batch.isEmpty) return;
     const envelope = this.#allocate(ENVELOPE_HEADER_BYTES + batch.bytes);
     batch.writeTo(envelope);
     writeAfterControl(envelope, lane === this.data ? this.control.lastSequence : 0);

@@ -1,7 +1,8 @@
 /**
  * `PeerLink`: reliable requests and streams to one peer over NATS, which itself may lose messages.
  *
- * The link is lost when the peer is silent for too long. Requests and streams then end, and a new conversation starts.
+ * A link is lost when the peer is silent or restarts, or for another {@link LossReason}. All requests and streams then end, and a new
+ * conversation starts, identified by new random numbers (epochs).
  */
 import { Conversation } from './conversation.js';
 import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';
@@ -16,7 +17,7 @@ import type { RequestOptions } from './requests.js';
 
 export type LinkState = 'connecting' | 'up' | 'lost' | 'closed';
 
-/** Interval of attempts to reach a peer. */
+/** Interval of attempts to reach a peer while the link is not up. */
 const HELLO_INTERVAL_MS = 250;
 /** Interval of attempts once the link has been lost for a second. */
 const LOST_HELLO_INTERVAL_MS = 1_000;
@@ -113,13 +114,13 @@ export class PeerLink {
     return this.#conversation.requests.request(kind, payload, options);
   }
 
-  /** Opens a stream with a short `header`. Throws a LinkError if the link is lost or overloaded. */
+  /** Opens a stream with a short `header`. Throws a LinkError if the link is lost or overloaded, or the header too large. */
   openStream(kind: string, header: Uint8Array, handlers: StreamHandlers): LinkStream {
     if (!this.#canOpen) throw this.#lostError();
     return this.#conversation.streams.open(kind, header, handlers);
   }
 
-  /** Closes the link permanently, and notifies the peer. */
+  /** Closes the link permanently. If the link is up, notifies the peer. */
   close(): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'up') {

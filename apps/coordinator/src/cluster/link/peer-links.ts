@@ -1,4 +1,4 @@
-/** `PeerLinks`: the links to all peers. Opens links on demand, and divides the bytes that may be in flight among them. */
+/** `PeerLinks`: the links to all peers. Opens links on demand, and gives each an equal share of the unacknowledged bytes allowed. */
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';

@@ -1,4 +1,4 @@
-/** `PeerSilence` decides when a `PeerLink` is lost, because the peer was silent, or NATS disconnected, for too long. */
+/** `PeerSilence` decides when a `PeerLink` is lost because the peer was silent, or NATS disconnected, for too long. */
 import type { LossReason } from './link-error.js';
 
 /** Interval at which a link calls {@link PeerSilence.advance}. */
@@ -26,12 +26,10 @@ export class PeerSilence {
     this.#hasNoResponders = false;
   }
 
-  /** Call when NATS reports that nobody subscribes to the peer's subject. */
   noResponders(): void {
     this.#hasNoResponders = true;
   }
 
-  /** Call when the transport is connected again. */
   resumed(): void {
     this.heard();
     this.#disconnectedMs = 0;

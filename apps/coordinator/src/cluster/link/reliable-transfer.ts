@@ -1,7 +1,7 @@
 /**
  * `ReliableTransfer` delivers the frames of each lane of a conversation once and in order, over NATS, which may lose messages.
  *
- * The receiver acknowledges envelopes and reports gaps, and the sender retransmits. A sender without acknowledgements sends a probe.
+ * The receiver acknowledges envelopes and reports gaps, and the sender retransmits. A sender that misses acknowledgements sends a probe.
  */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -14,12 +14,12 @@ import type { LinkCounts } from './link-options.js';
 import { Outbox } from './outbox.js';
 import { TICK_MS } from './peer-silence.js';
 
-/** Maximum time without sending. Then an empty envelope is sent. */
-const HEARTBEAT_MS = 1_000;
+/** Time without sending after which an envelope without frames is sent. */
+const KEEPALIVE_MS = 1_000;
 /** Time without an acknowledgement until a probe is sent. Doubles with each unanswered probe. */
 const MIN_PROBE_MS = 250;
 const MAX_PROBE_MS = 1_000;
-/** Maximum delay of an acknowledgement. */
+/** Delay of an acknowledgement, unless another envelope carries it earlier. */
 const ACK_DELAY_MS = 10;
 /** Maximum time for which frames are gathered while the event loop is busy. */
 const GATHER_MS = 2;
@@ -29,7 +29,7 @@ const MIN_REWIND_MS = 10;
 const REPEAT_GAP_MS = 100;
 /** Bytes in the transport's buffer above which bulk data waits, because the control frames of all links share the socket. */
 const MAX_TRANSPORT_BACKLOG_BYTES = 2 * 1024 * 1024;
-/** Received bytes after which an acknowledgement is sent at once: an eighth of the window, but within these two limits. */
+/** Bounds of the received bytes after which an acknowledgement is sent at once. Between them: an eighth of the window. */
 const MAX_ACK_BYTES = 1024 * 1024;
 const MIN_ACK_BYTES = 16 * 1024;
 
@@ -43,9 +43,8 @@ export interface ReliableTransferOptions {
   readonly windowBytes: number;
   /** Handles a frame, in order and once. False: the frame violates the protocol. */
   readonly deliver: (frame: Frame, lane: LaneNumber) => boolean;
-  /** Called after an acknowledgement, which makes room in the window. */
+  /** Called after the peer acknowledged further envelopes, so that the window may have room. */
   readonly onCapacity: () => void;
-  /** Called when the peer violates the protocol. */
   readonly onViolation: (what: string) => void;
 }
 
@@ -140,14 +139,14 @@ export class ReliableTransfer {
     this.sendBare(Flag.probe | Flag.controlGap | Flag.dataGap);
   }
 
-  /** Sends a due probe or heartbeat. */
+  /** Sends a probe or a keepalive if one is due, and frames that the transport did not accept earlier. */
   tick(now: number): void {
     const { control, data } = this.outbox;
     const isWaiting = (lane: SendLane): boolean => lane.hasUnacknowledged && now - lane.progressedAt >= this.#probeMs;
     if (now - this.#probedAt >= this.#probeMs && (isWaiting(control) || isWaiting(data))) {
       this.sendBare(Flag.probe);
       this.#probeMs = Math.min(MAX_PROBE_MS, this.#probeMs * 2);
-    } else if (now - this.#options.sender.sentAt >= HEARTBEAT_MS - TICK_MS / 2) this.sendBare(0);
+    } else if (now - this.#options.sender.sentAt >= KEEPALIVE_MS - TICK_MS / 2) this.sendBare(0);
     if (control.hasUntransmitted || data.hasUntransmitted) this.flush();
   }
 

@@ -2,16 +2,15 @@
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
-import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamOwner } from './link-stream.js';
+import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamHost } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 
-/** Maximum bytes that a stream sends before the next waiting stream has its turn. */
+/** Bytes, about, that a stream sends before the next waiting stream has its turn. */
 const QUANTUM_BYTES = 64 * 1024;
 const MAX_STREAM_ID = 2 ** 32 - 1;
 /** Handlers of an incoming stream until its own handlers are set. */
 const NO_HANDLERS: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
 
-/** Methods of `ReliableTransfer` that streams use. */
 interface StreamTransfer {
   readonly outbox: Outbox;
   scheduleFlush(): void;
@@ -28,7 +27,7 @@ export interface StreamTableOptions {
   readonly onOverloaded: () => void;
 }
 
-export class StreamTable implements StreamOwner {
+export class StreamTable implements StreamHost {
   readonly peer: string;
   readonly #options: StreamTableOptions;
   readonly #streams = new Map<number, QueuedStream>();
@@ -134,7 +133,6 @@ export class StreamTable implements StreamOwner {
     for (const pulled of drained) pulled.drained();
   }
 
-  /** Ends all streams. */
   end(end: StreamEnd): void {
     const streams = [...this.#streams.values()];
     this.#streams.clear();
@@ -142,7 +140,7 @@ export class StreamTable implements StreamOwner {
     for (const stream of streams) stream.end(end);
   }
 
-  // Implementation of StreamOwner
+  // Implementation of StreamHost
 
   get outbox(): Outbox {
     return this.#options.transfer.outbox;

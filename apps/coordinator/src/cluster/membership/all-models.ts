@@ -1,7 +1,8 @@
 /**
- * `fetchModels` and `serveModels`: transfer all models of a coordinator to a peer.
+ * `fetchModels` requests all models of a peer. `serveModels` sends this coordinator's models to a peer.
  *
- * The models of most coordinators fit into a reply, which is one control frame. Longer lists are fetched with a stream.
+ * The models of most coordinators fit into the reply to a request. The peer rejects the request for a longer list, and `fetchModels`
+ * opens a stream.
  */
 import { LinkError } from '../link/link-error.js';
 import type { Peer, PeerStream } from '../peer.js';
@@ -12,11 +13,11 @@ import type { Membership } from './membership.js';
 export const MODELS = 'models';
 /** Maximum time for the reply, in milliseconds. */
 const REPLY_TIMEOUT_MS = 3000;
-/** More than 20,000 models with usual digests. */
+/** Room for 20,000 models with digests of usual length. */
 const MAX_MODELS_BYTES = 32 * 1024 * 1024;
 const NOTHING = new Uint8Array(0);
 
-/** Requests all models of a peer, as an encoded heartbeat. Rejects if the peer does not send them in time. */
+/** Resolves to an encoded heartbeat with all models of a peer. Rejects if the request or the stream fails. */
 export async function fetchModels(peer: Peer): Promise<Uint8Array> {
   try {
     return await peer.request(MODELS, NOTHING, REPLY_TIMEOUT_MS);

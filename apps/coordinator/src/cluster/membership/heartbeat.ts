@@ -1,8 +1,8 @@
 /**
- * Heartbeat: message that a coordinator publishes at least every second, with its changed models.
+ * Heartbeat: message that a coordinator publishes about every second, with its changed models. Schema, encoder and decoder.
  *
- * A peer that missed a heartbeat requests all models, and gets a heartbeat as the reply. The NATS subject identifies the sender,
- * because NATS permissions let a coordinator publish only on its own subject.
+ * A peer can also request all models, and gets a heartbeat as the reply. The sender's id is not in the message but in the NATS subject,
+ * because NATS permissions can restrict each coordinator to its own subject.
  */
 import { ImageOfferSchema, ModelTypeSchema, VisionOfferSchema } from '@inference/protocol';
 import { encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
@@ -22,11 +22,11 @@ const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const ModelSchema = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 256 }),
   type: ModelTypeSchema,
-  /** Null: no provider serves the model any more. */
+  /** Encoded {@link ModelDigest}: slots, queue and throughput. Null: no provider serves the model any more. */
   digest: Type.Union([Type.String({ maxLength: MAX_DIGEST_CHARS }), Type.Null()]),
   /** Distinct image offers, the most frequent first. */
   images: Type.Array(ImageOfferSchema, { maxItems: 8 }),
-  /** Limits for the input images of a text model. Coordinators of earlier versions do not send this member. */
+  /** Limits for input images. Absent if the model reads no images, and from coordinators of earlier versions. */
   vision: Type.Optional(VisionOfferSchema),
 });
 
@@ -34,13 +34,12 @@ const HeartbeatSchema = Type.Object({
   version: Type.Integer({ minimum: 1 }),
   /** Random number of this process, new at each start. */
   epoch: Type.String({ pattern: '^[0-9a-f]{16}$' }),
-  /** Increases by 1 with every heartbeat of an epoch. */
+  /** Increases by 1 with every published heartbeat of an epoch. A reply with all models repeats the last number. */
   sequence: Sequence,
   /** Sender's clock, in milliseconds since 1970. */
   at: Sequence,
-  /** The sender is shutting down. Its providers connect to peers, and it accepts no more placements. */
+  /** The sender is shutting down and accepts no more placements. */
   draining: Type.Boolean(),
-  /** Last heartbeat of the sender. */
   goodbye: Type.Boolean(),
   /** Connected providers, registered or not. */
   providers: Type.Integer({ minimum: 0 }),
@@ -58,11 +57,11 @@ export interface PublishedModel {
 }
 
 const heartbeatValidator = Compile(HeartbeatSchema);
-/** Checked first. Other members are read only if the version is supported. */
+/** The version is checked first. Other members are read only if the version is supported. */
 const versionValidator = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
-/** Maximum models per message, so that a message stays far below NATS's maximum payload. */
-export const MAX_MODELS_PER_MESSAGE = 200;
+/** Maximum models per published heartbeat, to stay far below NATS's maximum payload. */
+export const MAX_CHANGES_PER_HEARTBEAT = 200;
 
 export function encodeModel({ id, type, images, vision, digest }: PublishedModel): Heartbeat['models'][number] {
   return { id, type, images: [...images].slice(0, 8), ...(vision === null ? {} : { vision }), digest: encodeDigest(digest) };
@@ -75,7 +74,6 @@ export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
 export type DecodedHeartbeat =
   | { readonly kind: 'heartbeat'; readonly heartbeat: Heartbeat }
   | { readonly kind: 'unsupported_version'; readonly version: number }
-  /** The heartbeat violates the schema. */
   | { readonly kind: 'malformed' };
 
 export function decodeHeartbeat(bytes: Uint8Array): DecodedHeartbeat {

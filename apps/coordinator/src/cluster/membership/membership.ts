@@ -1,8 +1,11 @@
 /**
- * `Membership`: tracks the live coordinators of the cluster (peers) and the models of each peer, from their heartbeats.
+ * `Membership`: publishes this coordinator's models in heartbeats, and tracks the other live coordinators (peers) and their models.
  *
- * Every coordinator publishes a heartbeat per second. A peer leaves with a last heartbeat (goodbye), or is removed after
- * `PEER_SILENCE_MS` without a heartbeat.
+ * A heartbeat follows about every second, earlier for changes. It contains the changed models with their digests: summaries of slots,
+ * queue and throughput at one coordinator (the digest's `owner`), by which placements choose a coordinator.
+ *
+ * A peer that missed heartbeats requests all models over its link (the channel between two coordinators). Each process has a random
+ * epoch, so a new epoch means that the peer restarted.
  */
 import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
@@ -13,10 +16,10 @@ import {
   encodeHeartbeat,
   encodeModel,
   type Heartbeat,
-  MAX_MODELS_PER_MESSAGE,
+  MAX_CHANGES_PER_HEARTBEAT,
   type PublishedModel,
 } from './heartbeat.js';
-import { MAX_MODELS_PER_PEER, PeerModels, removedModel } from './peer-models.js';
+import { MAX_MODELS_PER_PEER, type ModelFacts, PeerModels, removedModel } from './peer-models.js';
 
 /** Part of the NATS transport for messages to all peers. */
 export interface Broadcast {
@@ -27,10 +30,11 @@ export interface Broadcast {
 
 export interface MembershipEvents {
   joined(peerId: string): void;
+  /** Also called when a peer has restarted. `joined` then follows. */
   left(peerId: string): void;
-  /** Models of a peer have changed. Queued requests for them may now get a slot. */
+  /** Models that a message of a peer added, updated or removed (digest null). Not called when a peer leaves. */
   changed(models: Heartbeat['models']): void;
-  /** A peer's clock differs by more than {@link CLOCK_ALARM_MS}. */
+  /** A heartbeat's time differs from this clock by more than {@link CLOCK_ALARM_MS}. */
   clockDiffers(peerId: string, ms: number): void;
   /** A heartbeat was malformed or of an unsupported version, and is ignored. */
   refused(peerId: string, refusal: RefusedHeartbeat): void;
@@ -42,36 +46,34 @@ interface MembershipOptions {
   /** Id of this coordinator. */
   readonly self: string;
   readonly broadcast: Broadcast;
-  /** Models that providers of this coordinator serve now. */
   readonly models: () => Iterable<PublishedModel>;
   /** Count of providers connected here. */
   readonly providers: () => number;
   readonly isDraining: () => boolean;
-  /** Requests all models of a peer over its link, because a heartbeat was missed. */
+  /** Requests all models of a peer over its link. Resolves to an encoded heartbeat. */
   readonly requestModels: (peerId: string) => Promise<Uint8Array>;
   readonly events: MembershipEvents;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** State of a peer, as its heartbeats report. */
 interface PeerState {
   epoch: string;
   sequence: number;
   heardAt: number;
   draining: boolean;
   providers: number;
-  clockMs: number;
+  clockDifferenceMs: number;
   readonly models: PeerModels;
-  /** Whether a request for all models failed. The next heartbeat repeats the request. */
+  /** Whether the last request for all models failed. The next heartbeat causes another request. */
   lacksModels: boolean;
 }
 
-/** State of requests for all models of one peer. */
-interface Refresh {
+/** Requests by {@link Membership.refresh} to one peer. */
+interface RefreshState {
   /** Start of the last request. */
   startedAt: number;
-  /** The next request, not yet sent, which all callers share; null: none. */
+  /** The next request, not yet sent, which all callers until then share; null: none. */
   next: Promise<void> | null;
 }
 
@@ -80,23 +82,21 @@ export interface PeerSummary {
   readonly heardAt: number;
   readonly draining: boolean;
   readonly providers: number;
-  /** Number of models that the peer serves. */
   readonly models: number;
   /** The peer's clock minus this coordinator's. */
-  readonly clockMs: number;
+  readonly clockDifferenceMs: number;
 }
 
 const HEARTBEAT_MS = 1000;
-/** Delay before changed digests (summaries of models) are published: a time per peer, but at least the minimum. Limits the traffic. */
+/** Delay of changes, to limit the traffic. Grows with the number of peers. */
 const MIN_CHANGES_DELAY_MS = 250;
 const CHANGES_DELAY_MS_PER_PEER = 5;
 /** Minimum time from a heartbeat to an extra one for a new peer. Limits the traffic that an unstable peer causes. */
 const MIN_GREETING_MS = 100;
-/** Minimum time between two requests for all models of a peer. */
+/** Minimum time between two requests by `refresh` to one peer. */
 const REFRESH_INTERVAL_MS = 1000;
 /** Limits the memory that hostile peers can occupy. */
 const MAX_PEERS = 1024;
-/** Clock difference above which the operator is warned. */
 const CLOCK_ALARM_MS = 5000;
 /** Clock difference above which a peer is removed. */
 const MAX_CLOCK_DIFFERENCE_MS = 120_000;
@@ -106,15 +106,14 @@ const subjectOf = (id: string): string => `fleet.digest.${id}`;
 export class Membership {
   readonly #options: MembershipOptions;
   readonly #epoch = randomBytes(8).toString('hex');
-  /** Live peers by id. */
   readonly #peers = new Map<string, PeerState>();
-  /** Digests by peer and model. Placements choose a coordinator by them. */
+  /** Digests of peers, and this coordinator's own, which `ClusterPlacements` stores. */
   readonly digests = new OwnerDigests();
-  readonly #refreshes = new Map<string, Refresh>();
-  /** Last published JSON of each model, to find changes. */
+  readonly #refreshByPeerId = new Map<string, RefreshState>();
+  /** Last published JSON by model id, to find changes. */
   #published = new Map<string, string>();
   #sequence = 0;
-  #modelSequence = 0;
+  #digestSequence = 0;
   #lastHeartbeatAt = Number.NEGATIVE_INFINITY;
   #changeTimer: NodeJS.Timeout | null = null;
   #greetingTimer: NodeJS.Timeout | null = null;
@@ -128,8 +127,8 @@ export class Membership {
   }
 
   get peers(): readonly PeerSummary[] {
-    return [...this.#peers].map(([id, { heardAt, draining, providers, models, clockMs }]) => {
-      return { id, heardAt, draining, providers, models: models.size, clockMs };
+    return [...this.#peers].map(([id, { heardAt, draining, providers, models, clockDifferenceMs }]) => {
+      return { id, heardAt, draining, providers, models: models.size, clockDifferenceMs };
     });
   }
 
@@ -137,9 +136,11 @@ export class Membership {
     return this.#peers.has(peerId);
   }
 
-  /** Peer ids and digests of live peers that serve a model. */
+  /** Id and digest of each peer that serves a model. */
   *digestsAtPeers(model: string): Iterable<readonly [string, ModelDigest]> {
-    for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner) && digest.serving > 0) yield [owner, digest];
+    for (const [owner, { digest }] of this.digests.of(model)) {
+      if (owner !== this.#options.self && digest.serving > 0) yield [owner, digest];
+    }
   }
 
   isServedByPeers(model: string): boolean {
@@ -147,16 +148,15 @@ export class Membership {
     return false;
   }
 
-  /** Type and offers of a model, per peer that serves the model. */
-  *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images' | 'vision'>> {
+  /** Facts about a model, one entry per peer that serves it. */
+  *offersAtPeers(model: string): Iterable<ModelFacts> {
     for (const { models } of this.#peers.values()) {
       const known = models.get(model);
       if (known !== undefined) yield known;
     }
   }
 
-  /** Ids of all models at peers. */
-  models(): ReadonlySet<string> {
+  modelsAtPeers(): ReadonlySet<string> {
     const ids = new Set<string>();
     for (const { models } of this.#peers.values()) for (const id of models.ids()) ids.add(id);
     return ids;
@@ -172,18 +172,19 @@ export class Membership {
     }, delayMs);
   }
 
-  /** Answers a request of kind `models` with all models of this coordinator. Peers ask after a missed heartbeat. */
+  /** All models of this coordinator as an encoded heartbeat: the reply to a peer's request. */
   allModels(): Uint8Array {
-    // Publishes changes first, so that `#published` equals this answer. A change that is reverted later is then published again.
+    // If the reply contained an unpublished change that was then reverted, no heartbeat would report the reversal, and the peer would
+    // keep the change. So changes are published first.
     this.#publishChanges({ onlyIfChanged: true });
     return this.#encode([...this.#options.models()].slice(0, MAX_MODELS_PER_PEER).map(encodeModel), false);
   }
 
-  /** Requests all models of a peer, whose digests may be outdated. At most once per {@link REFRESH_INTERVAL_MS} and peer. */
+  /** Requests all models of a peer, at most once per {@link REFRESH_INTERVAL_MS}. Resolves after the request, even if it failed. */
   refresh(peerId: string): Promise<void> {
-    const state = this.#refreshes.get(peerId) ?? { startedAt: Number.NEGATIVE_INFINITY, next: null };
-    this.#refreshes.set(peerId, state);
-    // The reply to a running request may be older than the event that made the caller refresh. So callers wait for the next one.
+    const state = this.#refreshByPeerId.get(peerId) ?? { startedAt: Number.NEGATIVE_INFINITY, next: null };
+    this.#refreshByPeerId.set(peerId, state);
+    // The peer may have answered a running request before the event that made the caller refresh. So the caller gets the next one.
     state.next ??= this.#refreshSoon(peerId, state);
     return state.next;
   }
@@ -191,7 +192,7 @@ export class Membership {
   /**
    * Call before a placement request to a peer.
    *
-   * @returns Function that stores the digest in the reply, unless it is invalid or a message during the request may have outdated it.
+   * @returns Function that stores the digest in the reply, unless the digest is invalid or may be outdated.
    */
   digestReceiver(peerId: string, model: string): (text: string) => void {
     const known = this.#peers.get(peerId);
@@ -200,18 +201,20 @@ export class Membership {
       const decoded = decodeDigest(text);
       const peer = this.#peers.get(peerId);
       if (decoded.kind === 'rejected' || peer === undefined || peer !== known || peer.models.get(model) === undefined) return;
-      // If the reply is newer after all, the peer publishes the model again.
+      // A heartbeat during the request may be newer than the reply. If the reply is newer, the peer publishes the model again anyway
+      // (`digestSent`).
       if (peer.models.changedAt(model) > sequence) return;
-      this.digests.update(peerId, model, decoded.digest, ++this.#modelSequence, this.#options.now());
+      this.digests.update(peerId, model, decoded.digest, ++this.#digestSequence, this.#options.now());
     };
   }
 
-  /** Call after a reply with a model's current digest. Peers may have stored it, so the next heartbeat contains the model again. */
+  /** Call when a reply to a placement request contains a model's digest. The next heartbeat then contains the model. */
   digestSent(model: string): void {
+    // The asking peer stores that digest. If the model then returned to its published digest, no change would be found.
     if (this.#published.has(model)) this.#published.set(model, '');
   }
 
-  /** Publishes a heartbeat at once. Call after a reconnect to NATS. */
+  /** Publishes a heartbeat at once. Call after each connection to NATS. */
   announce(): void {
     this.#publishChanges();
   }
@@ -231,7 +234,7 @@ export class Membership {
     if (Math.abs(now - this.#lastHeartbeatAt) >= HEARTBEAT_MS) this.#publishChanges();
   }
 
-  /** Publishes the changed models in one or more heartbeats. */
+  /** Publishes one heartbeat, or several if many models changed. `onlyIfChanged`: none if no model changed. */
   #publishChanges({ onlyIfChanged = false } = {}): void {
     const current = new Map<string, string>();
     const changed: Heartbeat['models'] = [];
@@ -246,7 +249,8 @@ export class Membership {
     }
     this.#published = current;
     if (onlyIfChanged && changed.length === 0) return;
-    do this.#publish(changed.splice(0, MAX_MODELS_PER_MESSAGE), false);
+    // `do`: a heartbeat without models proves that this coordinator is live.
+    do this.#publish(changed.splice(0, MAX_CHANGES_PER_HEARTBEAT), false);
     while (changed.length > 0);
   }
 
@@ -280,29 +284,31 @@ export class Membership {
     }
     const { heartbeat } = decoded;
     const now = this.#options.now();
-    const clockMs = heartbeat.at - now;
-    if (Math.abs(clockMs) > CLOCK_ALARM_MS) this.#options.events.clockDiffers(id, clockMs);
-    if (heartbeat.goodbye || Math.abs(clockMs) > MAX_CLOCK_DIFFERENCE_MS) {
+    const clockDifferenceMs = heartbeat.at - now;
+    if (Math.abs(clockDifferenceMs) > CLOCK_ALARM_MS) this.#options.events.clockDiffers(id, clockDifferenceMs);
+    if (heartbeat.goodbye || Math.abs(clockDifferenceMs) > MAX_CLOCK_DIFFERENCE_MS) {
       this.#remove(id);
       return;
     }
     const known = this.#peers.get(id);
-    if (known !== undefined && known.epoch === heartbeat.epoch && heartbeat.sequence <= known.sequence) return;
-    const isContinued = known !== undefined && known.epoch === heartbeat.epoch && heartbeat.sequence === known.sequence + 1;
-    if (known !== undefined && known.epoch !== heartbeat.epoch) this.#remove(id);
+    const hasRestarted = known !== undefined && known.epoch !== heartbeat.epoch;
+    if (hasRestarted) this.#remove(id);
+    const previousSequence = known === undefined || hasRestarted ? null : known.sequence;
+    if (previousSequence !== null && heartbeat.sequence <= previousSequence) return;
     const peer = this.#peers.get(id) ?? this.#add(id, heartbeat);
     if (peer === null) return;
     Object.assign(peer, {
       sequence: heartbeat.sequence,
       heardAt: now,
-      clockMs,
+      clockDifferenceMs,
       draining: heartbeat.draining,
       providers: heartbeat.providers,
     });
     this.digests.heard(id, now);
-    // A draining peer serves no models.
+    // A draining peer accepts no placements, so its models are removed.
     this.#storeDigests(id, heartbeat.draining ? peer.models.clear() : peer.models.storeChanges(heartbeat));
-    if (!isContinued) void this.#requestAll(id, heartbeat.epoch);
+    const hasMissedHeartbeats = previousSequence === null || heartbeat.sequence > previousSequence + 1;
+    if (hasMissedHeartbeats) void this.#requestAll(id, heartbeat.epoch);
     else if (peer.lacksModels) {
       peer.lacksModels = false;
       void this.refresh(id);
@@ -313,7 +319,7 @@ export class Membership {
   #add(id: string, { epoch }: Heartbeat): PeerState | null {
     if (this.#peers.size >= MAX_PEERS) return null;
     const now = this.#options.now();
-    const reported = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockMs: 0 };
+    const reported = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockDifferenceMs: 0 };
     const peer: PeerState = { ...reported, models: new PeerModels(), lacksModels: false };
     this.#peers.set(id, peer);
     this.#options.events.joined(id);
@@ -321,7 +327,7 @@ export class Membership {
     return peer;
   }
 
-  /** Publishes an extra heartbeat for a new peer. The delay grows with the number of peers, because all of them do so. */
+  /** Publishes an extra heartbeat for a new peer. All peers do so, hence a delay that grows with the number of peers. */
   #greet(): void {
     if (this.#greetingTimer !== null) return;
     const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());
@@ -334,7 +340,7 @@ export class Membership {
     );
   }
 
-  async #refreshSoon(peerId: string, state: Refresh): Promise<void> {
+  async #refreshSoon(peerId: string, state: RefreshState): Promise<void> {
     const pauseMs = Math.min(REFRESH_INTERVAL_MS, state.startedAt + REFRESH_INTERVAL_MS - this.#options.now());
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, pauseMs)));
     state.startedAt = this.#options.now();
@@ -343,7 +349,7 @@ export class Membership {
     if (epoch !== undefined) await this.#requestAll(peerId, epoch);
   }
 
-  /** Requests and stores all models of a peer. Ignores the answer if the peer has restarted meanwhile. */
+  /** Requests and stores all models of a peer. Ignores the answer if the peer has left, restarted or begun to drain meanwhile. */
   async #requestAll(id: string, epoch: string): Promise<void> {
     const answer = await this.#options.requestModels(id).catch(() => null);
     const decoded = answer === null ? null : decodeHeartbeat(answer);
@@ -354,12 +360,11 @@ export class Membership {
     } else peer.lacksModels = true;
   }
 
-  /** Stores the digests of a peer's changed models. */
   #storeDigests(id: string, models: Heartbeat['models']): void {
     const now = this.#options.now();
     for (const { id: model, digest } of models) {
       if (digest === null) this.digests.remove(id, model);
-      else this.digests.update(id, model, digest, ++this.#modelSequence, now);
+      else this.digests.update(id, model, digest, ++this.#digestSequence, now);
     }
     if (models.length > 0) this.#options.events.changed(models);
   }
@@ -368,7 +373,7 @@ export class Membership {
     const peer = this.#peers.get(id);
     if (peer === undefined) return;
     this.#peers.delete(id);
-    this.#refreshes.delete(id);
+    this.#refreshByPeerId.delete(id);
     this.digests.remove(id);
     this.#options.events.left(id);
   }

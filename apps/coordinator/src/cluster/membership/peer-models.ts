@@ -1,13 +1,14 @@
 /**
  * `PeerModels`: the models of one peer, from its heartbeats and from its replies with all models.
  *
- * The two take different paths and may overtake each other. By their sequence, an older one never replaces a newer one.
+ * A heartbeat and a reply may arrive in another order than they were sent. Their sequence numbers show which describes a model last.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Heartbeat, PublishedModel } from './heartbeat.js';
 
 type Entry = Heartbeat['models'][number];
-type ModelFacts = Pick<PublishedModel, 'type' | 'images' | 'vision'>;
+/** What a heartbeat reports of a model besides its digest. */
+export type ModelFacts = Pick<PublishedModel, 'type' | 'images' | 'vision'>;
 
 /** Limits the memory that a hostile peer can occupy. */
 export const MAX_MODELS_PER_PEER = 20_000;
@@ -16,8 +17,8 @@ export class PeerModels {
   readonly #models = new Map<string, ModelFacts>();
   /** Sequence of the newest reply with all models. */
   #allModelsSequence = 0;
-  /** Sequence of the last heartbeat that changed a model, by model id. Only changes after the newest reply with all models. */
-  readonly #changes = new BoundedMap<string, number>(MAX_MODELS_PER_PEER);
+  /** Sequence of the last heartbeat with the model, by model id. Without heartbeats before the newest reply with all models. */
+  readonly #changeSequences = new BoundedMap<string, number>(MAX_MODELS_PER_PEER);
 
   get size(): number {
     return this.#models.size;
@@ -31,30 +32,30 @@ export class PeerModels {
     return this.#models.keys();
   }
 
-  /** Sequence of the message that last described the model. */
+  /** Sequence of the newest message that reported the model, or its absence. */
   changedAt(id: string): number {
-    return Math.max(this.#changes.get(id) ?? 0, this.#allModelsSequence);
+    return Math.max(this.#changeSequences.get(id) ?? 0, this.#allModelsSequence);
   }
 
-  /** Stores the changed models of a heartbeat, in the order of heartbeats. Returns the stored entries; none if a reply overtook the heartbeat. */
+  /** Stores the changed models of a heartbeat. Returns the stored entries; none if a reply with all models is as new as the heartbeat. */
   storeChanges({ sequence, models }: Heartbeat): Entry[] {
     if (sequence <= this.#allModelsSequence) return [];
-    for (const { id } of models) this.#changes.set(id, sequence);
+    for (const { id } of models) this.#changeSequences.set(id, sequence);
     return this.#store(models);
   }
 
   /**
    * Replaces all models by those of a reply, except models that a later heartbeat has changed.
    *
-   * @returns Stored entries. None if a later reply is known.
+   * @returns Stored entries, including those of removed models. None if a later reply is known.
    */
   storeAll({ sequence, models }: Heartbeat): Entry[] {
     if (sequence < this.#allModelsSequence) return [];
     this.#allModelsSequence = sequence;
-    for (const [id, changeSequence] of this.#changes) if (changeSequence <= sequence) this.#changes.delete(id);
+    for (const [id, changeSequence] of this.#changeSequences) if (changeSequence <= sequence) this.#changeSequences.delete(id);
     const served = new Set(models.map(({ id }) => id));
     const removed = [...this.#models.keys()].filter((id) => !served.has(id)).map(removedModel);
-    return this.#store([...models, ...removed].filter(({ id }) => !this.#changes.has(id)));
+    return this.#store([...models, ...removed].filter(({ id }) => !this.#changeSequences.has(id)));
   }
 
   /** Removes all models. Returns an entry per removed model. */
@@ -77,7 +78,7 @@ export class PeerModels {
   }
 }
 
-/** Entry of a model without providers. */
+/** Entry that reports a model's removal. `type` and `images` are unused. */
 export function removedModel(id: string): Entry {
   return { id, type: 'text', digest: null, images: [] };
 }

@@ -1,8 +1,9 @@
 /**
  * `NetworkPermits`: rate limits that hold for the whole cluster, such as requests per API key and minute.
  *
- * Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator, its home. The home grants permits to the
- * other coordinators in batches. A coordinator that cannot reach the home admits an equal share of the limit.
+ * A limit counts per key, such as one API key. Rendezvous hashing (Thaler and Ravishankar 1998) assigns each key to one coordinator,
+ * its home. The home grants permits, each for one request, in batches. A coordinator that cannot reach the home admits an equal
+ * share of the limit.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -15,7 +16,6 @@ export interface NetworkPermitsOptions {
   readonly self: string;
   /** Sends a request to a peer. Rejects if there is no answer. */
   readonly request: (coordinator: string, payload: Uint8Array) => Promise<Uint8Array>;
-  /** Whether this coordinator is connected to NATS. */
   readonly isConnected: () => boolean;
   /** Monotonic, in milliseconds. */
   readonly now?: () => number;
@@ -33,14 +33,12 @@ interface Coordinator {
   readonly hash: number;
 }
 
-/** Permits of one key at this coordinator. Times are monotonic, in milliseconds. */
-interface Lease {
+/** The permits of one key that this coordinator may use. Times are monotonic, in milliseconds. */
+interface HeldPermits {
   /** Hash of the limit's name and the key, in hexadecimal. */
   readonly hash: string;
   readonly waiters: Waiter[];
-  /** Whether a request to the home is running. */
   isAsking: boolean;
-  /** Home of the key among `coordinators`. */
   home: string;
   /** Live coordinators when `home` was computed. */
   coordinators: readonly Coordinator[];
@@ -50,9 +48,9 @@ interface Lease {
   resetAt: number;
   /** Unused permits at this coordinator. */
   available: number;
-  /** Permits granted to this coordinator in the window, used or unused. */
-  taken: number;
-  /** Permits left at the home after its last grant. */
+  /** Permits granted to this coordinator in the window, used and unused. */
+  grantedTotal: number;
+  /** Permits that the home had left after its last grant. */
   remaining: number;
   /** Home of the last grant in the window; null: no grant yet. */
   grantedBy: string | null;
@@ -60,11 +58,10 @@ interface Lease {
   silentHome: string | null;
 }
 
-/** Maximum leases per limit. The least recently used are dropped. */
-const MAX_KEYS = 20_000;
+/** Maximum keys per limit. The permits of the least recently used key are dropped. */
+const MAX_KEYS_PER_LIMIT = 20_000;
 /** Time until a home that did not answer is asked again. */
 const UNREACHABLE_MS = 1000;
-/** Hexadecimal digits of a key's hash. */
 const HASH_DIGITS = 32;
 
 export class NetworkPermits implements NetworkLimits {
@@ -97,96 +94,97 @@ export class NetworkPermits implements NetworkLimits {
 
   define(name: string, rule: LimitRule): NetworkLimit {
     this.#rules.set(name, rule);
-    const leases = new BoundedMap<string, Lease>(MAX_KEYS);
+    const heldByKey = new BoundedMap<string, HeldPermits>(MAX_KEYS_PER_LIMIT);
     return {
       take: (key, amount = 1) => {
-        const lease = leases.get(key) ?? newLease(`${name}\0${key}`);
-        leases.set(key, lease);
-        if (!lease.isAsking) {
-          const permit = this.#decide(name, rule, lease, amount);
+        const held = heldByKey.get(key) ?? noPermits(`${name}\0${key}`);
+        heldByKey.set(key, held);
+        if (!held.isAsking) {
+          const permit = this.#decide(name, rule, held, amount);
           if (permit !== null) return permit;
         }
         return new Promise((resolve) => {
-          lease.waiters.push({ amount, resolve });
-          if (!lease.isAsking) void this.#ask(name, rule, lease);
+          held.waiters.push({ amount, resolve });
+          if (!held.isAsking) void this.#ask(name, rule, held);
         });
       },
     };
   }
 
-  /** Admits or refuses without a request to a peer. Null: the home must be asked first. */
-  #decide(name: string, rule: LimitRule, lease: Lease, amount: number): Permit | null {
+  /** Admits or refuses a caller without a request to a peer. Null: the home must be asked first. */
+  #decide(name: string, rule: LimitRule, held: HeldPermits, amount: number): Permit | null {
     const now = this.#now();
-    const isOpen = lease.windowEndsAt > now;
-    if (isOpen && lease.available >= amount) return takePermits(lease, amount, now);
-    if (isOpen && lease.silentHome === null && lease.remaining === 0) return refusal(lease, now);
-    this.#findHome(lease);
+    const isOpen = held.windowEndsAt > now;
+    if (isOpen && held.available >= amount) return takePermits(held, amount, now);
+    if (isOpen && held.silentHome === null && held.remaining === 0) return refusal(held, now);
+    this.#findHome(held);
     // The share for a silent home is admitted once per window.
-    if (isOpen && lease.silentHome === lease.home) return refusal(lease, now);
-    // Without NATS, this coordinator gets no requests of others, even if it is the home of the key.
-    const isIsolated = lease.coordinators.length > 1 && !this.#options.isConnected();
-    if (lease.home === this.#options.self && !isIsolated) {
-      const request = requestFor(name, rule, lease, [amount], now);
-      const grant = this.#permitHome.take(lease.home, { ...request, want: amount }, lease.coordinators.length);
-      if (grant === null) admitShare(rule, lease, now);
-      else applyGrant(rule, lease, grant, { sentAt: now, receivedAt: now });
-      return takePermits(lease, amount, now);
+    if (isOpen && held.silentHome === held.home) return refusal(held, now);
+    // Without NATS, other coordinators cannot ask this one, even if it is the home. So it admits only its share, like the others.
+    const isIsolated = held.coordinators.length > 1 && !this.#options.isConnected();
+    if (held.home === this.#options.self && !isIsolated) {
+      const request = requestFor(name, rule, held, [amount], now);
+      // Asks for no larger batch, because the home is this coordinator.
+      const grant = this.#permitHome.take(held.home, { ...request, want: amount }, held.coordinators.length);
+      if (grant === null) admitShare(rule, held, now);
+      else applyGrant(rule, held, grant, { sentAt: now, receivedAt: now });
+      return takePermits(held, amount, now);
     }
-    if (!isIsolated && (this.#unreachableUntil.get(lease.home) ?? Number.NEGATIVE_INFINITY) <= now) return null;
-    admitShare(rule, lease, now);
-    return takePermits(lease, amount, now);
+    if (!isIsolated && (this.#unreachableUntil.get(held.home) ?? Number.NEGATIVE_INFINITY) <= now) return null;
+    admitShare(rule, held, now);
+    return takePermits(held, amount, now);
   }
 
   /** Asks the home until all waiting callers have an answer. Never rejects. */
-  async #ask(name: string, rule: LimitRule, lease: Lease): Promise<void> {
-    lease.isAsking = true;
-    for (let [first] = lease.waiters; first !== undefined; [first] = lease.waiters) {
-      const permit = this.#decide(name, rule, lease, first.amount);
+  async #ask(name: string, rule: LimitRule, held: HeldPermits): Promise<void> {
+    held.isAsking = true;
+    for (let [first] = held.waiters; first !== undefined; [first] = held.waiters) {
+      const permit = this.#decide(name, rule, held, first.amount);
       if (permit !== null) {
-        lease.waiters.shift();
+        held.waiters.shift();
         first.resolve(permit);
         continue;
       }
-      const batch = lease.waiters.map(({ amount }) => amount);
-      await this.#refill(name, rule, lease, batch);
+      const batch = held.waiters.map(({ amount }) => amount);
+      await this.#refill(name, rule, held, batch);
       const now = this.#now();
-      for (const { amount, resolve } of lease.waiters.splice(0, batch.length)) resolve(takePermits(lease, amount, now));
+      for (const { amount, resolve } of held.waiters.splice(0, batch.length)) resolve(takePermits(held, amount, now));
     }
-    lease.isAsking = false;
+    held.isAsking = false;
   }
 
   /** Requests permits from the home for the waiting callers. Without an answer, admits this coordinator's share. */
-  async #refill(name: string, rule: LimitRule, lease: Lease, amounts: readonly number[]): Promise<void> {
+  async #refill(name: string, rule: LimitRule, held: HeldPermits, amounts: readonly number[]): Promise<void> {
     const sentAt = this.#now();
-    const { home } = lease;
-    const request = requestFor(name, rule, lease, amounts, sentAt);
+    const { home } = held;
+    const request = requestFor(name, rule, held, amounts, sentAt);
     const answer = await this.#options.request(home, encodePermits(request)).catch(() => null);
     const grant = answer === null ? null : decodeGrant(answer);
     // The window is measured from the sending of the request, so that it never ends later than the window at the home.
     if (grant !== null && grant.granted <= Math.max(request.need, request.want)) {
-      applyGrant(rule, lease, grant, { sentAt, receivedAt: this.#now() });
+      applyGrant(rule, held, grant, { sentAt, receivedAt: this.#now() });
       return;
     }
     this.#unreachableUntil.set(home, this.#now() + UNREACHABLE_MS);
-    admitShare(rule, lease, this.#now());
+    admitShare(rule, held, this.#now());
   }
 
   /** Computes the home again if the coordinators have changed. */
-  #findHome(lease: Lease): void {
-    if (lease.coordinators === this.#coordinators) return;
-    lease.coordinators = this.#coordinators;
-    const key = Number.parseInt(lease.hash.slice(0, 8), 16);
+  #findHome(held: HeldPermits): void {
+    if (held.coordinators === this.#coordinators) return;
+    held.coordinators = this.#coordinators;
+    const key = Number.parseInt(held.hash.slice(0, 8), 16);
     let best = Number.NEGATIVE_INFINITY;
     for (const { id, hash } of this.#coordinators) {
       const score = mixBits(key ^ hash);
       if (score <= best) continue;
       best = score;
-      lease.home = id;
+      held.home = id;
     }
   }
 }
 
-function newLease(text: string): Lease {
+function noPermits(text: string): HeldPermits {
   return {
     hash: createHash('sha256').update(text).digest('hex').slice(0, HASH_DIGITS),
     waiters: [],
@@ -196,77 +194,77 @@ function newLease(text: string): Lease {
     windowEndsAt: Number.NEGATIVE_INFINITY,
     resetAt: Number.NEGATIVE_INFINITY,
     available: 0,
-    taken: 0,
+    grantedTotal: 0,
     remaining: 0,
     grantedBy: null,
     silentHome: null,
   };
 }
 
-/** Request to the home. `want` adds the permits taken so far in the window, so that a busy coordinator gets larger batches. */
-function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: readonly number[], now: number): PermitRequest {
-  const isOpen = lease.windowEndsAt > now;
+/** Request to the home. `want` adds the permits granted so far in the window, so that a busy coordinator gets larger batches. */
+function requestFor(name: string, { max }: LimitRule, held: HeldPermits, amounts: readonly number[], now: number): PermitRequest {
+  const isOpen = held.windowEndsAt > now;
   const need = amounts.reduce((sum, amount) => sum + amount, 0);
-  const isNewHome = isOpen && lease.grantedBy !== lease.home;
-  const used = Math.max(lease.taken, lease.grantedBy === null ? 0 : max - lease.remaining);
+  const isNewHome = isOpen && held.grantedBy !== held.home;
+  const used = Math.max(held.grantedTotal, held.grantedBy === null ? 0 : max - held.remaining);
   return {
     limit: name,
-    key: lease.hash,
+    key: held.hash,
     min: Math.min(...amounts),
     need,
-    want: need + (isOpen ? lease.taken : 0),
-    earlier: isNewHome ? { used, reset_ms: Math.ceil(lease.windowEndsAt - now) } : null,
+    want: need + (isOpen ? held.grantedTotal : 0),
+    earlier: isNewHome ? { used, reset_ms: Math.ceil(held.windowEndsAt - now) } : null,
   };
 }
 
-/** Adds a grant to the lease. The rule's own values cap the grant, because the home may be hostile. */
+/** Adds a grant. The rule's own values cap the grant, because the home may be hostile. */
 function applyGrant(
   { max, windowMs }: LimitRule,
-  lease: Lease,
+  held: HeldPermits,
   grant: Grant,
   { sentAt, receivedAt }: { readonly sentAt: number; readonly receivedAt: number },
 ): void {
-  startWindow(lease, sentAt, Math.min(windowMs, grant.reset_ms));
-  lease.windowEndsAt = sentAt + Math.min(windowMs, grant.reset_ms);
-  lease.resetAt = receivedAt + Math.min(windowMs, grant.reset_ms);
-  const granted = Math.max(0, Math.min(grant.granted, max - lease.taken));
-  lease.available += granted;
-  lease.taken += granted;
-  lease.remaining = Math.min(max, grant.remaining);
-  lease.grantedBy = lease.home;
-  lease.silentHome = null;
+  startWindow(held, sentAt, Math.min(windowMs, grant.reset_ms));
+  held.windowEndsAt = sentAt + Math.min(windowMs, grant.reset_ms);
+  held.resetAt = receivedAt + Math.min(windowMs, grant.reset_ms);
+  const granted = Math.max(0, Math.min(grant.granted, max - held.grantedTotal));
+  held.available += granted;
+  held.grantedTotal += granted;
+  held.remaining = Math.min(max, grant.remaining);
+  held.grantedBy = held.home;
+  held.silentHome = null;
 }
 
 /** Adds permits without the home: an equal share of the limit, less the permits already taken in the window. */
-function admitShare({ max, windowMs }: LimitRule, lease: Lease, now: number): void {
-  startWindow(lease, now, windowMs);
-  const share = Math.max(1, Math.floor(max / lease.coordinators.length));
-  const granted = Math.max(0, share - lease.taken);
-  lease.available += granted;
-  lease.taken += granted;
-  lease.silentHome = lease.home;
+function admitShare({ max, windowMs }: LimitRule, held: HeldPermits, now: number): void {
+  startWindow(held, now, windowMs);
+  const share = Math.max(1, Math.floor(max / held.coordinators.length));
+  const granted = Math.max(0, share - held.grantedTotal);
+  held.available += granted;
+  held.grantedTotal += granted;
+  held.silentHome = held.home;
 }
 
 /** Starts a new window unless a window is open. */
-function startWindow(lease: Lease, now: number, lengthMs: number): void {
-  if (lease.windowEndsAt > now) return;
-  lease.windowEndsAt = now + lengthMs;
-  lease.resetAt = lease.windowEndsAt;
-  lease.available = 0;
-  lease.taken = 0;
-  lease.remaining = 0;
-  lease.grantedBy = null;
+function startWindow(held: HeldPermits, now: number, lengthMs: number): void {
+  if (held.windowEndsAt > now) return;
+  held.windowEndsAt = now + lengthMs;
+  held.resetAt = held.windowEndsAt;
+  held.available = 0;
+  held.grantedTotal = 0;
+  held.remaining = 0;
+  held.grantedBy = null;
 }
 
-function takePermits(lease: Lease, amount: number, now: number): Permit {
-  if (lease.available < amount) return refusal(lease, now);
-  lease.available -= amount;
-  const remaining = lease.available + (lease.silentHome === null ? lease.remaining : 0);
-  return { isAdmitted: true, remaining, resetMs: Math.max(0, lease.resetAt - now) };
+function takePermits(held: HeldPermits, amount: number, now: number): Permit {
+  if (held.available < amount) return refusal(held, now);
+  held.available -= amount;
+  const remaining = held.available + (held.silentHome === null ? held.remaining : 0);
+  return { isAdmitted: true, remaining, resetMs: Math.max(0, held.resetAt - now) };
 }
 
-function refusal(lease: Lease, now: number): Permit {
-  return { isAdmitted: false, remaining: 0, resetMs: Math.max(0, lease.resetAt - now) };
+function refusal(held: HeldPermits, now: number): Permit {
+  return { isAdmitted: false, remaining: 0, resetMs: Math.max(0, held.resetAt - now) };
 }
 
 /** Finalizer of MurmurHash3: each bit of the input changes each bit of the result with probability 1/2. */

@@ -1,6 +1,7 @@
 /**
- * `PermitHome`: counts the requests of keys whose home is this coordinator, and grants permits to all coordinators.
+ * `PermitHome`: grants permits of rate limits to all coordinators, for the keys (such as API keys) whose home is this coordinator.
  *
+ * The home is the one coordinator that counts a key. A permit is the right to admit one request.
  * While many permits remain, a grant is larger than needed, to save requests. Near the limit, only the needed permits are granted.
  */
 import type { Grant, PermitRequest } from './permit-messages.js';
@@ -12,19 +13,17 @@ export interface LimitRule {
 }
 
 interface Window {
-  /** End of the window. */
   readonly until: number;
   /** Permits granted by an earlier home of the key: the highest number that a coordinator has reported. */
   earlier: number;
   granted: number;
-  /** Coordinator whose request opened the window. */
   readonly opener: string;
 }
 
-/** Maximum open windows per asking coordinator, so that no coordinator can use up the memory for all. */
+/** Maximum open windows that one coordinator's requests opened, so that no coordinator can use up the memory for all. */
 const MAX_WINDOWS_PER_COORDINATOR = 20_000;
 /** A grant beyond the need is at most the remaining permits divided by this number and by the number of coordinators. */
-const LEASE_DIVISOR = 4;
+const SPARE_DIVISOR = 4;
 /** Minimum time between two searches of all windows. */
 const MIN_SWEEP_MS = 1000;
 
@@ -52,8 +51,8 @@ export class PermitHome {
     if (window === null) return null;
     if (request.earlier !== null) window.earlier = Math.max(window.earlier, Math.min(request.earlier.used, rule.max));
     const left = Math.max(0, rule.max - window.earlier - window.granted);
-    const lease = Math.floor(left / (LEASE_DIVISOR * coordinatorCount));
-    const granted = left < request.min ? 0 : Math.min(left, Math.max(request.need, Math.min(request.want, lease)));
+    const spare = Math.floor(left / (SPARE_DIVISOR * coordinatorCount));
+    const granted = left < request.min ? 0 : Math.min(left, Math.max(request.need, Math.min(request.want, spare)));
     window.granted += granted;
     return { granted, remaining: left - granted, reset_ms: Math.ceil(window.until - now) };
   }

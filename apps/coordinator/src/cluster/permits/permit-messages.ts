@@ -20,6 +20,7 @@ const PermitRequestSchema = Type.Object({
 });
 export type PermitRequest = Static<typeof PermitRequestSchema>;
 
+/** `remaining`: permits left at the home. `reset_ms`: time until the window ends. */
 const GrantSchema = Type.Object({ granted: Count, remaining: Count, reset_ms: Count });
 export type Grant = Static<typeof GrantSchema>;
 

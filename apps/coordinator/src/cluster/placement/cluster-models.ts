@@ -1,4 +1,4 @@
-/** `ClusterModels`: `NetworkModels` of a cluster. Combines the models of local providers with those in the peers' heartbeats. */
+/** `ClusterModels`: answers which models the cluster serves, and how. Combines local providers with what `Membership` knows of peers. */
 import type { ImageOffer, ModelType, VisionOffer } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import type { NetworkModels } from '../../inference/placements.js';
@@ -8,9 +8,8 @@ import type { Membership } from '../membership/membership.js';
 type CapacityListener = Parameters<NetworkModels['onCapacity']>[0];
 
 interface ClusterModelsOptions {
-  /** Models of the providers connected here. */
   readonly local: NetworkModels;
-  readonly membership: Pick<Membership, 'digestsAtPeers' | 'isServedByPeers' | 'models' | 'refresh' | 'servedBy'>;
+  readonly membership: Pick<Membership, 'digestsAtPeers' | 'isServedByPeers' | 'modelsAtPeers' | 'refresh' | 'offersAtPeers'>;
 }
 
 export class ClusterModels implements NetworkModels {
@@ -38,18 +37,19 @@ export class ClusterModels implements NetworkModels {
     return serving;
   }
 
+  /** Requests all models anew from the peers that are known to serve `model`. */
   async refresh(model: string): Promise<void> {
     await Promise.all([...this.#membership.digestsAtPeers(model)].map(([owner]) => this.#membership.refresh(owner)));
   }
 
   isOfType(model: string, type: ModelType): boolean {
     if (this.#local.isOfType(model, type)) return true;
-    for (const published of this.#membership.servedBy(model)) if (published.type === type) return true;
+    for (const published of this.#membership.offersAtPeers(model)) if (published.type === type) return true;
     return false;
   }
 
   listedNames(): readonly string[] {
-    return [...new Set([...this.#local.listedNames(), ...this.#membership.models()])];
+    return [...new Set([...this.#local.listedNames(), ...this.#membership.modelsAtPeers()])];
   }
 
   contextLength(model: string, named: Parameters<NetworkModels['contextLength']>[1]): number | null {
@@ -62,14 +62,14 @@ export class ClusterModels implements NetworkModels {
 
   vision(model: string): VisionOffer | null {
     const local = this.#local.vision(model);
-    const ofPeers = [...this.#membership.servedBy(model)].flatMap(({ vision }) => vision ?? []);
+    const ofPeers = [...this.#membership.offersAtPeers(model)].flatMap(({ vision }) => vision ?? []);
     return combinedVision(local === null ? ofPeers : [local, ...ofPeers]);
   }
 
   imageOffers(): ReadonlyMap<string, readonly ImageOffer[]> {
     const offers = new Map(this.#local.imageOffers());
-    for (const model of this.#membership.models()) {
-      const ofPeers = [...this.#membership.servedBy(model)].flatMap(({ type, images }) => (type === 'image' ? images : []));
+    for (const model of this.#membership.modelsAtPeers()) {
+      const ofPeers = [...this.#membership.offersAtPeers(model)].flatMap(({ type, images }) => (type === 'image' ? images : []));
       if (ofPeers.length > 0) offers.set(model, [...(offers.get(model) ?? []), ...ofPeers]);
     }
     return offers;

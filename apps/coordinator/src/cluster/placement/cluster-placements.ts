@@ -1,8 +1,8 @@
 /**
  * `ClusterPlacements`: places requests on providers of the whole cluster.
  *
- * Asks coordinators whose digests (summaries of a model) show a free slot, one after the other. If none has one, the request waits
- * in several queues, here and at peers. The first slot wins.
+ * Asks coordinators whose digests (summaries of a model) show a free slot, one after the other. If none gives one, the request waits
+ * in several queues, here and at peers. The first slot wins. An owner in this file is the coordinator that holds a provider's connection.
  */
 import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -29,8 +29,8 @@ interface ClusterPlacementsOptions {
   readonly random: () => number;
 }
 
-/** Maximum coordinators asked for a free slot before the request queues. */
-const MAX_CONTACTED_PEERS = 4;
+/** Maximum coordinators asked in one search for a free slot or an idle provider. */
+const MAX_CONTACTED_COORDINATORS = 4;
 /** Maximum age of this coordinator's own digest. Older ones are computed again before a choice. */
 const OWN_DIGEST_MAX_AGE_MS = 50;
 const MAX_OWN_DIGESTS = 100_000;
@@ -39,7 +39,7 @@ export class ClusterPlacements implements Placements {
   readonly #options: ClusterPlacementsOptions;
   /** Callbacks of the waiting requests, called with the models whose digests have changed. */
   readonly #waiting = new Set<(models: ReadonlySet<string>) => void>();
-  /** When this coordinator's own digest was computed, by model. */
+  /** When this coordinator's own digest was computed, by model id. */
   readonly #ownDigestAt = new BoundedMap<string, number>(MAX_OWN_DIGESTS);
   #sequence = 0;
 
@@ -59,8 +59,9 @@ export class ClusterPlacements implements Placements {
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null> {
     const local = this.#options.requestQueue.placeOnIdleProvider(request);
     if (local !== null) return local;
-    if (!namesProvider(request) && selectsProviders(request)) return this.#idleCandidateAtPeers(request);
-    if (selectsProviders(request)) return null;
+    // A second attempt would need the named provider again.
+    if (namesProvider(request)) return null;
+    if (selectsProviders(request)) return this.#idleCandidateAtPeers(request);
     const peerId = this.#choosePeer(request);
     if (peerId === null) return null;
     return this.#options.client
@@ -72,7 +73,7 @@ export class ClusterPlacements implements Placements {
   async #idleCandidateAtPeers(request: SlotRequest): Promise<Placed | null> {
     const { membership, client } = this.#options;
     if (!this.#isServedByPeers(request)) return null;
-    for (const { id } of membership.peers.slice(0, MAX_CONTACTED_PEERS)) {
+    for (const { id } of membership.peers.slice(0, MAX_CONTACTED_COORDINATORS)) {
       const placement = await client.ask(id, { ...request, idleOnly: true }, 0, null);
       if (placement.kind === 'placed') return placement;
     }
@@ -92,13 +93,12 @@ export class ClusterPlacements implements Placements {
     return resolvedProvider([...distinct.values()]);
   }
 
-  /** Call when digests of peers have changed. Requests that wait for these models try again to get a slot. */
+  /** Call when digests of peers have changed. Waiting requests for these models try again to get a free slot at a peer. */
   digestsChanged(models: readonly { readonly id: string }[]): void {
     const ids = new Set(models.map(({ id }) => id));
     for (const retry of [...this.#waiting]) retry(ids);
   }
 
-  /** Whether a peer may have a provider for the request. */
   #isServedByPeers(request: SlotRequest): boolean {
     const { membership, registry } = this.#options;
     const { providerId = null, candidates = null, model } = request;
@@ -141,7 +141,7 @@ export class ClusterPlacements implements Placements {
    */
   async #placeNow(request: SlotRequest, signal: AbortSignal, contacted: Set<string>): Promise<Placed | null> {
     const { self, client, requestQueue, membership } = this.#options;
-    while (contacted.size < MAX_CONTACTED_PEERS && !signal.aborted) {
+    while (contacted.size < MAX_CONTACTED_COORDINATORS && !signal.aborted) {
       const choice = this.#choose(request, contacted);
       if (choice.kind !== 'ask') return null;
       contacted.add(choice.owner);
@@ -150,7 +150,7 @@ export class ClusterPlacements implements Placements {
       const onReply = membership.digests.ask(choice.owner, request.model, choice.classIndex);
       const placement =
         choice.owner === self ? requestQueue.placeNow(narrowed) : await client.ask(choice.owner, narrowed, 0, signal, onReply);
-      // Without a reply, `ask` has not called it.
+      // `ask` calls `onReply` only if a reply arrives. A second call has no effect.
       onReply();
       if (placement?.kind === 'placed') return placement;
     }
@@ -158,10 +158,10 @@ export class ClusterPlacements implements Placements {
   }
 
   /** Chooses a coordinator by the digests of all, including this coordinator's own, which is refreshed first. */
-  #choose(request: SlotRequest, excludedOwners: ReadonlySet<string>) {
+  #choose(request: SlotRequest, contacted: ReadonlySet<string>) {
     const { membership, self, now, random } = this.#options;
     this.#refreshOwnDigest(request.model);
-    return chooseOwner(membership.digests.of(request.model), this.#ownerRequest(request, excludedOwners), self, now(), random);
+    return chooseOwner(membership.digests.of(request.model), this.#ownerRequest(request, contacted), self, now(), random);
   }
 
   /** Id of a peer whose digest shows a free slot; null: none. */
@@ -170,17 +170,25 @@ export class ClusterPlacements implements Placements {
     return choice.kind === 'ask' ? choice.owner : null;
   }
 
-  #ownerRequest(request: SlotRequest, excludedOwners: ReadonlySet<string>): OwnerRequest {
+  #ownerRequest(request: SlotRequest, contacted: ReadonlySet<string>): OwnerRequest {
     const { client, prefixes, registry, self } = this.#options;
     const { work, image = null, trustFloor, exclude, promptPrefixes, sort = null } = request;
-    const excludedProviders = new Map<string, number>();
+    const excludedCountByOwner = new Map<string, number>();
     for (const providerId of exclude) {
       const owner = registry.isConnected(providerId) ? self : client.ownerOf(providerId);
-      if (owner !== null) excludedProviders.set(owner, (excludedProviders.get(owner) ?? 0) + 1);
+      if (owner !== null) excludedCountByOwner.set(owner, (excludedCountByOwner.get(owner) ?? 0) + 1);
     }
-    const imageSize = image === null ? null : image.pixels;
-    const prefix = prefixes.find(promptPrefixes);
-    return { work, contextTokens: 0, imageSize, trustFloor, excludedOwners, excludedProviders, sort, prefix };
+    return {
+      work,
+      // Unknown.
+      contextTokens: 0,
+      imageSize: image === null ? null : image.pixels,
+      trustFloor,
+      excludedOwners: contacted,
+      excludedProviders: excludedCountByOwner,
+      sort,
+      prefix: prefixes.find(promptPrefixes),
+    };
   }
 
   #refreshOwnDigest(model: string): void {

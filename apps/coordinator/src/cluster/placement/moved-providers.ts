@@ -38,19 +38,20 @@ interface Connection {
 const ANNOUNCEMENT_TIMEOUT_MS = 3000;
 const MAX_ATTEMPTS = 5;
 const RETRY_MS = 1000;
-/** Maximum connections stored for peers that return. Peers close older half-open connections by timeout. */
+/** Maximum connections stored for peers that join later. Half-open connections that are not announced end by timeout. */
 const MAX_RECENT = 20_000;
 const MAX_AWAY_PEERS = 1024;
-/** Concurrent announcements to a returning peer. */
+/** Concurrent announcements to a joining peer. */
 const MAX_CONCURRENT = 16;
 /** Maximum time during which a peer may have missed announcements before its departure was noticed. */
 const UNNOTICED_DEPARTURE_MS = PEER_SILENCE_MS + ANNOUNCEMENT_TIMEOUT_MS;
-/** Maximum age of connections that are announced to a new peer. Peers close older half-open connections by timeout. */
+/** Maximum age of connections that are announced to a new peer. Older half-open connections have ended by timeout. */
 const NEW_PEER_MS = 40_000;
 const NOTHING = new Uint8Array();
 
 export class MovedProviders {
   readonly #options: MovedProvidersOptions;
+  /** Newest connection of each provider to this coordinator. */
   readonly #recent = new BoundedMap<ProviderId, Connection>(MAX_RECENT);
   /** For each departed peer, the time from which on it may have missed announcements, in milliseconds since 1970. */
   readonly #awaySince = new BoundedMap<string, number>(MAX_AWAY_PEERS);
@@ -59,7 +60,6 @@ export class MovedProviders {
     this.#options = options;
   }
 
-  /** Announces a new connection to all peers. */
   announce({ registration, sessionId }: ProviderSnapshot): void {
     const { providerId } = registration.identity;
     const connection = { providerId, sessionId, at: this.#options.rules.now() };
@@ -67,7 +67,6 @@ export class MovedProviders {
     for (const { id } of this.#options.peers()) void this.#announceTo(id, connection);
   }
 
-  /** Call when a peer has left or is unreachable. */
   peerLeft(peerId: string): void {
     // An earlier time stays: the peer has left again before it received all announcements.
     if (!this.#awaySince.has(peerId)) this.#awaySince.set(peerId, this.#options.rules.now() - UNNOTICED_DEPARTURE_MS);
@@ -89,7 +88,7 @@ export class MovedProviders {
    *
    * Compares times that the provider has signed, so that a false announcement of a peer cannot close a connection.
    */
-  async announced(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
+  async receiveAnnouncement(peer: Peer, payload: Uint8Array): Promise<Uint8Array> {
     const { registry, rules } = this.#options;
     const request = parseDescribeRequest(payload);
     const own = request === null ? null : registry.snapshot(request.provider_id);

@@ -1,7 +1,8 @@
 /**
  * `PlacementClient`: requests slots from peers for `ClusterPlacements`, and verifies the providers in the replies.
  *
- * The counterpart at the peer is `PlacementServer`. In this file, a provider's owner is the coordinator that holds its connection.
+ * The counterpart at the peer is `PlacementServer`. In this file, a provider's owner is the coordinator that holds its connection;
+ * only `excluded_owners` are accounts.
  */
 import type { ProviderId } from '@inference/protocol';
 import { extractPrefixes, meetsTrustFloor, offerTraits, type ProviderFilter, passesFilter } from '@inference/scheduler';
@@ -44,16 +45,15 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
   readonly #options: PlacementClientOptions;
-  /** Verified providers by {@link connectionKey}. All jobs of a connection share one object. */
+  /** Verified providers. Key: {@link connectionKey}. All jobs of a connection share one object. */
   readonly #byConnection = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
-  /** The newest known connection of each provider. */
   readonly #byProvider = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
 
   constructor(options: PlacementClientOptions) {
     this.#options = options;
   }
 
-  /** Id of the coordinator that last placed a request on the provider. Null: unknown. */
+  /** Id of the coordinator with the newest known connection of the provider. Null: unknown. */
   ownerOf(providerId: ProviderId): string | null {
     return this.#byProvider.get(providerId)?.owner ?? null;
   }
@@ -61,9 +61,10 @@ export class PlacementClient {
   /**
    * Requests a slot from a peer. Resolves to a slot, or to a refusal with the peer's reason or one of these:
    *
-   * `timeout`: no slot within `waitMs`. `none_routable`: no valid reply, or an unverified provider. `aborted`: `signal` was aborted.
+   * `timeout`: no slot was free. `none_routable`: no live peer, no valid reply, or the provider was not verified, or was lost
+   * meanwhile. `aborted`: `signal` was aborted.
    *
-   * @param onReply Called with the first reply, before its verification.
+   * @param onReply Called when the first valid message arrives, before the provider is verified.
    */
   async ask(
     peerId: string,
@@ -109,7 +110,7 @@ export class PlacementClient {
     return answer === null ? [] : (parseClaimants(answer) ?? []);
   }
 
-  /** The verified provider of a placement. Null: the evidence was rejected, or the request excludes the provider. */
+  /** The verified provider of a placement. Null: its evidence was rejected, or the provider does not fit the request. */
   async #selectedProvider(peer: Peer, request: SlotRequest, message: PlacedMessage): Promise<RemoteProvider | null> {
     // Checked here too: a peer may be faulty, and one of an earlier version ignores candidates and filters.
     const { provider_id: providerId } = message.provider;
@@ -123,7 +124,7 @@ export class PlacementClient {
     return (request.providerSerial ?? facts.serialNumber) === facts.serialNumber && passes(request, facts, message) ? provider : null;
   }
 
-  /** Verifies the provider of a placement, unless a cached description is still valid. Null: not verified. */
+  /** Verifies the provider of a placement, or returns the cached one if its evidence is still sufficient. Null: not verified. */
   async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
     const connection = connectionKey(peer, state);
     const cached = this.#byConnection.get(connection);
@@ -171,7 +172,7 @@ export class PlacementClient {
   }
 }
 
-/** Contains all ids, so that a connection cannot stand for another provider or peer. */
+/** The key contains three ids, so that one peer cannot reuse the session id of another peer's or provider's connection. */
 function connectionKey(peer: Peer, { provider_id, session_id }: ProviderState): string {
   return JSON.stringify([peer.id, provider_id, session_id]);
 }

@@ -44,7 +44,7 @@ const FilterSchema = Type.Object({
   quantizations: nullable(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 64 })),
   serves_fallback_models: Type.Boolean(),
   serves_choices: Type.Optional(Type.Boolean()),
-  /** Number of images in the request. Peers of earlier versions ignore this member. */
+  /** Number of input images, at least 1; absent: none. Peers of earlier versions ignore this member. */
   images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_INPUT_IMAGES })),
 });
 
@@ -71,7 +71,6 @@ export const PlacementRequestSchema = Type.Object({
   prefixes: Type.Array(PrefixSchema, { maxItems: MAX_PREFIXES }),
   /** Whether the answer is verified before delivery, so that a false one can be discarded. */
   revocable: Type.Boolean(),
-  /** Whether an earlier attempt of the job has failed. */
   retried: Type.Boolean(),
   /** Restricts the placement to providers that have the model in memory or are loading it. */
   loaded_only: Type.Boolean(),
@@ -96,7 +95,6 @@ export const ProviderStateSchema = Type.Object({
   key_id: KeyIdSchema,
   /** Sealing keys that the provider accepts. Coordinators of earlier versions omit this member; then only `key_id` is accepted. */
   accepted_key_ids: Type.Optional(Type.Array(KeyIdSchema, { maxItems: 4 })),
-  /** The provider's offer of the requested model. */
   offer: ModelOfferSchema,
   used_slots: Count,
   trust_level: TrustLevelSchema,
@@ -117,7 +115,7 @@ const PlacedSchema = Type.Object({
 
 const RefusedSchema = Type.Object({
   type: Type.Literal('refused'),
-  /** `busy`: no slot is free, and `wait_ms` was 0. */
+  /** `busy`: the request does not wait (`wait_ms` 0 or `idle_only`), and no slot is free or no provider idle. */
   reason: Type.Enum([
     'busy',
     'no_such_serial',
@@ -132,7 +130,7 @@ const RefusedSchema = Type.Object({
   retry_after_ms: nullable(Ms),
   /** With `no_such_serial`: matching providers are connected, but cannot read the images. Earlier versions omit this member. */
   lacks_vision: Type.Optional(Type.Boolean()),
-  /** With `busy`: current digest of the model. Coordinators of earlier versions omit this member. */
+  /** With `busy`: current digest of the model. Absent if no provider serves the model, and from coordinators of earlier versions. */
   digest: Type.Optional(Type.String({ maxLength: MAX_DIGEST_CHARS })),
 });
 
@@ -140,7 +138,7 @@ const RefusedSchema = Type.Object({
 const OwnerMessageSchema = Type.Union([
   PlacedSchema,
   RefusedSchema,
-  /** Progress of sending the request to the provider. `sent`: the request was sent completely. */
+  /** Progress of sending the request to the provider. `sent`: its first message has left the send queue. */
   Type.Object({ type: Type.Literal('sending'), sent: Type.Boolean() }),
   Type.Object({ type: Type.Literal('accepted') }),
   Type.Object({ type: Type.Literal('progressed') }),
@@ -156,13 +154,15 @@ export type PlacedMessage = Static<typeof PlacedSchema>;
 const AskerMessageSchema = Type.Union([
   /** Starts the job. The sealed request follows in `frames` binary messages. */
   Type.Object({ type: Type.Literal('start'), job: JobSchema, frames: Type.Integer({ minimum: 0, maximum: 4096 }) }),
+  /** Allows the provider to send further response bytes. */
   Type.Object({ type: Type.Literal('credit'), bytes: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }),
+  /** Asks the provider to stop and to sign its output so far. */
   Type.Object({ type: Type.Literal('recall') }),
   Type.Object({ type: Type.Literal('cancel') }),
 ]);
 export type AskerMessage = Static<typeof AskerMessageSchema>;
 
-/** Finding: outcome of a job, sent to the owning coordinator, which maintains the provider's reputation. See `JobFinding`. */
+/** Finding: observation about a provider during a job, for its owning coordinator. See `JobFinding`. */
 export const FindingSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,

@@ -1,7 +1,8 @@
 /**
  * `PlacementServer`: places requests of peers on providers connected here, and relays the jobs. Counterpart of `PlacementClient`.
  *
- * Requests of peers wait in the same queue as local requests. Also describes providers to peers, and applies their findings.
+ * Requests of peers wait in the same queue as local requests. Also describes providers to peers, and applies their findings
+ * (observations about a provider during a job).
  */
 import { encodeFrame, FRAME_HEADER_BYTES, type JobMessage, type ProviderId, RequestFrames } from '@inference/protocol';
 import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
@@ -30,9 +31,9 @@ interface PlacementServerOptions {
   readonly onDigestSent: (model: string) => void;
 }
 
-/** Maximum time from a placement to the last frame of the sealed request. Then the slot is released. */
+/** Maximum time from a placement to the last frame of the request. After it, the slot is released. */
 const START_TIMEOUT_MS = 20_000;
-/** Bytes that a sealed frame adds to its content: header and authentication tag. */
+/** Bytes that a frame adds to the content that it encrypts: header and authentication tag. */
 const FRAME_OVERHEAD_BYTES = FRAME_HEADER_BYTES + 16;
 const NOTHING = new Uint8Array();
 
@@ -77,7 +78,7 @@ export class PlacementServer {
     return NOTHING;
   }
 
-  /** Null: no slot is free, and the request does not wait. */
+  /** Null, for a request that does not wait: no slot is free, or, with `idle_only`, no provider is idle. */
   #place(message: PlacementRequestMessage, signal: AbortSignal): Placement | null | Promise<Placement> {
     const { requestQueue } = this.#options;
     const request = this.#slotRequest(message);
@@ -85,7 +86,7 @@ export class PlacementServer {
     return message.wait_ms > 0 ? requestQueue.place(request, message.wait_ms, signal) : requestQueue.placeNow(request);
   }
 
-  /** Current digest of a model, for a peer that asked because of an outdated one. Null: no local provider serves the model. */
+  /** Current digest for a refused peer, whose stored digest is probably outdated. Null: no local provider serves the model. */
   #digest(model: string): string | null {
     const { registry, requestQueue } = this.#options;
     const published = publishedModel(model, registry, requestQueue);
@@ -102,7 +103,9 @@ export class PlacementServer {
       const { pixels } = image;
       for (const providerId of placement.unfitForImages(model, (offer) => makesImages(offer, image, pixels))) exclude.add(providerId);
     }
-    for (const owner of message.excluded_owners) for (const providerId of placement.providersOfOwner(model, owner)) exclude.add(providerId);
+    for (const accountId of message.excluded_owners) {
+      for (const providerId of placement.providersOfOwner(model, accountId)) exclude.add(providerId);
+    }
     return {
       model,
       accountId: message.account_id,
@@ -131,6 +134,7 @@ export class PlacementServer {
     const { providerId } = registration.identity;
     const offer = models.find(({ id }) => id === model);
     const snapshot = registry.snapshot(providerId);
+    // Something may have changed since the slot was reserved.
     if (offer === undefined || key === null || trustLevel === null || snapshot === null || job.signal.aborted) {
       slot.release();
       job.refuse('aborted', null);
@@ -211,7 +215,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#model = model;
   }
 
-  /** Aborts when the peer cancels, closes the stream, violates the protocol or is too slow. */
+  /** Aborts when the peer cancels, closes the stream, violates the protocol or is too slow to send the request. */
   get signal(): AbortSignal {
     return this.#waiting.signal;
   }
@@ -237,15 +241,12 @@ class RelayedJob implements StreamEvents, JobSink {
       return;
     }
     const message = parseAskerMessage(bytes);
-    switch (message?.type) {
-      case 'start':
-        if (this.#placed === null || this.#start !== null) break;
-        this.#start = { job: message.job, frames: [], frameCount: message.frames, remainingBytes: maxSealedBytes(message) };
-        this.#startWhenComplete();
-        return;
-      default:
+    if (message?.type !== 'start' || this.#placed === null || this.#start !== null) {
+      this.#abort('bad_message');
+      return;
     }
-    this.#abort('bad_message');
+    this.#start = { job: message.job, frames: [], frameCount: message.frames, remainingBytes: maxSealedBytes(message) };
+    this.#startWhenComplete();
   }
 
   control(bytes: Uint8Array): void {
@@ -326,7 +327,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#startedAt = performance.now();
     const handle = this.#placed.slot.start(start.job, RequestFrames.encoded(start.frames.splice(0)), this);
     this.#handle = handle;
-    // `start` may have ended the stream.
+    // If the connection broke, `start` has already called `lost`, which ended the stream.
     if (this.#isOver) handle.cancel();
   }
 

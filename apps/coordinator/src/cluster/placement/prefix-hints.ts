@@ -1,7 +1,7 @@
 /**
  * `PrefixHints`: reports to peers which prompt prefixes local providers have in their KV caches, and stores the reports of peers.
  *
- * Placements prefer the coordinator with the longest cached prefix. Prefixes are keyed hashes; all coordinators share the key.
+ * Placements prefer the coordinator with the longest cached prefix. Prefixes are keyed hashes; the coordinators share the key.
  */
 import { type OwnerPrefix, OwnerPrefixes, type PromptPrefix, storedPrefixes } from '@inference/scheduler';
 import Type from 'typebox';
@@ -22,7 +22,7 @@ const GATHER_MS = 50;
 /** Maximum hashes per prompt: those of its longest prefixes. */
 const MAX_PER_ANSWER = 10;
 const MAX_PER_MESSAGE = 1000;
-/** Maximum gathered hashes. Further ones are dropped; the next prompt of that conversation may then miss the cache. */
+/** Maximum gathered hashes. Further hashes are dropped, so the next prompt of such a conversation may miss the cache. */
 const MAX_GATHERED = 10_000;
 const MAX_MESSAGE_BYTES = 32 * 1024;
 /** Maximum accepted messages per second from all peers together. */

@@ -1,8 +1,8 @@
 /**
  * Provider description: signed statements and facts about a provider, which its owning coordinator sends to peers.
  *
- * Peers request the description before a placement, and when a provider has moved. They verify the statements, so that the
- * sender cannot substitute sealing keys or claim a higher trust level.
+ * Peers request the description when they must verify the provider of a placement, and when a provider has moved. They verify the
+ * statements, so that the sender cannot substitute sealing keys or claim a higher trust level.
  */
 import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -60,7 +60,7 @@ const ProviderDescriptionSchema = Type.Object({
   memory_gb: Type.Number({ minimum: 0 }),
   slots: Type.Integer({ minimum: 1, maximum: 65_536 }),
   receipt_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
-  /** Coordinators of earlier versions omit this member and the next two. */
+  // Coordinators of earlier versions omit the three optional members.
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 16 })),
   fallback_models: Type.Optional(Type.Boolean()),
   choices: Type.Optional(Type.Boolean()),
@@ -90,7 +90,8 @@ export function describeProvider({
     attestation: registration.identity.attestationStatement,
     key: key.statement,
     challenge: { statement: lastChallenge.statement, answered_at: lastChallenge.answeredAt, missed_since: isAttested ? 0 : 1 },
-    device: device === null ? null : (structuredClone(device.evidence) as Static<typeof DeviceEvidenceSchema>),
+    // The cast drops `readonly` from nested members.
+    device: device === null ? null : (device.evidence as Static<typeof DeviceEvidenceSchema>),
     hardware: registration.hardware,
     adjusted: [...registration.adjusted],
     memory_gb: registration.memoryGb,

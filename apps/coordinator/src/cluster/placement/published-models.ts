@@ -1,4 +1,4 @@
-/** `publishedModels`: models of this coordinator's providers with their digests, as heartbeats contain them. */
+/** `publishedModels`: models of this coordinator's providers with their digests (slots, queue, throughput), for heartbeats. */
 import type { ImageOffer } from '@inference/protocol';
 import { digestOf } from '@inference/scheduler';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -24,7 +24,6 @@ function typeOf(id: string, { models }: ProviderRegistry): PublishedModel['type'
   return models.isOfType(id, 'embedding') ? 'embedding' : 'text';
 }
 
-/** All models of this coordinator's providers. */
 export function* publishedModels(registry: ProviderRegistry, requestQueue: RequestQueue): Iterable<PublishedModel> {
   for (const id of registry.models.ids()) {
     const model = publishedModel(id, registry, requestQueue);

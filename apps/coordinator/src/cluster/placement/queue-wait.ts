@@ -16,7 +16,7 @@ type Enqueue = (signal: AbortSignal) => Placement | Promise<Placement>;
 
 export class QueueWait {
   readonly #options: QueueWaitOptions;
-  /** Leaves all queues. */
+  /** Aborted when the wait ends, so that the request leaves all queues. */
   readonly #abort = new AbortController();
   readonly #refusals: Refused[] = [];
   /** Queues that have not answered yet. */
@@ -38,7 +38,7 @@ export class QueueWait {
       this.#resolve = resolve;
     });
     signal.addEventListener('abort', onAbort);
-    // Counts as one more queue during the loop, so that an immediate refusal of the first queue does not end the wait.
+    // The first queue may refuse at once. Without this extra count, the wait would end before the other queues are entered.
     this.#pendingCount++;
     for (const enqueue of queues) if (!this.#isOver) this.#enter(enqueue);
     this.#pendingCount--;

@@ -9,9 +9,9 @@ import type { Peer } from '../peer.js';
 import { type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
 import type { VerifiedProvider } from './provider-description.js';
 
-/** Maximum time for a peer to accept a finding. Lost findings are not sent again, so the reputation lacks one observation. */
+/** Maximum time for a peer to accept a finding (observation during a job). Lost findings are not sent again. */
 const FINDING_TIMEOUT_MS = 5000;
-/** Minimum time between two requests for a description that may prove the reported trust level. */
+/** Minimum time between two requests for a description that may prove the trust level that the peer reports. */
 const TRUST_RECHECK_INTERVAL_MS = 3000;
 
 export class RemoteProvider implements ProviderConnection {
@@ -20,9 +20,8 @@ export class RemoteProvider implements ProviderConnection {
   readonly #now: () => number;
   #verified: VerifiedProvider;
   #state: ProviderState;
-  /** Time of the last repeated request for the description, by `now`. */
   #recheckedAt = Number.NEGATIVE_INFINITY;
-  /** Whether a newer session of the same provider is known. */
+  /** Whether a newer connection of the same provider is known. Set by `PlacementClient`. */
   isReplaced = false;
 
   constructor(peer: Peer, state: ProviderState, verified: VerifiedProvider, now: () => number) {
@@ -59,7 +58,6 @@ export class RemoteProvider implements ProviderConnection {
     this.#recheckedAt = this.#now();
   }
 
-  /** Stores the state from a later placement on the same connection. */
   update(state: ProviderState, verified: VerifiedProvider = this.#verified): void {
     this.#state = state;
     this.#verified = verified;

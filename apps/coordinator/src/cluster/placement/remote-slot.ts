@@ -1,4 +1,8 @@
-/** `RemoteSlot`: slot of a provider connected to a peer, and the job in the slot. The peer frees the slot when the link stream ends. */
+/**
+ * `RemoteSlot`: slot of a provider connected to a peer, and the job in the slot.
+ *
+ * The peer is the owning coordinator. Each slot has a stream to that peer, whose end frees the slot.
+ */
 import { decodeFrame, FrameError, type JobMessage, type RequestFrames } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { encodeMessage } from '../json-message.js';
@@ -14,7 +18,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   #isOver = false;
   /** Sealed frames of the request that wait until the link has room. */
   #unsent: RequestFrames | null = null;
-  /** Whether the owning coordinator has sent the whole request to the provider. */
+  /** Whether the job's first message has left the owning coordinator's send queue, as far as reported. */
   #isSent = false;
 
   constructor(provider: RemoteProvider, stream: PeerStream) {
@@ -26,7 +30,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     if (this.#isUsed) throw new Error('a slot serves one job');
     this.#isUsed = true;
     this.#sink = sink;
-    // The stream may have ended between placement and start.
+    // The stream may have ended between placement and start. Deferred, so that the caller has the handle when `lost` is called.
     if (this.#isOver) queueMicrotask(() => sink.lost());
     else {
       this.#unsent = frames;

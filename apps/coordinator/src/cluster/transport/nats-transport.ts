@@ -16,12 +16,12 @@ const MAX_BACKOFF_MS = 1_000;
 /** Short, because a server that does not answer delays the attempt at the next one. Doubles with each round over all servers. */
 const MIN_DIAL_TIMEOUT_MS = 2_000;
 const MAX_DIAL_TIMEOUT_MS = 10_000;
-/** Maximum bytes in the outgoing buffer. Links hold back bulk data above 2 MiB; the rest is for control messages. */
+/** Maximum bytes in the outgoing buffer. Messages that would exceed it are dropped. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 const SUBJECT = /^[\x21-\x7e]+$/;
 
 export interface NatsTransportOptions extends NatsCredentials {
-  /** URLs of all servers of the NATS cluster. */
+  /** URLs of NATS servers, tried in turn. */
   readonly servers: readonly string[];
   /** Name of this connection in the server's monitoring. */
   readonly name: string;

@@ -3,7 +3,6 @@
 export type PlistValue = boolean | number | string | Date | Uint8Array | readonly PlistValue[] | PlistDict;
 export type PlistDict = ReadonlyMap<string, PlistValue>;
 
-/** Why a property list was rejected. */
 export type PlistRefusal =
   /** Larger than `PLIST_LIMITS.bytes`. */
   | 'plist_too_large'
@@ -14,7 +13,6 @@ export type PlistRefusal =
   | 'plist_dtd_refused'
   | 'plist_entity_refused'
   | 'plist_duplicate_key'
-  /** Any other malformed input. */
   | 'plist_malformed';
 
 export class PlistError extends Error {
@@ -31,5 +29,4 @@ export const PLIST_LIMITS = {
   values: 4096,
 } as const;
 
-/** Maximum characters of a dictionary key. */
 export const MAX_KEY_LENGTH = 256;

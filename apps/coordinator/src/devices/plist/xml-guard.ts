@@ -28,7 +28,8 @@ const CONTENT: Readonly<Record<string, RegExp>> = {
   false: /^$/,
 };
 
-interface Open {
+/** An element whose end tag has not been read. */
+interface OpenElement {
   readonly name: string;
   readonly keys: Set<string>;
   children: number;
@@ -38,7 +39,7 @@ interface Open {
 export function guardXml(text: string): string {
   if (FORBIDDEN_CHARACTERS.test(text)) throw new PlistError('plist_malformed');
   const start = afterProlog(text);
-  const open: Open[] = [];
+  const open: OpenElement[] = [];
   let values = 0;
   let at = start;
   do {
@@ -80,7 +81,7 @@ function afterProlog(text: string): number {
 }
 
 /** Rejects elements in a wrong place. Dictionaries alternate keys and values; a plist has a single value. */
-function requireAllowed(parent: Open | undefined, name: string, content: string): void {
+function requireAllowed(parent: OpenElement | undefined, name: string, content: string): void {
   if ((parent === undefined) !== (name === 'plist')) throw new PlistError('plist_malformed');
   if (parent === undefined) return;
   const isKey = name === 'key';
@@ -93,7 +94,7 @@ function requireAllowed(parent: Open | undefined, name: string, content: string)
   parent.children++;
 }
 
-function close(open: Open[], name: string): void {
+function close(open: OpenElement[], name: string): void {
   const ended = open.pop();
   if (ended?.name !== name) throw new PlistError('plist_malformed');
   const complete = name === 'plist' ? ended.children === 1 : name !== 'dict' || ended.children % 2 === 0;

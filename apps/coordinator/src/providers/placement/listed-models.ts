@@ -1,13 +1,14 @@
 /**
  * `listedModels` selects the models of public lists. To prevent spam, it limits the names that only unproven providers serve.
  *
- * A proven provider has hardware trust or enough verified answers of the model.
+ * In public lists, a provider counts as proven for a model with hardware trust, or once an answer of the model was verified.
  */
 
 /** Maximum names that one provider adds to the list without being proven for them. */
 export const MAX_NAMES_PER_PROVIDER = 32;
-/** Maximum names from the unproven providers of one owner, and from all providers without an owner together. */
+/** Maximum names from the unproven providers of one owner. */
 export const MAX_NAMES_PER_OWNER = 128;
+/** Maximum names from all unproven providers without an owner together. */
 export const MAX_NAMES_WITHOUT_OWNER = 256;
 export const MAX_LISTED_MODELS = 1000;
 

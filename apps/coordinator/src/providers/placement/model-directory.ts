@@ -20,12 +20,13 @@ import { FirstSeenTimes } from './first-seen-times.js';
 import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
-/** Selects the providers that may serve a request. */
 export type ProviderSelector = ProviderSelection & Pick<PlacementConstraints, 'trustFloor'>;
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
 
-export interface ListedModel {
+/** A model with at least one serving provider. Public lists contain only some of these models. */
+export interface ServedModel {
+  /** Offer of one of the providers. */
   readonly offer: ModelOffer;
   readonly providers: readonly ModelProvider[];
   /** Time at which this process first saw the model, in milliseconds since 1970. */
@@ -40,7 +41,7 @@ interface ModelProvider {
 }
 
 export interface ModelListing {
-  readonly models: readonly ListedModel[];
+  readonly models: readonly ServedModel[];
   /** Model names to show for a provider. Omits unlisted models, and unproven ones after the first {@link MAX_NAMES_PER_PROVIDER}. */
   namesOf(provider: Pick<ProviderSnapshot, 'registration' | 'models'>): string[];
 }
@@ -60,14 +61,14 @@ interface IndexedModel {
 
 export type CapacityListener = (models: readonly Pick<ModelOffer, 'id'>[]) => void;
 
-/** Lifetime of the cached list of model names. */
 const LISTED_NAMES_MS = 1000;
 
 export class ModelDirectory {
   readonly #options: ModelDirectoryOptions;
   readonly #firstSeen: FirstSeenTimes;
   readonly #capacityListeners = new Set<CapacityListener>();
-  #names: { readonly at: number; readonly size: number; readonly ids: readonly string[] } | null = null;
+  /** Cached ids of listed models. `indexSize`: number of models in the index at that time. */
+  #names: { readonly at: number; readonly indexSize: number; readonly ids: readonly string[] } | null = null;
 
   constructor(options: ModelDirectoryOptions) {
     this.#options = options;
@@ -93,7 +94,7 @@ export class ModelDirectory {
     return this.#options.index.isOfType(model, type);
   }
 
-  /** Number of slots at providers that have loaded the model or are loading it. `selector` restricts the providers. */
+  /** Number of slots at serving providers that have loaded the model or are loading it. `selector` restricts the providers. */
   slotCount(model: string, selector: ProviderSelector = ANY_PROVIDER): number {
     const { trustFloor } = selector;
     const pool = this.#pool(model);
@@ -160,7 +161,7 @@ export class ModelDirectory {
   }
 
   /** All served models, sorted by id. */
-  list(): readonly ListedModel[] {
+  list(): readonly ServedModel[] {
     return this.#served().map((entry) => this.#model(entry));
   }
 
@@ -175,7 +176,7 @@ export class ModelDirectory {
   }
 
   /** A served model, even if public lists omit the model. Null: no provider serves it. */
-  find(id: string): ListedModel | null {
+  find(id: string): ServedModel | null {
     const pool = this.#pool(id);
     const entry = pool === undefined ? null : this.#entry(id, pool);
     return entry === null ? null : this.#model(entry);
@@ -200,17 +201,17 @@ export class ModelDirectory {
     };
   }
 
-  /** Ids of the listed models. Cached for a second, because each request for an unknown model searches them. */
+  /** Ids of the listed models. Cached for up to a second, because each request for an unknown model searches them. */
   listedNames(): readonly string[] {
     const at = this.#options.now();
     const { size } = this.#options.index;
-    if (this.#names === null || this.#names.size !== size || Math.abs(at - this.#names.at) >= LISTED_NAMES_MS) {
-      this.#names = { at, size, ids: this.listing().models.map(({ offer }) => offer.id) };
+    if (this.#names === null || this.#names.indexSize !== size || Math.abs(at - this.#names.at) >= LISTED_NAMES_MS) {
+      this.#names = { at, indexSize: size, ids: this.listing().models.map(({ offer }) => offer.id) };
     }
     return this.#names.ids;
   }
 
-  /** Calls the listener with models whose providers, slots or trust may have changed. Returns a function that unsubscribes. */
+  /** Calls the listener with models that may have gained or lost capacity, by providers, slots or trust. Returns an unsubscribe function. */
   onCapacity(listener: CapacityListener): () => void {
     this.#capacityListeners.add(listener);
     return () => this.#capacityListeners.delete(listener);
@@ -220,7 +221,6 @@ export class ModelDirectory {
     for (const listener of this.#capacityListeners) listener(models);
   }
 
-  /** Records when each model was first seen. */
   seen(models: readonly ModelOffer[]): void {
     for (const { id } of models) this.#firstSeen.record(id, this.#options.now());
   }
@@ -254,7 +254,7 @@ export class ModelDirectory {
     return offer === undefined ? null : { offer, sessions };
   }
 
-  #model({ offer, sessions }: IndexedModel): ListedModel {
+  #model({ offer, sessions }: IndexedModel): ServedModel {
     const { id } = offer;
     return {
       offer,

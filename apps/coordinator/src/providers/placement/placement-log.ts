@@ -1,7 +1,8 @@
 /**
  * `PlacementLog` records why placement chose a provider or not, for the provider's owner and for operators.
  *
- * Each decision is recorded for the chosen provider and at most two others, in rotation. Its cost therefore does not grow with the network.
+ * A decision is recorded for the chosen provider and for at most two others, in rotation, so that recording does not cost more in a
+ * larger network.
  */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
@@ -24,9 +25,9 @@ export interface LoggedDecision {
 type Mutable = { -readonly [Name in keyof LoggedDecision]: LoggedDecision[Name] };
 
 const MAX_ENTRIES = 24;
-/** Decisions of the same kind within this time are merged. */
+/** Decisions on one model with the same outcome and reason within this time are merged. */
 const MERGE_WINDOW_MS = 60_000;
-/** Number of newest entries that are searched for one of the same kind. */
+/** Number of newest entries that are searched for one to merge with. */
 const MAX_LOOKBACK = 6;
 
 class DecisionHistory {
@@ -95,6 +96,7 @@ const MAX_MODELS_PER_CONNECTION = 256;
 
 export class PlacementLog<S extends LoggedProvider> {
   readonly #logged = new WeakMap<S, LoggedDecisions>();
+  /** Placements at all providers, by model id. */
   readonly #placed = new BoundedMap<string, number>(MAX_MODELS);
   /** Iterators that rotate through the members of each pool. */
   readonly #turns = new WeakMap<ProviderPool<S>, Iterator<PoolMember<S>>>();

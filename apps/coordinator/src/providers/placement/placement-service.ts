@@ -42,7 +42,7 @@ export type PlacementChoice =
       /** Reserves the slot. Must be called in the same turn of the event loop, or not at all. */
       readonly takeSlot: () => ProviderSlot;
     }
-  /** Suitable providers exist, but all of them are busy. */
+  /** Suitable providers exist, but none can take the request now. Waiting may help. */
   | { readonly kind: 'busy' }
   /** No suitable provider exists, so the request is refused without waiting. */
   | { readonly kind: 'none'; readonly reason: NoPlacementReason };
@@ -55,7 +55,7 @@ export class PlacementService {
   readonly #scheduler: Scheduler<OnlineSession>;
   readonly #log = new PlacementLog<OnlineSession>();
   readonly #local = new WeakMap<OnlineSession, LocalProvider>();
-  /** Reports for owners and operators. */
+  /** Figures about single providers, for their owners and for operators. */
   readonly reports: ProviderReports;
 
   constructor(options: PlacementServiceOptions) {

@@ -28,7 +28,7 @@ interface ProviderMeasurementsOptions {
   readonly now: () => number;
 }
 
-/** Lifetime of the cached fastest rates of a model, in milliseconds, and maximum number of cached models. */
+/** Lifetime of the cached fastest rates of a model, in milliseconds. */
 const FASTEST_RATES_MS = 10_000;
 const MAX_MODELS = 10_000;
 
@@ -37,6 +37,7 @@ export class ProviderMeasurements {
   readonly #prefixAffinity = new PrefixAffinity();
   readonly #prefixListeners = new Set<(prefixes: readonly PromptPrefix[]) => void>();
   readonly #answerLengthStats: AnswerLengthStats;
+  /** Key: model id. */
   readonly #fastest = new BoundedMap<string, FastestRates & { readonly at: number }>(MAX_MODELS);
 
   constructor(options: ProviderMeasurementsOptions) {
@@ -50,6 +51,7 @@ export class ProviderMeasurements {
     return () => this.#prefixListeners.delete(listener);
   }
 
+  /** Records what a verified answer shows about its provider. */
   record(session: OnlineSession, { model, prefixes, cachedTokens, sample, tokenCounts }: SettledAnswer): void {
     const { index, connected, now } = this.#options;
     const { providerId } = session.registration.identity;

@@ -1,4 +1,4 @@
-/** `ProviderReports`: placements, throughput and answer lengths of single providers, and demand per model. For owners and operators. */
+/** `ProviderReports`: placements, throughput and answer lengths of single providers, and requests per model. For owners and operators. */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -53,7 +53,7 @@ export class ProviderReports {
     this.#requests.add(model, this.#options.now());
   }
 
-  /** Number of requests for a model in the last five minutes. */
+  /** Number of requests for a model in the current minute and the four before. */
   recentRequests(model: string): number {
     return this.#requests.recent(model, this.#options.now());
   }
@@ -64,6 +64,7 @@ const WINDOW_MINUTES = 5;
 const MAX_MODELS = 10_000;
 
 class RequestCounts {
+  /** Counts per minute, oldest first. Key: model id. */
   readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MAX_MODELS);
 
   add(model: string, now: number): void {
@@ -79,7 +80,6 @@ class RequestCounts {
     this.#models.set(model, minutes);
   }
 
-  /** Number of requests in the window. */
   recent(model: string, now: number): number {
     const first = Math.floor(now / MINUTE_MS) - (WINDOW_MINUTES - 1);
     let count = 0;

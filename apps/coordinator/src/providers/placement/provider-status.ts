@@ -4,13 +4,12 @@ import { isTransient, meetsTrustFloor, type ProviderFacts, type UnavailableReaso
 import { type Reputation, recentFailures, stateAt } from '../reputation/reputation.js';
 import type { OnlineSession } from '../session/provider-session.js';
 
-/** Published status. Short-lived states are not included: for example, a provider with full slots or on probation is `online`. */
+/** Published status. Most short-lived states are not included: for example, a provider with full slots or on probation is `online`. */
 export type ProviderStatus = ProviderStatusCode;
 
 type LastingReason = Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
 interface StatusRules {
-  /** Whether an operator quarantined the provider. */
   readonly isQuarantined: boolean;
   readonly minTrustLevel: TrustLevel;
 }
@@ -47,7 +46,7 @@ export function providerFacts(
   };
 }
 
-/** `online`, or the reason why the provider gets no jobs. Of the transient reasons, only `cooling_down` is published. */
+/** `online`, or the reason why the provider gets no jobs. Of the reasons that end by themselves soon, only `cooling_down` is published. */
 export function statusOf(facts: ProviderFacts, now: number): ProviderStatus {
   const gate = unavailableReason(facts, now);
   if (gate === 'cooling_down') return gate;
@@ -55,7 +54,7 @@ export function statusOf(facts: ProviderFacts, now: number): ProviderStatus {
   return gate as LastingReason;
 }
 
-/** Whether the provider takes jobs, now or after a short pause. */
+/** Whether the provider takes jobs, now or after a reason that ends by itself soon, such as full slots. */
 export function isServing(facts: ProviderFacts, now: number): boolean {
   const gate = unavailableReason(facts, now);
   return gate === null || isTransient(gate);

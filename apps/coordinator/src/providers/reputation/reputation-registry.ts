@@ -23,15 +23,15 @@ export interface ReputationSummary {
 }
 
 export type ReputationEvent =
+  /** `reason`: the code of the fault (`detail`). `until`: end of the quarantine, in milliseconds since 1970. */
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Too many jobs failed. `until`: end of the cooldown, in milliseconds since 1970. */
+  /** `until`: end of the cooldown, in milliseconds since 1970. */
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
 interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
-  /** Called for each verified answer and each recorded fault. */
   readonly onOutcome?: (providerId: ProviderId, hasFailed: boolean) => void;
 }
 
@@ -98,7 +98,6 @@ export class ReputationRegistry {
     return true;
   }
 
-  /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, reputation: Reputation): void {
     this.#store.adopt(providerId, reputation);
   }

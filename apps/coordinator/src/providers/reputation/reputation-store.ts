@@ -29,7 +29,7 @@ export interface ReputationStoreOptions {
   readonly persistence?: ReputationPersistence;
 }
 
-/** Storage for a restart, shared by all coordinators of a cluster. */
+/** Storage that outlives the process. The coordinators of a cluster share it. */
 export interface ReputationPersistence {
   /** Reputations that were stored before this process started, oldest first. */
   readonly stored: Iterable<readonly [ProviderId, Reputation]>;
@@ -83,12 +83,10 @@ export class ReputationStore {
     if (this.#entries.has(providerId)) this.#put(providerId, afterAnswer(this.get(providerId), this.#options.now()));
   }
 
-  /** Records that another attempt of the same job was faster. */
   answeredSlowly(providerId: ProviderId): void {
     this.#put(providerId, afterSlowAnswer(this.get(providerId), this.#options.now()));
   }
 
-  /** Clears a reputation. Returns false, without a change, if the provider is neither restricted nor on probation. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
     this.#deleteFromMemory(providerId);

@@ -1,9 +1,9 @@
 /**
  * Rules of provider reputation: pure functions that return a new reputation.
  *
- * Failures lead to cooldowns of doubling length. Many cooldowns, or an answer that does not verify, lead to a quarantine.
- *
- * A probation follows each restriction. Its next job ends the restriction or renews it. All effects expire.
+ * Failures lead to cooldowns: pauses of doubling length. Many cooldowns, or an answer that does not verify, lead to a quarantine, which
+ * lasts longer. After both comes a probation, in which the next verified answer ends the restriction and the next fault renews it. All
+ * effects expire.
  */
 import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
@@ -23,7 +23,7 @@ export interface Restriction {
 export interface Reputation {
   /** Decaying weight of the failures, as of `at`. */
   readonly weight: number;
-  /** Number of consecutive jobs in which another attempt was faster, as of `at`. */
+  /** Number of jobs since the last verified answer in which another attempt was faster, as of `at`. */
   readonly late: number;
   /** Time of the newest change. */
   readonly at: number;
@@ -55,11 +55,11 @@ export const HALF_LIFE_MS = 2 * 60_000;
 const ANSWER_DECAY = 0.45;
 /** Weight at which a cooldown starts: three failures within a minute. */
 const COOLDOWN_WEIGHT = 2.5;
-/** Minimum number of consecutive slow answers that together weigh as much as one failure. */
+/** Minimum of {@link Reputation.late} that counts as one recent failure. */
 const MIN_SLOW_ANSWERS = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
 const MAX_COOLDOWN_MS = 10 * 60_000;
-/** Number of unforgiven cooldowns after which the next fault leads to a quarantine. */
+/** Number of unforgiven cooldowns after which the next one becomes a quarantine. */
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
 export const MAX_QUARANTINE_MS = 24 * 3_600_000;
@@ -132,8 +132,8 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
 }
 
 /**
- * Limits the times and counts of a reputation that another process wrote, whose clock may be ahead. Version 0.1.0 counted quarantines
- * without a maximum.
+ * Limits the times and counts of a stored reputation: the clock of the process that wrote it may have been ahead, and version 0.1.0
+ * counted quarantines without a maximum.
  */
 export function clampedToLimits(stored: Reputation, now: number): Reputation {
   const restriction = stored.restriction;
@@ -161,7 +161,7 @@ export function isClean(reputation: Reputation, now: number): boolean {
   );
 }
 
-/** Returns when state or penalty next changes without an event, in milliseconds since 1970; null: never. */
+/** Returns when time alone may have changed the state or the penalty, in milliseconds since 1970; null: never. May be too early. */
 export function nextChangeAt(reputation: Reputation, now: number): number | null {
   const { restriction } = reputation;
   if (restriction !== null && now < restriction.until) return restriction.until;
@@ -187,7 +187,7 @@ function countAfterForgiveness(count: number, since: number, everyMs: number, no
   return Math.max(0, count - Math.floor(Math.max(0, now - since) / everyMs));
 }
 
-/** Varies a duration by a quarter, so that providers that failed together do not return together. */
+/** Varies a duration by up to a quarter, so that providers that failed together do not return together. */
 function addJitter(ms: number, random: number): number {
   return Math.round(ms * (0.75 + random / 2));
 }

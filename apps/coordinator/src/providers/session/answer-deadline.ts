@@ -1,4 +1,4 @@
-/** `withinDeadline`: limits a session's wait for a service, whose database may never answer. Later requests must not be blocked. */
+/** `withinDeadline`: limits the wait for a service whose database may never answer, so that a session's later requests are not blocked. */
 import { withTimeLimit } from '@inference/protocol';
 
 /** Above the timeouts of a connection (10 s) and of a statement (30 s), which do not cover a lost network path. */

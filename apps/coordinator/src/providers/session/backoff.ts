@@ -43,7 +43,7 @@ export class Backoff {
     this.#timer = setTimeout(() => this.#end(), ms + 1);
   }
 
-  /** Ends the pause at its real end. After the clock was set back, `until` would be later. */
+  /** Ends the pause when its timer fires. If the clock was set back meanwhile, `until` is still in the future. */
   #end(): void {
     this.#timer = null;
     this.#until = Math.min(this.#until, this.#now());

@@ -16,7 +16,7 @@ interface ConnectedProvidersOptions {
 export class ConnectedProviders {
   readonly #options: ConnectedProvidersOptions;
   readonly #sessions = new Map<ProviderId, OnlineSession>();
-  /** Sessions by the serial number in their attestation. */
+  /** Key: serial number in the attestation of the sessions. */
   readonly #serials = new Map<string, Set<OnlineSession>>();
 
   constructor(options: ConnectedProvidersOptions) {

@@ -1,14 +1,15 @@
 /**
- * `MessageBudget`: token bucket for pings and for messages that carry no part of an answer. `ProviderSession` closes a session that
+ * `MessageBudget`: token bucket for pings and for messages that are not part of an answer. `ProviderSession` closes a session that
  * exceeds it.
  */
 import type { ProviderMessage } from '@inference/protocol';
 
-/** Size of the bucket, and refill per second. The unit is the cost of a simple message. */
+/** Size of the bucket. The unit is the cost of a simple message. */
 const BURST = 4000;
+/** Refill per second. */
 const PER_SECOND = 200;
 
-/** Cost per message type. Types without an entry are free. Verifying a signature or changing the model index costs more. */
+/** Cost per message type. Messages without an entry are free unless they belong to no known job. */
 export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   load: 1,
   job_progress: 1,

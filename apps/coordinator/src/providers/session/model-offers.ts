@@ -1,11 +1,10 @@
 /**
  * `SessionOffers`: model offers of one session, accepted or rejected by the catalogue. Part of `ProviderSession`.
  *
- * Offers are evaluated on arrival and when the catalogue changes. After each change, the provider is notified of its rejected offers.
+ * Offers are evaluated on arrival and when the catalogue (the operator's list of models) changes.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
-/** Terms of the catalogue for one model. */
 interface CatalogueTerms {
   readonly displayName: string;
   readonly quantization: string;
@@ -32,6 +31,7 @@ const REMEDIES: Readonly<Record<ModelRefusal, string>> = {
   other_type: 'The catalog lists this id with another model type. Serve the model under another id.',
 };
 
+/** Accepts or rejects each offer. Accepted offers of catalogued models get the display name and quantization of the catalogue. */
 export function evaluateOffers(offers: readonly ModelOffer[], rules: OfferRules): EvaluatedOffers {
   const accepted: ModelOffer[] = [];
   const refused: ModelsRefused['models'] = [];

@@ -27,7 +27,6 @@ export type OwnerCommandOutcome =
   /** {@link MAX_PENDING} commands are already pending. */
   | { readonly outcome: 'busy' };
 
-/** A command from the signed-in owner. */
 export interface OwnerCommandRequest {
   readonly accountId: string;
   /** UUID chosen by the client. A repetition with the id of a pending command shares its answer. */
@@ -35,9 +34,7 @@ export interface OwnerCommandRequest {
   readonly action: OwnerAction;
 }
 
-/** Maximum wait for the machine's answer. */
 export const OWNER_COMMAND_TIMEOUT_MS = 10_000;
-/** Maximum pending commands per machine. */
 const MAX_PENDING = 4;
 
 interface OwnerCommandsOptions {

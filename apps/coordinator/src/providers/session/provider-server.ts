@@ -104,7 +104,7 @@ function boundUnregistered(webSocket: WebSocket, socket: Duplex, { claim, reject
     reject(message);
   };
   const onData = (chunk: Buffer): void => {
-    // Still called for the chunk that completed the registration, after the claim was released.
+    // The listener is still called for the chunk that completed the registration, although the claim is released.
     if (!claim.isOpen) return;
     unread += chunk.length;
     if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) rejectFurtherInput('a message before registration is too large');
@@ -136,7 +136,7 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (onEvicted:
     if (claim === null || (more > 0 && !claim.grow(more))) webSocket.terminate();
   };
   const onMessage = (data: Buffer): void => {
-    // Only the chunk that contains the end of this message may remain. Frame headers of fragments are therefore never added up.
+    // At most the chunk with the end of this message is still unread. This limit keeps headers of fragments from adding up.
     unread = Math.min(Math.max(0, unread - frameBytes(data.length)), lastChunkBytes);
     release();
   };

@@ -14,7 +14,6 @@ import {
 import type { WebSocket } from 'ws';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
-import { LastReported, type RestrictionMessage } from '../session/trust-message.js';
 import { firstSelfSignedGap } from '../verification/trust-policy.js';
 import { Backoff } from './backoff.js';
 import { EnrolmentRequests } from './enrolment-requests.js';
@@ -31,11 +30,12 @@ import { SessionAvailability } from './session-availability.js';
 import { SessionEvidence } from './session-evidence.js';
 import type { Registration, SessionCounters, SessionEnd, SessionOptions } from './session-options.js';
 import { SessionStatistics } from './session-statistics.js';
+import { LastReported, type RestrictionMessage } from './trust-message.js';
 
 interface SessionEvents {
-  /** The provider has registered. Called before the provider receives its confirmation. */
+  /** The provider has registered. Its confirmation is queued, and leaves in the next turn of the event loop. */
   registered(session: OnlineSession): void;
-  /** Models, load, slots or trust changed. */
+  /** Something that placement considers may have changed, such as models, slots, trust or availability. */
   changed(session: OnlineSession): void;
   closed(session: ProviderSession, end: SessionEnd): void;
 }
@@ -86,7 +86,7 @@ export class ProviderSession {
     this.#socket = new ProviderSocket(socket, transport, rules.now, {
       text: (text) => this.#receiveText(text),
       binary: (bytes) => this.#receiveFrame(bytes),
-      heard: () => this.#charge(1),
+      pingOrPong: () => this.#charge(1),
       backlogChanged: () => this.#changed(),
       sendProgressed: (jobId) => this.jobs.sending(jobId),
       closed: (rejection) => this.#close(rejection),
@@ -122,7 +122,6 @@ export class ProviderSession {
     return (latest ?? this.models[0])?.id ?? null;
   }
 
-  /** Whether the token with this hash belongs to this session. */
   ownsToken(hash: TokenHash): boolean {
     return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
@@ -156,12 +155,10 @@ export class ProviderSession {
     return this.#offers.accepted;
   }
 
-  /** Rejected model offers, with reasons. */
   get refusedModels(): ModelsRefused['models'] {
     return this.#offers.refused;
   }
 
-  /** Evaluates the offers again, after the catalogue changed. */
   reevaluateOffers(): void {
     if (this.#phase !== 'online') return;
     const changed = this.#offers.reevaluate();
@@ -189,7 +186,6 @@ export class ProviderSession {
     if (this.#backoff.reset()) this.#changed();
   }
 
-  /** Account that receives the provider's earnings, verified by a token on this connection; null: none. */
   get ownerAccountId(): string | null {
     return this.#links?.ownerAccountId ?? null;
   }
@@ -206,7 +202,7 @@ export class ProviderSession {
     this.#changed();
   }
 
-  /** Pings the provider, or closes a silent session. Called every `pingMs`. Counts pings instead of time, because clocks may be set. */
+  /** Pings the provider, or closes the session of one that is silent or does not read. Called every `pingMs`. Counts calls, not time. */
   checkLiveness(): void {
     const { pingMs, silenceMs } = this.#rules.timings;
     if (this.#socket.checkProgress() * pingMs > silenceMs) this.reject('too_slow', TOO_SLOW);
@@ -367,7 +363,7 @@ export class ProviderSession {
   /** False: the message budget is exceeded, and the session was rejected. */
   #charge(cost: number): boolean {
     if (this.#budget.spend(cost)) return true;
-    this.reject('misbehaved', 'too many messages that belong to no job');
+    this.reject('misbehaved', 'too many messages that are not part of an answer');
     return false;
   }
 

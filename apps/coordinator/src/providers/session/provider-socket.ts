@@ -43,15 +43,13 @@ export interface Rejection {
   readonly reason: RejectionReason | null;
   /** Invalid field of the provider's message, for the log. Null if the message had none. Never text of the provider. */
   readonly field: string | null;
-  /** Explanation for the provider's owner. */
   readonly message: string;
 }
 
 interface SocketEvents {
   text(text: string): void;
   binary(bytes: Uint8Array): void;
-  /** A ping or pong arrived. */
-  heard(): void;
+  pingOrPong(): void;
   /** {@link ProviderSocket.isBacklogged} changed. */
   backlogChanged(): void;
   /** The stream drained. Called for each job that had unsent frames before the drain. */
@@ -98,7 +96,7 @@ export class ProviderSocket {
     this.#lastHeardAt = now();
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('ping', (data) => this.#ping(data));
-    socket.on('pong', () => this.#recordActivity());
+    socket.on('pong', () => this.#receivePingOrPong());
     // An 'error' is always followed by 'close', which ends the session.
     socket.on('error', () => {});
     socket.on('close', () => this.#end(null));
@@ -148,7 +146,6 @@ export class ProviderSocket {
     return this.#unsent.get(jobId)?.message == null;
   }
 
-  /** Removes the unsent part of a job's request. */
   withdrawJob(jobId: JobId): void {
     const job = this.#unsent.get(jobId);
     if (job === undefined) return;
@@ -157,7 +154,7 @@ export class ProviderSocket {
     this.#reportBacklog();
   }
 
-  /** Number of consecutive calls without send progress. Counted in calls, because a suspended process sends nothing. */
+  /** Number of consecutive calls without send progress. Counts calls instead of time, because a suspended process sends nothing. */
   checkProgress(): number {
     this.#countSentBytes();
     const hasProgressed = this.#sentBytes > this.#sentAtLastCheck;
@@ -191,7 +188,7 @@ export class ProviderSocket {
     this.#end({ code, reason, field, message });
   }
 
-  /** Ends the session without a closing handshake, because the peer is dead. */
+  /** Ends the session without a closing handshake. */
   terminate(): void {
     this.#writeGathered();
     this.#socket.terminate();
@@ -199,13 +196,13 @@ export class ProviderSocket {
   }
 
   #ping(data: Buffer): void {
-    this.#recordActivity();
+    this.#receivePingOrPong();
     if (!this.#ended && this.#socket.bufferedAmount < MAX_UNSENT_BEFORE_PONG) this.#socket.pong(data);
   }
 
-  #recordActivity(): void {
+  #receivePingOrPong(): void {
     this.#heard();
-    if (!this.#ended) this.#events.heard();
+    if (!this.#ended) this.#events.pingOrPong();
   }
 
   #receive(data: RawData, isBinary: boolean): void {
@@ -273,7 +270,7 @@ export class ProviderSocket {
     this.#events.backlogChanged();
   }
 
-  /** `bufferedAmount` includes WebSocket headers and pings. Sending only those is no progress. */
+  /** `bufferedAmount` includes WebSocket headers and pings, `#written` does not. So sending only those is no progress. */
   #countSentBytes(): void {
     this.#sentBytes = Math.max(this.#sentBytes, this.#written - this.#socket.bufferedAmount);
   }

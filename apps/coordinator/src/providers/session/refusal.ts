@@ -1,11 +1,14 @@
-/** `Refusal`: error for which `ProviderSession` closes the connection. The provider receives its code, message and reason. */
+/**
+ * `Refusal`: error for an invalid statement or an unexpected message of a provider. `ProviderSession` closes the connection, and sends
+ * the provider code, message and reason.
+ */
 import { type OpenedStatement, type RejectionCode, type RejectionReason, StatementError } from '@inference/protocol';
 
 export class Refusal extends Error {
   constructor(
     readonly code: RejectionCode,
     message: string,
-    /** Null unless a signed statement was invalid or contradicted other facts. */
+    /** Null unless a signed statement was invalid, insufficient or contradicted other facts. */
     readonly reason: RejectionReason | null = null,
   ) {
     super(message);

@@ -132,7 +132,6 @@ export class RunningJobs {
     return sink !== null || (!isFinished && slot.creditBytes >= 0);
   }
 
-  /** Reports all jobs as lost, because the connection closed. */
   loseAll(): void {
     this.#isClosed = true;
     const slots = [...this.#occupied.values()];

@@ -1,7 +1,7 @@
 /**
  * `SessionChallenges` sends challenges to a provider periodically, and at once after a missed one. It stores the newest correct answer.
  *
- * Part of `SessionEvidence`.
+ * A challenge is a nonce that the provider signs, together with the state of its protections (posture). Part of `SessionEvidence`.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -25,7 +25,7 @@ export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Maximum nonces per list. The lists distinguish late and repeated answers from answers to unknown challenges. */
+/** Maximum nonces per list. */
 const MAX_NONCES = 32;
 
 class PeriodicChallenge {
@@ -37,8 +37,9 @@ class PeriodicChallenge {
   #timer: NodeJS.Timeout;
   #outstanding: string | null = null;
   #missed = 0;
-  /** Nonces whose timeout has passed. A slow but correct provider answers each of them once. */
+  /** Nonces of challenges that timed out. A slow but correct provider answers each of them once. */
   readonly #expired: string[] = [];
+  /** Nonces of answered challenges. A second answer is a replay. */
   readonly #answered: string[];
 
   constructor(options: {
@@ -179,7 +180,7 @@ export class SessionChallenges {
     return this.#transcript;
   }
 
-  /** Whether the newest challenge was answered correctly and in time. */
+  /** Whether the newest challenge that is not open any more was answered correctly and in time. */
   get latestPassed(): boolean {
     return this.#hasPassedLatest;
   }

@@ -71,27 +71,23 @@ export class SessionEvidence {
     return this.#trust.posture;
   }
 
-  /** Newest correctly answered challenge, for verification by others. */
   get lastChallenge(): ChallengeTranscript | null {
     return this.#challenges?.transcript ?? null;
   }
 
-  /** Device-management evidence for this key, with the results of chain verification. */
   get device(): DeviceFindings | null {
     return this.#trust.device;
   }
 
-  /** Whether the newest challenge was answered in time. */
+  /** Whether the newest challenge that is not open any more was answered correctly and in time. */
   get isAttested(): boolean {
     return this.#challenges?.latestPassed ?? false;
   }
 
-  /** Whether the device's attestation certificate chain is valid for the key now. */
   get isDeviceChainVerified(): boolean {
     return isPartOk(this.verdict(), 'device_chain');
   }
 
-  /** Verifies the stored device evidence of this key; null: none is stored. */
   setDevice(evidence: DeviceEvidence | null): void {
     this.#trust.deviceChanged(evidence);
     this.#events.changed();

@@ -12,10 +12,8 @@ export interface SessionOptions {
   readonly allowSimulatedEnclave: boolean;
   /** Providers below this trust level get no jobs. Default: `self_signed`. */
   readonly minTrustLevel?: TrustLevel;
-  /** Trust anchor of device certificate chains. */
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** Handles requests to enrol in device management. */
   readonly enrolments: EnrolmentService;
   /** Verifies machine tokens, which link providers to accounts. Default: linking is disabled. */
   readonly links?: LinkService;
@@ -25,6 +23,7 @@ export interface SessionOptions {
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
 }
 
+/** `provider`: the provider closed the connection, or was silent, or the connection broke. */
 export type SessionEnd = ({ readonly by: 'coordinator' } & Rejection) | { readonly by: 'provider' };
 
 /** Counts of challenges and of unusual messages, for operators. A single unusual message does not end the session. */
@@ -43,7 +42,6 @@ export interface Registration {
   readonly identity: Identity;
   /** Reported hardware, with implausible values lowered (`registration/plausible-hardware.ts`). */
   readonly hardware: Hardware;
-  /** Names of reported values that were lowered or corrected. */
   readonly adjusted: readonly string[];
   /** Memory in GiB, lowered if implausible. The attestation contains the reported value. */
   readonly memoryGb: number;
@@ -68,7 +66,6 @@ export interface SessionTimings {
   /** Maximum time from the opened socket to `hello`, and from `welcome` to `register`. */
   readonly handshakeMs: number;
   readonly challengeIntervalMs: number;
-  /** Maximum time from a challenge to its answer. */
   readonly challengeAnswerMs: number;
   /** Interval of pings to a provider, and of liveness checks. */
   readonly pingMs: number;
@@ -92,7 +89,7 @@ export const SESSION_TIMINGS: SessionTimings = {
   cancelConfirmMs: 30_000,
 };
 
-/** Ping interval of providers in a cluster. A provider leaves a silent coordinator within two intervals. */
+/** Interval at which the providers of a cluster ping their coordinator. */
 export const CLUSTER_HEARTBEAT_MS = 2000;
 
 /** Number of consecutive unanswered challenges that ends the session. */

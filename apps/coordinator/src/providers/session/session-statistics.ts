@@ -1,7 +1,7 @@
 /**
  * `SessionStatistics`: figures of one provider connection. Part of `ProviderSession`; read by placement and provider snapshots.
  *
- * Load and host state are reported by the provider. Jobs, tokens and weights come from the coordinator's own records.
+ * Load and host state are reported by the provider. Jobs and tokens are counted by the coordinator; weights come from verified receipts.
  */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
@@ -10,10 +10,11 @@ import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausibl
 
 /** Maximum models with a stored weights hash: the maximum of one `models` message. The least recently signed is dropped. */
 const MAX_SIGNED_MODELS = 64;
-/** Maximum models for which verified answers are recorded. */
+/** Maximum models of verified answers. */
 const MAX_ANSWERED_MODELS = 256;
 
 export class SessionStatistics {
+  /** Running jobs, as the provider last reported. */
   reportedJobs = 0;
   /** Newest reported rates in tokens per second, lowered to the chip's plausible maximum. Null: not reported. */
   decodeTps: number | null = null;
@@ -22,6 +23,7 @@ export class SessionStatistics {
   host: HostState = DEFAULT_HOST_STATE;
   /** Number of jobs placed on the provider. */
   placements = 0;
+  /** Model of the newest job. */
   latestModel: string | null = null;
   #requestsServed = 0;
   #tokensGenerated = 0;
@@ -43,7 +45,7 @@ export class SessionStatistics {
     return this.#signedWeights;
   }
 
-  /** Whether an answer of the model was verified on this connection, among the last 256 models. */
+  /** Whether a verified answer of the model measured throughput on this connection. Remembers {@link MAX_ANSWERED_MODELS} models. */
   hasVerifiedAnswer(model: string): boolean {
     return this.#answeredModels.has(model);
   }
@@ -65,7 +67,7 @@ export class SessionStatistics {
   /** Stores the weights hash of a verified receipt. Undefined removes the stored hash, because the receipt has none. */
   recordSignedWeights(model: string, weightsSha256: string | undefined): void {
     if (this.#signedWeights.get(model) === weightsSha256) {
-      // Changes only the order.
+      // Changes only the order in which models are dropped.
       if (weightsSha256 !== undefined) this.#signedWeights.set(model, weightsSha256);
       return;
     }

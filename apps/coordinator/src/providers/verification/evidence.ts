@@ -6,7 +6,7 @@ import type { ChainFacts } from './chain/verify-chain.js';
 export interface AttestationEvidence {
   readonly publicKeySha256: string;
   readonly issuedAt: number;
-  /** When this connection received the statement. */
+  /** When the statement arrived at the coordinator that registered the provider. */
   readonly receivedAt: number;
   readonly serialNumber: string;
   readonly chipName: string;

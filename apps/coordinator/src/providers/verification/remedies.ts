@@ -1,7 +1,6 @@
-/** `remedyFor`: advice to the owner of a Mac, by the reason why a part of its trust evaluation is not ok. */
+/** `remedyFor`: advice to the owner of a Mac, by the reason in a part of its trust evaluation. */
 import type { ChainRejection, TrustReason } from '@inference/protocol';
 
-/** One or two sentences for the owner. */
 export const REMEDIES: Readonly<Record<TrustReason, string>> = {
   attestation_missing: 'The machine has sent no attestation yet. If this persists, restart the provider.',
   attestation_stale:
@@ -12,7 +11,7 @@ export const REMEDIES: Readonly<Record<TrustReason, string>> = {
     'Secure boot is not at full security. Start in recovery mode, open Startup Security Utility and choose Full Security.',
   challenge_unanswered: 'No challenge was answered on this connection yet. This resolves within seconds; if not, restart the provider.',
   challenge_missed:
-    'The last challenge was not answered in time. Keep the Mac awake and its network stable; after three misses it gets no requests.',
+    'The last challenge was not answered in time. Keep the Mac awake and its network stable; after three misses in a row, the connection is closed.',
   challenge_stale: 'No challenge was answered for too long. Keep the Mac awake and its network stable.',
   sealing_key_missing: 'The provider has shown no sealing key. Restart the provider.',
   sealing_key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',

@@ -1,4 +1,4 @@
-/** `evaluateTrust`, a pure function, computes a provider's trust level from its evidence. No other code assigns a trust level. */
+/** `evaluateTrust`, a pure function, computes a provider's trust level from its evidence. No other code derives a level from evidence. */
 import {
   type ChainRejection,
   HARDWARE_PARTS,
@@ -12,15 +12,12 @@ import {
 import type { TrustEvidence } from './evidence.js';
 
 export interface TrustLimits {
-  /** Maximum age of the newest passed challenge. */
   readonly maxChallengeAgeMs: number;
-  /** Maximum age of the newest answer from device management. */
   readonly maxManagementAgeMs: number;
 }
 
 /** Maximum age of an attestation on arrival. Challenges later report the current posture (state of the protections). */
 export const MAX_ATTESTATION_AGE_MS = 24 * 60 * 60_000;
-/** Maximum age of an answer from device management. The coordinator asks again well before. */
 export const MAX_MANAGEMENT_AGE_MS = 24 * 60 * 60_000;
 
 /** One requirement of trust, such as an answered challenge or a valid certificate chain, and whether the evidence meets it. */
@@ -41,7 +38,6 @@ export interface TrustVerdict {
   readonly validUntil: number;
 }
 
-/** Trust level that the evidence supports at `now`, and the state of each part. */
 export function evaluateTrust(evidence: TrustEvidence, now: number, limits: TrustLimits): TrustVerdict {
   const evaluator = new TrustEvaluator(evidence, now, limits);
   const parts = evaluator.parts();
@@ -200,7 +196,7 @@ class TrustEvaluator {
       case 'unbound':
         return failed('binding_of_another_key');
       case 'refused':
-        // A device may return a cached certificate for about a week, which contains an earlier nonce.
+        // For about a week, a device may return a cached certificate that contains an earlier nonce.
         return chain.code === 'freshness_mismatch' ? stale('binding_of_another_nonce', chain.code) : missing('binding_missing');
       case 'verified':
         return OK;

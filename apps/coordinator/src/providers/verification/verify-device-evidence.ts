@@ -20,7 +20,7 @@ interface DeviceVerificationContext {
   readonly now: number;
 }
 
-/** Takes a few milliseconds of processor time. */
+/** Returns the evidence with a finding for each certificate chain. Takes some milliseconds of processor time, unless cached. */
 export function verifyDeviceEvidence(evidence: DeviceEvidence, context: DeviceVerificationContext): DeviceFindings {
   const claims = claimsOf(evidence, context);
   const { chain, acme } = evidence;

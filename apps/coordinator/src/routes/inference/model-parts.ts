@@ -6,7 +6,7 @@ import { ModelOfferSchema, ModelTypeSchema, type VisionOffer, VisionOfferSchema 
 import Type, { type Static, type TSchema } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
-import type { ListedModel } from '../../providers/placement/model-directory.js';
+import type { ServedModel } from '../../providers/placement/model-directory.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 
 const count = Type.Integer({ minimum: 0 });
@@ -54,7 +54,7 @@ export type Demand = Static<typeof DemandSchema>;
 /** `model` is null if no provider of this coordinator serves the model. Clients of this coordinator may still request it. */
 export const ModelDemandSchema = Type.Object({ model: nullable(ModelPartSchema), demand: DemandSchema });
 
-export function modelPart({ offer, providers, firstSeenAt }: ListedModel, registry: ProviderRegistry): ModelPart {
+export function modelPart({ offer, providers, firstSeenAt }: ServedModel, registry: ProviderRegistry): ModelPart {
   const images = providers.flatMap((provider) => (provider.offer?.model_type === 'image' ? (provider.offer.image ?? []) : []));
   const visions = providers.flatMap((provider) => (provider.offer?.model_type === 'text' ? (provider.offer.vision ?? []) : []));
   return {

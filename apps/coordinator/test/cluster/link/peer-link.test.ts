@@ -99,6 +99,20 @@ it('refuses streams and requests of unknown kinds or over its bounds', async () 
   expect(await codes).toEqual(['unknown_kind', 'timeout', 'overloaded']);
 });
 
+it('carries requests and replies that are larger than the frames gathered in one envelope', async () => {
+  const { net, a, b } = pair();
+  net.until(() => a.to('b').state === 'up');
+  b.links.onRequest('echo', (payload) => Uint8Array.from(payload));
+  const payload = Buffer.alloc(100 * 1024, 'body');
+  const reply = a
+    .to('b')
+    .request('echo', payload, { timeoutMs: 2_000 })
+    .catch((error: LinkError) => Buffer.from(error.code));
+  await net.clock.runAsync(2_500);
+  expect(payload.equals(await reply)).toBe(true);
+  expect(b.to('a').counts.malformed).toBe(0);
+});
+
 it('answers requests, reports failures by code, and cancels', async () => {
   const { net, a, b } = pair();
   const signals: AbortSignal[] = [];

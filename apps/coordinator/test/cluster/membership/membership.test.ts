@@ -55,7 +55,7 @@ it('a new peer learns of the others before their next heartbeats', async () => {
   expect(late.isLive('early')).toBe(false);
   await vi.advanceTimersByTimeAsync(100);
   expect(late.isLive('early')).toBe(true);
-  expect([...late.models()]).toEqual([MODEL.id]);
+  expect([...late.modelsAtPeers()]).toEqual([MODEL.id]);
 });
 
 it('peers that come and go cause at most ten heartbeats per second', async () => {
@@ -79,13 +79,13 @@ it('a model that is gone only while a peer reads all models comes back to the pe
   let served = [MODEL];
   const owner = join(network, 'owner', () => served);
   const peer = join(network, 'peer', () => []);
-  await until(() => peer.models().has(MODEL.id));
+  await until(() => peer.modelsAtPeers().has(MODEL.id));
   served = [];
   await peer.refresh('owner');
-  expect(peer.models().has(MODEL.id)).toBe(false);
+  expect(peer.modelsAtPeers().has(MODEL.id)).toBe(false);
   served = [MODEL];
   owner.modelsChanged();
-  await until(() => peer.models().has(MODEL.id));
+  await until(() => peer.modelsAtPeers().has(MODEL.id));
 });
 
 it('a failed read of all models is repeated', async () => {
@@ -103,7 +103,7 @@ it('a failed read of all models is repeated', async () => {
     },
   );
   await vi.advanceTimersByTimeAsync(10_000);
-  expect([...peer.models()]).toEqual([MODEL.id]);
+  expect([...peer.modelsAtPeers()]).toEqual([MODEL.id]);
   expect(readCount).toBe(3);
 });
 
@@ -124,5 +124,5 @@ it('callers at the same time share one read of all models', async () => {
   served = [MODEL];
   await Promise.all(Array.from({ length: 20 }, () => peer.refresh('owner')));
   expect(readCount).toBe(before + 2);
-  expect(peer.models().has(MODEL.id)).toBe(true);
+  expect(peer.modelsAtPeers().has(MODEL.id)).toBe(true);
 });

@@ -76,7 +76,7 @@ describe('a reply with all models', () => {
     heartbeat(2, model('changed', 7), model('added'), removed('ended'));
     await answer(0, 1, model('changed', 1), model('ended'), model('other', 3));
     expect(queueOf('changed')).toBe(7);
-    expect([...membership.models()].sort()).toEqual(['added', 'changed', 'other']);
+    expect([...membership.modelsAtPeers()].sort()).toEqual(['added', 'changed', 'other']);
   });
 
   it('removes models that neither the reply nor a later heartbeat contains', async () => {
@@ -84,7 +84,7 @@ describe('a reply with all models', () => {
     heartbeat(1, model('ended'), model('other'));
     heartbeat(2);
     await answer(0, 2, model('other'));
-    expect([...membership.models()]).toEqual(['other']);
+    expect([...membership.modelsAtPeers()]).toEqual(['other']);
   });
 
   it('is not replaced by a heartbeat that it overtook', async () => {
@@ -96,7 +96,7 @@ describe('a reply with all models', () => {
     heartbeat(3, removed('ended'));
     heartbeat(4, model('changed', 2));
     expect(queueOf('changed')).toBe(2);
-    expect([...membership.models()]).toEqual(['changed']);
+    expect([...membership.modelsAtPeers()]).toEqual(['changed']);
   });
 
   it('is not replaced by an earlier one that arrives later', async () => {

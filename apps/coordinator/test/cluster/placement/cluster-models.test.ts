@@ -39,8 +39,8 @@ function models() {
   const membership = {
     digestsAtPeers: (model: string) => (digests[model] ?? []).map((one, index) => [`peer-${index}`, one] as const),
     isServedByPeers: (model: string) => model in published,
-    servedBy: (model: string) => [published[model]].filter((one) => one !== undefined),
-    models: () => new Set(Object.keys(published)),
+    offersAtPeers: (model: string) => [published[model]].filter((one) => one !== undefined),
+    modelsAtPeers: () => new Set(Object.keys(published)),
     refresh: () => Promise.resolve(),
   };
   return { cluster: new ClusterModels({ local, membership }), localListeners };

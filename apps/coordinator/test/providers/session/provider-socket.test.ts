@@ -35,7 +35,7 @@ class CountedWebSocket extends EventEmitter {
 function openSocket() {
   const webSocket = new CountedWebSocket();
   const ignore = (): void => {};
-  const events = { text: ignore, binary: ignore, heard: ignore, backlogChanged: ignore, sendProgressed: ignore, closed: ignore };
+  const events = { text: ignore, binary: ignore, pingOrPong: ignore, backlogChanged: ignore, sendProgressed: ignore, closed: ignore };
   const socket = new ProviderSocket(webSocket as unknown as WebSocket, webSocket.stream, Date.now, events);
   return { socket, calls: webSocket.calls };
 }

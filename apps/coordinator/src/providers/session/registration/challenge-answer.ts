@@ -7,7 +7,6 @@ import type { Identity } from './admission.js';
 
 /** A correct answer, with everything that others need to verify it. */
 export interface ChallengeTranscript {
-  /** The signed statement as received. */
   readonly statement: SignedStatement;
   readonly nonce: string;
   readonly sessionId: string;

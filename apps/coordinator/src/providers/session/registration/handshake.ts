@@ -25,7 +25,6 @@ interface HandshakeEvents {
   tooSlow(waitedFor: 'hello' | 'register'): void;
 }
 
-/** A verified registration. */
 export interface Registered {
   readonly admitted: Admitted;
   readonly registration: Registration;
@@ -61,7 +60,6 @@ export class Handshake {
     return null;
   }
 
-  /** Cancels the timeout. */
   stop(): void {
     clearTimeout(this.#deadline);
   }

@@ -64,8 +64,8 @@ export function extensionValues(certificate: Certificate, oid: string): Uint8Arr
 }
 
 /**
- * Values of a Name's attribute, for example `2.5.4.3` for the common name. Null for a value that is neither a UTF8String nor a
- * PrintableString. Throws {@link CertificateError}.
+ * Values of one attribute of a Name (X.501), for example `2.5.4.3` for the common name. Null for a value that is neither a UTF8String
+ * nor a PrintableString. Throws {@link CertificateError}.
  */
 export function nameAttributes(name: Uint8Array, oid: string): (string | null)[] {
   const texts: (string | null)[] = [];

@@ -39,7 +39,6 @@ export interface DeviceFacts {
   readonly llbVersion: string;
   /** Freshness code, 32 bytes: binds the certificate to a nonce. */
   readonly freshness: Uint8Array;
-  /** Whether System Integrity Protection is on. */
   readonly sipEnabled: boolean;
   readonly secureBoot: SecureBootLevel;
   readonly thirdPartyKextsAllowed: boolean;
@@ -110,7 +109,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '6041': 'Apple M4 Max',
 };
 
-/** Chip name for a UDID. Null for an unknown identifier; callers then skip the comparison with the claimed chip. */
+/** Chip name for a UDID. Null: the chip identifier is unknown. */
 export function chipOfUdid(provisioningUdid: string): string | null {
   return CHIPS[provisioningUdid.slice(4, 8)] ?? null;
 }

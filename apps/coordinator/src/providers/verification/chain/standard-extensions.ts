@@ -2,7 +2,7 @@
 import { dottedOf } from './certificate.js';
 import { type DerValue, membersOf, readDer, TAG } from './der.js';
 
-/** The only critical extensions accepted, together with `DEVICE_OIDS` of device-facts.ts. Callers must check the value of each. */
+/** OIDs of the extensions that this file parses. */
 export const STANDARD_EXTENSION_OIDS = { basicConstraints: '2.5.29.19', keyUsage: '2.5.29.15', extendedKeyUsage: '2.5.29.37' } as const;
 
 /** Extended key usage of device attestation certificates. */

@@ -8,7 +8,6 @@ import { nameAttributes, parseCertificate } from './certificate.js';
 import { pointOf } from './p384.js';
 
 export interface TrustAnchor {
-  /** Common name, for display. */
   readonly commonName: string;
   /** Subject of the root certificate, a Name in DER. */
   readonly name: Uint8Array;

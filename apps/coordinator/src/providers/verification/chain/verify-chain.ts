@@ -77,6 +77,7 @@ export function verifyDeviceChain(chain: readonly string[], expected: ChainExpec
 function verify(chain: readonly string[], { claims, freshness }: ChainExpectations, anchor: TrustAnchor, now: number): ChainFacts {
   const [leafDer, issuerDer] = decode(chain);
   const { leaf, issuer, leafPoint, facts, leafSha256 } = verifyCertificates(leafDer, issuerDer, anchor, now);
+  // Checked here too, because a cached result says nothing about the time.
   requireValidity(leaf, issuer, now);
   requireClaims(facts, claims);
   if (!facts.sipEnabled) refuse('sip_disabled');
@@ -105,7 +106,7 @@ interface VerifiedCertificates {
 }
 
 const MAX_CACHED_CHAINS = 1024;
-/** Cache by hash of certificate, issuer and anchor, because the same chains are verified repeatedly. */
+/** Cache of successful results. Key: hashes of certificate, issuer and anchor. */
 const verifiedChains = new BoundedMap<string, VerifiedCertificates>(MAX_CACHED_CHAINS);
 
 /** `now` only determines which failure is found first: validity is checked before the anchor. */
@@ -116,7 +117,8 @@ function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: 
   if (known !== undefined) return known;
   const leaf = parse(leafDer);
   const issuer = parse(issuerDer);
-  requirePathRoles(leaf, issuer, refuse);
+  requireLeafRole(leaf);
+  requireIssuerRole(issuer);
   const leafPoint = requirePath(leaf, issuer);
   requireValidity(leaf, issuer, now);
   requireAnchor(issuer, anchor);
@@ -178,6 +180,7 @@ function requireAnchor(issuer: Certificate, anchor: TrustAnchor): void {
   if (!verifyP384Cached(anchor.publicKey, issuer.signedBytes, issuer.signature)) refuse('anchor_signature');
 }
 
+/** Extensions that may be critical. The value of each is checked, here or in `readDeviceFacts`. */
 const KNOWN_EXTENSION_OIDS = new Set<string>([...Object.values(STANDARD_EXTENSION_OIDS), ...Object.values(DEVICE_OIDS)]);
 
 function requireExtensions(leaf: Certificate, issuer: Certificate, leafPoint: Uint8Array): void {
@@ -205,38 +208,31 @@ function refuse(code: ChainRejection): never {
   throw new Rejection(code);
 }
 
-type Refuse = (code: ChainRejection) => never;
-
-/** Requires that the leaf is no authority, and that the issuer may sign such leaves. `refuse` must throw. */
-function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
-  requireLeaf(leaf, refuse);
-  requireIssuer(issuer, refuse);
-}
-
-function requireLeaf(leaf: Certificate, refuse: Refuse): void {
-  const constraints = singleExtension(leaf, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
+function requireLeafRole(leaf: Certificate): void {
+  const constraints = singleExtension(leaf, STANDARD_EXTENSION_OIDS.basicConstraints);
   if (constraints === null) refuse('leaf_constraints_missing');
   // Unreadable constraints could belong to an authority.
   if (basicConstraints(constraints)?.isAuthority !== false) refuse('leaf_is_ca');
-  const bits = usageOf(leaf, refuse);
+  const bits = usageOf(leaf);
   const mayIssue = bits?.has(KEY_USAGE_BIT.keyCertSign) || bits?.has(KEY_USAGE_BIT.crlSign);
   if (bits === null || mayIssue || !bits.has(KEY_USAGE_BIT.digitalSignature)) refuse('leaf_key_usage');
 }
 
-function requireIssuer(issuer: Certificate, refuse: Refuse): void {
-  const value = singleExtension(issuer, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
+function requireIssuerRole(issuer: Certificate): void {
+  const value = singleExtension(issuer, STANDARD_EXTENSION_OIDS.basicConstraints);
   const constraints = value === null ? null : basicConstraints(value);
   if (constraints?.isAuthority !== true) refuse('issuer_not_ca');
   if (constraints.pathLength !== 0) refuse('issuer_path_length');
-  if (!usageOf(issuer, refuse)?.has(KEY_USAGE_BIT.keyCertSign)) refuse('issuer_key_usage');
+  if (!usageOf(issuer)?.has(KEY_USAGE_BIT.keyCertSign)) refuse('issuer_key_usage');
 }
 
-function usageOf(certificate: Certificate, refuse: Refuse): ReadonlySet<number> | null {
-  const value = singleExtension(certificate, STANDARD_EXTENSION_OIDS.keyUsage, refuse);
+function usageOf(certificate: Certificate): ReadonlySet<number> | null {
+  const value = singleExtension(certificate, STANDARD_EXTENSION_OIDS.keyUsage);
   return value === null ? null : keyUsageBits(value);
 }
 
-function singleExtension(certificate: Certificate, oid: string, refuse: Refuse): Uint8Array | null {
+/** Value of an extension that may occur once; null: absent. */
+function singleExtension(certificate: Certificate, oid: string): Uint8Array | null {
   const [value, another] = extensionValues(certificate, oid);
   return another === undefined ? (value ?? null) : refuse('duplicate_extension');
 }
