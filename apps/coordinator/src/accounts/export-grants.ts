@@ -1,4 +1,4 @@
-/** `ExportGrants` creates and verifies short-lived, signed tokens that permit the download of an account's data, without storing them. */
+/** `ExportGrants` signs and checks export grants: tokens, not stored, that permit the download of account data for ten minutes. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const LIFETIME_MS = 10 * 60_000;

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT_COST } from './thread-messages.js';
 
-/** Each hash occupies a processor core for about 85 ms. */
+/** Each hash occupies a processor core for about 85 ms, measured with the default cost. */
 export const MAX_HASHES_AT_ONCE = 2;
 const SALT_BYTES = 16;
 const STORED_HASH = /^([0-9a-f]+):([0-9a-f]+)$/i;
@@ -39,16 +39,17 @@ export class PasswordHasher {
     this.#maxThreads = Math.min(MAX_HASHES_AT_ONCE, options.maxThreads ?? Math.max(1, availableParallelism() - 1));
   }
 
-  get running(): number {
+  get runningCount(): number {
     return this.#running.size;
   }
 
-  /** `<salt>:<key>` in hexadecimal, the format of better-auth. */
+  /** Returns `<salt>:<key>` in hexadecimal, the format of better-auth, the sign-in library. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES).toString('hex');
     return `${salt}:${Buffer.from(await this.#derive(password, salt)).toString('hex')}`;
   }
 
+  /** Throws if `hash` does not have the format of {@link hash}. */
   async verify({ hash, password }: { readonly hash: string; readonly password: string }): Promise<boolean> {
     const [, salt, key] = STORED_HASH.exec(hash) ?? [];
     if (salt === undefined || key === undefined) throw new Error('a stored password hash is damaged');
@@ -104,17 +105,17 @@ export class PasswordHasher {
     return thread;
   }
 
-  /** Rejects the hash of a failed or ended thread. Waiting hashes start a new thread at once. */
+  /** Rejects the hash, if any, of a failed or ended thread. Waiting hashes start a new thread at once. */
   #dropThread(thread: Worker, error: unknown): void {
-    const place = this.#idle.indexOf(thread);
-    if (place !== -1) this.#idle.splice(place, 1);
+    const index = this.#idle.indexOf(thread);
+    if (index !== -1) this.#idle.splice(index, 1);
     const task = this.#running.get(thread);
     if (this.#running.delete(thread)) task?.reject(error instanceof Error ? error : new Error('a password thread has failed'));
     this.#runNext();
   }
 }
 
-/** The import map of package.json resolves `#password-thread` from both sources (tests) and build. */
+/** Starts thread.ts. `imports` of package.json resolves `#password-thread` to the source in tests and to the built file otherwise. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#password-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };

@@ -1,13 +1,14 @@
 /**
- * Serves the routes of better-auth under `/console/auth`, as listed in {@link AUTH_ROUTES}. Each request passes checks and attempt limits,
- * runs in better-auth's handler, and gets an answer in the coordinator's error format.
+ * Serves routes of better-auth, the sign-in library, under `/console/auth`. {@link AUTH_ROUTES} lists them.
+ *
+ * A request that passes the checks and attempt limits runs in better-auth's handler. Errors get the coordinator's format.
  */
 import { type ApiError, apiError, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';
 import { AUTH_PATH, type Auth, COOKIE_PREFIX } from '../../accounts/auth.js';
-import { revokeResetLinks } from '../../accounts/expired-sessions.js';
+import { deleteVerifications } from '../../accounts/expired-sessions.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
 import { QUEUE_FULL_MESSAGES, type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
@@ -29,10 +30,9 @@ interface AuthRoutes {
   readonly publicOrigin: string | null;
   /** Queue for requests that hash a password. */
   readonly queue: SignInQueue;
-  readonly devices: KnownBrowsers;
+  readonly knownBrowsers: KnownBrowsers;
   readonly notices: AccountNotices;
-  /** Whether the coordinator can send e-mails. */
-  readonly mail: boolean;
+  readonly canSendMail: boolean;
   readonly log: Log;
 }
 
@@ -43,13 +43,13 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       url: AUTH_PATH + route.path,
       schema: route.schema,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      // Checks the headers before the body is read.
+      // Run before the body is read.
       onRequest: [
         server.rateLimits.authRoutes,
         (request, reply, done) => {
-          const refusal = refusalByHeaders(routes, route, request);
-          if (refusal === null) done();
-          else sendError(reply.header('cache-control', 'no-store'), refusal);
+          const error = headerError(routes, route, request);
+          if (error === null) done();
+          else sendError(reply.header('cache-control', 'no-store'), error);
         },
       ],
       handler: async (request, reply) => {
@@ -61,14 +61,14 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
   }
 }
 
-function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
+function headerError(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
   const origin = consoleOrigin(request, routes.publicOrigin);
   if (origin === null) return apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (isMutation(request)) {
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return apiError('cross_origin');
     if (!isJson(request)) return apiError('not_json');
   }
-  if (route.needsMail && !routes.mail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
+  if (route.needsMail && !routes.canSendMail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
   return null;
 }
 
@@ -76,15 +76,15 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
   const origin = consoleOrigin(request, routes.publicOrigin);
   if (origin === null) return refuse('cross_origin');
-  const refusal = refusalByInput(route, request, origin);
-  if (refusal !== null) return sendError(reply, refusal);
+  const error = inputError(route, request, origin);
+  if (error !== null) return sendError(reply, error);
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
   const disconnected = disconnectSignal(reply);
-  // Above the limit, the response is the same as for a sent e-mail. An earlier e-mail has a valid link.
+  // Above the limit, the request succeeds, but no e-mail is sent.
   if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
   const session = needsSession(route) ? await routes.auth.api.getSession({ headers: authHeaders(request) }) : null;
-  if (route.checksPassword && session !== null) {
+  if (route.limitsAttemptsBySession && session !== null) {
     const retryAfter = await signIns.countConfirmation(session.session.id);
     if (retryAfter !== null) return refuse('rate_limit_exceeded', { retryAfter, message: 'Too many attempts. Try again later.' });
   }
@@ -98,8 +98,8 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       await attempt.refund();
       return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
     }
-    const queueClient = client?.device ?? networkOf(request.ip);
-    answer = await (route.hashes ? routes.queue.run(queueClient, disconnected, handle) : handle());
+    const queueClient = client?.knownBrowserId ?? networkOf(request.ip);
+    answer = await (route.hashesPassword ? routes.queue.run(queueClient, disconnected, handle) : handle());
   } catch (error) {
     await attempt?.refund();
     if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
@@ -117,8 +117,8 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   await sendAnswer(answer, reply);
 }
 
-/** Error for a path or a body member that better-auth would accept, or null. */
-function refusalByInput(route: AuthRoute, request: FastifyRequest, origin: string): ApiError | null {
+/** Error for a path or body that must not reach better-auth. Null: the request may be passed on. */
+function inputError(route: AuthRoute, request: FastifyRequest, origin: string): ApiError | null {
   if (!isCanonicalPath(request, origin)) return apiError('not_found');
   if (route.needsPassword && textMember(request, 'password') === null) {
     return apiError('invalid_request', { param: 'password', message: 'password is required.' });
@@ -133,7 +133,7 @@ function refusalByInput(route: AuthRoute, request: FastifyRequest, origin: strin
     return apiError('invalid_request', { param: 'name', message });
   }
   for (const name of ['callbackURL', 'redirectTo']) {
-    if (!isPlainPath(textMember(request, name), origin)) {
+    if (isUnsafePath(textMember(request, name), origin)) {
       return apiError('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
     }
   }
@@ -153,11 +153,11 @@ async function handleRequest(
     if (!(await isPasswordOf(auth, userId, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
   }
   const handled = await auth.handler(webRequest(request, origin, route.forwardAs));
-  const isOverLimit = handled.ok && route.addsPasskey && userId !== null && (await wasRemovedAsExcess(auth, handled, userId));
+  const isOverLimit = handled.ok && route.addsPasskey && userId !== null && (await removeExcessPasskey(auth, handled, userId));
   return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
 }
 
-/** Refunds an attempt with the correct password. After a complete sign-in, also adds the cookie of a known browser to the answer. */
+/** Refunds an attempt that led to a second step or a session. With a session, also adds the cookie of a known browser to the answer. */
 async function endAttempt(
   routes: AuthRoutes,
   request: FastifyRequest,
@@ -171,20 +171,21 @@ async function endAttempt(
   const signedIn = client ?? clientOf(routes, request, await emailOf(answer));
   if (signedIn === null) return;
   await request.server.rateLimits.signIns.recordSuccess(signedIn);
-  answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), signedIn.email));
+  answer.headers.append('set-cookie', routes.knownBrowsers.cookieFor(cookiesOf(request), signedIn.email));
 }
 
 const SESSION_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.session_token=[^;]`);
 const SECOND_STEP_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.two_factor=[^;]`);
 const WRONG_PASSWORD = { message: 'Invalid password' };
+/** Answer to a request for an e-mail, in the form of better-auth's answers. */
 const MAIL_SENT = { status: true, message: 'If this email exists in our system, check your email for the link' };
 const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
   email: 'Too many attempts with this e-mail address. Try again later.',
   network: 'Too many attempts from this address. Try again later.',
 };
 
-function needsSession({ checksPassword, notice }: AuthRoute): boolean {
-  return checksPassword === true || notice !== undefined;
+function needsSession({ limitsAttemptsBySession, notice }: AuthRoute): boolean {
+  return limitsAttemptsBySession === true || notice !== undefined;
 }
 
 async function beginAttempt(
@@ -193,19 +194,19 @@ async function beginAttempt(
   client: SignInClient | null,
   network: string,
 ): Promise<SignInAttempt | SignInBlock | null> {
-  if (route.limitNetwork) return signIns.beginSecondStep(network);
-  return route.limitEmail && client !== null ? signIns.begin(client) : null;
+  if (route.limitsAttemptsByNetwork) return signIns.beginSecondStep(network);
+  return route.limitsAttemptsByEmail && client !== null ? signIns.begin(client) : null;
 }
 
-/** Whether the new passkey was removed, because concurrent registrations have exceeded the maximum. */
-async function wasRemovedAsExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
+/** Removes the new passkey if concurrent registrations have exceeded the maximum. Returns whether it was removed. */
+async function removeExcessPasskey(auth: Auth, answer: Response, userId: string): Promise<boolean> {
   const { id } = (await answer.clone().json()) as { readonly id?: string };
   if (id === undefined) return false;
   const { adapter } = await auth.$context;
   return removeIfExcess(adapter, userId, id);
 }
 
-/** Sends the e-mail that informs the user of a change. `user` is the state before the change. */
+/** Informs the user by e-mail of a change, if the route has a notice. `user` is the state before the change. */
 async function notify(
   routes: AuthRoutes,
   { notice }: AuthRoute,
@@ -213,7 +214,7 @@ async function notify(
   origin: string,
 ): Promise<void> {
   if (notice === undefined || (notice === 'two_factor_enabled' && user.twoFactorEnabled)) return;
-  if (notice === 'two_factor_disabled') await revokeResetLinks(routes.auth, user.id);
+  if (notice === 'two_factor_disabled') await deleteVerifications(routes.auth, user.id);
   routes.notices.send(notice, user.email, origin);
 }
 
@@ -223,14 +224,14 @@ async function emailOf(answer: Response): Promise<string | null> {
   return user?.email ?? null;
 }
 
-/** Client of the attempt, for the limits. Null without an e-mail address. */
-function clientOf({ devices }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
+/** Client of the attempt, as the limits count it. Null without an e-mail address. */
+function clientOf({ knownBrowsers }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
   const email = normalizeEmail(address ?? '');
   if (email === '') return null;
-  return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
+  return { email, network: networkOf(request.ip), knownBrowserId: knownBrowsers.idOf(cookiesOf(request), email) };
 }
 
-/** Cookie header. Ignored if a bearer token authenticates the request instead. */
+/** Cookie header. Ignored in a request with a bearer token, which skips the check against other origins. */
 function cookiesOf(request: FastifyRequest): string | undefined {
   return hasBearer(request) ? undefined : request.headers.cookie;
 }
@@ -247,7 +248,10 @@ function disconnectSignal(reply: FastifyReply): AbortSignal {
   return disconnected.signal;
 }
 
-/** Whether the database failed to store a new user. better-auth answers FAILED_TO_CREATE_USER both then and for a taken e-mail address. */
+/**
+ * Whether the database failed to store a new user. better-auth then answers FAILED_TO_CREATE_USER, but also if a concurrent sign-up took
+ * the e-mail address.
+ */
 async function wasNotStored(auth: Auth, answer: Response, email: string | null): Promise<boolean> {
   if (email === null || answer.status < 400) return false;
   if (!(await answer.clone().text()).includes('"FAILED_TO_CREATE_USER"')) return false;
@@ -257,14 +261,14 @@ async function wasNotStored(auth: Auth, answer: Response, email: string | null):
 
 const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
 
-/** Whether a URL for the link in an e-mail is a plain path. Other URLs are left to better-auth, which rejects those of other origins. */
-function isPlainPath(address: string | null, origin: string): boolean {
-  if (address === null) return true;
+/** Whether a link target is a path of the console with unusual characters. False for other URLs, which better-auth checks. */
+function isUnsafePath(address: string | null, origin: string): boolean {
+  if (address === null) return false;
   const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;
-  return PATH.test(path) || !path.startsWith('/');
+  return path.startsWith('/') && !PATH.test(path);
 }
 
-/** String member of a JSON body, if present. better-auth reports other errors of the body. */
+/** String member of a JSON body. Null if absent or no string: better-auth reports such errors. */
 function textMember(request: FastifyRequest, name: string): string | null {
   const body = bytesOf(request);
   if (!isJson(request) || body.length === 0) return null;

@@ -8,6 +8,7 @@ import { CSV_TYPE, csvLine } from '../billing/csv.js';
 export interface Download {
   /** Suggested name of the file. */
   readonly name: string;
+  /** Media type. */
   readonly type: string;
   readonly parts: AsyncIterable<string>;
 }
@@ -18,6 +19,7 @@ const JSON_LINES_TYPE = 'application/jsonl; charset=utf-8';
 /** Media types of {@link logDownload}. */
 export const LOG_TYPES = [JSON_LINES_TYPE, CSV_TYPE] as const;
 
+/** Schema of a route whose downloads have one of these media types. */
 export function downloadSchema(types: readonly string[]) {
   return { response: { 200: { content: Object.fromEntries(types.map((type) => [type, { schema: Type.String() }])) } } };
 }

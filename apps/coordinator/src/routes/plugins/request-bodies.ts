@@ -1,8 +1,9 @@
 /**
  * `requestBodies` is a Fastify plugin that reads request bodies as bytes, and bounds their memory.
  *
- * Bodies stay in memory until the response is complete, because retries on other providers send them again. Three separate memory budgets
- * exist: accounts with a balance, accounts without one, and requests without an account. Unpaid requests thus cannot displace paid ones.
+ * Bodies stay in memory until the response closes, because a retry on another provider sends the body again. There are three separate
+ * memory budgets: for accounts with a balance, for other accounts, and for requests without an account. Unpaid requests thus cannot
+ * displace paid ones.
  */
 
 import type { ErrorCode } from '@inference/formats';
@@ -19,18 +20,18 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Claim on the memory budget, released when the response closes. Null if no body was read or the budget had no room. */
     bodyClaim: Claim | null;
-    /** True once the response is complete or the connection is closed. */
-    isAnswered: boolean;
+    /** True once the response is sent or the connection is closed. */
+    isClosed: boolean;
   }
 }
 
 export interface RequestBodiesOptions {
-  /** Maximum bytes of all bodies of accounts with a balance. */
+  /** Maximum bytes of all bodies of accounts with a balance together. */
   readonly maxHeldBytes: number;
   readonly maxRequestBytes: number;
-  /** Maximum bytes of a body with images. Default: `maxRequestBytes`. */
+  /** Maximum bytes of a body on routes that accept images, at most `maxHeldBytes`. Default: `maxRequestBytes`. */
   readonly maxVisionRequestBytes?: number | undefined;
-  /** Whether an account has a balance; null: unknown. Must not reject. */
+  /** Whether an account has a balance; null: unknown, treated as without one. Must not reject. */
   readonly isFunded: (accountId: string) => boolean | null | Promise<boolean | null>;
   /** Time within which a minimum of bytes must arrive; see `BodyReader`. */
   readonly bodyWindowMs?: number | undefined;
@@ -39,6 +40,7 @@ export interface RequestBodiesOptions {
 const WINDOW_MS = 10_000;
 /** Maximum memory of all requests without an account together. */
 const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
+/** Maximum bytes of one body without an account. */
 const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
 /** Estimated memory of a connection and its request, besides the bytes of the body. */
 const BYTES_PER_UNAUTHENTICATED_REQUEST = 4096;
@@ -48,10 +50,10 @@ export const requestBodies = fastifyPlugin<RequestBodiesOptions>(async (server, 
   const bodies = new RequestBodies(options);
   server.decorate('requestBodies', bodies);
   server.decorateRequest('bodyClaim', null);
-  server.decorateRequest('isAnswered', false);
+  server.decorateRequest('isClosed', false);
   server.addHook('onRequest', (request, reply, done) => {
     reply.raw.once('close', () => {
-      request.isAnswered = true;
+      request.isClosed = true;
       request.bodyClaim?.release();
     });
     done();
@@ -94,7 +96,7 @@ class RequestBodies {
     return this.#unauthenticated.bytes;
   }
 
-  /** Number of bodies refused, or evicted while being read, since the start. */
+  /** Number of bodies since the start that a memory budget had no room for, or evicted while they were read. */
   get overloadedCount(): number {
     return this.#overloadedCount;
   }
@@ -115,15 +117,15 @@ class RequestBodies {
 
   /** Reads a body within the budget of its account, or of requests without an account. */
   read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
-    const account = accountIdOf(request);
-    if (account === null) {
+    const holder = holderOf(request);
+    if (holder === null) {
       this.#readWithin(this.#unauthenticated, { holder: networkOf(request.ip) }, request, payload, done);
       return;
     }
-    const claimant = { holder: account, member: request.apiKey?.id ?? '' };
+    const claimant = { holder, member: request.apiKey?.id ?? '' };
     const readAs = (isFunded: boolean | null): void =>
       this.#readWithin(isFunded ? this.#funded : this.#unfunded, claimant, request, payload, done);
-    const isFunded = request.operator !== null || this.#options.isFunded(account);
+    const isFunded = request.operator !== null || this.#options.isFunded(holder);
     if (isFunded instanceof Promise) void isFunded.then(readAs);
     else readAs(isFunded);
   }
@@ -167,16 +169,16 @@ class RequestBodies {
   }
 }
 
-/** Account or operator that a guard admitted, if any. */
-function accountIdOf(request: FastifyRequest): string | null {
+/** Holder of the memory: the account or operator that a guard admitted, if any. */
+function holderOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
 
 /** Error code that refuses a body before reading, or null if the body may be read. */
 function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   // Nobody receives this error.
-  if (request.isAnswered) return 'invalid_request';
-  // Unauthenticated requests must not be compressed: they are small, and inflating costs memory.
+  if (request.isClosed) return 'invalid_request';
+  // Bodies without an account are small, and inflating them would cost memory.
   if (encoding !== 'none' && isUnauthenticated) return 'body_encoded';
   if (encoding === 'unknown') return 'encoding_unsupported';
   return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
