@@ -1,4 +1,4 @@
-/** Files of the folder of `backup --out`: writes a backup under a temporary name, renames it when complete, and removes old ones. */
+/** Writes a backup into the folder of `backup --out` under a temporary name, renames it when complete, and removes old backups. */
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -25,7 +25,7 @@ export interface WrittenBackup {
  * Runs `write` with a new private folder. Renames the folder to `name` on success, and removes it on failure.
  *
  * @param sync Replaced by tests.
- * @throws {StartupError} The folder cannot be written.
+ * @throws {StartupError} The folder cannot be written. Other errors are those of `write`.
  */
 export async function writeBackupFolder(
   parent: string,

@@ -1,4 +1,4 @@
-/** `readKeys`: reads the keys of a backup, which are rows of the table `secrets` and files of the data directory. */
+/** `readKeys` reads the keys of a backup: rows of the table `secrets`, and files of the data directory. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';

@@ -1,4 +1,4 @@
-/** `restoreBackup` verifies a backup, then replaces database, keys and images. Old data are renamed, never deleted. */
+/** `restoreBackup` verifies a backup, then replaces database, keys and stored images. Old data are renamed, never deleted. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
@@ -19,7 +19,7 @@ import { DATABASE_FILES, IMAGES_FOLDER, type Manifest, readManifest } from './ma
 import { findPostgresTool, loadDump } from './postgres-tools.js';
 import { checkRestored, type RestoredCheck } from './restored-check.js';
 
-/** Table of earlier versions, which a migration drops. */
+/** A table that coordinators of earlier versions have, and that a migration drops. */
 const FORMER_TABLE = 'auth_device_codes';
 const MAX_NAMED = 20;
 
@@ -62,16 +62,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const keys = await keysFor(options, manifest);
   const rows = restoredRows(options, keys);
   await refuseOpenFile(config.dataDir);
-  const target = config.databaseUrl === null ? null : await checkedTarget(config.databaseUrl, manifest);
-  if (!force) await refuseOccupied(config.dataDir, target);
+  const { databaseUrl } = config;
+  const postgres = databaseUrl === null ? null : { url: databaseUrl, target: await checkedTarget(databaseUrl, manifest) };
+  if (!force) await refuseOccupied(config.dataDir, postgres?.target ?? null);
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
   const movedAside: string[] = [];
   let check: RestoredCheck | undefined;
-  const { databaseUrl } = config;
   await stageFolder(config.dataDir, stamp, async (staged) => {
     await copyImages(options, manifest, staged);
     await keys.copyTo(staged.path);
-    if (databaseUrl === null || target === null) {
+    // A database file is restored and checked before the folder replaces the old one.
+    if (postgres === null) {
       const file = join(staged.path, 'coordinator.db');
       await restoreFile(options, manifest, rows, file);
       check = await openAndCheck({ file }, manifest, options);
@@ -79,18 +80,19 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     }
     const { old, undo } = await staged.activate();
     if (old !== null) movedAside.push(old);
-    if (databaseUrl === null || target === null) return;
+    if (postgres === null) return;
+    // PostgreSQL is changed last, in one transaction, because a changed folder can be undone.
     const aside = `before_restore_${stamp.toLowerCase()}`;
     try {
-      await restoreDump({ options, manifest, rows, url: databaseUrl, target, aside });
+      await restoreDump({ options, manifest, rows, ...postgres, aside });
     } catch (error) {
       await undo(error);
       throw error;
     }
-    if (target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
+    if (postgres.target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
   });
-  if (databaseUrl !== null) {
-    check = await openAndCheck({ url: databaseUrl }, manifest, options).catch((error: unknown) => {
+  if (postgres !== null) {
+    check = await openAndCheck({ url: postgres.url }, manifest, options).catch((error: unknown) => {
       throw uncheckedError(error, { from, movedAside });
     });
   }
@@ -144,6 +146,7 @@ async function keysFor({ from, keysFrom, newKeys, signal }: RestoreOptions, mani
 }
 
 interface RowsWithKey extends RestoredRows {
+  /** Verifier key of the new transparency log; null: the log of the backup continues. */
   readonly newLogKey: string | null;
 }
 
@@ -166,6 +169,7 @@ function withNewLogKey(secrets: RestoredRows['secrets']): RestoredRows['secrets'
   return [...others, { name: LOG_KEY_SECRET, value: randomBytes(32).toString('hex') }];
 }
 
+/** The database to restore into. Throws StartupError if in use, of other applications, or unable to take the dump. */
 async function checkedTarget(url: string, { database }: Manifest): Promise<PostgresTarget> {
   const target = await postgresTarget(url);
   if (target.coordinators > 0) {
@@ -193,8 +197,8 @@ async function checkedTarget(url: string, { database }: Manifest): Promise<Postg
 }
 
 /**
- * Tables of other applications, which make a restore fail. Empty if a newer coordinator used the schema, whose tables cannot
- * be told apart from those of other applications.
+ * Tables of other applications in the schema. Empty if a newer coordinator used the schema, because its tables cannot be told apart from
+ * those of other applications.
  */
 function foreignTables({ tables, migrations }: PostgresTarget): string[] {
   if (unknownMigrations(migrations).length > 0) return [];
@@ -231,6 +235,7 @@ async function restoreFile({ from, signal }: RestoreOptions, { files }: Manifest
   }
 }
 
+/** Opens the restored database, which applies pending migrations, and checks it. */
 async function openAndCheck(place: DatabaseTarget, manifest: Manifest, { newLogOrigin }: RestoreOptions): Promise<RestoredCheck> {
   const database = await openDatabase(place);
   try {
@@ -249,7 +254,7 @@ interface DumpOptions {
   readonly aside: string;
 }
 
-/** Moves existing tables to the schema `aside` and loads the dump, in one transaction. */
+/** Moves existing tables to the schema `aside`, loads the dump and replaces `rows`, in one transaction. */
 async function restoreDump({ options, manifest, rows, url, target, aside }: DumpOptions): Promise<void> {
   const { from, postgresBin, signal } = options;
   const { schema, serverMajor, tables } = target;

@@ -1,4 +1,4 @@
-/** `backup` command: parses options and prints the result of `createBackup`. Coordinators may keep running. */
+/** `backup` command: calls `createBackup` and prints the result. Coordinators may keep running. */
 import { createRequire } from 'node:module';
 import { createBackup } from '../backup/create-backup.js';
 import type { Manifest } from '../backup/manifest.js';

@@ -1,4 +1,4 @@
-/** `createAdmin`: creates an account as a sign-up in the console would, and sets the admin flag. The command `admin create` calls it. */
+/** `createAdmin`, of the command `admin create`, creates an account as a sign-up in the console does, and sets the admin flag. */
 import { randomBytes } from 'node:crypto';
 import { isName } from '@inference/protocol';
 import { createAuth, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
@@ -39,7 +39,7 @@ export function checkPassword(password: string): void {
   throw new StartupError(`The password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters. Nothing was changed.`);
 }
 
-/** Creates the account with a confirmed e-mail address, and returns its id. Throws StartupError without storing anything. */
+/** Creates the account with a confirmed e-mail address, and returns its id. A StartupError means that nothing was stored. */
 export async function createAdmin(database: Database, person: NewAdmin, now: () => number): Promise<string> {
   const accounts = new AccountRepository({ database, now, onChange: () => {} });
   const auth = createAuth({

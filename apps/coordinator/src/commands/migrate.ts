@@ -1,5 +1,4 @@
 /** `migrate` command: applies pending database migrations. With `--plan`, only lists them. */
-
 import { migrateDatabase } from '../database/connection/open-database.js';
 import { describeMigration, type MigrationDescription } from '../database/migrations/describe-migration.js';
 import { tooNew } from '../database/migrations/run-migrations.js';

@@ -1,4 +1,4 @@
-/** `restore` command: parses options and prints the result of `restoreBackup`. All coordinators must be stopped. */
+/** `restore` command: calls `restoreBackup` and prints the result. All coordinators must be stopped. */
 import { restoreAdvice } from '../backup/restore-advice.js';
 import { type Restored, restoreBackup } from '../backup/restore-backup.js';
 import { type Command, EXIT, optionsOf, UsageError } from './command.js';

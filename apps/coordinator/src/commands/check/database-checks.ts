@@ -63,7 +63,7 @@ function schemaFinding(config: Config, { applied, pending, refusal }: SchemaStat
   return warning(`${place}: ${gap}`, `${remedy}. The next start would apply them, too.`);
 }
 
-/** Warns of Node versions on which the SQLite driver, compiled against Node's headers, aborts the process (nodejs/node#65446). */
+/** Warns of Node versions on which the SQLite driver, compiled against Node's headers, may abort the process (nodejs/node#65446). */
 export function checkSqliteDriver(config: Pick<Config, 'dataDir' | 'databaseUrl'>, nodeVersion: string): Finding[] {
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
   if ('url' in databaseTarget(config) || major < 24 || (major === 24 && minor < 19)) return [];
