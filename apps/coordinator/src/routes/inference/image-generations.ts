@@ -1,4 +1,7 @@
-/** `POST /v1/images/generations` (spec: image generation): waits for an image provider, reserves image URLs, then runs the job. */
+/**
+ * `POST /v1/images/generations` (spec: image generation): waits for an image provider, reserves image URLs if the client wants URLs, then
+ * runs the job.
+ */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -22,7 +25,7 @@ import { requestInput } from './request-input.js';
 import { runJob } from './run-job.js';
 
 const ENDPOINT = '/v1/images/generations';
-/** Maximum time from an attempt's first byte to its last, in milliseconds. Enough for four large images over a slow connection. */
+/** Maximum time from the first byte of a provider's response to its last, in milliseconds. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
 interface ImageDeps extends Omit<InferenceDeps, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
@@ -74,7 +77,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** Handles one request. Returns null if the response was sent or the client disconnected. Throws RequestError for an invalid header. */
+/** Returns null if the response was sent or the client disconnected. Throws RequestError for an invalid header. */
 async function generateImages(deps: ImageDeps, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.params;
   const waitUntil = deps.now() + deps.queueMs;
@@ -122,10 +125,13 @@ async function runImageJob(
   // If the image store is full, the job is cancelled without a charge or an effect on the provider's reputation.
   const signal = AbortSignal.any([client.signal, noRoom.signal]);
   const end = await runJob({ ...deps, receipts }, request, job, { delivery, signal });
+  // Without a charge, the client gets no images.
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
+  // `noRoom` also ends the job as `client_gone`.
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }
 
+/** Stores receipts in the database only after `until`, when the image URLs expire; see `DeferredReceipts`. */
 function deferringReceipts(deferredReceipts: DeferredReceipts, until: number): ImageDeps['receipts'] {
   return { add: (receipt) => deferredReceipts.add(receipt, until) };
 }
