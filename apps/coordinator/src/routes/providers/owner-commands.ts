@@ -1,4 +1,4 @@
-/** `/console/v1/machines/{provider_id}/commands`: sends owner commands to a connected machine, and lists earlier commands. */
+/** `/console/v1/machines/{provider_id}/commands`: owners send commands, such as pause, to a connected machine, and list earlier ones. */
 import {
   apiError,
   ConsoleCommandListSchema,
@@ -23,8 +23,8 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { findOwned } from './owned-provider.js';
 
-/** Window of both limits. */
 const WINDOW_MS = 60_000;
+/** Maximum commands per window. */
 const MAX_PER_ACCOUNT = 60;
 const MAX_PER_MACHINE = 20;
 
@@ -70,6 +70,7 @@ export function addOwnerCommands(api: ConsoleApi, routes: OwnerCommandRoutes): v
   });
 }
 
+/** Outcome and, for a refused command, its reason. */
 function storedOutcome(outcome: OwnerCommandOutcome | null): [ConsoleCommandOutcome, ConsoleCommandRefusal | null] {
   const code = outcome === null ? 'disconnected' : outcome.outcome;
   return [code, outcome?.outcome === 'refused' ? outcome.refusal : null];
@@ -86,7 +87,7 @@ function commandBody({ id, at, actor, action, outcome, refusal }: StoredCommand)
   };
 }
 
-/** Response body. Throws RequestError for a command that the machine did not answer. */
+/** Response body. Throws RequestError if the command did not reach the machine or was not answered. */
 function resultOf(commandId: string, outcome: OwnerCommandOutcome | null) {
   switch (outcome?.outcome) {
     case 'done':

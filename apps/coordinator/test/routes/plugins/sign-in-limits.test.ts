@@ -143,7 +143,7 @@ describe('a known browser', () => {
       good.replace(/=./, (start) => (start === '=A' ? '=B' : '=A')),
       good.slice(0, -1),
       `${good}.`,
-      '__Host-inference.knownBrowserId=',
+      '__Host-inference.device=',
     ]) {
       expect(devices.idOf(cookies, 'ada@example.com'), cookies).toBeNull();
     }
