@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { loadScript } from '../database/backup/load-script.js';
-import { type PostgresTarget, postgresTarget } from '../database/backup/postgres-snapshot.js';
+import type { PostgresTarget } from '../database/backup/postgres-snapshot.js';
 import { type RestoredRows, restoredRowStatements } from '../database/backup/restored-rows.js';
 import { type DatabaseTarget, openDatabase } from '../database/connection/open-database.js';
 import { unknownMigrations } from '../database/migrations/schema-state.js';
-import { STORED_DATA } from '../database/privacy/stored-data.js';
 import { LOG_KEY_SECRET } from '../transparency-log/transparency-log.js';
 import { listBackups } from './backup-folder.js';
 import { isOccupied, refuseOpenFile, type StagedFolder, stageFolder } from './data-directory.js';
@@ -17,11 +16,8 @@ import { type BackupKeys, NO_KEYS, readKeys } from './keys.js';
 import { verifierKeyOf } from './log-key.js';
 import { DATABASE_FILES, IMAGES_FOLDER, type Manifest, readManifest } from './manifest.js';
 import { findPostgresTool, loadDump } from './postgres-tools.js';
+import { restoreTarget } from './restore-target.js';
 import { checkRestored, type RestoredCheck } from './restored-check.js';
-
-/** A table that coordinators of earlier versions have, and that a migration drops. */
-const FORMER_TABLE = 'auth_device_codes';
-const MAX_NAMED = 20;
 
 export interface RestoreOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
@@ -63,7 +59,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const rows = restoredRows(options, keys);
   await refuseOpenFile(config.dataDir);
   const { databaseUrl } = config;
-  const postgres = databaseUrl === null ? null : { url: databaseUrl, target: await checkedTarget(databaseUrl, manifest) };
+  const postgres = databaseUrl === null ? null : { url: databaseUrl, target: await restoreTarget(databaseUrl, manifest) };
   if (!force) await refuseOccupied(config.dataDir, postgres?.target ?? null);
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
   const movedAside: string[] = [];
@@ -167,42 +163,6 @@ function restoredRows({ keepSessions, newLogOrigin, newKeys }: RestoreOptions, k
 function withNewLogKey(secrets: RestoredRows['secrets']): RestoredRows['secrets'] {
   const others = secrets.filter(({ name }) => name !== LOG_KEY_SECRET);
   return [...others, { name: LOG_KEY_SECRET, value: randomBytes(32).toString('hex') }];
-}
-
-/** The database to restore into. Throws StartupError if in use, of other applications, or unable to take the dump. */
-async function checkedTarget(url: string, { database }: Manifest): Promise<PostgresTarget> {
-  const target = await postgresTarget(url);
-  if (target.coordinators > 0) {
-    throw new StartupError(`A coordinator is connected to the database (${target.coordinators} connections). Stop all coordinators first.`);
-  }
-  const foreign = foreignTables(target);
-  if (foreign.length > 0) {
-    const names = foreign.slice(0, MAX_NAMED).join(', ') + (foreign.length > MAX_NAMED ? `, and ${foreign.length - MAX_NAMED} more` : '');
-    throw new StartupError(
-      `The schema ${target.schema} has tables that are not of a coordinator: ${names}. Restore into a database or schema of its own.`,
-    );
-  }
-  if (database.kind !== 'postgres') throw new Error('the backup has no dump');
-  if (target.serverMajor < Number.parseInt(database.server_version, 10)) {
-    throw new StartupError(
-      `The backup is of PostgreSQL ${database.server_version}, and this server is the older version ${target.serverVersion}.`,
-    );
-  }
-  if (target.schema !== database.schema) {
-    throw new StartupError(
-      `The backup is of the schema ${database.schema}, and the user of DATABASE_URL uses ${target.schema}: set its search_path.`,
-    );
-  }
-  return target;
-}
-
-/**
- * Tables of other applications in the schema. Empty if a newer coordinator used the schema, because its tables cannot be told apart from
- * those of other applications.
- */
-function foreignTables({ tables, migrations }: PostgresTarget): string[] {
-  if (unknownMigrations(migrations).length > 0) return [];
-  return tables.filter((name) => !STORED_DATA.has(name) && name !== FORMER_TABLE);
 }
 
 async function refuseOccupied(dataDir: string, target: PostgresTarget | null): Promise<void> {

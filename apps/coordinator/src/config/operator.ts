@@ -10,7 +10,7 @@ const MAX_TAX_ID_CHARACTERS = 50;
 /** Members without a setting are null. Throws StartupError that names the invalid setting. */
 export function readOperator(env: Environment) {
   const isLine = (max: number) => (value: string) => value.length <= max && isName(value);
-  // Settings files can contain a line break only as the two characters `\n`.
+  // The two characters `\n` also stand for a line break.
   const lines = (value: string): string[] => value.split(/\\n|\r?\n/).map((line) => line.trim());
   const isAddress = (value: string): boolean =>
     value.length <= MAX_ADDRESS_CHARACTERS && lines(value).length <= MAX_ADDRESS_LINES && lines(value).every(isName);

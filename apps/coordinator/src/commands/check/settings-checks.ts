@@ -12,7 +12,7 @@ import { type Finding, ok, warning } from './finding.js';
 const MAX_READS = 50;
 /** Names of settings in an error message. */
 const SETTING_NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
-/** Variables that Node.js, libraries or the system read. No setting of the coordinator has such a name. */
+/** Variables that Node.js, libraries or the system may read, so that they are never reported as unused. */
 const FOREIGN_VARIABLE = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;
 
 interface ReadSettings {

@@ -3,8 +3,7 @@
  *
  * A request that passes the checks and attempt limits runs in better-auth's handler. Errors get the coordinator's format.
  */
-import { type ApiError, apiError, readJsonBody } from '@inference/formats';
-import { isName } from '@inference/protocol';
+import { type ApiError, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';
 import { AUTH_PATH, type Auth, COOKIE_PREFIX } from '../../accounts/auth.js';
@@ -16,13 +15,13 @@ import { removeIfExcess, TOO_MANY_PASSKEYS } from '../../accounts/second-factors
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
 import { errorFacts, type Log } from '../../log.js';
-import { isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
-import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/console-origin.js';
-import { bytesOf } from '../plugins/request-bodies.js';
+import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { consoleOrigin, hasBearer } from '../plugins/console-origin.js';
 import { databaseUnavailable, sendError } from '../plugins/send-error.js';
 import { normalizeEmail, type SignInAttempt, type SignInBlock, type SignInClient, type SignInLimits } from '../plugins/sign-in-limits.js';
 import { authHeaders, sendAnswer, webRequest } from './auth-messages.js';
-import { AUTH_ROUTES, type AuthRoute, MAX_LENGTHS } from './auth-routes.js';
+import { headerError, inputError, textMember } from './auth-request-checks.js';
+import { AUTH_ROUTES, type AuthRoute } from './auth-routes.js';
 
 interface AuthRoutes {
   readonly auth: Auth;
@@ -61,20 +60,10 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
   }
 }
 
-function headerError(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
-  const origin = consoleOrigin(request, routes.publicOrigin);
-  if (origin === null) return apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
-  if (isMutation(request)) {
-    if (!hasBearer(request) && isCrossOrigin(request, origin)) return apiError('cross_origin');
-    if (!isJson(request)) return apiError('not_json');
-  }
-  if (route.needsMail && !routes.canSendMail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
-  return null;
-}
-
 async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
   const origin = consoleOrigin(request, routes.publicOrigin);
+  // Not null: `headerError` has refused such requests.
   if (origin === null) return refuse('cross_origin');
   const error = inputError(route, request, origin);
   if (error !== null) return sendError(reply, error);
@@ -91,23 +80,10 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const attempt = await beginAttempt(signIns, route, client, networkOf(request.ip));
   if (attempt !== null && 'by' in attempt)
     return refuse('rate_limit_exceeded', { retryAfter: attempt.retryAfter, message: BLOCKED[attempt.by] });
-  const handle = (): Promise<Response> => handleRequest(routes, route, request, { origin, userId: session?.user.id ?? null });
-  let answer: Response;
-  try {
-    if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, disconnected))) {
-      await attempt.refund();
-      return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
-    }
-    const queueClient = client?.knownBrowserId ?? networkOf(request.ip);
-    answer = await (route.hashesPassword ? routes.queue.run(queueClient, disconnected, handle) : handle());
-  } catch (error) {
-    await attempt?.refund();
-    if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
-    // The client has disconnected.
-    if (reply.raw.destroyed) return refuse('internal');
-    routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
-    return isUnavailable(error) ? sendError(reply, databaseUnavailable()) : refuse('internal');
-  }
+  const answer = await runInTurn(routes, { route, request, reply, attempt, client, disconnected }, () =>
+    handleRequest(routes, route, request, { origin, userId: session?.user.id ?? null }),
+  );
+  if (!(answer instanceof Response)) return sendError(reply, answer);
   if (attempt !== null) await endAttempt(routes, request, answer, { attempt, client });
   if (answer.ok && session !== null) await notify(routes, route, session.user, origin);
   if (await wasNotStored(routes.auth, answer, textMember(request, 'email'))) {
@@ -117,27 +93,36 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   await sendAnswer(answer, reply);
 }
 
-/** Error for a path or body that must not reach better-auth. Null: the request may be passed on. */
-function inputError(route: AuthRoute, request: FastifyRequest, origin: string): ApiError | null {
-  if (!isCanonicalPath(request, origin)) return apiError('not_found');
-  if (route.needsPassword && textMember(request, 'password') === null) {
-    return apiError('invalid_request', { param: 'password', message: 'password is required.' });
-  }
-  for (const [name, max] of Object.entries(MAX_LENGTHS)) {
-    if ((textMember(request, name)?.length ?? 0) > max) {
-      return apiError('invalid_request', { param: name, message: `${name} must be at most ${max} characters long.` });
+interface RunningRequest {
+  readonly route: AuthRoute;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly attempt: SignInAttempt | null;
+  readonly client: SignInClient | null;
+  readonly disconnected: AbortSignal;
+}
+
+/** Runs `handle` after the delay of the attempt, and in turn if it hashes a password. Otherwise refunds the attempt and returns an error. */
+async function runInTurn(
+  { queue, log }: AuthRoutes,
+  { route, request, reply, attempt, client, disconnected }: RunningRequest,
+  handle: () => Promise<Response>,
+): Promise<Response | ApiError> {
+  try {
+    if (attempt?.isDelayed && client !== null && !(await request.server.rateLimits.signIns.delay(client, disconnected))) {
+      await attempt.refund();
+      return apiError('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
     }
+    const queueClient = client?.knownBrowserId ?? networkOf(request.ip);
+    return await (route.hashesPassword ? queue.run(queueClient, disconnected, handle) : handle());
+  } catch (error) {
+    await attempt?.refund();
+    if (error instanceof SignInQueueFull) return apiError(...QUEUE_FULL[error.scope]);
+    // The client has disconnected, so nobody gets this error.
+    if (reply.raw.destroyed) return apiError('internal');
+    log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
+    return isUnavailable(error) ? databaseUnavailable() : apiError('internal');
   }
-  if (!isName(textMember(request, 'name') ?? '')) {
-    const message = 'name must not contain line breaks or other control characters.';
-    return apiError('invalid_request', { param: 'name', message });
-  }
-  for (const name of ['callbackURL', 'redirectTo']) {
-    if (isUnsafePath(textMember(request, name), origin)) {
-      return apiError('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
-    }
-  }
-  return null;
 }
 
 /** Runs a request in better-auth's handler. `userId` is null without a session. */
@@ -257,28 +242,4 @@ async function wasNotStored(auth: Auth, answer: Response, email: string | null):
   if (!(await answer.clone().text()).includes('"FAILED_TO_CREATE_USER"')) return false;
   const { internalAdapter } = await auth.$context;
   return (await internalAdapter.findUserByEmail(email)) === null;
-}
-
-const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
-
-/** Whether a link target is a path of the console with unusual characters. False for other URLs, which better-auth checks. */
-function isUnsafePath(address: string | null, origin: string): boolean {
-  if (address === null) return false;
-  const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;
-  return path.startsWith('/') && !PATH.test(path);
-}
-
-/** String member of a JSON body. Null if absent or no string: better-auth reports such errors. */
-function textMember(request: FastifyRequest, name: string): string | null {
-  const body = bytesOf(request);
-  if (!isJson(request) || body.length === 0) return null;
-  const value = readJsonBody(body);
-  if (typeof value !== 'object' || value === null) return null;
-  const member = (value as Readonly<Record<string, unknown>>)[name];
-  return typeof member === 'string' ? member : null;
-}
-
-/** Whether URL parsing leaves the path unchanged. Otherwise `..` or backslashes could reach a route of better-auth that is not listed. */
-function isCanonicalPath({ url }: FastifyRequest, origin: string): boolean {
-  return new URL(origin + url).pathname === url.split('?', 1)[0];
 }

@@ -46,7 +46,7 @@ export class BodyReader {
     this.#options = options;
     this.#pace = new Deadline(() => {
       if (this.#inflater?.writableNeedDrain) this.#pace.set(options.windowMs);
-      else this.refuse(refusal('body_too_slow'));
+      else this.refuse(bodyError('body_too_slow'));
     });
   }
 
@@ -98,7 +98,7 @@ export class BodyReader {
   #startInflater(encoding: 'gzip' | 'deflate'): boolean {
     const { payload, claim } = this.#options;
     if (!claim.grow(BYTES_PER_INFLATER)) {
-      this.refuse(refusal('overloaded'));
+      this.refuse(bodyError('overloaded'));
       return false;
     }
     const inflater = encoding === 'gzip' ? createGunzip() : createInflate();
@@ -124,14 +124,14 @@ export class BodyReader {
     if (this.#inflater === null) this.#finish();
   };
 
-  readonly #onError = (): void => this.refuse(refusal('invalid_request'));
+  readonly #onError = (): void => this.refuse(bodyError('invalid_request'));
 
   #store(chunk: Buffer): void {
     if (this.#isOver) return;
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#options.maxBytes) this.refuse(refusal('body_too_large'));
+    if (this.#bytes > this.#options.maxBytes) this.refuse(bodyError('body_too_large'));
     else if (this.#options.claim.grow(chunk.length)) this.#chunks.push(chunk);
-    else this.refuse(refusal('overloaded'));
+    else this.refuse(bodyError('overloaded'));
   }
 }
 
@@ -150,7 +150,7 @@ export function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStr
   payload.resume();
 }
 
-/** Error with the default message of the code. */
-export function refusal(code: ErrorCode): RequestError {
+/** Error of a refused body, with the default message of the code. */
+export function bodyError(code: ErrorCode): RequestError {
   return new RequestError(code, null, apiError(code).message);
 }

@@ -32,10 +32,10 @@ interface RateLimitSettings {
 
 interface RateLimitOptions extends RateLimitSettings {
   /** Counters that all coordinators of the cluster share. Null outside a cluster. */
-  readonly network: NetworkCounts | null;
+  readonly shared: SharedCounters | null;
 }
 
-export interface NetworkCounts {
+export interface SharedCounters {
   readonly limits: NetworkLimits;
   readonly attempts: AttemptCounters;
 }
@@ -80,10 +80,10 @@ export const rateLimits = fastifyPlugin<RateLimitOptions>(async (server, options
   server.decorate('rateLimits', await createRateLimits(server, options));
 });
 
-async function createRateLimits(server: FastifyInstance, { network, ...settings }: RateLimitOptions): Promise<RateLimits> {
+async function createRateLimits(server: FastifyInstance, { shared, ...settings }: RateLimitOptions): Promise<RateLimits> {
   await server.register(rateLimit, { global: false, cache: MAX_COUNTED });
   const limit = (name: string, max: number, keyOf?: (request: FastifyRequest) => string): Limit => {
-    if (network !== null) return networkLimit(network.limits, name, max, keyOf ?? (({ ip }) => networkOf(ip)));
+    if (shared !== null) return sharedLimit(shared.limits, name, max, keyOf ?? (({ ip }) => networkOf(ip)));
     return localLimit(server, max, keyOf);
   };
   const keys = limit('keys', settings.keyPerMinute, (request) => request.apiKey?.id ?? '');
@@ -95,15 +95,13 @@ async function createRateLimits(server: FastifyInstance, { network, ...settings 
 
   return {
     admitApiKey: async (request, reply) => settings.keyPerMinute === 0 || admitOrReply(keys, request, reply),
-    ...(network === null
-      ? localWrongKeys(server, settings.badKeysPerMinute)
-      : sharedWrongKeys(network.attempts, settings.badKeysPerMinute)),
+    ...(shared === null ? localWrongKeys(server, settings.badKeysPerMinute) : sharedWrongKeys(shared.attempts, settings.badKeysPerMinute)),
     publicRoutes: publicHook,
     authRoutes: hookOf(authLimit, settings.authPerMinute),
     signIns: new SignInLimits({
       maxPerQuarterHour: settings.emailPerQuarterHour,
       now: Date.now,
-      attempts: network?.attempts,
+      attempts: shared?.attempts,
       pause: (ms, signal) => setTimeout(ms, undefined, { signal }),
     }),
   };
@@ -135,7 +133,7 @@ function localLimit(server: FastifyInstance, max: number, keyOf: ((request: Fast
 }
 
 /** A limit that all coordinators count together. */
-function networkLimit(limits: NetworkLimits, name: string, max: number, keyOf: (request: FastifyRequest) => string): Limit {
+function sharedLimit(limits: NetworkLimits, name: string, max: number, keyOf: (request: FastifyRequest) => string): Limit {
   const limit = limits.define(name, { max, windowMs: MINUTE_MS });
   return async (request) => {
     const permit = limit.take(keyOf(request));

@@ -11,7 +11,7 @@ import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { type Claim, FairBudget } from '../../limits/fair-budget.js';
 import { networkOf } from '../../limits/network-address.js';
-import { BodyReader, type Done, discardRest, type Encoding, refusal } from './body-reader.js';
+import { BodyReader, bodyError, type Done, discardRest, type Encoding } from './body-reader.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -82,6 +82,7 @@ class RequestBodies {
     this.#options = options;
     const { maxHeldBytes, maxRequestBytes } = options;
     this.maxVisionBytes = Math.max(maxRequestBytes, Math.min(maxHeldBytes, options.maxVisionRequestBytes ?? 0));
+    // A lone account may use nine tenths of the first budget, or half of the second.
     this.#funded = new FairBudget({ maxBytes: maxHeldBytes, freeMultiple: 9 });
     this.#unfunded = new FairBudget({ maxBytes: Math.max(maxHeldBytes / 4, 2 * this.maxVisionBytes), freeMultiple: 1 });
   }
@@ -145,9 +146,9 @@ class RequestBodies {
     const encoding = encodingOf(request.headers['content-encoding']);
     const refuse = (code: ErrorCode): void => {
       discardRest(request, payload, maxBytes);
-      done(refusal(code));
+      done(bodyError(code));
     };
-    const code = refusalCode(request, encoding, isUnauthenticated, maxBytes);
+    const code = bodyErrorCode(request, encoding, isUnauthenticated, maxBytes);
     if (code !== null) {
       refuse(code);
       return;
@@ -155,7 +156,7 @@ class RequestBodies {
     let reader: BodyReader | null = null;
     const claim = budget.open(claimant, () => {
       this.#overloadedCount++;
-      reader?.refuse(refusal('overloaded'));
+      reader?.refuse(bodyError('overloaded'));
     });
     request.bodyClaim = claim;
     if (claim === null) {
@@ -175,7 +176,7 @@ function holderOf(request: FastifyRequest): string | null {
 }
 
 /** Error code that refuses a body before reading, or null if the body may be read. */
-function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
+function bodyErrorCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   // Nobody receives this error.
   if (request.isClosed) return 'invalid_request';
   // Bodies without an account are small, and inflating them would cost memory.

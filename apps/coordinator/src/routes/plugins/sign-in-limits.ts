@@ -147,7 +147,7 @@ export function normalizeEmail(email: string): string {
   return email.trim().toLowerCase().slice(0, 320);
 }
 
-/** Name of a client in the counters. Stored in the database of a cluster, so its form must stay. */
+/** Name of a client in the counters. */
 function nameOf({ email, network, knownBrowserId }: SignInClient): string {
   return JSON.stringify([email, knownBrowserId === null ? { network } : { device: knownBrowserId }]);
 }
