@@ -1,6 +1,5 @@
 /**
- * `createAuth` configures better-auth, the sign-in library, on the coordinator's database. `ensureAuthSecret` and `sharedAuthSecret` return
- * the secret that signs session cookies.
+ * `createAuth` configures better-auth, the sign-in library, on the coordinator's database. Also reads or creates the cookie secret.
  *
  * Rate limits of better-auth are disabled, because the routes have their own.
  */
@@ -26,7 +25,7 @@ interface AuthSettings extends SecondFactorOptions {
   readonly publicUrl: string | null;
   /** By default, better-auth hashes passwords on Node's shared thread pool. */
   readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
-  /** Null if the coordinator cannot send e-mails. better-auth then sends no links to reset passwords or verify addresses. */
+  /** Null if the coordinator cannot send e-mails. */
   readonly mailer: Mailer | null;
   readonly requireEmailVerification: boolean;
   /** Creates the account of a stored user, in another transaction. After a failure, `SessionReader` creates the account. */
@@ -48,7 +47,7 @@ export const MAX_PASSWORD_LENGTH = 128;
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
 
-/** Options of better-auth. Exported so that a test can derive the tables that better-auth needs with these options. */
+/** Exported for a test that derives the tables that better-auth needs. */
 export function authOptions(settings: AuthSettings) {
   const { mailer, publicUrl, passwords } = settings;
   const isHttps = publicUrl?.startsWith('https://') ?? false;

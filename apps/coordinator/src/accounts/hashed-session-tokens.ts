@@ -20,7 +20,6 @@ export function hashedSessionTokens(): BetterAuthPlugin {
   return { id: 'hashed-session-tokens', init: ({ adapter }) => hashTokensOf(adapter as DBAdapter) };
 }
 
-/** Conditions with tokens replaced by their hashes. */
 interface HashedWhere {
   readonly where: Where[];
   readonly tokenByHash: ReadonlyMap<string, string>;
@@ -29,7 +28,6 @@ interface HashedWhere {
 function hashTokensOf(adapter: DBAdapter): void {
   const { create, findOne, findMany, count, update, updateMany, consumeOne, incrementOne } = adapter;
   const { delete: deleteOne, deleteMany } = adapter;
-  /** Replaces session tokens in a query by their hashes. */
   const withHashes = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
     query.model === MODEL && query.where !== undefined ? { ...query, where: hashWhere(query.where).where } : query;
   /** {@link withToken}, for the session table. */

@@ -1,8 +1,7 @@
 /**
  * `KnownBrowsers` recognises a browser in which a user has signed in before, by a signed cookie.
  *
- * Limits count sign-ins from a known browser separately, so wrong passwords from elsewhere cannot lock out the user. The cookie grants no
- * access.
+ * Limits count sign-ins from a known browser separately, so wrong passwords from elsewhere cannot lock out the user.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -31,7 +30,7 @@ export class KnownBrowsers {
     return hashes.some((hash) => timingSafeEqual(Buffer.from(hash), Buffer.from(expected))) ? id : null;
   }
 
-  /** Value of `Set-Cookie` after a sign-in with `email`. `cookies`: header of the request. */
+  /** Value of `Set-Cookie` after a sign-in. */
   cookieFor(cookies: string | undefined, email: string): string {
     const [id = randomBytes(ID_BYTES).toString('base64url'), ...hashes] = this.#read(cookies);
     const own = this.#hash(id, email);

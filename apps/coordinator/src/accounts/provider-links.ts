@@ -24,7 +24,6 @@ type LinkResult =
 interface ProviderLinksOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** Called after a provider was unlinked. */
   readonly onUnlink: (providerId: ProviderId) => void;
 }
 

@@ -5,7 +5,6 @@ import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 export interface SignedIn {
   /** The person's own account; for a request that acts for an organisation, `actForAccount` replaces it. */
   readonly account: Account;
-  /** Current display name of the user. */
   readonly name: string;
   readonly email: string;
   readonly emailVerified: boolean;

@@ -17,7 +17,6 @@ const MAX_SENDING = 4;
 /** Maximum mails that wait for a connection. Further mails fail. */
 const MAX_WAITING = 200;
 const SEND_MS = 20_000;
-/** Maximum size of a response of the server. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
 /** Too many mails wait already. Has a `code`, because the log leaves out messages of errors. */
@@ -32,7 +31,6 @@ export class SmtpMailer implements Mailer {
   readonly #sendMs: number;
   readonly #maxWaiting: number;
   readonly #connections = new Semaphore(MAX_SENDING);
-  /** Mails that are being sent or wait. */
   #unsentCount = 0;
 
   constructor(settings: SmtpSettings, options: SmtpOptions = {}) {

@@ -15,7 +15,6 @@ export function backupName(at: Date): string {
 }
 
 export interface WrittenBackup {
-  /** Path of the backup. */
   readonly path: string;
   /** Sentence that says why a crash of the machine may lose the complete backup; null: it is on disk. */
   readonly problem: string | null;
@@ -65,7 +64,6 @@ export async function listBackups(parent: string): Promise<string[]> {
 }
 
 export interface Rotation {
-  /** Names of removed backups. */
   readonly removed: readonly string[];
   /** One sentence per folder that could not be read, removed or flushed to disk. */
   readonly problems: readonly string[];

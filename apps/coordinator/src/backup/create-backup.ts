@@ -38,7 +38,6 @@ export interface Backup {
   readonly rotation: Rotation;
 }
 
-/** Files with keys in the data directory. */
 export const KEY_FILES = ['auth-secret', 'development-keys.json'] as const;
 
 /** Writes one backup, then removes old ones. A failure leaves no incomplete backup. */

@@ -10,7 +10,6 @@ import { exists, isDiskFull, makeDirectory, syncFolder } from './backup-folder.j
 
 const FOLDER = 'coordinator';
 
-/** Whether the coordinator's folder has any files. */
 export async function isOccupied(dataDir: string): Promise<boolean> {
   const folder = join(dataDir, FOLDER);
   return (await exists(folder)) && (await readdir(folder)).length > 0;

@@ -20,7 +20,6 @@ const validator = lazyValidator(SecretsSchema);
 
 export interface BackupKeys {
   readonly secrets: readonly SecretRow[];
-  /** Copies key files into the coordinator's folder. */
   copyTo(folder: string): Promise<void>;
 }
 

@@ -195,7 +195,6 @@ async function restoreFile({ from, signal }: RestoreOptions, { files }: Manifest
   }
 }
 
-/** Opens the restored database, which applies pending migrations, and checks it. */
 async function openAndCheck(place: DatabaseTarget, manifest: Manifest, { newLogOrigin }: RestoreOptions): Promise<RestoredCheck> {
   const database = await openDatabase(place);
   try {

@@ -1,4 +1,4 @@
-/** `restoreTarget` checks that a PostgreSQL database can take the dump of a backup. */
+/** `restoreTarget` throws StartupError for a PostgreSQL database that is in use or cannot take the dump of a backup. */
 import { StartupError } from '../config/startup-error.js';
 import { type PostgresTarget, postgresTarget } from '../database/backup/postgres-snapshot.js';
 import { unknownMigrations } from '../database/migrations/schema-state.js';
@@ -9,7 +9,6 @@ import type { Manifest } from './manifest.js';
 const FORMER_TABLE = 'auth_device_codes';
 const MAX_NAMED_TABLES = 20;
 
-/** Throws {@link StartupError} for a database that is in use, or that cannot take the dump. */
 export async function restoreTarget(url: string, { database }: Manifest): Promise<PostgresTarget> {
   const target = await postgresTarget(url);
   if (target.coordinators > 0) {

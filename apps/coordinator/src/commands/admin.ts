@@ -16,10 +16,9 @@ import { checkPassword, checkPerson, createAdmin } from './create-admin.js';
 import { newPassword } from './password.js';
 import { settingsOf } from './read-settings.js';
 
-/** Name of the operator in the audit log for changes by this command. */
+/** Name of the operator in the audit log. */
 const OPERATOR = 'command';
 
-/** Runs one subcommand and returns the exit code. */
 type Subcommand = (args: readonly string[], context: CommandContext) => Promise<number>;
 
 const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {

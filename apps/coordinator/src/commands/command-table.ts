@@ -65,7 +65,7 @@ export function usageOf({ usage }: Command, { summary }: CommandEntry): string {
   return [`Usage: inference-coordinator ${line}`, summary, ...details].join('\n\n');
 }
 
-/** Error text for an unknown command. Suggests a command whose name is similar. */
+/** Suggests a command whose name is similar. */
 export function unknownCommand(typed: string): string {
   const names = COMMANDS.map(({ name }) => name);
   const [nearest] = nearestNames(typed, names, 1);

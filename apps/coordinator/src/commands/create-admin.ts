@@ -15,7 +15,7 @@ interface NewAdmin {
   readonly password: string;
 }
 
-/** Error codes of better-auth, the sign-in library, with the messages that the command prints. */
+/** Messages by error code of better-auth, the sign-in library. */
 const SIGN_UP_ERRORS: Readonly<Record<string, string>> = {
   INVALID_EMAIL: '--email must be an e-mail address.',
   // Concerns the address, because `checkPerson` and `checkPassword` have accepted the name and the password.

@@ -74,7 +74,6 @@ Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored wi
   },
 };
 
-/** Names the checks that a successful restore has passed. */
 function passedChecks({ publishedEntries, newLogKey, manifest }: Restored): string {
   if (newLogKey !== null) return 'the ledger holds; the transparency log is new';
   if (publishedEntries === null) return 'the ledger holds; there is no transparency log';

@@ -13,7 +13,6 @@ const LAST_FLUSH_MS = 2000;
 /** Time after `config.drainMs` until a stuck shutdown is forced. */
 const FORCED_EXIT_MS = 5000;
 
-/** Log message at the start, by `MIN_TRUST_LEVEL`. */
 const TRUST_MESSAGES = {
   hardware: 'only providers of trust level hardware get requests',
   self_signed: 'providers get requests from trust level self_signed on: their hardware is not proved',
@@ -53,7 +52,6 @@ interface RunningCoordinator {
   readonly app: App;
   readonly log: Log;
   readonly stdout: ReturnType<typeof destination>;
-  /** Maximum time for running jobs after the shutdown has begun. */
   readonly drainMs: number;
 }
 

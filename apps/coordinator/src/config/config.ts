@@ -70,7 +70,6 @@ const MAX_IMAGE_STORE_MB = 2 ** 24;
 /** Clients and proxies time out on slower responses. */
 const MAX_IMAGE_QUEUE_SECONDS = 600;
 
-/** Listening, files and shutdown. */
 function readServer(env: Environment) {
   return {
     host: text(env, 'HOST') ?? '127.0.0.1',
@@ -121,7 +120,6 @@ function readTrust(env: Environment, development: boolean) {
   };
 }
 
-/** Default prices, earnings, and the retention of usage. */
 function readCharges(env: Environment, development: boolean) {
   const promptPerMillion = integer(env, 'DEFAULT_PROMPT_PRICE', 50_000, 0, MAX_RATE);
   return {
@@ -143,7 +141,6 @@ function readCharges(env: Environment, development: boolean) {
   };
 }
 
-/** Bounds of request bodies. */
 function readRequestLimits(env: Environment) {
   const maxRequestBytes = integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES);
   return {
@@ -158,7 +155,6 @@ function readRequestLimits(env: Environment) {
   };
 }
 
-/** Served models, hedged requests and agent releases. */
 function readModels(env: Environment) {
   return {
     /** Maximum hedged requests (late jobs with a second, concurrent attempt), in percent of all jobs; 0: none. */

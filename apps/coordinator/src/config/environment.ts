@@ -55,7 +55,7 @@ export function checked(env: Environment, name: string, isValid: (value: string)
   return value;
 }
 
-/** As {@link checked}, for a value that matches `pattern`. `description` completes "NAME must be …". */
+/** `description` completes "NAME must be …". */
 export function secret(env: Environment, name: string, pattern: RegExp, description: string): string | null {
   return checked(env, name, (value) => pattern.test(value), `be ${description}`);
 }

@@ -36,7 +36,7 @@ export function withSecretFiles(env: Environment): Environment {
     if (text(env, name) !== null) throw new StartupError(`${name} and ${name}_FILE are both set: remove one of them.`);
     values[name] = readSecret(`${name}_FILE`, path);
   }
-  // Other variables are inherited from `env`, not copied, so `readAllSettings` can observe which ones are read.
+  // Inherits other variables from `env`, so that `readAllSettings` can observe which ones are read.
   return Object.assign(Object.create(env) as Environment, values);
 }
 

@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT_COST } from './thread-messages.js';
 
-/** Each hash occupies a processor core for about 85 ms, measured with the default cost. */
+/** Each hash occupies a processor core for about 85 ms. */
 export const MAX_HASHES_AT_ONCE = 2;
 const SALT_BYTES = 16;
 const STORED_HASH = /^([0-9a-f]+):([0-9a-f]+)$/i;
@@ -49,7 +49,6 @@ export class PasswordHasher {
     return `${salt}:${Buffer.from(await this.#derive(password, salt)).toString('hex')}`;
   }
 
-  /** Throws if `hash` does not have the format of {@link hash}. */
   async verify({ hash, password }: { readonly hash: string; readonly password: string }): Promise<boolean> {
     const [, salt, key] = STORED_HASH.exec(hash) ?? [];
     if (salt === undefined || key === undefined) throw new Error('a stored password hash is damaged');
@@ -115,7 +114,7 @@ export class PasswordHasher {
   }
 }
 
-/** Starts thread.ts. `imports` of package.json resolves `#password-thread` to the source in tests and to the built file otherwise. */
+/** `imports` of package.json resolves `#password-thread` to thread.ts in tests, and to the built file otherwise. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#password-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };

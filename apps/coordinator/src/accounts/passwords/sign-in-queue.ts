@@ -97,10 +97,7 @@ export class SignInQueue {
     });
   }
 
-  /**
-   * Makes room for a request of a client with `ownLength` waiting requests: rejects the newest request of the client with the most. Returns
-   * false, and rejects none, if that client has at most one more.
-   */
+  /** Rejects the newest request of the client with the most waiting. False, without a rejection: that client has at most one more. */
   #displaceFor(ownLength: number): boolean {
     let longest: Waiting[] = [];
     for (const line of this.#lineByClient.values()) if (line.length > longest.length) longest = line;
@@ -111,7 +108,6 @@ export class SignInQueue {
     return true;
   }
 
-  /** Gives the place of an ended request to the next waiting one, if any. */
   #startNext(): void {
     const [entry] = this.#lineByClient;
     const next = entry?.[1][0];

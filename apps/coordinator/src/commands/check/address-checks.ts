@@ -47,8 +47,7 @@ async function readReadiness(origin: string, signal: AbortSignal): Promise<Findi
 }
 
 /**
- * Checks that PUBLIC_URL leads to a coordinator of this database: the signed checkpoint of the transparency log that is served there must be
- * of the log in the database.
+ * Checks that PUBLIC_URL leads to a coordinator of this database: the checkpoint that is served there must be of the log in the database.
  */
 export async function checkPublicAddress(config: Config, signal: AbortSignal): Promise<Finding[]> {
   const { publicOrigin } = config.console;

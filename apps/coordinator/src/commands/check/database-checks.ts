@@ -107,7 +107,6 @@ async function checkClock(database: Database): Promise<Finding[]> {
   return [Math.abs(skewMs) > WARNING_SKEW_MS ? warning(text, remedy) : ok(text)];
 }
 
-/** Thrown to roll back the transaction on purpose. */
 class IntendedRollback extends Error {}
 
 /** Writes a row, reads it in the same transaction, and rolls back. Throws if either fails. */

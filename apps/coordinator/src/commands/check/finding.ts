@@ -73,7 +73,6 @@ export function unreachable(service: string, error: unknown, remedy: string): Fi
 
 const STATE_LABELS: Readonly<Record<FindingState, string>> = { ok: 'ok', warning: 'warning', problem: 'PROBLEM', skipped: 'skipped' };
 
-/** Plain-text output: one line per result, its remedy on the next line, then a summary. */
 export function linesOf(results: readonly CheckResult[]): string[] {
   const lines = results.flatMap(({ name, state, text, remedy }) => [
     `${STATE_LABELS[state].padEnd(8)} ${name.padEnd(15)} ${text}`,

@@ -10,7 +10,6 @@ import { type Finding, ok, warning } from './finding.js';
 
 /** Maximum number of times that {@link readAllSettings} reads the settings. */
 const MAX_READS = 50;
-/** Names of settings in an error message. */
 const SETTING_NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
 /** Variables that Node.js, libraries or the system may read, so that they are never reported as unused. */
 const FOREIGN_VARIABLE = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;

@@ -16,7 +16,6 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { JSON_TYPE } from '../plugins/downloads.js';
 
-/** Produces the exported JSON file in parts. */
 export type ExportOf = (accountId: string) => AsyncIterable<string>;
 
 interface AccountExportRoutes {

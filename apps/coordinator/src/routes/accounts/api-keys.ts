@@ -1,6 +1,6 @@
 /**
- * `/console/v1/keys`: API keys of the account that the session acts for. `/console/v1/playground-key`: short-lived keys with which the
- * console's playground sends requests.
+ * `/console/v1/keys`: API keys of the account that the session acts for. `/console/v1/playground-key`: short-lived keys of the console's
+ * playground.
  */
 import {
   type ConsoleKey,

@@ -19,7 +19,6 @@ const REMOVED_HEADERS = [
   'x-forwarded-proto',
 ];
 
-/** The request as better-auth's handler takes it. `origin`: origin of the console. */
 export function webRequest(request: FastifyRequest, origin: string, method: string = request.method): Request {
   const body = bytesOf(request);
   return new Request(origin + request.url, {
@@ -41,7 +40,6 @@ export function authHeaders(request: FastifyRequest): Headers {
 /** Response headers of better-auth that the client gets, besides cookies. */
 const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
 
-/** Sends the answer of better-auth's handler. */
 export async function sendAnswer(answer: Response, reply: FastifyReply): Promise<void> {
   const cookies = answer.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
@@ -63,7 +61,7 @@ function withoutToken(body: string): string {
   return JSON.stringify(rest);
 }
 
-/** Converts an error response of better-auth. Retains the message, if any, because the default message of the code is less specific. */
+/** Converts an error response of better-auth. Retains the message, if any. */
 function apiErrorOf({ status, headers }: Response, body: string) {
   const retryAfter = headers.get('retry-after');
   return apiError(codeOf(status), { ...messageOf(body), ...(retryAfter === null ? {} : { retryAfter: Number(retryAfter) }) });

@@ -1,6 +1,5 @@
 /**
- * Checks of requests to the routes of auth-routes.ts before better-auth, the sign-in library, gets them. Each returns the error for the
- * client, or null. `textMember` reads a member of a JSON body.
+ * Checks of requests to the routes of auth-routes.ts before better-auth, the sign-in library, gets them. Each returns the error or null.
  */
 import { type ApiError, apiError, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';

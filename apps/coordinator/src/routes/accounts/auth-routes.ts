@@ -20,7 +20,6 @@ export interface AuthRoute {
   readonly limitsAttemptsBySession?: true;
   /** The route sends an e-mail to the `email` of the body, and needs a mailer. */
   readonly needsMail?: true;
-  /** The body must contain the member `password`. */
   readonly needsPassword?: true;
   /** Requests wait in the sign-in queue, because hashing is slow. */
   readonly hashesPassword?: true;
@@ -66,7 +65,6 @@ const signedIn = { 200: Type.Object({ user: User }) };
 const backupCodes = Type.Array(text, { description: 'Single-use codes. They are not shown again.' });
 const webAuthn = Type.Object({}, { additionalProperties: true, description: 'JSON of Web Authentication Level 3.' });
 
-/** Two-factor authentication and passkeys. */
 const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
   {
     method: 'POST',

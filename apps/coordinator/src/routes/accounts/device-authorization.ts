@@ -1,6 +1,6 @@
 /**
- * OAuth routes by which an agent links its provider to the owner's account: device authorization grant (RFC 8628), revocation of the
- * agent's token (RFC 7009), and metadata (RFC 8414).
+ * OAuth routes by which an agent links its provider to the owner's account: device authorization grant (RFC 8628), revocation (RFC 7009),
+ * metadata (RFC 8414).
  */
 import { OAUTH_ERRORS, type OAuthErrorCode } from '@inference/formats';
 import { cleanLabel } from '@inference/protocol';
@@ -174,7 +174,7 @@ class OAuthError extends Error {
   }
 }
 
-/** Parameters of a form body, by name. Throws {@link OAuthError} for another content type, invalid UTF-8, or a repeated parameter. */
+/** Parameters of a form body, by name. Throws {@link OAuthError}. */
 function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new OAuthError('invalid_request', 'The body must be application/x-www-form-urlencoded.');

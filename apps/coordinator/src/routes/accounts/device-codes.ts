@@ -63,7 +63,6 @@ const PROBLEMS: Readonly<Record<DeviceCode['state'], string>> = {
   expired: 'This code has expired. Run the command on the machine again for a new one.',
 };
 
-/** A RequestError whose `retryAfter` is sent as the header `Retry-After`. */
 class TooManyCodes extends RequestError {
   constructor(readonly retryAfter: number) {
     super('rate_limit_exceeded', null, 'Too many wrong codes were tried. Try again later.');

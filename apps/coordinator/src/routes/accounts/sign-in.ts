@@ -27,7 +27,6 @@ interface AuthRoutes {
   readonly auth: Auth;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
-  /** Queue for requests that hash a password. */
   readonly queue: SignInQueue;
   readonly knownBrowsers: KnownBrowsers;
   readonly notices: AccountNotices;
@@ -102,7 +101,7 @@ interface RunningRequest {
   readonly disconnected: AbortSignal;
 }
 
-/** Runs `handle` after the delay of the attempt, and in turn if it hashes a password. Otherwise refunds the attempt and returns an error. */
+/** Runs `handle` after the delay of the attempt and its turn in the queue, if any. On failure, refunds the attempt and returns an error. */
 async function runInTurn(
   { queue, log }: AuthRoutes,
   { route, request, reply, attempt, client, disconnected }: RunningRequest,
@@ -125,7 +124,7 @@ async function runInTurn(
   }
 }
 
-/** Runs a request in better-auth's handler. `userId` is null without a session. */
+/** `userId` is null without a session. */
 async function handleRequest(
   { auth }: AuthRoutes,
   route: AuthRoute,
@@ -142,7 +141,7 @@ async function handleRequest(
   return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
 }
 
-/** Refunds an attempt that led to a second step or a session. With a session, also adds the cookie of a known browser to the answer. */
+/** Refunds an attempt that led to a second step or a session. With a session, also adds the cookie of a known browser. */
 async function endAttempt(
   routes: AuthRoutes,
   request: FastifyRequest,
@@ -191,7 +190,7 @@ async function removeExcessPasskey(auth: Auth, answer: Response, userId: string)
   return removeIfExcess(adapter, userId, id);
 }
 
-/** Informs the user by e-mail of a change, if the route has a notice. `user` is the state before the change. */
+/** Sends the e-mail that informs the user of a change, if any. `user` is the state before the change. */
 async function notify(
   routes: AuthRoutes,
   { notice }: AuthRoute,
@@ -203,13 +202,12 @@ async function notify(
   routes.notices.send(notice, user.email, origin);
 }
 
-/** E-mail address of the user in a successful answer. */
 async function emailOf(answer: Response): Promise<string | null> {
   const { user } = (await answer.clone().json()) as { readonly user?: { readonly email?: string } };
   return user?.email ?? null;
 }
 
-/** Client of the attempt, as the limits count it. Null without an e-mail address. */
+/** Null without an e-mail address. */
 function clientOf({ knownBrowsers }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
   const email = normalizeEmail(address ?? '');
   if (email === '') return null;
@@ -226,7 +224,6 @@ const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof ap
   all: ['overloaded', { retryAfter: 10, message: QUEUE_FULL_MESSAGES.all }],
 };
 
-/** Signal that is aborted when the connection of the client closes. */
 function disconnectSignal(reply: FastifyReply): AbortSignal {
   const disconnected = new AbortController();
   reply.raw.once('close', () => disconnected.abort(new Error('the client has disconnected')));

@@ -141,7 +141,6 @@ function networkCounts(parts: readonly HealthPart[]): AdminHealth['fleet'] {
   };
 }
 
-/** Sums of each member over all parts. */
 function sums<Counts extends Record<string, number>>(parts: readonly Counts[]): Counts {
   const [first, ...others] = parts;
   if (first === undefined) throw new Error('the own part is missing');
@@ -152,7 +151,6 @@ function sums<Counts extends Record<string, number>>(parts: readonly Counts[]): 
 
 type CodeCounts = HealthPart['jobs'];
 
-/** Counts by code, in the order in which the codes first appear. */
 function codeCounts(parts: readonly CodeCounts[]): CodeCounts {
   const counts = new Map<string, number>();
   for (const { code, count } of parts.flat()) counts.set(code, (counts.get(code) ?? 0) + count);

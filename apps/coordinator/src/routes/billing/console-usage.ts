@@ -16,7 +16,6 @@ interface UsageRoutes {
 }
 
 const MAX_DAYS_BY_HOUR = 31;
-/** Rows per database read of the CSV download. */
 const ROWS_PER_READ = 500;
 
 export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes): void {

@@ -1,6 +1,6 @@
 /**
- * `GET /admin/v1/earnings/concentration`: owners of whose earnings a large share comes from a single paying account. Such an owner may be
- * paying itself, so operators read the list before they approve a withdrawal.
+ * `GET /admin/v1/earnings/concentration`: owners with a large share of earnings from a single paying account. Such an owner may be paying
+ * itself, so operators read the list before they approve a withdrawal.
  */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';

@@ -78,7 +78,6 @@ interface UsageQuery {
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-/** Parses the query. Throws RequestError with the name of the invalid parameter. */
 function readUsageRequest(request: FastifyRequest): UsageQuery {
   const query = readUsageQuery(request.url);
   const from = parseTime('from', query.from);
@@ -149,7 +148,6 @@ function entryLine(row: UsageEntryRow): string {
   return csvLine([timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, usd, images]);
 }
 
-/** Position of a page's last entry. */
 interface UsageCursor {
   /** Milliseconds. */
   readonly completedAt: number;

@@ -96,7 +96,7 @@ function modelOf(text: string): string {
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model, or * for every model without a price of its own.');
 }
 
-/** Rates in the form of the API. Without a rate for cached tokens, `cached_per_million` is the default rate (`cachedRate`). */
+/** Without a rate for cached tokens, `cached_per_million` is the default rate (`cachedRate`). */
 export function ratesBody(rates: Rates): RatesBody {
   return {
     prompt_per_million: rates.promptPerMillion,

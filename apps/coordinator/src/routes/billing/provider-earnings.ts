@@ -156,7 +156,7 @@ function earningsByDay(
   let quarter = -1;
   let day = '';
   for (const counts of quarters) {
-    // Formatting is slow, and several rows have the same quarter.
+    // Formatting is slow.
     if (counts.quarter !== quarter) day = dayOf(counts.quarter * QUARTER_MS);
     quarter = counts.quarter;
     if (day < from || day > to) continue;
@@ -180,7 +180,6 @@ function earningsByDay(
   return [...rowByDayAndModel.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : b.earned_micro_usd - a.earned_micro_usd));
 }
 
-/** Whether the JavaScript runtime knows the time zone. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en-CA', { timeZone: name });

@@ -42,7 +42,6 @@ const reportSchema = (body: TSchema) => ({
 });
 const profileSchema = { params: pathParams('token'), response: { 200: { content: { [PROFILE_TYPE]: { schema: text } } } } };
 
-/** An enrolled device, with the next action for each kind of command to it. */
 const DeviceSchema = Type.Object({
   provider_id: textOrNull,
   enrolment: textOrNull,

@@ -26,7 +26,6 @@ interface E2eRoutesDeps {
   readonly now: () => number;
 }
 
-/** Named schemas for the OpenAPI document. */
 export const E2E_SCHEMAS = { E2eKeyset: E2eKeysetSchema };
 
 /** Records are addressed by hash, so a response never changes. */

@@ -1,6 +1,6 @@
 /**
  * `KeysetPublisher` publishes the keyset of the network, with the sealing keys of all providers that serve the end-to-end mode. All clients
- * get the same bytes of an epoch (the number of a keyset), from every coordinator.
+ * get the same bytes, from every coordinator. An epoch is the number of a keyset.
  *
  * To publish, a coordinator claims the next epoch in the database, appends the keyset to the transparency log, and stores the keyset with
  * the inclusion proof. If a coordinator stops in between, another one completes the claim, so an epoch has at most one leaf in the log.
@@ -32,7 +32,6 @@ interface NetworkEntries {
 
 interface KeysetPublisherOptions {
   readonly repository: Pick<KeysetRepository, 'newest' | 'newestClaim' | 'claim' | 'publish'>;
-  /** Entries of the whole network. */
   readonly providers: () => Promise<NetworkEntries>;
   /** Transparency log, if any, that keysets are appended to. */
   readonly log: Pick<KeysetLog, 'publish'> | null;
@@ -101,7 +100,7 @@ export class KeysetPublisher {
     return (await repository.newest()) ?? content;
   }
 
-  /** Appends a claimed keyset to the log and stores it with the proof. Returns the newest keyset; null: the log does not accept the entry. */
+  /** Appends a claimed keyset to the log and stores it with the proof. Null: the log does not accept the entry now. */
   async #complete(claim: StoredKeyset): Promise<StoredKeyset | null> {
     const { repository, log } = this.#options;
     const keyset = JSON.parse(claim.body) as E2eKeyset;

@@ -65,7 +65,7 @@ export class LocalKeyset {
     return (await this.#entries.get()).value;
   }
 
-  /** Returns the canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
+  /** Canonical JSON. Null if unknown, or no longer retained. */
   record(sha256: string): string | null {
     return this.#recordBySha256.get(sha256)?.text ?? null;
   }

@@ -126,7 +126,6 @@ async function runImageJob(
   // If the image store is full, the job is cancelled without a charge or an effect on the provider's reputation.
   const signal = AbortSignal.any([client.signal, noRoom.signal]);
   const end = await runJob({ ...deps, receipts }, request, job, { delivery, signal });
-  // Without a charge, the client gets no images.
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
   // `noRoom` also ends the job as `client_gone`.
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL : null;

@@ -52,7 +52,6 @@ interface InferenceRoutesDeps {
   readonly tracer: Tracer;
   readonly log: Log;
   readonly now: () => number;
-  /** Whether models outside the catalogue are rejected. */
   readonly catalogueOnly: boolean;
   /** Fetches images at URLs of requests. Without a fetcher, URLs are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;

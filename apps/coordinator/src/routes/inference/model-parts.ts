@@ -76,7 +76,6 @@ export function modelPart({ offer, providers, firstSeenAt }: ListedModel, regist
   };
 }
 
-/** Member `vision` with the maxima over the offers, if any. */
 function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'> {
   if (offers.length === 0) return {};
   return {
@@ -87,7 +86,6 @@ function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'>
   };
 }
 
-/** Current demand of a model at this coordinator, and the expected wait of a new request. */
 export function demandOf(model: string, registry: ProviderRegistry, requestQueue: RequestQueue): Demand {
   return {
     slots: registry.models.slotCount(model),
@@ -153,7 +151,6 @@ export function shortestWait(waits: readonly (number | null)[]): number | null {
 
 type Weights = ModelPart['weights'];
 
-/** Adds up the providers of each hash. Retains the hashes with the most providers. */
 function byCount(entries: Weights): Weights {
   const counts = new Map<string, number>();
   for (const { sha256, provider_count } of entries) counts.set(sha256, (counts.get(sha256) ?? 0) + provider_count);

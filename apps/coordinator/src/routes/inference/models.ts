@@ -49,7 +49,6 @@ export function defineModelsView(views: NetworkViews, registry: ProviderRegistry
   );
 }
 
-/** Entry of a model in the lists, with the members of this API and of OpenRouter. */
 export function modelEntry(model: ModelPart, prices: ModelRoutes['prices']) {
   return { ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) };
 }
@@ -103,7 +102,6 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
   );
 }
 
-/** A page of the list, sorted by id. */
 function pageOf(
   listed: readonly ModelPart[],
   { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
@@ -119,7 +117,7 @@ function pageOf(
 /** Maximum hashes of weights in an entry: those that the most providers report. */
 const MAX_WEIGHTS = 8;
 
-/** Members of this API, as opposed to those of OpenRouter and Anthropic. */
+/** Members besides those of OpenRouter and Anthropic. */
 function ownMembers(model: ModelPart) {
   const { sizes, max_images, vision, weights } = model;
   return {
@@ -137,7 +135,6 @@ function ownMembers(model: ModelPart) {
       display_name: model.display_name,
       ...(model.model_type === 'image' ? { sizes, max_images } : {}),
       ...(vision === undefined ? {} : { max_input_images: vision.max_images, max_image_tokens: vision.max_image_tokens }),
-      // Absent if no provider reports hashes.
       ...(weights.length === 0 ? {} : { weights: weights.slice(0, MAX_WEIGHTS) }),
     },
     ...limitsOf(model),

@@ -25,7 +25,7 @@ interface ReadRequest {
   readonly refusal: FailedJob | null;
 }
 
-/** Throws RequestError for an invalid request, an image that cannot be fetched, or a model that the API key may not use. */
+/** Throws RequestError for an invalid request, or a model that the API key may not use. */
 export async function readRequest(
   input: TextInput,
   request: FastifyRequest,

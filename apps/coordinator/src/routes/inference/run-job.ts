@@ -67,7 +67,7 @@ export async function runJob(
   }
 }
 
-/** Trace span of the job. Attributes never contain content. */
+/** Attributes never contain content. */
 function startSpan({ tracer }: Pick<RunJobDeps, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
   const attributes = {
     'http.request.method': 'POST',
@@ -97,7 +97,7 @@ interface Failure {
   readonly durationMs: number;
 }
 
-/** Writes the log line, updates metrics, and stores the error code of a failure. Also for a job that failed before it ran. */
+/** Also records a job that failed before it ran. */
 export function recordJob(deps: Omit<RunJobDeps, 'receipts' | 'tracer'>, job: JobRequest, ended: EndedJob): void {
   const { outcome, durationMs } = ended;
   if (outcome.kind === 'failed') {
@@ -108,7 +108,7 @@ export function recordJob(deps: Omit<RunJobDeps, 'receipts' | 'tracer'>, job: Jo
   countJob(deps, job, ended);
 }
 
-/** Stores a failed request. The requested model is stored only if the network knows it: other names are arbitrary client text. */
+/** The requested model is stored only if the network knows it: other names are arbitrary client text. */
 function storeFailure(
   { runner, failedRequests, now }: Pick<RunJobDeps, 'runner' | 'failedRequests' | 'now'>,
   job: JobRequest,
@@ -172,7 +172,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   );
 }
 
-/** Logs one line per job. Logs the model only after an attempt was made: until then, the name is arbitrary client text. */
+/** Logs the model only after an attempt was made: until then, the name is arbitrary client text. */
 function logJob(deps: Pick<RunJobDeps, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const line = {
     job: job.jobId,

@@ -131,7 +131,7 @@ export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): vo
   });
 }
 
-/** Bytes charged to the limit on token counting. The pixels of sealed images are unknown here, so the maximum counts. */
+/** The pixels of sealed images are unknown here, so the maximum counts. */
 function countedBytes({ body, inputImages }: Pick<JobRequest, 'body' | 'inputImages'>): number {
   return body.length + (inputImages === null ? 0 : bytesChargedForPixels(inputImages));
 }

@@ -21,7 +21,6 @@ export function tokenCountAdmission(
   { accountId }: Pick<ApiKey, 'accountId'>,
   { countTokensLimit, countTokensNetworkLimit }: TokenCountingLimits,
 ): (bytes: number) => Promise<boolean> {
-  /** Null before the first call. */
   let admitted: AdmittedCount | null = null;
   let countedBytes = 0;
   const refuse = (retryAfter: number): false => {

@@ -1,7 +1,4 @@
-/**
- * Cursor pagination of lists, newest first: reads the query parameters `limit` and `cursor` (position of the previous page's last row), and
- * makes pages. Also reads text filters.
- */
+/** Cursor pagination of lists, newest first. Reads `limit`, `cursor` (position of the previous page's last row) and text filters. */
 import { RequestError } from '@inference/formats';
 import { parseQueryInteger } from './query.js';
 

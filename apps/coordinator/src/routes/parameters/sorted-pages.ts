@@ -1,5 +1,5 @@
 /**
- * Cursor pagination of lists that clients may sort: reads the query parameters `limit`, `sort`, `order` and `cursor`, and makes pages.
+ * Cursor pagination of lists that clients may sort. Reads `limit`, `sort`, `order` and `cursor`, and makes pages.
  *
  * A cursor contains `sort`, `order`, and the sorted value and id of a page's last row. It is invalid for another `sort` or `order`.
  */

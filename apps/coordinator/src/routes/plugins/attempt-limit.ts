@@ -45,7 +45,6 @@ export class AttemptLimit implements AttemptCounter {
     return null;
   }
 
-  /** Removes the count of one attempt. */
   refund(name: string): void {
     const attempts = this.#attempts.get(name);
     if (attempts !== undefined && attempts.count > 0) attempts.count--;

@@ -150,7 +150,6 @@ export function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStr
   payload.resume();
 }
 
-/** Error of a refused body, with the default message of the code. */
 export function bodyError(code: ErrorCode): RequestError {
   return new RequestError(code, null, apiError(code).message);
 }

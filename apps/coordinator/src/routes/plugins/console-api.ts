@@ -61,7 +61,6 @@ export class ConsoleApi {
     this.#guards = [server.rateLimits.publicRoutes, server.guards.session];
   }
 
-  /** Registers a route. After a success for an organisation, records the action of `ACCESS_POLICIES`, if any, in the organisation's log. */
   add<Answer extends TSchema, Body extends TSchema = TSchema>(
     operation: ConsoleOperation<Answer, Body>,
     handle: (call: ConsoleCall<Static<Body>>) => Promise<Static<Answer>>,
@@ -151,7 +150,7 @@ export async function authenticateSession(
   const origin = consoleOrigin(request, access.publicOrigin);
   if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (isMutation(request)) {
-    // Needless with a bearer token: `SessionReader` then ignores cookies, the credentials that browsers attach to requests of other sites.
+    // With a bearer token, `SessionReader` ignores cookies, so the origin does not matter.
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return refuse('cross_origin');
     if (request.method !== 'DELETE' && !isJson(request)) return refuse('not_json');
   }

@@ -2,7 +2,7 @@
 import fastifyPlugin from 'fastify-plugin';
 import { pathOf } from './request-path.js';
 
-/** Response headers that scripts may read. Browsers hide all others, except some of the Fetch standard. */
+/** Response headers that scripts may read, besides those of the Fetch standard. */
 export const EXPOSED_HEADERS = [
   'accept-encoding',
   'age',
@@ -41,7 +41,7 @@ export const EXPOSED_HEADERS = [
   'x-should-retry',
 ] as const;
 
-/** Time for which browsers cache the response to a preflight: a day. */
+/** A day. */
 export const PREFLIGHT_SECONDS = '86400';
 /** List of header names, as browsers send it in `access-control-request-headers`. */
 const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}$/;

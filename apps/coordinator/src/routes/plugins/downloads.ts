@@ -19,7 +19,6 @@ const JSON_LINES_TYPE = 'application/jsonl; charset=utf-8';
 /** Media types of {@link logDownload}. */
 export const LOG_TYPES = [JSON_LINES_TYPE, CSV_TYPE] as const;
 
-/** Schema of a route whose downloads have one of these media types. */
 export function downloadSchema(types: readonly string[]) {
   return { response: { 200: { content: Object.fromEntries(types.map((type) => [type, { schema: Type.String() }])) } } };
 }
@@ -59,7 +58,6 @@ async function* csvLines<Entry>(
   for await (const page of pages) yield page.map((entry) => csvLine(fields(entry).map((field) => field ?? ''))).join('');
 }
 
-/** Rows per query. */
 const PAGE_ROWS = 500;
 
 /** Reads all rows of a list, page by page. `read` returns at most `limit` rows that follow the row `after`. */

@@ -7,7 +7,7 @@ const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;
 /** Time for which other states than funded are cached. Also the maximum delay until a deposit takes effect. */
 const UNFUNDED_MS = 1000;
-/** Minimum time between reported errors, because balances of many accounts are read again and again. */
+/** Minimum time between reported errors. */
 const REPORT_MS = 10_000;
 
 /** Whether an account has a balance; null: unknown, because the ledger could not be read. */

@@ -17,7 +17,7 @@ declare module 'fastify' {
     recordAct(act: OrganisationAct): Promise<void>;
   }
   interface FastifyRequest {
-    /** Account that a session acts for, set by the account and session guards. Null without a session. */
+    /** Account that a session acts for, set by the account and session guards. */
     sessionAccountId: string | null;
     /** Set by the account and session guards, for requests with a session. */
     consoleCaller: ConsoleCaller | null;
@@ -26,7 +26,7 @@ declare module 'fastify' {
   }
 }
 
-/** An `onRequest` hook. Resolves to the reply, which makes Fastify stop, if the request was refused and the error is sent. */
+/** An `onRequest` hook. Resolves to the reply if the request was refused and the error is sent. */
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 interface Guards {
@@ -126,7 +126,6 @@ function namedAccount(request: FastifyRequest): string | null {
   return request.method === 'GET' && typeof account_id === 'string' ? account_id : null;
 }
 
-/** Whether the request has the console's session cookie and no API key. */
 function hasSessionCookieOnly(request: FastifyRequest): boolean {
   return presentedKey(request) === null && SESSION_COOKIE.test(request.headers.cookie ?? '');
 }

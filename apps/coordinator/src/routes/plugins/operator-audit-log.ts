@@ -1,6 +1,6 @@
 /**
- * Audit log of operators: records each mutation of the admin API, and some reads, before the handler runs, and the outcome afterwards.
- * Also has the routes that list and export the log.
+ * Audit log of operators: records each mutation of the admin API, and some reads, before the handler runs, and the outcome afterwards. Also
+ * lists and exports the log.
  */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
@@ -130,7 +130,6 @@ function detailsOf(request: FastifyRequest): string | null {
   }
 }
 
-/** Code of an error response, for the outcome. */
 function errorCode(payload: unknown, status: number): string {
   try {
     const { error } = JSON.parse(String(payload)) as { error?: { code?: unknown } };

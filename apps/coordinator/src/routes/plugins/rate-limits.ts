@@ -18,11 +18,9 @@ import { SignInLimits } from './sign-in-limits.js';
 
 /** 0 disables a limit. An address is an IPv4 address or the /64 network of an IPv6 address. */
 interface RateLimitSettings {
-  /** Requests per API key and minute. */
   readonly keyPerMinute: number;
   /** Requests per address and minute on routes without a key. */
   readonly addressPerMinute: number;
-  /** Wrong keys per address and minute. */
   readonly badKeysPerMinute: number;
   /** Requests per address and minute on sign-up and sign-in routes. */
   readonly authPerMinute: number;
@@ -122,7 +120,6 @@ type LimitState =
       readonly ttlInSeconds: number;
     };
 
-/** A limit that this coordinator counts alone. */
 function localLimit(server: FastifyInstance, max: number, keyOf: ((request: FastifyRequest) => string) | undefined): Limit {
   const count = server.createRateLimit({ max, timeWindow: MINUTE_MS, ...(keyOf === undefined ? {} : { keyGenerator: keyOf }) });
   return async (request) => {
@@ -132,7 +129,6 @@ function localLimit(server: FastifyInstance, max: number, keyOf: ((request: Fast
   };
 }
 
-/** A limit that all coordinators count together. */
 function sharedLimit(limits: NetworkLimits, name: string, max: number, keyOf: (request: FastifyRequest) => string): Limit {
   const limit = limits.define(name, { max, windowMs: MINUTE_MS });
   return async (request) => {
@@ -189,7 +185,6 @@ function hookOf(limit: Limit, max: number): onRequestHookHandler {
   };
 }
 
-/** Counts a request. If the limit is exceeded, sends the error and returns false. */
 async function admitOrReply(limit: Limit, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
   const state = await limit(request);
   if (state.isExempt) return true;

@@ -38,9 +38,7 @@ export interface RequestBodiesOptions {
 }
 
 const WINDOW_MS = 10_000;
-/** Maximum memory of all requests without an account together. */
 const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
-/** Maximum bytes of one body without an account. */
 const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
 /** Estimated memory of a connection and its request, besides the bytes of the body. */
 const BYTES_PER_UNAUTHENTICATED_REQUEST = 4096;
@@ -73,7 +71,6 @@ class RequestBodies {
     evictsOwn: true,
   });
 
-  /** Body limit of routes whose requests may have images. */
   readonly maxVisionBytes: number;
 
   #overloadedCount = 0;
@@ -111,12 +108,10 @@ class RequestBodies {
     return MAX_UNAUTHENTICATED_BYTES;
   }
 
-  /** Whether an account has a balance; see `FundedAccounts`. */
   isFunded(accountId: string): boolean | null | Promise<boolean | null> {
     return this.#options.isFunded(accountId);
   }
 
-  /** Reads a body within the budget of its account, or of requests without an account. */
   read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const holder = holderOf(request);
     if (holder === null) {
@@ -131,7 +126,6 @@ class RequestBodies {
     else readAs(isFunded);
   }
 
-  /** Reads a body if its headers and the budget admit it. */
   #readWithin(
     budget: FairBudget,
     claimant: { readonly holder: string; readonly member?: string },
@@ -170,7 +164,7 @@ class RequestBodies {
   }
 }
 
-/** Holder of the memory: the account or operator that a guard admitted, if any. */
+/** Account or operator that a guard admitted, if any. */
 function holderOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
@@ -201,7 +195,7 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
 
 const NO_BODY = new Uint8Array(0);
 
-/** Bytes of the body. Empty when the request has no body. */
+/** Empty without a body. */
 export function bytesOf(request: FastifyRequest): Uint8Array {
   return request.body instanceof Uint8Array ? request.body : NO_BODY;
 }

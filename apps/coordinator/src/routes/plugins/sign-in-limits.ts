@@ -20,13 +20,12 @@ interface SignInLimitOptions {
 
 export interface SignInClient {
   readonly email: string;
-  /** Network of the client's address, from `networkOf`. */
+  /** From `networkOf`. */
   readonly network: string;
   /** Id of the browser, if this e-mail address has signed in there before; see `KnownBrowsers`. */
   readonly knownBrowserId: string | null;
 }
 
-/** An admitted attempt. */
 export interface SignInAttempt {
   /** True if unknown clients have made too many attempts for the e-mail address. Call {@link SignInLimits.delay} first. */
   readonly isDelayed: boolean;
@@ -61,7 +60,6 @@ export class SignInLimits {
   readonly #mailsOfUnknownClients: AttemptCounter;
   /** Clients that signed in within {@link KNOWN_MS}. */
   readonly #knownClients: RecentNames;
-  /** Clients with a delayed attempt at this coordinator. */
   readonly #delayedClients = new Set<string>();
 
   constructor(options: SignInLimitOptions) {
@@ -89,7 +87,6 @@ export class SignInLimits {
       if (!ofUnknownClients.isAdmitted) return { isDelayed: true, refund: counted.refund };
       return { isDelayed: false, refund: async () => void (await Promise.all([counted.refund(), ofUnknownClients.refund()])) };
     } catch (error) {
-      // The attempt is not made.
       await counted.refund();
       throw error;
     }
@@ -123,7 +120,6 @@ export class SignInLimits {
     }
   }
 
-  /** Records a successful sign-in, after which the client is known for {@link KNOWN_MS}. */
   async recordSuccess(client: SignInClient): Promise<void> {
     await this.#knownClients.add(nameOf(client));
   }
@@ -147,7 +143,6 @@ export function normalizeEmail(email: string): string {
   return email.trim().toLowerCase().slice(0, 320);
 }
 
-/** Name of a client in the counters. */
 function nameOf({ email, network, knownBrowserId }: SignInClient): string {
   return JSON.stringify([email, knownBrowserId === null ? { network } : { device: knownBrowserId }]);
 }

@@ -1,7 +1,4 @@
-/**
- * `/admin/v1/providers/{id}`: details of one provider for operators, and routes by which operators put the provider into quarantine (`hold`
- * in responses), or end the quarantine.
- */
+/** `/admin/v1/providers/{id}`: details of one provider for operators, and routes that begin and end a quarantine (`hold` in responses). */
 import {
   AdminHoldSchema,
   AdminProviderListSchema,

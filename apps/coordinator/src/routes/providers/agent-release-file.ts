@@ -6,7 +6,6 @@ const feed = lazyValidator(ReleaseFeedSchema);
 const NONE: ReleaseFeed = { releases: [] };
 
 export class AgentReleaseFile {
-  /** Identity, size and time of the loaded file. */
   #loadedVersion = '';
   #feed: Promise<ReleaseFeed> = Promise.resolve(NONE);
 

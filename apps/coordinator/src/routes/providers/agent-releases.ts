@@ -50,7 +50,6 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
     if (version !== 'latest' && !isVersion().Check(version)) {
       throw new RequestError('invalid_request', 'version', 'version must be latest, or three numbers such as 1.2.3.');
     }
-    // A version without a rollout is offered to no machine.
     const all = await releases.all();
     await rollouts.tryBegin(all.map((release) => release.version));
     const offered = all.filter((release) => release.platform === platform);
@@ -106,7 +105,7 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
   }
 }
 
-/** The version that the machine's owner requested by number, with {@link FoundRelease.notice} if the machine does not get it yet. */
+/** Finds the version that the owner requested by number. */
 async function requestedRelease(
   rollouts: RolloutService,
   offered: readonly Release[],

@@ -21,7 +21,6 @@ const NetworkQuerySchema = Type.String({ minLength: 1, maxLength: 64 });
 const MAX_FOUND = 2;
 
 export interface AskingMachine {
-  /** The machine, if known. */
   readonly machine: ConnectedMachine | null;
   /** Whether a session token identified the machine. False for a machine that was inferred from the address. */
   readonly isProven: boolean;
@@ -29,7 +28,7 @@ export interface AskingMachine {
   readonly network: string | null;
 }
 
-/** Returns a function that finds the machine behind a request, among the machines of all coordinators. */
+/** Searches the machines of all coordinators. */
 export function askingMachines(registry: ProviderRegistry, views: NetworkViews): (request: FastifyRequest) => Promise<AskingMachine> {
   const findByToken = views.defineLookup('release-machine', { query: TokenQuerySchema, part: ConnectedMachineSchema }, (query) => {
     const provider = registry.snapshotByToken(query.provider_id, fromHex(query.token_sha256));

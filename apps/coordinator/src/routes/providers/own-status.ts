@@ -43,7 +43,6 @@ const TOKEN_ERRORS = { missing_api_key: { message: NO_TOKEN }, invalid_api_key: 
 /** Query to other coordinators, which get only the hash of the session token. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 
-/** Maximum models of a provider, and of a demand query. */
 const MAX_MODELS = 64;
 const DemandQuerySchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: MAX_MODELS });
 const DemandPartSchema = Type.Array(DemandSchema, { maxItems: MAX_MODELS });

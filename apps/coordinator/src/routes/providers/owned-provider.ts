@@ -56,7 +56,7 @@ export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, la
   );
 }
 
-/** Finds a provider of the account. Throws `not_found` for an unknown provider, and for a provider of another account. */
+/** Throws `not_found` unless the account owns the provider. */
 export async function findOwned(
   ownedProviders: OwnedProviderRepository,
   accountId: string,

@@ -34,7 +34,7 @@ interface OwnerCommandRoutes {
   readonly attempts: AttemptCounters;
   /** Sends a command to a provider at any coordinator. Resolves to null if disconnected, because commands are never queued. */
   readonly execute: ProviderRegistry['executeOwnerCommand'];
-  /** Called if an outcome could not be stored. The response to the owner contains it nevertheless. */
+  /** Called if an outcome could not be stored. */
   readonly onLogError: (error: unknown) => void;
 }
 
@@ -70,7 +70,6 @@ export function addOwnerCommands(api: ConsoleApi, routes: OwnerCommandRoutes): v
   });
 }
 
-/** Outcome and, for a refused command, its reason. */
 function storedOutcome(outcome: OwnerCommandOutcome | null): [ConsoleCommandOutcome, ConsoleCommandRefusal | null] {
   const code = outcome === null ? 'disconnected' : outcome.outcome;
   return [code, outcome?.outcome === 'refused' ? outcome.refusal : null];

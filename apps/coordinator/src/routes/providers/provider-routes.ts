@@ -45,7 +45,7 @@ interface ProviderRoutesDeps {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
   readonly now: () => number;
-  /** Reports failures that do not fail the response: of reading earnings, or of storing the outcome of an owner command. */
+  /** Reports failures to read earnings, or to store the outcome of an owner command. */
   readonly onFailure: (error: unknown) => void;
 }
 

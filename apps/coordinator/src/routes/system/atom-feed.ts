@@ -12,7 +12,7 @@ const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
 };
 const MAX_ENTRIES = 50;
 
-/** Renders the {@link MAX_ENTRIES} entries that were updated last. `origin`: of the console, such as `https://gateway.example`. */
+/** Renders the {@link MAX_ENTRIES} entries that were updated last. `origin`: of the console. */
 export function atomFeed(status: NetworkStatus, origin: string): string {
   const incidents = [...status.open_incidents, ...status.maintenance, ...status.past_incidents]
     .sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at))

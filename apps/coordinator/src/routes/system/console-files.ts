@@ -12,9 +12,9 @@ import { pathOf } from '../plugins/request-path.js';
 export interface ConsoleFiles {
   /** Registers routes for files and pages, except `/`, which also answers API clients (system-routes.ts). */
   addTo(server: FastifyInstance): Promise<void>;
-  /** Sends the HTML of the console, whose router then shows the page of the URL. */
+  /** Sends the console's HTML. */
   sendPage(reply: FastifyReply): FastifyReply;
-  /** Sends the console with status 404 to a browser at an unknown path. Returns false, and sends nothing, for programs and API paths. */
+  /** Sends the HTML with status 404 to a browser. Returns false, and sends nothing, for programs and API paths. */
   sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 

@@ -43,7 +43,7 @@ const CREDENTIALS: Readonly<Record<string, string>> = { '/v1/machine/earnings': 
 
 const JSON_TYPE = 'application/json';
 
-/** Changes the operations in the `paths` of the OpenAPI document in place. */
+/** Changes the operations in place. */
 export function addExamples(paths: Readonly<Record<string, object | undefined>>): void {
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, value] of Object.entries(operations ?? {})) {

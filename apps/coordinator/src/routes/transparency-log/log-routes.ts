@@ -1,6 +1,6 @@
 /**
- * `/e2e/log`: public files of the transparency log, an append-only Merkle tree, in the format C2SP tlog-tiles: its signed checkpoint, tiles
- * (hashes) and entry bundles. Also the key that verifies checkpoints.
+ * `/e2e/log`: checkpoint (signed size and root hash), tiles (hashes) and entry bundles of the transparency log, by C2SP tlog-tiles, and the
+ * key that verifies checkpoints.
  */
 import { RequestError } from '@inference/formats';
 import { parseTilePath, TILE_WIDTH } from '@inference/protocol';

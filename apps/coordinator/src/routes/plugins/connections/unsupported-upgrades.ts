@@ -50,7 +50,7 @@ export function serveUpgradesAsRequests(server: Server, isHandled: (request: Inc
   });
 }
 
-/** Request line and headers of the original request, without the headers of the upgrade. */
+/** Head of the original request, without the headers of the upgrade. */
 function ordinaryHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -125,7 +125,6 @@ const UNKNOWN_AWAY_TEXT = 'Not accepting requests, for a reason that this coordi
 /** Agents may report reasons that this version does not know. */
 const awayTextByReason = new Map<string, string>(Object.entries(AWAY_TEXTS));
 
-/** Whether the provider accepts requests (`serving`) or is away, with the reason for the owner. */
 export function availabilityBody({ state, reason, until }: ReportedAvailability): NonNullable<ProviderStatusAnswer['availability']> {
   if (state === 'serving') return { state, reason: null, text: null, until: null };
   const text = (reason === undefined ? undefined : awayTextByReason.get(reason)) ?? UNKNOWN_AWAY_TEXT;
