@@ -6,7 +6,6 @@ export interface AccountNotices {
   send(kind: NoticeKind, email: string, origin: string): void;
 }
 
-/** Notices are omitted if the coordinator has no mailer. */
 export function accountNotices(mailer: Mailer | null, onError: (error: unknown) => void): AccountNotices {
   return {
     send(kind, email, origin) {

@@ -1,7 +1,7 @@
 /**
- * `createAuth` configures better-auth, the sign-in library, on the coordinator's database. Also creates the cookie secret.
+ * `createAuth` configures better-auth, the sign-in library, on the coordinator's database. Also reads or creates the cookie secret.
  *
- * Rate limits of better-auth are disabled, because they trust a proxy header. The routes have their own.
+ * Rate limits of better-auth are disabled, because the routes have their own.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -21,25 +21,25 @@ import { type SecondFactorOptions, secondFactors } from './second-factors/second
 interface AuthSettings extends SecondFactorOptions {
   readonly database: Database;
   readonly secret: string;
-  /** Address used by browsers, such as `https://gateway.example`. Null stands for each request's own address, which the routes check. */
+  /** Origin of the console, such as `https://gateway.example`. Null stands for the origin of each request, which the routes check. */
   readonly publicUrl: string | null;
   /** By default, better-auth hashes passwords on Node's shared thread pool. */
   readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
-  /** Without a mailer, functions that need mail are refused. */
+  /** Null if the coordinator cannot send e-mails. */
   readonly mailer: Mailer | null;
   readonly requireEmailVerification: boolean;
-  /** Creates the account of a stored user, in another transaction. If the call is lost, `SessionReader` creates the account. */
+  /** Creates the account of a stored user, in another transaction. After a failure, `SessionReader` creates the account. */
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
   /** Called after a password change or reset, to end access with the old password. */
   readonly onPasswordChange: (userId: string) => Promise<void>;
   /** Called before a user is removed. A rejection cancels the removal. */
   readonly onDelete: (userId: string) => Promise<void>;
-  /** Receives errors of background work, such as mail. */
+  /** Receives errors of sent e-mails. */
   readonly onError: (error: unknown) => void;
 }
 
 export const AUTH_PATH = '/console/auth';
-/** Session cookies are named `<COOKIE_PREFIX>.session_token`. */
+/** Session cookies are named `<COOKIE_PREFIX>.session_token`, under https with the further prefix `__Host-`. */
 export const COOKIE_PREFIX = 'inference';
 export const MIN_PASSWORD_LENGTH = 10;
 export const MAX_PASSWORD_LENGTH = 128;
@@ -47,7 +47,7 @@ export const MAX_PASSWORD_LENGTH = 128;
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
 
-/** Options of better-auth. Exported so that a test can derive the tables that better-auth needs with these options. */
+/** Exported for a test that derives the tables that better-auth needs. */
 export function authOptions(settings: AuthSettings) {
   const { mailer, publicUrl, passwords } = settings;
   const isHttps = publicUrl?.startsWith('https://') ?? false;
@@ -67,7 +67,7 @@ export function authOptions(settings: AuthSettings) {
     telemetry: { enabled: false },
     rateLimit: { enabled: false },
     logger: { disabled: true },
-    // The routes answer errors.
+    // better-auth rejects with errors, which the routes answer.
     onAPIError: { throw: true },
     emailAndPassword: {
       enabled: true,
@@ -126,7 +126,7 @@ export function authOptions(settings: AuthSettings) {
       },
     },
     advanced: {
-      // `__Host-`: https only, this host only, path `/` (RFC 6265bis section 4.1.3.2).
+      // `__Host-` instead of better-auth's `__Secure-`: https only, this host only, path `/` (RFC 6265bis section 4.1.3.2).
       useSecureCookies: false,
       cookiePrefix: isHttps ? `__Host-${COOKIE_PREFIX}` : COOKIE_PREFIX,
       defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', secure: isHttps, path: '/' },
@@ -138,7 +138,7 @@ export function authOptions(settings: AuthSettings) {
   } satisfies BetterAuthOptions;
 }
 
-/** Request header with the client's IP address. The routes set it, and remove a header of this name that the client sent. */
+/** Request header with the client's IP address, for better-auth. A header of this name that the client sent is replaced or removed. */
 export const CLIENT_ADDRESS_HEADER = 'x-client-address';
 
 export function createAuth(settings: AuthSettings) {
@@ -147,12 +147,13 @@ export function createAuth(settings: AuthSettings) {
 
 export type Auth = ReturnType<typeof createAuth>;
 
+/** 32 bytes in base64url. */
 const SECRET_PATTERN = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * Reads or creates the secret that signs session cookies, in a file with mode 0600. Throws {@link StartupError}.
+ * Secret that signs session cookies, from a file that is created if missing. In a cluster, {@link sharedAuthSecret} replaces this function.
  *
- * Coordinators of a cluster use {@link sharedAuthSecret} instead.
+ * @throws {StartupError} The file cannot be read or written, or is damaged.
  */
 export function ensureAuthSecret(file: string): string {
   try {
@@ -170,7 +171,7 @@ export function ensureAuthSecret(file: string): string {
 /**
  * Secret that signs session cookies, shared by a cluster through the database.
  *
- * The first coordinator stores the secret of its file, so that existing sessions stay valid.
+ * The first coordinator stores the secret of its file, if any, so that existing sessions stay valid.
  */
 export async function sharedAuthSecret(database: Database, file: string): Promise<string> {
   const initial = existsSync(file) ? Buffer.from(readSecret(file), 'base64url') : undefined;

@@ -1,4 +1,4 @@
-/** Closes accounts of people and organisations: revokes keys, unlinks providers and erases personal data. Ledger postings stay. */
+/** Closes accounts of people and organisations: revokes API keys, unlinks providers and erases personal data. Ledger postings stay. */
 import { APIError } from 'better-auth/api';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
 import { leaveAllOrganisations, SoleOwnerError } from '../database/accounts/organisation-repository.js';
@@ -31,7 +31,7 @@ export function closeAccountOfUser(close: CloseAccount, userId: string, now: num
   return close(userId, (transaction) => leaveAllOrganisations(transaction, userId, now));
 }
 
-/** {@link closeAccountOfUser} for the sign-in library: throws the library's `APIError` instead of SoleOwnerError. */
+/** {@link closeAccountOfUser} for better-auth, the sign-in library: throws the library's `APIError` instead of SoleOwnerError. */
 export async function closeOwnAccount(close: CloseAccount, userId: string, now: number): Promise<void> {
   try {
     await closeAccountOfUser(close, userId, now);

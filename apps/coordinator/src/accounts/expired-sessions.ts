@@ -1,4 +1,8 @@
-/** Deletes expired sessions and mail links every hour. Also revokes single sessions and password-reset links. */
+/**
+ * Deletes expired sessions and verifications every hour. Also revokes single sessions and a user's verifications.
+ *
+ * `verification` is a table of better-auth, the sign-in library: links in e-mails, pending second steps and trusted browsers.
+ */
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
 import { RepeatedTask } from '../repeated-task.js';
@@ -10,7 +14,7 @@ const MODELS = ['session', 'verification'] as const;
 /**
  * Deletes expired rows now and every hour. Returns a function that stops the job.
  *
- * With a `database`, the coordinators of the cluster that shares it run the job once an hour together.
+ * `database`: set in a cluster, whose coordinators together run the job once an hour.
  */
 export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
   const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
@@ -25,8 +29,8 @@ export async function deleteExpired(auth: Auth, before: Date): Promise<void> {
   for (const model of MODELS) await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: before }] });
 }
 
-/** Revokes a user's password-reset links, pending second steps and trusted browsers, because an attacker may have them. */
-export async function revokeResetLinks(auth: Auth, userId: string): Promise<void> {
+/** Revokes a user's password-reset links, pending second steps and trusted browsers, which an attacker may have. */
+export async function deleteVerifications(auth: Auth, userId: string): Promise<void> {
   const { adapter } = await auth.$context;
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });
 }

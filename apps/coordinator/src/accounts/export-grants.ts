@@ -1,11 +1,10 @@
-/** `ExportGrants` creates and verifies short-lived, signed tokens that permit the download of an account's data, without storing them. */
+/** `ExportGrants` signs and checks export grants: tokens, not stored, that permit the download of account data for ten minutes. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 const LIFETIME_MS = 10 * 60_000;
 /** `expiry.signature`: milliseconds since 1970, and HMAC-SHA-256 in base64url. */
 const GRANT = /^(\d{13,15})\.([A-Za-z0-9_-]{43})$/;
 
-/** A grant is valid for one sign-in session and one account. */
 export interface ExportScope {
   readonly sessionId: string;
   readonly accountId: string;

@@ -1,12 +1,14 @@
 /**
- * `hashedSessionTokens` is a better-auth plugin that stores only the SHA-256 of session tokens. A reader of the database cannot sign in.
+ * `hashedSessionTokens` is a plugin of better-auth, the sign-in library, that stores only the SHA-256 of session tokens. A reader of the
+ * database cannot sign in with them.
  *
- * better-auth itself hashes only the tokens of mail links, so this plugin patches its database adapter at start.
+ * better-auth has no option for this, so the plugin replaces methods of the library's database adapter at start.
  */
 import { createHash } from 'node:crypto';
 import type { BetterAuthPlugin } from 'better-auth';
 import type { DBAdapter, Where } from 'better-auth/adapters';
 
+/** better-auth's names of the table and its column. */
 const MODEL = 'session';
 const FIELD = 'token';
 
@@ -18,20 +20,19 @@ export function hashedSessionTokens(): BetterAuthPlugin {
   return { id: 'hashed-session-tokens', init: ({ adapter }) => hashTokensOf(adapter as DBAdapter) };
 }
 
-/** Conditions with tokens replaced by their hashes, and the original tokens by hash. */
 interface HashedWhere {
   readonly where: Where[];
-  readonly tokens: ReadonlyMap<string, string>;
+  readonly tokenByHash: ReadonlyMap<string, string>;
 }
 
 function hashTokensOf(adapter: DBAdapter): void {
   const { create, findOne, findMany, count, update, updateMany, consumeOne, incrementOne } = adapter;
   const { delete: deleteOne, deleteMany } = adapter;
-  /** Replaces session tokens in a query by their hashes. */
-  const hashed = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
+  const withHashes = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
     query.model === MODEL && query.where !== undefined ? { ...query, where: hashWhere(query.where).where } : query;
+  /** {@link withToken}, for the session table. */
   const restoreToken = <Row>({ model, where }: { model: string; where?: Where[] | undefined }, row: Row): Row =>
-    model === MODEL && where !== undefined ? withToken(row, hashWhere(where).tokens) : row;
+    model === MODEL && where !== undefined ? withToken(row, hashWhere(where).tokenByHash) : row;
 
   adapter.create = async <T extends Record<string, unknown>, R = T>(query: Parameters<typeof create<T, R>>[0]): Promise<R> => {
     const { token } = query.data as { token?: unknown };
@@ -39,30 +40,31 @@ function hashTokensOf(adapter: DBAdapter): void {
     const row = await create<T, R>({ ...query, data: { ...query.data, token: hashSessionToken(token) } });
     return { ...row, token };
   };
-  adapter.findOne = async <T>(query: Parameters<typeof findOne>[0]) => restoreToken(query, await findOne<T>(hashed(query)));
+  adapter.findOne = async <T>(query: Parameters<typeof findOne>[0]) => restoreToken(query, await findOne<T>(withHashes(query)));
   adapter.findMany = async <T>(query: Parameters<typeof findMany>[0]) =>
-    (await findMany<T>(hashed(query))).map((row) => restoreToken(query, row));
-  adapter.count = (query) => count(hashed(query));
+    (await findMany<T>(withHashes(query))).map((row) => restoreToken(query, row));
+  adapter.count = (query) => count(withHashes(query));
   adapter.update = async <T>(query: Parameters<typeof update>[0]) => {
     refuseNewToken(query);
-    return restoreToken(query, await update<T>(hashed(query)));
+    return restoreToken(query, await update<T>(withHashes(query)));
   };
   adapter.updateMany = (query) => {
     refuseNewToken(query);
-    return updateMany(hashed(query));
+    return updateMany(withHashes(query));
   };
-  adapter.delete = (query) => deleteOne(hashed(query));
-  adapter.deleteMany = (query) => deleteMany(hashed(query));
-  adapter.consumeOne = async <T>(query: Parameters<typeof consumeOne>[0]) => restoreToken(query, await consumeOne<T>(hashed(query)));
-  adapter.incrementOne = async <T>(query: Parameters<typeof incrementOne>[0]) => restoreToken(query, await incrementOne<T>(hashed(query)));
+  adapter.delete = (query) => deleteOne(withHashes(query));
+  adapter.deleteMany = (query) => deleteMany(withHashes(query));
+  adapter.consumeOne = async <T>(query: Parameters<typeof consumeOne>[0]) => restoreToken(query, await consumeOne<T>(withHashes(query)));
+  adapter.incrementOne = async <T>(query: Parameters<typeof incrementOne>[0]) =>
+    restoreToken(query, await incrementOne<T>(withHashes(query)));
 }
 
 function hashWhere(where: readonly Where[]): HashedWhere {
-  const tokens = new Map<string, string>();
+  const tokenByHash = new Map<string, string>();
   const hash = (value: unknown): string => {
     if (typeof value !== 'string') throw new TypeError('a session token must be a text');
     const stored = hashSessionToken(value);
-    tokens.set(stored, value);
+    tokenByHash.set(stored, value);
     return stored;
   };
   const mapped = where.map((condition): Where => {
@@ -72,13 +74,13 @@ function hashWhere(where: readonly Where[]): HashedWhere {
     if (operator === 'in' && Array.isArray(value)) return { ...condition, value: value.map(hash) };
     throw new TypeError(`session tokens cannot be compared with ${operator}`);
   });
-  return { where: mapped, tokens };
+  return { where: mapped, tokenByHash };
 }
 
 /** Puts the token back into a row that was queried by token. Other rows contain the hash, because the token is unknown. */
-function withToken<Row>(row: Row, tokens: ReadonlyMap<string, string>): Row {
+function withToken<Row>(row: Row, tokenByHash: ReadonlyMap<string, string>): Row {
   if (typeof row !== 'object' || row === null || !(FIELD in row) || typeof row[FIELD] !== 'string') return row;
-  const token = tokens.get(row[FIELD]);
+  const token = tokenByHash.get(row[FIELD]);
   return token === undefined ? row : { ...row, token };
 }
 

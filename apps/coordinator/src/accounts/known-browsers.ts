@@ -1,15 +1,14 @@
 /**
  * `KnownBrowsers` recognises a browser in which a user has signed in before, by a signed cookie.
  *
- * Sign-ins from a known browser are limited separately, so that wrong passwords from elsewhere cannot lock out the user.
- * The cookie grants no access.
+ * Limits count sign-ins from a known browser separately, so wrong passwords from elsewhere cannot lock out the user.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const ID_BYTES = 16;
 const MAX_EMAILS = 5;
 /** Cookie value: a random id, then one HMAC per e-mail address, all in base64url. */
-const FORM = new RegExp(`^[A-Za-z0-9_-]{22}(?:\\.[A-Za-z0-9_-]{43}){1,${MAX_EMAILS}}$`);
+const COOKIE_VALUE = new RegExp(`^[A-Za-z0-9_-]{22}(?:\\.[A-Za-z0-9_-]{43}){1,${MAX_EMAILS}}$`);
 const LIFETIME_S = 365 * 24 * 3600;
 
 export class KnownBrowsers {
@@ -40,12 +39,13 @@ export class KnownBrowsers {
     return `${this.#cookieName}=${value}; Max-Age=${LIFETIME_S}; Path=/; HttpOnly; SameSite=Lax${secure}`;
   }
 
+  /** Id and hashes from the cookie. Empty without a well-formed cookie. */
   #read(cookies: string | undefined): string[] {
     for (const pair of (cookies ?? '').split(';')) {
       const at = pair.indexOf('=');
       if (at === -1 || pair.slice(0, at).trim() !== this.#cookieName) continue;
       const value = pair.slice(at + 1).trim();
-      if (FORM.test(value)) return value.split('.');
+      if (COOKIE_VALUE.test(value)) return value.split('.');
     }
     return [];
   }

@@ -1,7 +1,6 @@
 /**
- * `Mailer` sends mails to users by SMTP (smtp-mailer.ts), through an HTTP service, or in development to the log.
- *
- * Without a mailer, routes refuse functions that need mail.
+ * E-mails to users: kinds, texts, and `Mailer`, which sends them through an HTTP service (here), by SMTP (smtp-mailer.ts), or in
+ * development only writes them to the log.
  */
 
 export type Mail = ActionMail | LowBalanceMail | KeyBudgetMail | NoticeMail;
@@ -45,7 +44,7 @@ interface NoticeMail {
   readonly link: string;
 }
 
-/** Changes of an account's sign-in. */
+/** Changes of how a user signs in, of which a mail informs the user. */
 export type NoticeKind =
   | 'password_changed'
   | 'two_factor_enabled'
@@ -59,8 +58,7 @@ export interface Mailer {
   send(mail: Mail): Promise<void>;
 }
 
-/** Maximum time for the HTTP service to answer, in milliseconds. */
-const SEND_MS = 10_000;
+const HTTP_TIMEOUT_MS = 10_000;
 
 const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   reset_password: 'Choose a new password',
@@ -77,7 +75,7 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   passkey_removed: 'A passkey was removed',
 };
 
-/** Wraps a mailer. Calls `onMail` after each mail, with whether the mail service accepted it. */
+/** Wraps a mailer, and calls `onMail` after each mail. `failed`: the mailer rejected. */
 export function observedMailer(mailer: Mailer, onMail: (kind: Mail['kind'], outcome: 'sent' | 'failed') => void): Mailer {
   return {
     async send(mail) {
@@ -92,7 +90,7 @@ export function observedMailer(mailer: Mailer, onMail: (kind: Mail['kind'], outc
   };
 }
 
-/** Logs mails instead of sending them. For development mode only: a reader of the log can use the links. */
+/** Passes mails to `logMail` instead of sending them. For development mode only: a reader of the log can use the links. */
 export function developmentMailer(logMail: (mail: Mail) => void): Mailer {
   return { send: async (mail) => logMail(mail) };
 }
@@ -101,7 +99,7 @@ export function contentOf(mail: Mail): { readonly subject: string; readonly text
   return { subject: SUBJECTS[mail.kind], text: textOf(mail) };
 }
 
-/** Body of a mail. Never contains text written by another user, such as the name of an organisation, to prevent spam. */
+/** Body of a mail. An invitation contains no text of the inviting person, such as the organisation's name, to prevent spam. */
 function textOf(mail: Mail): string {
   const subject = SUBJECTS[mail.kind];
   const { link } = mail;
@@ -135,7 +133,7 @@ export function httpMailer(options: { readonly url: string; readonly token: stri
         headers: { 'content-type': 'application/json', ...(options.token === null ? {} : { authorization: `Bearer ${options.token}` }) },
         body: JSON.stringify({ to: mail.to, subject, text, kind: mail.kind, link: mail.link }),
         redirect: 'error',
-        signal: AbortSignal.timeout(SEND_MS),
+        signal: AbortSignal.timeout(HTTP_TIMEOUT_MS),
       });
       await answer.body?.cancel();
       if (!answer.ok) throw new Error(`the mail service answered ${answer.status}`);

@@ -1,8 +1,8 @@
 /**
- * `ProviderLinks` links providers to the accounts that get their earnings.
+ * `ProviderLinks` links providers to the accounts of their owners, which get the earnings.
  *
- * A provider presents the owner's token on the connection on which it proved its key. The owner, the agent, or closing the account
- * ends the link. Past earnings stay with the account.
+ * After a provider has proved its key, its agent presents a machine token, which the owner's approval issued. The owner, the agent, or the
+ * closure of the account ends the link. Past earnings stay with the account.
  */
 import type { ProviderId } from '@inference/protocol';
 import { nameOfAccount } from '../database/accounts/account-repository.js';
@@ -24,7 +24,6 @@ type LinkResult =
 interface ProviderLinksOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** Called after a provider was unlinked, to notify the connected provider. */
   readonly onUnlink: (providerId: ProviderId) => void;
 }
 
@@ -38,13 +37,13 @@ export class ProviderLinks {
     this.#options = options;
   }
 
-  /** Links a provider, whose id the caller has verified. Rejects if the database fails. */
+  /** Links a provider, whose id the caller has verified, to the account of the machine token. Rejects if the database fails. */
   async link(providerId: ProviderId, token: string): Promise<LinkResult> {
     const { database, now } = this.#options;
-    const state = await readMachineToken(database, token);
-    if (state.kind !== 'good') return refused(state.kind === 'suspended' ? 'account_suspended' : 'token_revoked');
-    if (state.providerId !== null && state.providerId !== providerId) return refused('other_machine');
-    const { accountId } = state;
+    const tokenState = await readMachineToken(database, token);
+    if (tokenState.kind !== 'good') return refused(tokenState.kind === 'suspended' ? 'account_suspended' : 'token_revoked');
+    if (tokenState.providerId !== null && tokenState.providerId !== providerId) return refused('other_machine');
+    const { accountId } = tokenState;
     const at = now();
     try {
       await this.#inTransaction(async (transaction) => {
@@ -53,7 +52,7 @@ export class ProviderLinks {
         if (outcome === 'other_account') throw new LinkRefused(outcome);
       });
     } catch (error) {
-      // A refusal is thrown inside the transaction, to roll it back.
+      // Thrown inside the transaction, to roll it back.
       if (error instanceof LinkRefused) return refused(error.reason);
       throw error;
     }
@@ -63,15 +62,15 @@ export class ProviderLinks {
   /** Unlinks a provider at its owner's request. False if the provider is not linked to the account. */
   async unlink(accountId: string, providerId: ProviderId): Promise<boolean> {
     const link = { accountId, providerId, at: this.#options.now() };
-    const done = await this.#inTransaction(async (transaction) => {
+    const wasLinked = await this.#inTransaction(async (transaction) => {
       await revokeTokensOfProvider(transaction, link);
       return unlinkProvider(transaction, link);
     });
-    if (done) this.#options.onUnlink(providerId);
-    return done;
+    if (wasLinked) this.#options.onUnlink(providerId);
+    return wasLinked;
   }
 
-  /** Revokes an agent's token and unlinks its provider. An unknown token is not an error (RFC 7009 section 2.2). */
+  /** Revokes a machine token and unlinks its provider, if any. An unknown token is not an error (RFC 7009 section 2.2). */
   async revoke(token: string): Promise<void> {
     const at = this.#options.now();
     const unlinked = await this.#inTransaction(async (transaction) => {
@@ -83,7 +82,7 @@ export class ProviderLinks {
     if (unlinked !== null) this.#options.onUnlink(unlinked);
   }
 
-  /** Unlinks all providers of a closed account. */
+  /** Revokes the machine tokens of a closed account and unlinks its providers. */
   async closeAccount(accountId: string): Promise<void> {
     const { database, now } = this.#options;
     await this.#inTransaction((transaction) => revokeTokensOfAccount(transaction, accountId, now()));
@@ -96,14 +95,14 @@ export class ProviderLinks {
   }
 }
 
-type Refusal = Extract<LinkResult, { kind: 'refused' }>['reason'];
+type RefusedReason = Extract<LinkResult, { kind: 'refused' }>['reason'];
 
-function refused(reason: Refusal): LinkResult {
+function refused(reason: RefusedReason): LinkResult {
   return { kind: 'refused', reason };
 }
 
 class LinkRefused extends Error {
-  constructor(readonly reason: Refusal) {
+  constructor(readonly reason: RefusedReason) {
     super(reason);
     this.name = 'LinkRefused';
   }

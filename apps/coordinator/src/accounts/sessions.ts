@@ -3,9 +3,8 @@ import type { Account, AccountRepository } from '../database/accounts/account-re
 import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 
 export interface SignedIn {
-  /** The person's own account. Guards replace it if the request acts for an organisation (`actForAccount`). */
+  /** The person's own account; for a request that acts for an organisation, `actForAccount` replaces it. */
   readonly account: Account;
-  /** Current display name of the user. */
   readonly name: string;
   readonly email: string;
   readonly emailVerified: boolean;
@@ -22,13 +21,12 @@ export class SessionReader {
   }
 
   /**
-   * `signedIn` is null without a valid session. The response needs the `setCookies`, which extend the session.
+   * `signedIn` is null without a valid session. The response must set `setCookies`, which extend or delete the session cookie.
    *
-   * Cookies are ignored if the request has an `authorization` header. Removes those `headers` that better-auth must not see.
+   * A request with an `authorization` header has no session: such requests skip the check against other origins (`hasBearer`).
    */
   async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
-    if (headers.has('authorization')) headers.delete('cookie');
-    else if (!headers.has('cookie')) return { signedIn: null, setCookies: [] };
+    if (headers.has('authorization') || !headers.has('cookie')) return { signedIn: null, setCookies: [] };
     headers.delete(CLIENT_ADDRESS_HEADER);
     const answer = await this.#auth.api.getSession({ headers, returnHeaders: true });
     const setCookies = answer.headers.getSetCookie();

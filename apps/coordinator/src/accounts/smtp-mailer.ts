@@ -7,20 +7,19 @@ import { contentOf, type Mail, type Mailer } from './mailer.js';
 interface SmtpOptions {
   /** PEM of the only trusted certificate authority. Default: the authorities that Node.js trusts. */
   readonly authority?: string;
-  /** Maximum time from the connection to the accepted mail, in milliseconds. */
+  /** Maximum time to send one mail, without its wait for a connection, in milliseconds. */
   readonly sendMs?: number;
   readonly maxWaiting?: number;
 }
 
 /** Maximum concurrent mails, each on its own connection. */
 const MAX_SENDING = 4;
-/** Maximum mails that wait for a connection. Further mails are refused. */
+/** Maximum mails that wait for a connection. Further mails fail. */
 const MAX_WAITING = 200;
 const SEND_MS = 20_000;
-/** Maximum size of a response of the server. */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
-/** {@link MAX_WAITING} mails wait already. Has a `code` because the log leaves out messages of errors. */
+/** Too many mails wait already. Has a `code`, because the log leaves out messages of errors. */
 class MailQueueFull extends Error {
   override name = 'MailQueueFull';
   readonly code = 'EMAILQUEUE';
@@ -32,7 +31,6 @@ export class SmtpMailer implements Mailer {
   readonly #sendMs: number;
   readonly #maxWaiting: number;
   readonly #connections = new Semaphore(MAX_SENDING);
-  /** Mails that are being sent or wait. */
   #unsentCount = 0;
 
   constructor(settings: SmtpSettings, options: SmtpOptions = {}) {
@@ -42,7 +40,7 @@ export class SmtpMailer implements Mailer {
     this.#from = settings.from;
   }
 
-  /** Rejects with {@link MailQueueFull} or nodemailer's error. The `code` of either names the cause, such as EAUTH or ETLS. */
+  /** Rejects with {@link MailQueueFull} or nodemailer's error. The error's `code` names the cause, such as EAUTH or ETLS. */
   async send(mail: Mail): Promise<void> {
     if (this.#unsentCount >= MAX_SENDING + this.#maxWaiting) throw new MailQueueFull(`${this.#maxWaiting} mails wait for the mail server`);
     this.#unsentCount++;

@@ -1,4 +1,4 @@
-/** Files of the folder of `backup --out`: writes a backup under a temporary name, renames it when complete, and removes old ones. */
+/** Writes a backup into the folder of `backup --out` under a temporary name, renames it when complete, and removes old backups. */
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -15,7 +15,6 @@ export function backupName(at: Date): string {
 }
 
 export interface WrittenBackup {
-  /** Path of the backup. */
   readonly path: string;
   /** Sentence that says why a crash of the machine may lose the complete backup; null: it is on disk. */
   readonly problem: string | null;
@@ -25,7 +24,7 @@ export interface WrittenBackup {
  * Runs `write` with a new private folder. Renames the folder to `name` on success, and removes it on failure.
  *
  * @param sync Replaced by tests.
- * @throws {StartupError} The folder cannot be written.
+ * @throws {StartupError} The folder cannot be written. Other errors are those of `write`.
  */
 export async function writeBackupFolder(
   parent: string,
@@ -65,7 +64,6 @@ export async function listBackups(parent: string): Promise<string[]> {
 }
 
 export interface Rotation {
-  /** Names of removed backups. */
   readonly removed: readonly string[];
   /** One sentence per folder that could not be read, removed or flushed to disk. */
   readonly problems: readonly string[];

@@ -1,4 +1,4 @@
-/** `createBackup` copies the database in one snapshot, and optionally keys and images, while the coordinator runs. */
+/** `createBackup` copies the database as of one moment, and optionally keys and images, while coordinators may run. */
 import { chmod, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
@@ -38,10 +38,9 @@ export interface Backup {
   readonly rotation: Rotation;
 }
 
-/** Files with keys in the data directory. */
 export const KEY_FILES = ['auth-secret', 'development-keys.json'] as const;
 
-/** Writes one backup. Throws {@link StartupError} and leaves no incomplete backup. */
+/** Writes one backup, then removes old ones. A failure leaves no incomplete backup. */
 export async function createBackup(options: BackupOptions): Promise<Backup> {
   const { out, signal } = options;
   const createdAt = options.now?.() ?? new Date();
@@ -86,7 +85,7 @@ async function copyDatabase(options: BackupOptions, folder: string): Promise<Cop
     : dumpPostgres(databaseUrl, join(folder, DATABASE_FILES.postgres), options);
 }
 
-export function databaseFile(dataDir: string): string {
+function databaseFile(dataDir: string): string {
   return join(dataDir, 'coordinator', 'coordinator.db');
 }
 

@@ -1,7 +1,6 @@
 /**
- * Replaces the coordinator's folder in the data directory during a restore.
- *
- * The new folder is written under a temporary name, then renamed. The old folder is renamed, never deleted.
+ * Replaces the coordinator's folder in the data directory during a restore: the new folder is written under a temporary name, then renamed.
+ * An old folder with files is renamed, never deleted.
  */
 import { chown, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +10,6 @@ import { exists, isDiskFull, makeDirectory, syncFolder } from './backup-folder.j
 
 const FOLDER = 'coordinator';
 
-/** Whether the coordinator's folder has any files. */
 export async function isOccupied(dataDir: string): Promise<boolean> {
   const folder = join(dataDir, FOLDER);
   return (await exists(folder)) && (await readdir(folder)).length > 0;
@@ -95,7 +93,7 @@ export async function stageFolder(
       throw new StartupError(`${dataDir} cannot be written: ${reason}. Nothing was restored.`, { cause: error });
     throw error;
   } finally {
-    // A failure leaves the folder, and must not replace the error of the restore.
+    // Does nothing after `activate`. A failure leaves the folder, and must not replace the error of the restore.
     await rm(staging, { recursive: true, force: true }).catch(() => {});
   }
 }

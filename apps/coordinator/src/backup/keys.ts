@@ -1,4 +1,4 @@
-/** `readKeys`: reads the keys of a backup, which are rows of the table `secrets` and files of the data directory. */
+/** `readKeys` reads the keys of a backup: rows of the table `secrets`, and files of the data directory. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -20,7 +20,6 @@ const validator = lazyValidator(SecretsSchema);
 
 export interface BackupKeys {
   readonly secrets: readonly SecretRow[];
-  /** Copies key files into the coordinator's folder. */
   copyTo(folder: string): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Transparency log in a backup: signs a checkpoint for the manifest, and compares a restored log with it.
+ * Transparency log in a backup: signs a checkpoint (size and root hash of the log) for the manifest, and compares a restored log with it.
  *
  * The log's private key is one of the backup's secrets.
  */
@@ -22,7 +22,7 @@ import type { Manifest } from './manifest.js';
 
 type LogPart = Manifest['transparency_log'];
 
-/** Log part of a manifest, with a checkpoint signed at `at`. Null: the log has no key, because no entry was appended yet. */
+/** Log part of a manifest, with a checkpoint signed at `at`. Null: the secrets lack the log's private key. */
 export function signedLogHead(head: LogHead, secrets: readonly SecretRow[], at: Date): LogPart {
   const pair = keyPair(secrets);
   if (pair === null) return null;
@@ -30,7 +30,7 @@ export function signedLogHead(head: LogHead, secrets: readonly SecretRow[], at: 
   const key: NoteKey = { name: origin, type: 'ed25519', publicKey: pair.publicKey };
   const text = checkpointText({ origin, size: publishedSize, root: fromHex(root) });
   const seconds = Math.floor(at.getTime() / 1000);
-  const signatures = [key, timeKey(key)].map((one) => signNote(sha256, one, pair.sign, text, seconds));
+  const signatures = [key, timeKey(key)].map((signer) => signNote(sha256, signer, pair.sign, text, seconds));
   const checkpoint = `${formatSignedNote({ text, signatures })}${cosignatures}`;
   return { verifier_key: formatNoteKey(sha256, key), size, published_size: publishedSize, root, checkpoint };
 }

@@ -1,4 +1,4 @@
-/** Schema and reader of a backup's `manifest.json`: its files, and figures that a restored database is compared with. */
+/** Schema and reader of a backup's `manifest.json`, which lists the files, and figures with which a restored database is compared. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';

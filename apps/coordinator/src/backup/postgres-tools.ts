@@ -1,7 +1,7 @@
 /**
  * Finds and runs PostgreSQL's own programs (`pg_dump`, `pg_restore`, `psql`) for backup and restore.
  *
- * The programs must have the server's major version. Credentials pass in the environment, never in the arguments.
+ * The programs must have the server's major version. Credentials are passed in the environment, because all users see arguments.
  */
 import { execFile, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -115,7 +115,7 @@ export async function loadDump({ restore: [path, ...args], psql, before, after }
   const { stdin } = session.child;
   // A write fails if `psql` ended early. `session.ended` then rejects with the reason.
   stdin.on('error', () => {});
-  const sent = async (): Promise<void> => {
+  const sendAll = async (): Promise<void> => {
     stdin.write(before);
     // Also fails if `psql` ended early.
     const piped = pipeline(source.child.stdout, stdin, { end: false }).catch(() => {});
@@ -123,7 +123,7 @@ export async function loadDump({ restore: [path, ...args], psql, before, after }
     await piped;
     stdin.end(after);
   };
-  const sending = sent();
+  const sending = sendAll();
   try {
     await Promise.race([session.ended, sending.then(() => session.ended)]);
     await sending;

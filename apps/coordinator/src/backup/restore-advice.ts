@@ -1,4 +1,4 @@
-/** `restoreAdvice`: output of `restore` that tells the operator what to redo, because events since the backup are lost. */
+/** `restoreAdvice` returns lines that tell the operator what to redo after a restore, because events since the backup are lost. */
 import type { Restored } from './restore-backup.js';
 
 const HOUR_MS = 3_600_000;

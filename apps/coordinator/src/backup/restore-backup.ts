@@ -1,14 +1,13 @@
-/** `restoreBackup` verifies a backup, then replaces database, keys and images. Old data are renamed, never deleted. */
+/** `restoreBackup` verifies a backup, then replaces database, keys and stored images. Old data are renamed, never deleted. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { loadScript } from '../database/backup/load-script.js';
-import { type PostgresTarget, postgresTarget } from '../database/backup/postgres-snapshot.js';
+import type { PostgresTarget } from '../database/backup/postgres-snapshot.js';
 import { type RestoredRows, restoredRowStatements } from '../database/backup/restored-rows.js';
 import { type DatabaseTarget, openDatabase } from '../database/connection/open-database.js';
 import { unknownMigrations } from '../database/migrations/schema-state.js';
-import { STORED_DATA } from '../database/privacy/stored-data.js';
 import { LOG_KEY_SECRET } from '../transparency-log/transparency-log.js';
 import { listBackups } from './backup-folder.js';
 import { isOccupied, refuseOpenFile, type StagedFolder, stageFolder } from './data-directory.js';
@@ -17,11 +16,8 @@ import { type BackupKeys, NO_KEYS, readKeys } from './keys.js';
 import { verifierKeyOf } from './log-key.js';
 import { DATABASE_FILES, IMAGES_FOLDER, type Manifest, readManifest } from './manifest.js';
 import { findPostgresTool, loadDump } from './postgres-tools.js';
+import { restoreTarget } from './restore-target.js';
 import { checkRestored, type RestoredCheck } from './restored-check.js';
-
-/** Table of earlier versions, which a migration drops. */
-const FORMER_TABLE = 'auth_device_codes';
-const MAX_NAMED = 20;
 
 export interface RestoreOptions {
   readonly config: Pick<Config, 'dataDir' | 'databaseUrl'>;
@@ -62,16 +58,17 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const keys = await keysFor(options, manifest);
   const rows = restoredRows(options, keys);
   await refuseOpenFile(config.dataDir);
-  const target = config.databaseUrl === null ? null : await checkedTarget(config.databaseUrl, manifest);
-  if (!force) await refuseOccupied(config.dataDir, target);
+  const { databaseUrl } = config;
+  const postgres = databaseUrl === null ? null : { url: databaseUrl, target: await restoreTarget(databaseUrl, manifest) };
+  if (!force) await refuseOccupied(config.dataDir, postgres?.target ?? null);
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
   const movedAside: string[] = [];
   let check: RestoredCheck | undefined;
-  const { databaseUrl } = config;
   await stageFolder(config.dataDir, stamp, async (staged) => {
     await copyImages(options, manifest, staged);
     await keys.copyTo(staged.path);
-    if (databaseUrl === null || target === null) {
+    // A database file is restored and checked before the folder replaces the old one.
+    if (postgres === null) {
       const file = join(staged.path, 'coordinator.db');
       await restoreFile(options, manifest, rows, file);
       check = await openAndCheck({ file }, manifest, options);
@@ -79,18 +76,19 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     }
     const { old, undo } = await staged.activate();
     if (old !== null) movedAside.push(old);
-    if (databaseUrl === null || target === null) return;
+    if (postgres === null) return;
+    // PostgreSQL is changed last, in one transaction, because a changed folder can be undone.
     const aside = `before_restore_${stamp.toLowerCase()}`;
     try {
-      await restoreDump({ options, manifest, rows, url: databaseUrl, target, aside });
+      await restoreDump({ options, manifest, rows, ...postgres, aside });
     } catch (error) {
       await undo(error);
       throw error;
     }
-    if (target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
+    if (postgres.target.tables.length > 0) movedAside.push(`the schema ${aside} of the database`);
   });
-  if (databaseUrl !== null) {
-    check = await openAndCheck({ url: databaseUrl }, manifest, options).catch((error: unknown) => {
+  if (postgres !== null) {
+    check = await openAndCheck({ url: postgres.url }, manifest, options).catch((error: unknown) => {
       throw uncheckedError(error, { from, movedAside });
     });
   }
@@ -144,6 +142,7 @@ async function keysFor({ from, keysFrom, newKeys, signal }: RestoreOptions, mani
 }
 
 interface RowsWithKey extends RestoredRows {
+  /** Verifier key of the new transparency log; null: the log of the backup continues. */
   readonly newLogKey: string | null;
 }
 
@@ -164,41 +163,6 @@ function restoredRows({ keepSessions, newLogOrigin, newKeys }: RestoreOptions, k
 function withNewLogKey(secrets: RestoredRows['secrets']): RestoredRows['secrets'] {
   const others = secrets.filter(({ name }) => name !== LOG_KEY_SECRET);
   return [...others, { name: LOG_KEY_SECRET, value: randomBytes(32).toString('hex') }];
-}
-
-async function checkedTarget(url: string, { database }: Manifest): Promise<PostgresTarget> {
-  const target = await postgresTarget(url);
-  if (target.coordinators > 0) {
-    throw new StartupError(`A coordinator is connected to the database (${target.coordinators} connections). Stop all coordinators first.`);
-  }
-  const foreign = foreignTables(target);
-  if (foreign.length > 0) {
-    const names = foreign.slice(0, MAX_NAMED).join(', ') + (foreign.length > MAX_NAMED ? `, and ${foreign.length - MAX_NAMED} more` : '');
-    throw new StartupError(
-      `The schema ${target.schema} has tables that are not of a coordinator: ${names}. Restore into a database or schema of its own.`,
-    );
-  }
-  if (database.kind !== 'postgres') throw new Error('the backup has no dump');
-  if (target.serverMajor < Number.parseInt(database.server_version, 10)) {
-    throw new StartupError(
-      `The backup is of PostgreSQL ${database.server_version}, and this server is the older version ${target.serverVersion}.`,
-    );
-  }
-  if (target.schema !== database.schema) {
-    throw new StartupError(
-      `The backup is of the schema ${database.schema}, and the user of DATABASE_URL uses ${target.schema}: set its search_path.`,
-    );
-  }
-  return target;
-}
-
-/**
- * Tables of other applications, which make a restore fail. Empty if a newer coordinator used the schema, whose tables cannot
- * be told apart from those of other applications.
- */
-function foreignTables({ tables, migrations }: PostgresTarget): string[] {
-  if (unknownMigrations(migrations).length > 0) return [];
-  return tables.filter((name) => !STORED_DATA.has(name) && name !== FORMER_TABLE);
 }
 
 async function refuseOccupied(dataDir: string, target: PostgresTarget | null): Promise<void> {
@@ -249,7 +213,7 @@ interface DumpOptions {
   readonly aside: string;
 }
 
-/** Moves existing tables to the schema `aside` and loads the dump, in one transaction. */
+/** Moves existing tables to the schema `aside`, loads the dump and replaces `rows`, in one transaction. */
 async function restoreDump({ options, manifest, rows, url, target, aside }: DumpOptions): Promise<void> {
   const { from, postgresBin, signal } = options;
   const { schema, serverMajor, tables } = target;

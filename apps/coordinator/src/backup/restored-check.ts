@@ -13,7 +13,7 @@ export interface RestoredCheck {
   readonly ledger: LedgerFigures;
   /** Published entries of the transparency log; null without a log. */
   readonly publishedEntries: number | null;
-  /** Up to {@link MAX_NAMED} withdrawals that were open at the backup and may have been paid since. */
+  /** Ids of up to {@link MAX_NAMED} withdrawals that were open at the backup and may have been paid since. */
   readonly openWithdrawals: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
  * `admin` command: creates accounts of operators, grants, revokes and lists the admin flag, and generates values for ADMIN_KEY.
  *
- * A running coordinator reads the flag at each request, so changes apply at once.
+ * A running coordinator reads the flag at each request of an operator's session, so changes apply at once.
  */
 
 import { StartupError } from '../config/startup-error.js';
@@ -16,13 +16,18 @@ import { checkPassword, checkPerson, createAdmin } from './create-admin.js';
 import { newPassword } from './password.js';
 import { settingsOf } from './read-settings.js';
 
-/** Value of `operator` in the audit log for changes by this command. */
+/** Name of the operator in the audit log. */
 const OPERATOR = 'command';
 
-/** Runs one subcommand and returns the exit code. */
 type Subcommand = (args: readonly string[], context: CommandContext) => Promise<number>;
 
-const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = { create, grant: flagSubcommand(true), revoke: flagSubcommand(false), list, key };
+const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
+  create,
+  grant: flagSubcommand('grant'),
+  revoke: flagSubcommand('revoke'),
+  list,
+  key,
+};
 
 export const adminCommand: Command = {
   usage: `admin create|grant|revoke|list|key [OPTIONS] [--env-file FILE]
@@ -77,8 +82,8 @@ async function create(args: readonly string[], context: CommandContext): Promise
   });
 }
 
-/** `admin grant` (true) or `admin revoke` (false). */
-function flagSubcommand(isGrant: boolean): Subcommand {
+function flagSubcommand(change: 'grant' | 'revoke'): Subcommand {
+  const isGrant = change === 'grant';
   return async (args, { env, out }) => {
     const options = optionsOf(args, { email: { type: 'string' }, ...(isGrant ? { unverified: { type: 'boolean' } as const } : {}) });
     const email = requiredEmail(options.email);
@@ -97,8 +102,7 @@ function flagSubcommand(isGrant: boolean): Subcommand {
         out(`${email} ${isGrant ? 'has the admin flag already' : 'does not have the admin flag'}. Nothing was changed.`);
         return EXIT.ok;
       }
-      const action = isGrant ? 'admin grant' : 'admin revoke';
-      await withAuditEntry(database, { action, subject: user.id, details: { email: email.toLowerCase() } }, async () => {
+      await withAuditEntry(database, { action: `admin ${change}`, subject: user.id, details: { email: email.toLowerCase() } }, async () => {
         if (!(await accounts.setAdmin(user.id, isGrant))) throw new StartupError(`The account of ${email} is closed.`);
         return user.id;
       });

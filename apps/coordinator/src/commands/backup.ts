@@ -1,4 +1,4 @@
-/** `backup` command: parses options and prints the result of `createBackup`. Coordinators may keep running. */
+/** `backup` command: calls `createBackup` and prints the result. Coordinators may keep running. */
 import { createRequire } from 'node:module';
 import { createBackup } from '../backup/create-backup.js';
 import type { Manifest } from '../backup/manifest.js';
@@ -82,7 +82,6 @@ function keptCount(text: string): number {
   return value;
 }
 
-/** Output for a person, one line per fact. */
 function describe(path: string, { files, ledger, transparency_log: log, database, schema, has_keys }: Manifest, seconds: number): string[] {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const kind = database.kind === 'postgres' ? `PostgreSQL ${database.server_version}` : 'database file';

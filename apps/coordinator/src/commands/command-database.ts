@@ -1,4 +1,4 @@
-/** Opens the configured database for one command such as `admin` or `check`. `serve` opens its own in wiring/database.ts. */
+/** Finds and opens the configured database for a command such as `admin` or `check`. `serve` opens its own in wiring/database.ts. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';

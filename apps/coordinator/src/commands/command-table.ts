@@ -1,4 +1,4 @@
-/** `COMMANDS`: all commands of `inference-coordinator`, and their help texts. A command's module is imported when the command runs. */
+/** `COMMANDS`: all commands of `inference-coordinator`, and help texts. A command's module is imported only when needed. */
 import { nearestNames } from '@inference/formats';
 import type { Command } from './command.js';
 
@@ -33,7 +33,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: 'ledger-check', summary: 'Verifies the whole ledger.', load: async () => (await import('./ledger-check.js')).ledgerCheckCommand },
   {
     name: 'backup',
-    summary: 'Copies the database, keys and images while the coordinator runs.',
+    summary: 'Copies the database and keys while the coordinator runs.',
     load: async () => (await import('./backup.js')).backupCommand,
   },
   {
@@ -65,7 +65,7 @@ export function usageOf({ usage }: Command, { summary }: CommandEntry): string {
   return [`Usage: inference-coordinator ${line}`, summary, ...details].join('\n\n');
 }
 
-/** Error text for an unknown command. Suggests a command whose name is similar. */
+/** Suggests a command whose name is similar. */
 export function unknownCommand(typed: string): string {
   const names = COMMANDS.map(({ name }) => name);
   const [nearest] = nearestNames(typed, names, 1);

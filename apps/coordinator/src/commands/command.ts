@@ -26,9 +26,7 @@ export interface CommandContext {
   readonly lateSettings: readonly string[];
   /** Path given by `--env-file`; null without the option. */
   readonly settingsFile: string | null;
-  /** Writes a line to standard output. */
   readonly out: (line: string) => void;
-  /** Writes a line to standard error. */
   readonly err: (line: string) => void;
   /** Asks a question on the terminal and hides the typed answer. Null: the process has no terminal. */
   readonly askHidden: ((question: string) => Promise<string>) | null;

@@ -1,4 +1,4 @@
-/** `createAdmin`: creates an account as a sign-up in the console would, and sets the admin flag. The command `admin create` calls it. */
+/** `createAdmin`, of the command `admin create`, creates an account as a sign-up in the console does, and sets the admin flag. */
 import { randomBytes } from 'node:crypto';
 import { isName } from '@inference/protocol';
 import { createAuth, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
@@ -15,7 +15,7 @@ interface NewAdmin {
   readonly password: string;
 }
 
-/** Error codes of better-auth, the sign-in library, with the messages that the command prints. */
+/** Messages by error code of better-auth, the sign-in library. */
 const SIGN_UP_ERRORS: Readonly<Record<string, string>> = {
   INVALID_EMAIL: '--email must be an e-mail address.',
   // Concerns the address, because `checkPerson` and `checkPassword` have accepted the name and the password.
@@ -39,7 +39,7 @@ export function checkPassword(password: string): void {
   throw new StartupError(`The password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters. Nothing was changed.`);
 }
 
-/** Creates the account with a confirmed e-mail address, and returns its id. Throws StartupError without storing anything. */
+/** Creates the account with a confirmed e-mail address, and returns its id. A StartupError means that nothing was stored. */
 export async function createAdmin(database: Database, person: NewAdmin, now: () => number): Promise<string> {
   const accounts = new AccountRepository({ database, now, onChange: () => {} });
   const auth = createAuth({

@@ -1,5 +1,4 @@
 /** `migrate` command: applies pending database migrations. With `--plan`, only lists them. */
-
 import { migrateDatabase } from '../database/connection/open-database.js';
 import { describeMigration, type MigrationDescription } from '../database/migrations/describe-migration.js';
 import { tooNew } from '../database/migrations/run-migrations.js';
@@ -43,7 +42,6 @@ Exit codes: 0 done, 1 a migration failed or the database is too new for this ver
   },
 };
 
-/** JSON output of one migration. */
 interface PendingMigration extends Pick<MigrationDescription, 'kind' | 'effect'> {
   readonly name: string;
   /** Oldest coordinator version that works with the migrated schema; null: any. */

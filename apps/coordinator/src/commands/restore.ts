@@ -1,4 +1,4 @@
-/** `restore` command: parses options and prints the result of `restoreBackup`. All coordinators must be stopped. */
+/** `restore` command: calls `restoreBackup` and prints the result. All coordinators must be stopped. */
 import { restoreAdvice } from '../backup/restore-advice.js';
 import { type Restored, restoreBackup } from '../backup/restore-backup.js';
 import { type Command, EXIT, optionsOf, UsageError } from './command.js';
@@ -74,7 +74,6 @@ Exit codes: 0 restored, 1 refused or failed with nothing changed, or restored wi
   },
 };
 
-/** Names the checks that a successful restore has passed. */
 function passedChecks({ publishedEntries, newLogKey, manifest }: Restored): string {
   if (newLogKey !== null) return 'the ledger holds; the transparency log is new';
   if (publishedEntries === null) return 'the ledger holds; there is no transparency log';

@@ -1,5 +1,4 @@
-/** `runCommandLine`: finds and runs a command, and converts errors to a message and an exit code. main.ts calls it. */
-
+/** `runCommandLine`, which main.ts calls, finds and runs a command, and converts errors to a message and an exit code. */
 import { createRequire } from 'node:module';
 import { packageProblem, SettingsError, StartupError } from '../config/startup-error.js';
 import { errorFacts } from '../log.js';

@@ -1,4 +1,4 @@
-/** `serve` command: runs a coordinator. On SIGTERM or SIGINT, running jobs finish (drain), then the process ends. */
+/** `serve` command: runs a coordinator. On SIGTERM or SIGINT, running jobs may finish within DRAIN_SECONDS, then the process ends. */
 import { destination } from 'pino';
 import type { App } from '../app.js';
 import { withSecretFiles } from '../config/secret-files.js';
@@ -13,7 +13,6 @@ const LAST_FLUSH_MS = 2000;
 /** Time after `config.drainMs` until a stuck shutdown is forced. */
 const FORCED_EXIT_MS = 5000;
 
-/** Log message at the start, by `MIN_TRUST_LEVEL`. */
 const TRUST_MESSAGES = {
   hardware: 'only providers of trust level hardware get requests',
   self_signed: 'providers get requests from trust level self_signed on: their hardware is not proved',
@@ -53,11 +52,10 @@ interface RunningCoordinator {
   readonly app: App;
   readonly log: Log;
   readonly stdout: ReturnType<typeof destination>;
-  /** Maximum time for running jobs after a signal. */
   readonly drainMs: number;
 }
 
-/** Waits for a signal, the end of the parent process or a crash. Then shuts down and resolves to the exit code. */
+/** Shuts down after a signal or the end of the parent process. Resolves to the exit code after the shutdown, or after a crash. */
 function exitCodeAtShutdown({ app, log, stdout, drainMs }: RunningCoordinator): Promise<number> {
   const skipDrain = new AbortController();
   const signalled = new Set<string>();

@@ -1,7 +1,7 @@
-/** `untilSignalled`: runs the work of the commands `backup` and `restore`. SIGINT and SIGTERM cancel the work. */
+/** `untilSignalled` runs the work of the commands `backup` and `restore`, and cancels the work on SIGINT or SIGTERM. */
 import { StartupError } from '../config/startup-error.js';
 
-/** `signal` aborts at SIGINT or SIGTERM. `work` then cleans up and rejects, and the command ends with an exit code. */
+/** `signal` aborts at SIGINT or SIGTERM. `work` must then clean up and reject. Throws StartupError if interrupted. */
 export async function untilSignalled<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const stop = (name: string): void => controller.abort(new StartupError(`Interrupted by ${name}.`));

@@ -1,4 +1,4 @@
-/** `readConfig`: reads and validates all settings of a coordinator from the environment, once at the start of a command. */
+/** `readConfig` reads and validates the settings of a coordinator from environment variables, at the start of a command. */
 import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES, MAX_VISION_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { readClusterSettings } from '../cluster/settings.js';
@@ -22,11 +22,11 @@ export function readConfig(environment: Environment) {
   const env = withSecretFiles(environment);
   const development = flag(env, 'DEVELOPMENT');
   return {
-    /** Development mode: creates a first account with keys, which are written to a file. */
+    /** Development mode: a first account whose keys are written to a file, free deposits, mails in the log, and weaker defaults. */
     development,
     ...readServer(env),
     ...readDatabase(env),
-    /** Null: this coordinator runs alone, without a cluster. */
+    /** Null: this coordinator runs alone. */
     cluster: readClusterSettings(env),
     ...readTrust(env, development),
     ...readCharges(env, development),
@@ -53,16 +53,16 @@ export function readConfig(environment: Environment) {
 export type Config = Readonly<ReturnType<typeof readConfig>>;
 export type RateLimitConfig = Config['rateLimits'];
 
-/** 256 MiB: 8 requests with images of maximum size, or about 60,000 requests of usual size (4 KiB). */
+/** 256 MiB: 8 requests of the maximum size with images, or about 60,000 requests of the usual size (4 KiB). */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 
-/** 64 MiB. Limited because `count_tokens` is free for the client, but costs a provider as much work as a prefill. */
+/** 64 MiB. Limited because `count_tokens` is free, but is work for a provider. */
 const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 
 /** In micro-USD: 10,000 USD per million tokens and 1000 USD per image. The API for prices has the same maximums. */
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
-/** As in `database/ledger/activity.ts`. */
+/** Same as in `database/ledger/activity.ts`. */
 const MAX_MATURITY_DAYS = 365;
 /** One week. */
 const MAX_IMAGE_URL_SECONDS = 604_800;
@@ -70,7 +70,6 @@ const MAX_IMAGE_STORE_MB = 2 ** 24;
 /** Clients and proxies time out on slower responses. */
 const MAX_IMAGE_QUEUE_SECONDS = 600;
 
-/** Listening, files and shutdown. */
 function readServer(env: Environment) {
   return {
     host: text(env, 'HOST') ?? '127.0.0.1',
@@ -97,7 +96,7 @@ function readDatabase(env: Environment) {
   };
 }
 
-/** Which providers are trusted with requests, and how often they are challenged. */
+/** Which providers get requests, and how often they must answer a challenge. */
 function readTrust(env: Environment, development: boolean) {
   const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
   const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY');
@@ -121,7 +120,6 @@ function readTrust(env: Environment, development: boolean) {
   };
 }
 
-/** Prices, earnings, and the retention of usage. */
 function readCharges(env: Environment, development: boolean) {
   const promptPerMillion = integer(env, 'DEFAULT_PROMPT_PRICE', 50_000, 0, MAX_RATE);
   return {
@@ -143,7 +141,6 @@ function readCharges(env: Environment, development: boolean) {
   };
 }
 
-/** Bounds of request bodies. */
 function readRequestLimits(env: Environment) {
   const maxRequestBytes = integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES);
   return {
@@ -151,19 +148,18 @@ function readRequestLimits(env: Environment) {
     maxRequestBytes,
     /** Maximum request body with images, in bytes; at most `maxHeldBytes`. */
     maxVisionRequestBytes: integer(env, 'MAX_VISION_REQUEST_BYTES', MAX_VISION_REQUEST_BYTES, 1, MAX_VISION_REQUEST_BYTES),
-    /** Maximum bytes of all request bodies in memory at a time. */
+    /** Maximum bytes of request bodies in memory at a time, from accounts with a balance. Other requests have smaller budgets. */
     maxHeldBytes: integer(env, 'MAX_HELD_REQUEST_BYTES', MAX_HELD_BYTES, maxRequestBytes, 2 ** 40),
-    /** Maximum bytes of `count_tokens` bodies per account and minute; 0: no limit. */
+    /** Maximum bytes, also charged for pixels of images, that `count_tokens` takes per account and minute; 0: no limit. */
     countTokensBytesPerMinute: integer(env, 'COUNT_TOKENS_BYTES_PER_MINUTE', COUNT_TOKENS_BYTES_PER_MINUTE, 0, 2 ** 40),
   };
 }
 
-/** Served models, hedged requests and agent releases. */
 function readModels(env: Environment) {
   return {
-    /** Maximum hedged requests, in percent of all jobs; 0: none. */
+    /** Maximum hedged requests (late jobs with a second, concurrent attempt), in percent of all jobs; 0: none. */
     hedgePercent: integer(env, 'HEDGE_PERCENT', 5, 0, 50),
-    /** Whether only models of the operator's catalogue are served. */
+    /** Whether only models in the operator's catalogue may be served. */
     catalogueOnly: flag(env, 'CATALOGUE_ONLY'),
     /** File with the signed agent releases. Null: agents are offered no updates. */
     agentReleases: text(env, 'AGENT_RELEASES'),
@@ -175,7 +171,7 @@ function readImages(env: Environment) {
     images: {
       /** Validity of the URL of a generated image, from the request on. */
       urlMs: 1000 * integer(env, 'IMAGE_URL_SECONDS', 3600, 1, MAX_IMAGE_URL_SECONDS),
-      /** Maximum bytes on disk for generated images until clients fetch them. */
+      /** Maximum bytes on disk for generated images, which stay until their URLs expire. */
       storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),
       /** Maximum time that a request waits for a free image provider. */
       queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
@@ -202,11 +198,11 @@ function readConsole(env: Environment) {
   const config = {
     /** Origin of this coordinator in browsers, such as `https://gateway.example`; null: loopback addresses only. */
     publicOrigin: readOrigin(env, 'PUBLIC_URL'),
-    /** Secret for signing session cookies; null: a generated secret in the data directory. */
+    /** Secret that signs session cookies; null: a generated secret, in the data directory or shared by the cluster. */
     authSecret: secret(env, 'AUTH_SECRET', /^.{32,}$/, 'at least 32 characters'),
     requireEmailVerification: flag(env, 'REQUIRE_EMAIL_VERIFICATION'),
     mail: readMail(env),
-    /** Admin key chosen by the operator; null: only admin keys in the database. */
+    /** Admin key chosen by the operator, valid beside those in the database; null: none. */
     adminKey: secret(env, 'ADMIN_KEY', /^service-[A-Za-z0-9_-]{43}$/, 'service- and 43 letters, digits, dashes and underscores'),
   };
   if (config.requireEmailVerification && config.mail === null && !flag(env, 'DEVELOPMENT')) {

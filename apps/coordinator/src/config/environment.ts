@@ -45,18 +45,19 @@ export function choice<T extends string>(env: Environment, name: string, allowed
 }
 
 /**
- * The text of a variable that `holds` accepts; null if absent. `what` completes the error message "NAME must …".
+ * The text of a variable that `isValid` accepts; null if absent. `requirement` completes the error message "NAME must …".
  *
- * Error messages never contain the value, which may be a password.
+ * The message does not contain the value, which may be a password.
  */
-export function checked(env: Environment, name: string, holds: (value: string) => boolean, what: string): string | null {
+export function checked(env: Environment, name: string, isValid: (value: string) => boolean, requirement: string): string | null {
   const value = text(env, name);
-  if (value !== null && !holds(value)) throw new StartupError(`${name} must ${what}.`);
+  if (value !== null && !isValid(value)) throw new StartupError(`${name} must ${requirement}.`);
   return value;
 }
 
-export function secret(env: Environment, name: string, pattern: RegExp, what: string): string | null {
-  return checked(env, name, (value) => pattern.test(value), `be ${what}`);
+/** `description` completes "NAME must be …". */
+export function secret(env: Environment, name: string, pattern: RegExp, description: string): string | null {
+  return checked(env, name, (value) => pattern.test(value), `be ${description}`);
 }
 
 export function httpUrl(env: Environment, name: string): string | null {

@@ -1,4 +1,4 @@
-/** `readMail`: settings of outgoing mail. Mail leaves by SMTP (SMTP_URL) or through an HTTP service of the operator (MAIL_URL). */
+/** `readMail` reads the settings of outgoing mail, which is sent by SMTP (SMTP_URL) or through an HTTP service (MAIL_URL). */
 import { checked, type Environment, httpUrl, secret, text } from './environment.js';
 import { StartupError } from './startup-error.js';
 
@@ -6,7 +6,7 @@ export interface SmtpSettings {
   readonly kind: 'smtp';
   readonly host: string;
   readonly port: number;
-  /** `implicit`: TLS from the first byte (RFC 8314). `starttls`: upgrade is required before mail is sent (RFC 3207). */
+  /** `implicit`: TLS from the first byte (RFC 8314). `starttls`: no mail without an upgrade to TLS (RFC 3207). */
   readonly tls: 'implicit' | 'starttls' | 'none';
   readonly login: { readonly user: string; readonly password: string } | null;
   /** Sender, as an address or `Name <address>`. */
@@ -26,7 +26,7 @@ export type MailSettings = SmtpSettings | HttpMailSettings;
 const PORTS = { 'smtp:': 587, 'smtps:': 465 } as const;
 const FROM = /^(?:[^\s<>@,;"]+@[^\s<>@,;"]+|[^<>@,;"\r\n]{1,100} <[^\s<>@,;"]+@[^\s<>@,;"]+>)$/;
 
-/** Null: no mail. Throws {@link StartupError} naming the invalid setting. */
+/** Null: the coordinator sends no mail. Throws {@link StartupError} that names the invalid setting. */
 export function readMail(env: Environment): MailSettings | null {
   const url = httpUrl(env, 'MAIL_URL');
   const smtp = readSmtp(env);

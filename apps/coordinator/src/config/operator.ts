@@ -7,9 +7,10 @@ const MAX_ADDRESS_CHARACTERS = 500;
 const MAX_ADDRESS_LINES = 8;
 const MAX_TAX_ID_CHARACTERS = 50;
 
-/** Throws StartupError naming the invalid variable. */
+/** Members without a setting are null. Throws StartupError that names the invalid setting. */
 export function readOperator(env: Environment) {
-  const lineOf = (max: number) => (value: string) => value.length <= max && isName(value);
+  const isLine = (max: number) => (value: string) => value.length <= max && isName(value);
+  // The two characters `\n` also stand for a line break.
   const lines = (value: string): string[] => value.split(/\\n|\r?\n/).map((line) => line.trim());
   const isAddress = (value: string): boolean =>
     value.length <= MAX_ADDRESS_CHARACTERS && lines(value).length <= MAX_ADDRESS_LINES && lines(value).every(isName);
@@ -20,9 +21,9 @@ export function readOperator(env: Environment) {
     `be at most ${MAX_ADDRESS_CHARACTERS} characters in at most ${MAX_ADDRESS_LINES} lines, separated by \\n`,
   );
   return {
-    name: checked(env, 'OPERATOR_NAME', lineOf(MAX_NAME_CHARACTERS), `be one line of at most ${MAX_NAME_CHARACTERS} characters`),
-    /** Lines separated by `\n`. */
+    name: checked(env, 'OPERATOR_NAME', isLine(MAX_NAME_CHARACTERS), `be one line of at most ${MAX_NAME_CHARACTERS} characters`),
+    /** Lines separated by line breaks. */
     address: address === null ? null : lines(address).join('\n'),
-    taxId: checked(env, 'OPERATOR_TAX_ID', lineOf(MAX_TAX_ID_CHARACTERS), `be one line of at most ${MAX_TAX_ID_CHARACTERS} characters`),
+    taxId: checked(env, 'OPERATOR_TAX_ID', isLine(MAX_TAX_ID_CHARACTERS), `be one line of at most ${MAX_TAX_ID_CHARACTERS} characters`),
   };
 }

@@ -1,4 +1,4 @@
-/** `withSecretFiles`: reads secret settings from files, as Docker, Kubernetes and systemd provide them. */
+/** `withSecretFiles` reads secret settings from files, in which Docker, Kubernetes and systemd provide secrets. */
 import { readFileSync } from 'node:fs';
 import { type Environment, text } from './environment.js';
 import { errorReason, StartupError } from './startup-error.js';
@@ -24,7 +24,7 @@ export const SECRET_SETTINGS = [
 const MAX_BYTES = 64 * 1024;
 
 /**
- * The environment, with each `NAME` read from the file of `NAME_FILE`.
+ * The environment, with each secret `NAME` read from the file that `NAME_FILE` names.
  *
  * @throws {StartupError} The message names the setting, never its value.
  */
@@ -36,7 +36,7 @@ export function withSecretFiles(env: Environment): Environment {
     if (text(env, name) !== null) throw new StartupError(`${name} and ${name}_FILE are both set: remove one of them.`);
     values[name] = readSecret(`${name}_FILE`, path);
   }
-  // All other variables are inherited from `env`.
+  // Inherits other variables from `env`, so that `readAllSettings` can observe which ones are read.
   return Object.assign(Object.create(env) as Environment, values);
 }
 

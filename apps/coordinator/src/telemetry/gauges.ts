@@ -143,9 +143,13 @@ export function registerCertificateGauge(metrics: Metrics, certificates: Readonl
   );
 }
 
-export function registerPasswordGauges(metrics: Metrics, hasher: { readonly running: number }, queue: { readonly waiting: number }): void {
+export function registerPasswordGauges(
+  metrics: Metrics,
+  hasher: { readonly runningCount: number },
+  queue: { readonly waitingCount: number },
+): void {
   metrics.gauge('password_hashes', 'Running password hashes, and waiting requests.', ['state'], () => [
-    [{ state: 'running' }, hasher.running],
-    [{ state: 'waiting' }, queue.waiting],
+    [{ state: 'running' }, hasher.runningCount],
+    [{ state: 'waiting' }, queue.waitingCount],
   ]);
 }

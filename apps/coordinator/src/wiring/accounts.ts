@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type AccountNotices, accountNotices } from '../accounts/account-notices.js';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
 import { accountCloser, type CloseAccount, closeOwnAccount } from '../accounts/close-account.js';
-import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
+import { deleteVerifications, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { ExportGrants } from '../accounts/export-grants.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
 import { developmentMailer, httpMailer, type Mailer, observedMailer } from '../accounts/mailer.js';
@@ -111,7 +111,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     onSignUp: async (user) => void (await accounts.ensure(user)),
     onPasswordChange: async (id) => {
       await playgroundKeys.revokeAll(id);
-      await revokeResetLinks(auth, id);
+      await deleteVerifications(auth, id);
     },
     onDelete: (id) => closeOwnAccount(closeAccount, id, now()),
     secondSteps: secondStepLimit(config, deps.attempts),

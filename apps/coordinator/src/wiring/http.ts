@@ -62,8 +62,8 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
   const responses = new ResponseDrain(jobTimings.clientDrainMs);
   responses.attach(server.server);
   const { apiKeyCache, auditLog, attempts } = repositories;
-  const network = networkLimits === null ? null : { limits: networkLimits, attempts };
-  await server.register(rateLimits, { ...config.rateLimits, network });
+  const shared = networkLimits === null ? null : { limits: networkLimits, attempts };
+  await server.register(rateLimits, { ...config.rateLimits, shared });
   await server.register(apiKeyAuth, { apiKeyCache, now, onFailure: onWriteError });
   await server.register(openApi);
   await server.register(operatorAuditLog, { auditLog, onFailure: onWriteError });

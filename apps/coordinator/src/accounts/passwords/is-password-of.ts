@@ -1,4 +1,4 @@
-/** `isPasswordOf` checks the password of a signed-in user, for actions that better-auth does not protect with the password. */
+/** `isPasswordOf` checks the password of a user, for actions for which better-auth, the sign-in library, does not ask for it. */
 import type { Auth } from '../auth.js';
 
 /** False for a user without a password. Call within the `SignInQueue`, because hashing is expensive. */

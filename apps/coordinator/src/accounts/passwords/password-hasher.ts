@@ -39,11 +39,11 @@ export class PasswordHasher {
     this.#maxThreads = Math.min(MAX_HASHES_AT_ONCE, options.maxThreads ?? Math.max(1, availableParallelism() - 1));
   }
 
-  get running(): number {
+  get runningCount(): number {
     return this.#running.size;
   }
 
-  /** `<salt>:<key>` in hexadecimal, the format of better-auth. */
+  /** Returns `<salt>:<key>` in hexadecimal, the format of better-auth, the sign-in library. */
   async hash(password: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES).toString('hex');
     return `${salt}:${Buffer.from(await this.#derive(password, salt)).toString('hex')}`;
@@ -104,17 +104,17 @@ export class PasswordHasher {
     return thread;
   }
 
-  /** Rejects the hash of a failed or ended thread. Waiting hashes start a new thread at once. */
+  /** Rejects the hash, if any, of a failed or ended thread. Waiting hashes start a new thread at once. */
   #dropThread(thread: Worker, error: unknown): void {
-    const place = this.#idle.indexOf(thread);
-    if (place !== -1) this.#idle.splice(place, 1);
+    const index = this.#idle.indexOf(thread);
+    if (index !== -1) this.#idle.splice(index, 1);
     const task = this.#running.get(thread);
     if (this.#running.delete(thread)) task?.reject(error instanceof Error ? error : new Error('a password thread has failed'));
     this.#runNext();
   }
 }
 
-/** The import map of package.json resolves `#password-thread` from both sources (tests) and build. */
+/** `imports` of package.json resolves `#password-thread` to thread.ts in tests, and to the built file otherwise. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#password-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };

@@ -1,7 +1,7 @@
 /**
- * `passkeys` is a better-auth plugin for passkeys, which sign in without a password.
+ * `passkeys` configures the plugin for passkeys of better-auth, the sign-in library.
  *
- * Registration and sign-in require user verification (PIN, fingerprint or face), so a passkey replaces both factors.
+ * Registration and sign-in require user verification (PIN, fingerprint or face), so a passkey replaces password and second factor.
  */
 import { passkey } from '@better-auth/passkey';
 import { APIError } from 'better-auth/api';
@@ -16,10 +16,10 @@ interface PasskeyStore {
 }
 
 /**
- * Removes a passkey that was just registered if the account has too many now. Returns whether it was removed.
+ * Removes the passkey that was just registered if the account has too many now. Returns whether it was removed.
  *
- * Called after each registration, because several concurrent registrations can pass the check before the insert. A call removes
- * only its own passkey, never one that another request has reported as stored. Concurrent calls may all remove theirs.
+ * Necessary because several concurrent registrations can pass the check before the insert. Each removes only its own passkey, never one
+ * that another request has reported as stored, so concurrent registrations may all fail.
  */
 export async function removeIfExcess(store: PasskeyStore, userId: string, passkeyId: string): Promise<boolean> {
   const where = [{ field: 'userId', value: userId }];
@@ -28,7 +28,7 @@ export async function removeIfExcess(store: PasskeyStore, userId: string, passke
   return true;
 }
 
-/** `publicUrl` is the origin of the console. Without one, passkeys work at `localhost` only. */
+/** `publicUrl` is the origin of the console. If null, passkeys work at `localhost` only. */
 export function passkeys(publicUrl: string | null) {
   return passkey({
     rpName: 'Inference',

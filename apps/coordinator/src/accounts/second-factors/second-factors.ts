@@ -1,4 +1,4 @@
-/** `secondFactors` returns better-auth plugins for authenticator apps (TOTP), backup codes and passkeys. */
+/** `secondFactors` returns plugins of better-auth, the sign-in library, for authenticator apps (TOTP), backup codes and passkeys. */
 import { type TwoFactorOptions, twoFactor } from 'better-auth/plugins/two-factor';
 import { passkeys } from './passkeys.js';
 import { type SecondStepOptions, secondStepRules } from './second-step-rules.js';
@@ -10,7 +10,7 @@ export interface SecondFactorOptions extends SecondStepOptions {
 
 const TWO_FACTOR = {
   issuer: 'Inference',
-  // Secrets and codes are encrypted with the session secret.
+  // better-auth encrypts TOTP secrets by default, with the secret of session cookies.
   backupCodeOptions: { storeBackupCodes: 'encrypted' },
   schema: { twoFactor: { modelName: 'authTwoFactors' } },
 } satisfies TwoFactorOptions;

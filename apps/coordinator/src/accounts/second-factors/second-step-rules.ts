@@ -1,5 +1,5 @@
 /**
- * `secondStepRules` is a better-auth plugin that adds three rules to the second step of a sign-in.
+ * `secondStepRules` is a plugin of better-auth, the sign-in library, with three rules for users with a second factor.
  *
  * 1. A code of an authenticator app (TOTP) works once.
  * 2. Attempts are counted before the code is checked, so that concurrent guesses cannot exceed the limit.
@@ -12,7 +12,7 @@ import { deleteSessionCookie } from 'better-auth/cookies';
 import { symmetricDecrypt } from 'better-auth/crypto';
 
 export interface SecondStepOptions {
-  /** Counts attempts per account. By default, only the limits of better-auth apply. */
+  /** Counts attempts per account. Without a counter, only better-auth's own limits apply. */
   readonly secondSteps?: SecondStepCounter | undefined;
 }
 
@@ -43,6 +43,7 @@ export function secondStepRules({ secondSteps }: SecondStepOptions) {
         modelName: 'authTwoFactors',
         fields: { lastUsedStep: { type: 'number', required: false, defaultValue: 0, input: false, returned: false } },
       },
+      // Set by passkeys.ts.
       passkey: { modelName: 'authPasskeys', fields: { lastUsedAt: { type: 'date', required: false, input: false } } },
     },
     hooks: {

@@ -1,4 +1,4 @@
-/** Address part of the command `check`: HOST and PORT (where the coordinator listens), and PUBLIC_URL (what clients use). */
+/** Address part of the command `check`: HOST and PORT, where the coordinator listens, and PUBLIC_URL, which clients use. */
 import { createServer } from 'node:net';
 import { equalBytes, LogFormatError, MAX_NOTE_LENGTH, openCheckpoint, parseNoteKey } from '@inference/protocol';
 import { nodeLogCrypto, sha256 } from '@inference/protocol/crypto';
@@ -47,9 +47,7 @@ async function readReadiness(origin: string, signal: AbortSignal): Promise<Findi
 }
 
 /**
- * Checks that PUBLIC_URL leads to a coordinator of this database.
- *
- * Compares the transparency-log checkpoint served at PUBLIC_URL with the log in the database.
+ * Checks that PUBLIC_URL leads to a coordinator of this database: the checkpoint that is served there must be of the log in the database.
  */
 export async function checkPublicAddress(config: Config, signal: AbortSignal): Promise<Finding[]> {
   const { publicOrigin } = config.console;
@@ -71,8 +69,8 @@ export async function checkPublicAddress(config: Config, signal: AbortSignal): P
   } catch (error) {
     return [unreachable(publicOrigin, error, 'Check DNS, firewall, proxy and certificate.')];
   }
-  const known = await withDatabase(config, (database) => isOfLog(database, logOrigin, checkpoint));
-  if (!known)
+  const isOurs = await withDatabase(config, (database) => isOfLog(database, logOrigin, checkpoint));
+  if (!isOurs)
     return [problem(`${publicOrigin} is answered by another coordinator or program`, 'Point the proxy to HOST and PORT of this one.')];
   return [ok(`${publicOrigin} leads to this coordinator${publicOrigin.startsWith('https:') ? ', with a valid certificate' : ''}`)];
 }

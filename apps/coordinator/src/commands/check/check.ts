@@ -43,7 +43,6 @@ Exit codes: 0 no problem, 1 a problem, 2 a setting cannot be used.`,
   },
 };
 
-/** Runs all checks that need valid settings. */
 async function checkServices(
   config: Config,
   { isPublic, releaseKey }: { readonly isPublic: boolean; readonly releaseKey: string | null },

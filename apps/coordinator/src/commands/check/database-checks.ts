@@ -63,7 +63,7 @@ function schemaFinding(config: Config, { applied, pending, refusal }: SchemaStat
   return warning(`${place}: ${gap}`, `${remedy}. The next start would apply them, too.`);
 }
 
-/** Warns of Node versions on which the SQLite driver, compiled against Node's headers, aborts the process (nodejs/node#65446). */
+/** Warns of Node versions on which the SQLite driver, compiled against Node's headers, may abort the process (nodejs/node#65446). */
 export function checkSqliteDriver(config: Pick<Config, 'dataDir' | 'databaseUrl'>, nodeVersion: string): Finding[] {
   const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
   if ('url' in databaseTarget(config) || major < 24 || (major === 24 && minor < 19)) return [];
@@ -107,7 +107,6 @@ async function checkClock(database: Database): Promise<Finding[]> {
   return [Math.abs(skewMs) > WARNING_SKEW_MS ? warning(text, remedy) : ok(text)];
 }
 
-/** Thrown to roll back the transaction on purpose. */
 class IntendedRollback extends Error {}
 
 /** Writes a row, reads it in the same transaction, and rolls back. Throws if either fails. */

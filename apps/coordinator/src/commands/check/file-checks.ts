@@ -45,7 +45,6 @@ export async function checkDataDirectory(config: Config): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok(`${directory} can be written, ${gib(free)} free`)];
 }
 
-/** The path, or the nearest existing folder above the path. */
 function nearestExisting(path: string): string {
   return existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path));
 }

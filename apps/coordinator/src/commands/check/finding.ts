@@ -1,4 +1,4 @@
-/** Types and output of the command `check`. A `Check` returns `Finding`s, which are printed one per line. */
+/** Types, runner and text output of the command `check`. A `Check` returns `Finding`s. */
 import { errorReason, isUnknownAuthority, StartupError, UNKNOWN_AUTHORITY_REMEDY } from '../../config/startup-error.js';
 
 export type FindingState =
@@ -65,7 +65,7 @@ export function causeOf(error: unknown): string {
   return cause instanceof Error && 'code' in cause ? errorReason(cause) : cause instanceof Error ? cause.name : 'unknown error';
 }
 
-/** Finding for an unreachable service. `remedy` is replaced for an untrusted certificate authority. */
+/** Problem of an unreachable service. For an untrusted certificate authority, another remedy replaces `remedy`. */
 export function unreachable(service: string, error: unknown, remedy: string): Finding {
   const cause = causeOf(error);
   return problem(`${service} cannot be reached: ${cause}`, isUnknownAuthority(cause) ? UNKNOWN_AUTHORITY_REMEDY : remedy);
@@ -73,7 +73,6 @@ export function unreachable(service: string, error: unknown, remedy: string): Fi
 
 const STATE_LABELS: Readonly<Record<FindingState, string>> = { ok: 'ok', warning: 'warning', problem: 'PROBLEM', skipped: 'skipped' };
 
-/** Plain-text output: one line per result, its remedy on the next line, then a summary. */
 export function linesOf(results: readonly CheckResult[]): string[] {
   const lines = results.flatMap(({ name, state, text, remedy }) => [
     `${STATE_LABELS[state].padEnd(8)} ${name.padEnd(15)} ${text}`,

@@ -109,7 +109,6 @@ export async function checkPayments({ stripe, development, console: { publicOrig
   return findings;
 }
 
-/** A webhook in Stripe's list. */
 interface WebhookEndpoint {
   readonly url: string;
   readonly status: string;

@@ -1,4 +1,4 @@
-/** Settings part of the command `check`: reports all invalid values, names without effect, and values unfit for production. */
+/** Settings part of the command `check`: reports invalid values, names without effect, and values that are unusual in production. */
 import { statSync } from 'node:fs';
 import { closest } from 'fastest-levenshtein';
 import { type Config, readConfig } from '../../config/config.js';
@@ -9,10 +9,9 @@ import type { CommandContext } from '../command.js';
 import { type Finding, ok, warning } from './finding.js';
 
 /** Maximum number of times that {@link readAllSettings} reads the settings. */
-const MAX_PROBLEMS = 50;
-/** Names of settings in an error message. */
+const MAX_READS = 50;
 const SETTING_NAME = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b/g;
-/** Variables that Node.js, libraries or the system read. No setting of the coordinator has such a name. */
+/** Variables that Node.js, libraries or the system may read, so that they are never reported as unused. */
 const FOREIGN_VARIABLE = /^(?:OTEL_|PG|NODE_|UV_|SSL_|TZ$|LANG$|LC_|(?:HTTPS?|NO|ALL)_PROXY$)/;
 
 interface ReadSettings {
@@ -24,10 +23,10 @@ interface ReadSettings {
 }
 
 /**
- * Finds all invalid settings, although `readConfig` throws at the first one.
+ * Finds the invalid settings, although `readConfig` throws at the first one.
  *
- * After each error, removes the setting that the error names, and calls `readConfig` again. Errors that name an already removed
- * setting are consequences of the removal, so they are not reported.
+ * After each error, removes the setting that the error names, and calls `readConfig` again. An error that names an already removed
+ * setting is a consequence of the removal, and not reported.
  */
 export function readAllSettings(env: Environment): ReadSettings {
   const problems: string[] = [];
@@ -40,7 +39,7 @@ export function readAllSettings(env: Environment): ReadSettings {
     },
   });
   const removed = new Set<string>();
-  for (let round = 0; round < MAX_PROBLEMS; round++) {
+  for (let round = 0; round < MAX_READS; round++) {
     try {
       const config = readConfig(observed);
       return { config: problems.length === 0 ? config : null, problems, names };

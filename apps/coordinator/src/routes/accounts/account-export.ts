@@ -1,7 +1,7 @@
 /**
- * `/console/v1/account/export`: download of all data that is stored about the account.
+ * `/console/v1/account/export`: download of the data that is stored about the account, as JSON.
  *
- * POST checks the password and returns a link with a short-lived grant. GET with the grant downloads the file.
+ * POST checks the password and returns a link with a grant: a signed token, valid for minutes. GET with the grant downloads the file.
  */
 import { ConsoleAccountExportSchema, RequestAccountExportSchema, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
@@ -16,7 +16,6 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { JSON_TYPE } from '../plugins/downloads.js';
 
-/** Produces the exported JSON file in parts. */
 export type ExportOf = (accountId: string) => AsyncIterable<string>;
 
 interface AccountExportRoutes {
@@ -28,14 +27,14 @@ interface AccountExportRoutes {
 }
 
 const PATH = '/account/export';
-/** Maximum downloads per account and hour. A download reads all usage of the account. */
-const MAX_PER_HOUR = 10;
-/** Maximum wait in the queue for password hashing, which sign-ins share. */
+/** Per account. A download reads all usage of the account. */
+const MAX_DOWNLOADS_PER_HOUR = 10;
+/** Maximum wait in the queue for password hashing, which sign-ins also use. */
 const MAX_PASSWORD_WAIT_MS = 30_000;
 
 export function addAccountExport(server: FastifyInstance, api: ConsoleApi, routes: AccountExportRoutes): void {
   const { auth, grants, queue, attempts, exportOf } = routes;
-  const downloads = attempts.counter('exports of an account', { maxAttempts: MAX_PER_HOUR, windowMs: HOUR_MS });
+  const downloadCounter = attempts.counter('exports of an account', { maxAttempts: MAX_DOWNLOADS_PER_HOUR, windowMs: HOUR_MS });
   const { signIns } = server.rateLimits;
 
   const grantRoute = {
@@ -46,7 +45,7 @@ export function addAccountExport(server: FastifyInstance, api: ConsoleApi, route
     status: 201,
   } as const;
   api.add(grantRoute, async (call) => {
-    if ((await signIns.countConfirmation(call.caller.sessionId)) !== null) throw tooMany('Too many attempts. Try again later.');
+    if ((await signIns.countConfirmation(call.caller.sessionId)) !== null) throw rateLimitError('Too many attempts. Try again later.');
     const isCorrect = await convertQueueError(() =>
       queue.run(networkOf(call.address), AbortSignal.timeout(MAX_PASSWORD_WAIT_MS), () =>
         isPasswordOf(auth, call.userId, call.body.password),
@@ -63,7 +62,9 @@ export function addAccountExport(server: FastifyInstance, api: ConsoleApi, route
       throw new RequestError('invalid_request', 'grant', 'This link has expired or belongs to another session. Enter your password again.');
     }
     const { id } = call.caller.account;
-    if ((await downloads.count(id)) !== null) throw tooMany(`At most ${MAX_PER_HOUR} downloads per hour. Try again later.`);
+    if ((await downloadCounter.count(id)) !== null) {
+      throw rateLimitError(`At most ${MAX_DOWNLOADS_PER_HOUR} downloads per hour. Try again later.`);
+    }
     return { name: 'account-data.json', type: JSON_TYPE, parts: exportOf(id) };
   });
 }
@@ -77,12 +78,12 @@ async function convertQueueError<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (error instanceof SignInQueueFull) throw tooMany(QUEUE_FULL_MESSAGES[error.scope]);
-    if (error instanceof DOMException && error.name === 'TimeoutError') throw tooMany(QUEUE_FULL_MESSAGES.all);
+    if (error instanceof SignInQueueFull) throw rateLimitError(QUEUE_FULL_MESSAGES[error.scope]);
+    if (error instanceof DOMException && error.name === 'TimeoutError') throw rateLimitError(QUEUE_FULL_MESSAGES.all);
     throw error;
   }
 }
 
-function tooMany(message: string): RequestError {
+function rateLimitError(message: string): RequestError {
   return new RequestError('rate_limit_exceeded', null, message);
 }

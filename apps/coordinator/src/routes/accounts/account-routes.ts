@@ -1,4 +1,4 @@
-/** `accountRoutes` registers sign-in, OAuth, organisations, API keys, exports, and admin routes of accounts. */
+/** `accountRoutes` registers the routes of this folder: sign-in, sessions, OAuth, organisations, API keys, exports, and admin routes. */
 import type { ConsoleSettings } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';
@@ -29,7 +29,7 @@ import { errorFacts, type Log } from '../../log.js';
 import { type ConsoleAccess, ConsoleApi } from '../plugins/console-api.js';
 import { addAccountExport, type ExportOf } from './account-export.js';
 import { addAdminAccountData } from './admin-account-data.js';
-import { addAdminRoutes } from './admin-accounts.js';
+import { addAdminAccounts } from './admin-accounts.js';
 import { addKeyRoutes, addPlaygroundKey } from './api-keys.js';
 import { addOAuth } from './device-authorization.js';
 import { addDeviceCodeRoutes } from './device-codes.js';
@@ -77,7 +77,8 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   const { payments, deposits, withdrawals, processor, ledger } = deps;
   const { secondFactors, notices } = deps;
   const { publicOrigin } = consoleAccess;
-  addAuthRoutes(server, { auth, publicOrigin, queue: deps.signInQueue, devices: deps.knownBrowsers, notices, mail: settings.mail, log });
+  const { signInQueue: queue, knownBrowsers } = deps;
+  addAuthRoutes(server, { auth, publicOrigin, queue, knownBrowsers, notices, canSendMail: settings.mail, log });
   addSettings(server, settings);
   addSession(server, consoleAccess);
   addOAuth(server, { codes: deviceCodes, links: providerLinks, publicOrigin });
@@ -107,7 +108,7 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   addDeviceCodeRoutes(api, { codes: deviceCodes, attempts: deps.attempts });
   addAdminAccountData(server, { accounts, closeAccount: deps.closeAccount, exportOf: deps.exportOf, now });
   const money = { payments, deposits, withdrawals, ledger, processor };
-  addAdminRoutes(server, {
+  addAdminAccounts(server, {
     accounts,
     organisations,
     ownedProviders,

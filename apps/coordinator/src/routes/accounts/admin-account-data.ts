@@ -1,4 +1,4 @@
-/** Routes for operators: `GET /admin/v1/accounts/{id}/export` and `DELETE /admin/v1/accounts/{id}`. The audit log records both. */
+/** Routes for operators that export and close an account: `GET /admin/v1/accounts/{id}/export`, `DELETE /admin/v1/accounts/{id}`. */
 import { AdminAccountSchema, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import { type CloseAccount, closeAccountOfUser } from '../../accounts/close-account.js';

@@ -1,4 +1,4 @@
-/** Routes under `/admin/v1` for operators: accounts, two-factor resets, manual deposits, withdrawals, linking of providers. */
+/** Routes under `/admin/v1` for operators: accounts, two-factor resets, deposits, withdrawals, linking of providers. */
 import {
   AdminAccountPageSchema,
   AdminAccountSchema,
@@ -64,7 +64,7 @@ interface ById {
   readonly Params: { readonly id: string };
 }
 
-export function addAdminRoutes(server: FastifyInstance, routes: AdminRoutes): void {
+export function addAdminAccounts(server: FastifyInstance, routes: AdminRoutes): void {
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_CONSOLE_BODY_BYTES };
   addAccounts(server, options, routes);
   addMoney(server, options, routes);

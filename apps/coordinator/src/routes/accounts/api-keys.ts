@@ -1,4 +1,7 @@
-/** `/console/v1/keys` and `/playground-key`: API keys of the signed-in account, and short-lived keys of the playground. */
+/**
+ * `/console/v1/keys`: API keys of the account that the session acts for. `/console/v1/playground-key`: short-lived keys of the console's
+ * playground.
+ */
 import {
   type ConsoleKey,
   ConsoleKeyPageSchema,
@@ -20,12 +23,12 @@ import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
 export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository, now: () => number): void {
-  const shown = (key: OwnedKey): ConsoleKey => keyBody(key, now());
+  const bodyOf = (key: OwnedKey): ConsoleKey => keyBody(key, now());
 
   api.add({ method: 'GET', path: '/keys', response: ConsoleKeyPageSchema }, async ({ caller, query }) => {
     const { limit, after } = readPageQuery(query);
     const keys = await keyRepository.list(caller.account.id, limit + 1, after);
-    return toPage(keys, limit, (key) => ({ at: key.createdAt, id: key.id }), shown);
+    return toPage(keys, limit, (key) => ({ at: key.createdAt, id: key.id }), bodyOf);
   });
 
   api.add(
@@ -40,7 +43,7 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
       };
       const created = await keyRepository.create(caller.account.id, body.name, limits, userId);
       if (created === null) throw new RequestError('conflict', null, 'This account has too many keys. Revoke some first.');
-      return { key: shown(created.key), secret: created.text };
+      return { key: bodyOf(created.key), secret: created.text };
     },
   );
 
@@ -57,11 +60,11 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
       ...(body.models === undefined ? {} : { models: body.models }),
       ...(body.signature_form === undefined ? {} : { signatureForm: body.signature_form }),
     });
-    return shown(requireFound(changed));
+    return bodyOf(requireFound(changed));
   });
 
   api.add({ method: 'DELETE', path: '/keys/:id', response: ConsoleKeySchema, subject }, async ({ caller, params }) => {
-    return shown(requireFound(await keyRepository.revoke(caller.account.id, params.id ?? '')));
+    return bodyOf(requireFound(await keyRepository.revoke(caller.account.id, params.id ?? '')));
   });
 }
 
@@ -88,7 +91,7 @@ function keyBody(key: OwnedKey, now: number): ConsoleKey {
   };
 }
 
-/** Parses an expiry time, in milliseconds. Null means never, undefined unchanged. Throws RequestError unless it is in the future. */
+/** Parses an expiry time, in milliseconds. Null means never, undefined unchanged. Throws RequestError for a past or invalid time. */
 function expiryOf(text: string | null | undefined, now: number): number | null | undefined {
   if (text === null || text === undefined) return text;
   const time = Date.parse(text);
@@ -96,7 +99,7 @@ function expiryOf(text: string | null | undefined, now: number): number | null |
   throw new RequestError('invalid_request', 'expires_at', 'expires_at must be a time in the future.');
 }
 
-/** Reads the budget of a request. Null means none, undefined unchanged. Throws RequestError for a period without an amount. */
+/** Budget that a request body sets. Null means none, undefined unchanged. Throws RequestError for a period without an amount. */
 function budgetFrom({ budget_micro_usd: amount, budget_period: period }: UpdateKey): KeyBudget | null | undefined {
   if (amount === undefined) {
     if (period === undefined) return undefined;
@@ -116,6 +119,7 @@ export function addPlaygroundKey(api: ConsoleApi, keys: PlaygroundKeyRepository)
     return { id, secret: text, expires_at: isoTime(expiresAt), spend_limit_micro_usd: spendLimit };
   });
 
+  // Revokes the person's playground keys of all accounts.
   api.add({ method: 'DELETE', path: '/playground-key', response: Type.Object({}) }, async ({ userId }) => {
     await keys.revokeAll(userId);
     return {};

@@ -7,8 +7,8 @@ import { hasBearer } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { sendError } from '../plugins/send-error.js';
 
-/** Request headers that are not passed to better-auth, because Fastify has already evaluated them. */
-const UNPASSED_HEADERS = [
+/** Request headers that better-auth does not get, because Fastify has already evaluated them. */
+const REMOVED_HEADERS = [
   'content-length',
   'transfer-encoding',
   'connection',
@@ -19,7 +19,6 @@ const UNPASSED_HEADERS = [
   'x-forwarded-proto',
 ];
 
-/** The request for better-auth's handler, at `origin`. */
 export function webRequest(request: FastifyRequest, origin: string, method: string = request.method): Request {
   const body = bytesOf(request);
   return new Request(origin + request.url, {
@@ -32,15 +31,15 @@ export function webRequest(request: FastifyRequest, origin: string, method: stri
 export function authHeaders(request: FastifyRequest): Headers {
   const headers = headersOf(request);
   headers.set(CLIENT_ADDRESS_HEADER, request.ip);
-  // Cookies sent together with a token could belong to a different account.
+  // Requests with a bearer token skip the check against other origins, so their cookies must not count.
   if (hasBearer(request)) headers.delete('cookie');
-  for (const name of UNPASSED_HEADERS) headers.delete(name);
+  for (const name of REMOVED_HEADERS) headers.delete(name);
   return headers;
 }
 
+/** Response headers of better-auth that the client gets, besides cookies. */
 const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
 
-/** Sends the answer of better-auth's handler. */
 export async function sendAnswer(answer: Response, reply: FastifyReply): Promise<void> {
   const cookies = answer.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
@@ -62,7 +61,7 @@ function withoutToken(body: string): string {
   return JSON.stringify(rest);
 }
 
-/** Converts an error response of better-auth. Retains its message, which is more specific than that of the code. */
+/** Converts an error response of better-auth. Retains the message, if any. */
 function apiErrorOf({ status, headers }: Response, body: string) {
   const retryAfter = headers.get('retry-after');
   return apiError(codeOf(status), { ...messageOf(body), ...(retryAfter === null ? {} : { retryAfter: Number(retryAfter) }) });

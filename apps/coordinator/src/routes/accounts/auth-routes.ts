@@ -1,6 +1,7 @@
 /**
- * `AUTH_ROUTES` lists the routes of the authentication library better-auth that are served under `/console/auth`. Each has a schema for the
- * documentation, and flags for the checks and limits that sign-in.ts adds. better-auth validates the bodies.
+ * `AUTH_ROUTES` lists the routes of the sign-in library better-auth that sign-in.ts serves under `/console/auth`.
+ *
+ * The schemas are only documentation, because better-auth validates the bodies. Flags select the checks and limits that sign-in.ts adds.
  */
 import type { FastifySchema } from 'fastify';
 import Type from 'typebox';
@@ -11,36 +12,35 @@ export interface AuthRoute {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly schema: FastifySchema;
-  /** Limits failed attempts per `email` of the body. */
-  readonly limitEmail?: true;
-  /** The route sends an e-mail to the `email` of the body, and needs a mailer. Above the limits, no e-mail is sent. */
-  readonly needsMail?: true;
-  /** The body must contain the password, in addition to the session. */
-  readonly needsPassword?: true;
-  /** The route hashes a password. Requests wait in the sign-in queue, because hashing is slow. */
-  readonly hashes?: true;
-  /** Limits failed attempts per network of the client. */
-  readonly limitNetwork?: true;
+  /** Limits attempts per client and `email` of the body. Attempts that lead to a session or a second step do not count. */
+  readonly limitsAttemptsByEmail?: true;
+  /** Limits attempts per network of the client. Attempts that lead to a session do not count. */
+  readonly limitsAttemptsByNetwork?: true;
   /** Limits attempts per session, so that a stolen session cannot be used to guess the password. */
-  readonly checksPassword?: true;
+  readonly limitsAttemptsBySession?: true;
+  /** The route sends an e-mail to the `email` of the body, and needs a mailer. */
+  readonly needsMail?: true;
+  readonly needsPassword?: true;
+  /** Requests wait in the sign-in queue, because hashing is slow. */
+  readonly hashesPassword?: true;
   /** sign-in.ts verifies the password, because better-auth does not. */
   readonly confirmsPassword?: true;
   /** Method of better-auth's own route, if different. */
   readonly forwardAs?: 'GET';
   /** Stores a passkey. sign-in.ts removes passkeys beyond the maximum, which concurrent registrations may exceed. */
   readonly addsPasskey?: true;
-  /** Kind of the e-mail that informs the user after a success. */
+  /** Kind of the e-mail that informs a signed-in user after a success. */
   readonly notice?: NoticeKind;
 }
 
-/** Maximum lengths of stored texts. E-mail addresses: RFC 5321 section 4.5.3.1. */
+/** Maximum characters of body members. E-mail addresses: RFC 5321 section 4.5.3.1. */
 export const MAX_LENGTHS = { email: 254, name: 100, image: 500 } as const;
 
 const text = Type.String();
 const email = Type.String({ maxLength: MAX_LENGTHS.email });
 const name = Type.String({ maxLength: MAX_LENGTHS.name });
 const image = Type.Optional(Type.String({ maxLength: MAX_LENGTHS.image, description: 'Address of a picture.' }));
-const consolePath = Type.Optional(Type.String({ description: 'Path of the console that the link in the mail leads to.' }));
+const consolePath = Type.Optional(Type.String({ description: 'Path of the console that the link in the e-mail leads to.' }));
 const rememberMe = Type.Optional(Type.Boolean({ description: 'false: the session ends with the browser. Default true.' }));
 const User = Type.Object({
   id: text,
@@ -59,13 +59,12 @@ const redirected = { 302: { type: 'null', description: 'Redirects to a page of t
 const password = Type.Object({ password: text });
 const secondStep = Type.Object({
   code: text,
-  trustDevice: Type.Optional(Type.Boolean({ description: 'Ask this browser for no second step for 30 days.' })),
+  trustDevice: Type.Optional(Type.Boolean({ description: 'Do not ask this browser for a second step for 30 days.' })),
 });
 const signedIn = { 200: Type.Object({ user: User }) };
-const backupCodes = Type.Array(text, { description: 'Single-use codes, shown only here.' });
+const backupCodes = Type.Array(text, { description: 'Single-use codes. They are not shown again.' });
 const webAuthn = Type.Object({}, { additionalProperties: true, description: 'JSON of Web Authentication Level 3.' });
 
-/** Two-factor authentication and passkeys. */
 const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
   {
     method: 'POST',
@@ -75,32 +74,37 @@ const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
       response: { 200: Type.Object({ method: Type.Literal('totp'), totpURI: text, backupCodes }) },
     },
     needsPassword: true,
-    hashes: true,
-    checksPassword: true,
+    hashesPassword: true,
+    limitsAttemptsBySession: true,
   },
   {
     method: 'POST',
     path: '/two-factor/verify-totp',
     schema: { body: secondStep, response: signedIn },
-    limitNetwork: true,
+    limitsAttemptsByNetwork: true,
     notice: 'two_factor_enabled',
   },
-  { method: 'POST', path: '/two-factor/verify-backup-code', schema: { body: secondStep, response: signedIn }, limitNetwork: true },
+  {
+    method: 'POST',
+    path: '/two-factor/verify-backup-code',
+    schema: { body: secondStep, response: signedIn },
+    limitsAttemptsByNetwork: true,
+  },
   {
     method: 'POST',
     path: '/two-factor/generate-backup-codes',
     schema: { body: password, response: { 200: Type.Object({ status: Type.Literal(true), backupCodes }) } },
     needsPassword: true,
-    hashes: true,
-    checksPassword: true,
+    hashesPassword: true,
+    limitsAttemptsBySession: true,
   },
   {
     method: 'POST',
     path: '/two-factor/disable',
     schema: { body: password, response: done },
     needsPassword: true,
-    hashes: true,
-    checksPassword: true,
+    hashesPassword: true,
+    limitsAttemptsBySession: true,
     notice: 'two_factor_disabled',
   },
   {
@@ -108,8 +112,8 @@ const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
     path: '/passkey/generate-register-options',
     schema: { body: password, response: { 200: webAuthn } },
     needsPassword: true,
-    hashes: true,
-    checksPassword: true,
+    hashesPassword: true,
+    limitsAttemptsBySession: true,
     confirmsPassword: true,
     forwardAs: 'GET',
   },
@@ -125,8 +129,8 @@ const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
     path: '/passkey/delete-passkey',
     schema: { body: Type.Object({ id: text, password: text }), response: done },
     needsPassword: true,
-    hashes: true,
-    checksPassword: true,
+    hashesPassword: true,
+    limitsAttemptsBySession: true,
     confirmsPassword: true,
     notice: 'passkey_removed',
   },
@@ -135,7 +139,7 @@ const SECOND_FACTOR_ROUTES: readonly AuthRoute[] = [
     method: 'POST',
     path: '/passkey/verify-authentication',
     schema: { body: Type.Object({ response: webAuthn }), response: signedIn },
-    limitNetwork: true,
+    limitsAttemptsByNetwork: true,
   },
 ];
 
@@ -147,8 +151,8 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
       body: Type.Object({ name, email, password: text, image, callbackURL: consolePath, rememberMe }),
       response: { 200: Type.Object({ user: User }) },
     },
-    limitEmail: true,
-    hashes: true,
+    limitsAttemptsByEmail: true,
+    hashesPassword: true,
   },
   {
     method: 'POST',
@@ -160,13 +164,13 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
           Type.Object({ redirect: Type.Boolean(), url: Type.Optional(text), user: User }),
           Type.Object(
             { twoFactorRedirect: Type.Literal(true), twoFactorMethods: Type.Array(text) },
-            { description: 'The password is right, and a second step must follow.' },
+            { description: 'The password is correct, and a second step must follow.' },
           ),
         ]),
       },
     },
-    limitEmail: true,
-    hashes: true,
+    limitsAttemptsByEmail: true,
+    hashesPassword: true,
   },
   { method: 'POST', path: '/sign-out', schema: { response: { 200: Type.Object({ success: Type.Literal(true) }) } } },
   { method: 'POST', path: '/update-user', schema: { body: Type.Object({ name: Type.Optional(name), image }), response: done } },
@@ -177,8 +181,8 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
       body: Type.Object({ currentPassword: text, newPassword: text, revokeOtherSessions: Type.Optional(Type.Boolean()) }),
       response: { 200: Type.Object({ user: User }) },
     },
-    hashes: true,
-    checksPassword: true,
+    hashesPassword: true,
+    limitsAttemptsBySession: true,
     notice: 'password_changed',
   },
   {
@@ -189,8 +193,8 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
       response: { 200: Type.Object({ success: Type.Literal(true), message: text }) },
     },
     needsPassword: true,
-    hashes: true,
-    checksPassword: true,
+    hashesPassword: true,
+    limitsAttemptsBySession: true,
   },
   {
     method: 'POST',
@@ -207,7 +211,7 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
     method: 'POST',
     path: '/reset-password',
     schema: { body: Type.Object({ token: text, newPassword: text }), response: done },
-    hashes: true,
+    hashesPassword: true,
   },
   {
     method: 'POST',

@@ -1,4 +1,7 @@
-/** OAuth routes that link a provider to an account: device authorization grant (RFC 8628), revocation (RFC 7009), metadata (RFC 8414). */
+/**
+ * OAuth routes by which an agent links its provider to the owner's account: device authorization grant (RFC 8628), revocation (RFC 7009),
+ * metadata (RFC 8414).
+ */
 import { OAUTH_ERRORS, type OAuthErrorCode } from '@inference/formats';
 import { cleanLabel } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
@@ -70,13 +73,13 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
   };
   const add = (path: string, schema: FastifySchema, limit: onRequestHookHandler, handle: Handle): void => {
     server.post(path, { schema, onRequest: limit, bodyLimit: MAX_FORM_BYTES }, (request, reply) =>
-      answer(reply, async () => handle(readForm(request), request)),
+      sendAnswer(reply, async () => handle(readForm(request), request)),
     );
   };
 
   const metadataSchema = { response: { 200: MetadataSchema, 400: ErrorSchema } };
   server.get('/.well-known/oauth-authorization-server', { schema: metadataSchema, onRequest: publicRoutes }, (request, reply) =>
-    answer(reply, async () => metadata(originOf(request))),
+    sendAnswer(reply, async () => metadata(originOf(request))),
   );
 
   add('/oauth/device_authorization', AUTHORIZATION, authRoutes, async (form, request) => {
@@ -97,25 +100,25 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
     };
   });
 
-  // The limit of `authRoutes` is unnecessary here, because polling is limited per device code (`slow_down`).
+  // Not `authRoutes`: an agent polls often, and polls are limited per device code (`slow_down`).
   add('/oauth/token', TOKEN, publicRoutes, async (form) => {
-    if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
+    if (requiredParameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);
     }
     checkClient(form);
-    const outcome = await codes.poll(parameter(form, 'device_code'));
+    const outcome = await codes.poll(requiredParameter(form, 'device_code'));
     if (outcome.kind !== 'granted') throw pollError(outcome.kind);
     return { access_token: outcome.token, token_type: 'Bearer' };
   });
 
   add('/oauth/revoke', REVOCATION, authRoutes, async (form) => {
     checkClient(form);
-    await links.revoke(parameter(form, 'token'));
+    await links.revoke(requiredParameter(form, 'token'));
     return {};
   });
 }
 
-async function answer(reply: FastifyReply, make: () => Promise<object>): Promise<FastifyReply> {
+async function sendAnswer(reply: FastifyReply, make: () => Promise<object>): Promise<FastifyReply> {
   reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
   try {
     return reply.send(await make());
@@ -126,7 +129,7 @@ async function answer(reply: FastifyReply, make: () => Promise<object>): Promise
 }
 
 function checkClient(form: ReadonlyMap<string, string>): void {
-  if (parameter(form, 'client_id') !== CLIENT_ID) throw new OAuthError('invalid_client', 'There is no such client.');
+  if (requiredParameter(form, 'client_id') !== CLIENT_ID) throw new OAuthError('invalid_client', 'There is no such client.');
 }
 
 function pollError(kind: Exclude<PollOutcome['kind'], 'granted'>): OAuthError {
@@ -171,7 +174,7 @@ class OAuthError extends Error {
   }
 }
 
-/** Parses a form body. Throws {@link OAuthError}. */
+/** Parameters of a form body, by name. Throws {@link OAuthError}. */
 function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new OAuthError('invalid_request', 'The body must be application/x-www-form-urlencoded.');
@@ -185,8 +188,7 @@ function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
   return form;
 }
 
-/** Reads a required parameter. Throws {@link OAuthError}. */
-export function parameter(form: ReadonlyMap<string, string>, name: string): string {
+function requiredParameter(form: ReadonlyMap<string, string>, name: string): string {
   const value = form.get(name);
   if (value === undefined) throw new OAuthError('invalid_request', `The parameter ${name} is missing.`);
   return value;

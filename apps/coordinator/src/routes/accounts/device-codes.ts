@@ -1,8 +1,8 @@
 /**
- * `/console/v1/device-codes`: the owner looks up a link request by user code (RFC 8628), and approves or denies it.
+ * `/console/v1/device-codes`: an owner looks up a machine's request to be linked, by its user code (RFC 8628), and approves or denies it.
  *
- * Codes are short, so wrong attempts are limited per account and address. Codes that are unknown, or that another account decided, get the
- * same response.
+ * User codes are short, so wrong codes are limited per account and network. An unknown code, and a code that another account decided, get
+ * the same response.
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
 import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
@@ -12,23 +12,23 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 
 const WINDOW_MS = 10 * 60_000;
-/** Maximum wrong codes per account and window. Allows for typing errors. */
-const MAX_OF_ACCOUNT = 10;
-/** Maximum wrong codes per address and window. Many people may share an address. */
-const MAX_OF_ADDRESS = 50;
+/** Per window. Allows for typing errors. */
+const MAX_WRONG_CODES_PER_ACCOUNT = 10;
+/** Per window. Many people may share a network. */
+const MAX_WRONG_CODES_PER_NETWORK = 50;
 
 export function addDeviceCodeRoutes(
   api: ConsoleApi,
   { codes, attempts }: { readonly codes: DeviceCodeRepository; readonly attempts: AttemptCounters },
 ): void {
-  const byAccount = attempts.counter('device codes of an account', { maxAttempts: MAX_OF_ACCOUNT, windowMs: WINDOW_MS });
-  const byAddress = attempts.counter('device codes of an address', { maxAttempts: MAX_OF_ADDRESS, windowMs: WINDOW_MS });
+  const byAccount = attempts.counter('device codes of an account', { maxAttempts: MAX_WRONG_CODES_PER_ACCOUNT, windowMs: WINDOW_MS });
+  const byNetwork = attempts.counter('device codes of an address', { maxAttempts: MAX_WRONG_CODES_PER_NETWORK, windowMs: WINDOW_MS });
 
-  /** Runs a lookup by user code within the attempt limits. Throws RequestError. */
-  const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
+  /** Runs `ask` with the user code of the path. A wrong code counts. Throws RequestError for a wrong code, and at a limit. */
+  const withinLimits = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
     const attempt = await countInAll([
       [byAccount, call.caller.account.id],
-      [byAddress, networkOf(call.address)],
+      [byNetwork, networkOf(call.address)],
     ]);
     if (!attempt.isAdmitted) throw new TooManyCodes(attempt.retryAfter);
     const code = await ask(call.params.user_code ?? '').catch(async (error: unknown) => {
@@ -41,7 +41,7 @@ export function addDeviceCodeRoutes(
   };
 
   api.add({ method: 'GET', path: '/device-codes/:user_code', response: ConsoleDeviceCodeSchema }, async (call) =>
-    bodyOf(await guarded(call, (userCode) => codes.find(userCode, call.caller.account.id))),
+    bodyOf(await withinLimits(call, (userCode) => codes.find(userCode, call.caller.account.id))),
   );
 
   for (const [path, decision] of [
@@ -49,7 +49,7 @@ export function addDeviceCodeRoutes(
     ['deny', 'denied'],
   ] as const) {
     api.add({ method: 'POST', path: `/device-codes/:user_code/${path}`, response: ConsoleDeviceCodeSchema }, async (call) => {
-      const code = await guarded(call, (userCode) => codes.decide(userCode, call.caller.account.id, decision));
+      const code = await withinLimits(call, (userCode) => codes.decide(userCode, call.caller.account.id, decision));
       if (code.state !== decision) throw new RequestError('conflict', null, PROBLEMS[code.state]);
       return bodyOf(code);
     });

@@ -1,8 +1,8 @@
 /**
- * `/console/v1/organisation/invitations`: members invite people by e-mail. `/console/v1/invitations`: recipients accept with the token from
- * the e-mail.
+ * `/console/v1/organisation/invitations`: members invite people to an organisation by e-mail. `/console/v1/invitations`: recipients accept
+ * with the token from the e-mail.
  *
- * Responses do not reveal whether an address has an account, except a member's. The inviting member never sees the token.
+ * Responses do not reveal whether an invited address has an account, unless it is a member's. Only the e-mail contains the token.
  */
 import {
   type ConsoleInvitation,
@@ -32,10 +32,10 @@ import { normalizeEmail } from '../plugins/sign-in-limits.js';
 import { membershipBody } from './organisation-bodies.js';
 import { organisationOf } from './organisations.js';
 
-/** Maximum invitations that one person may send per day, for all organisations together. */
-const MAX_MAILS_PER_PERSON = 50;
-/** Maximum invitations that are sent to one e-mail address per day, from all organisations together. */
-const MAX_MAILS_PER_ADDRESS = 10;
+/** Per day, for all organisations together. */
+const MAX_MAILS_PER_SENDER = 50;
+/** Per day, from all organisations together. */
+const MAX_MAILS_PER_RECIPIENT = 10;
 /** Console page that accepts an invitation. */
 const INVITATION_PAGE = '/invitation';
 
@@ -54,27 +54,28 @@ export function addInvitationRoutes(api: ConsoleApi, routes: InvitationRoutes): 
 }
 
 function addManagement(api: ConsoleApi, { invitations, attempts, mailer, onMailError, now }: InvitationRoutes): void {
-  const byPerson = attempts.counter('invitations of a person', { maxAttempts: MAX_MAILS_PER_PERSON, windowMs: DAY_MS });
-  const byAddress = attempts.counter('invitations to an address', { maxAttempts: MAX_MAILS_PER_ADDRESS, windowMs: DAY_MS });
+  const bySender = attempts.counter('invitations of a person', { maxAttempts: MAX_MAILS_PER_SENDER, windowMs: DAY_MS });
+  const byRecipient = attempts.counter('invitations to an address', { maxAttempts: MAX_MAILS_PER_RECIPIENT, windowMs: DAY_MS });
   const path = '/organisation/invitations';
 
-  /** Stores an invitation and sends its e-mail. Checks limits first, because storing invalidates the token of an earlier e-mail. */
+  /** Stores an invitation and sends its e-mail. Counts first, because a resent invitation invalidates the token of the earlier e-mail. */
   const send = async (
     call: ConsoleCall<unknown>,
     email: string,
     store: () => Promise<InviteOutcome | ResendOutcome>,
   ): Promise<ConsoleInvitation> => {
     if (mailer === null) throw new RequestError('not_configured', null, 'This coordinator cannot send mail.');
-    const blockedFor = await byPerson.count(call.userId);
-    if (blockedFor !== null) throw new TooManyInvitations(`You can send ${MAX_MAILS_PER_PERSON} invitations per day.`, blockedFor);
-    const addressBlockedFor = await byAddress.count(email);
-    if (addressBlockedFor !== null) {
-      await byPerson.refund(call.userId);
-      throw new TooManyInvitations(`This address gets at most ${MAX_MAILS_PER_ADDRESS} invitations per day.`, addressBlockedFor);
+    const senderRetryAfter = await bySender.count(call.userId);
+    if (senderRetryAfter !== null)
+      throw new TooManyInvitations(`You can send ${MAX_MAILS_PER_SENDER} invitations per day.`, senderRetryAfter);
+    const recipientRetryAfter = await byRecipient.count(email);
+    if (recipientRetryAfter !== null) {
+      await bySender.refund(call.userId);
+      throw new TooManyInvitations(`This address gets at most ${MAX_MAILS_PER_RECIPIENT} invitations per day.`, recipientRetryAfter);
     }
     const refund = async (): Promise<void> => {
-      await byPerson.refund(call.userId);
-      await byAddress.refund(email);
+      await bySender.refund(call.userId);
+      await byRecipient.refund(email);
     };
     const stored = await store().catch(async (error: unknown) => {
       await refund();
@@ -82,7 +83,7 @@ function addManagement(api: ConsoleApi, { invitations, attempts, mailer, onMailE
     });
     if (stored.kind !== 'sent') {
       await refund();
-      throw refusal(stored.kind);
+      throw outcomeError(stored.kind);
     }
     const link = `${call.origin}${INVITATION_PAGE}?token=${stored.token}`;
     mailer.send({ kind: 'invitation', to: stored.email, link }).catch(onMailError);
@@ -108,7 +109,7 @@ function addManagement(api: ConsoleApi, { invitations, attempts, mailer, onMailE
   api.add({ method: 'DELETE', path: `${path}/:id`, response: Type.Object({ id: Type.String() }) }, async (call) => {
     const id = call.params.id ?? '';
     const outcome = await invitations.revoke(call.userId, organisationOf(call), id);
-    if (outcome !== 'done') throw refusal(outcome);
+    if (outcome !== 'done') throw outcomeError(outcome);
     return { id };
   });
 }
@@ -159,7 +160,7 @@ class TooManyInvitations extends RequestError {
   }
 }
 
-function refusal(kind: Exclude<(InviteOutcome | ResendOutcome)['kind'], 'sent'>): RequestError {
+function outcomeError(kind: Exclude<(InviteOutcome | ResendOutcome)['kind'], 'sent'>): RequestError {
   switch (kind) {
     case 'forbidden':
       return new RequestError('forbidden', null, 'Your role does not allow this. Only owners manage invitations of owners.');
@@ -185,7 +186,7 @@ function invitationEndedError(): RequestError {
 }
 
 function requireInvitation(invitation: Invitation | null): Invitation {
-  if (invitation === null) throw refusal('unknown');
+  if (invitation === null) throw outcomeError('unknown');
   return invitation;
 }
 

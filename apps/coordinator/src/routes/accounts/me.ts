@@ -1,4 +1,4 @@
-/** Console routes for the coordinator's settings (`/settings`), the signed-in user (`/session`, `/me`) and their sessions (`/sessions`). */
+/** Routes under `/console/v1`: settings of the console (`/settings`), the signed-in user (`/session`, `/me`), the user's `/sessions`. */
 import {
   apiError,
   type ConsoleMe,
@@ -14,7 +14,7 @@ import {
 } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
-import { revokeResetLinks, revokeSession } from '../../accounts/expired-sessions.js';
+import { deleteVerifications, revokeSession } from '../../accounts/expired-sessions.js';
 import type { SignedIn } from '../../accounts/sessions.js';
 import type { OrganisationRepository } from '../../database/accounts/organisation-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
@@ -32,7 +32,7 @@ export function addSettings(server: FastifyInstance, settings: ConsoleSettings):
   );
 }
 
-/** `/session`: the signed-in account, or null. The status is always 200, because browsers log each 401 as an error. */
+/** `/session`: the signed-in account, or null. A signed-out user gets 200, because browsers log each 401 as an error. */
 export function addSession(server: FastifyInstance, { sessions, organisations, publicOrigin }: ConsoleAccess): void {
   server.get(
     '/console/v1/session',
@@ -86,8 +86,8 @@ export function addMeRoutes(api: ConsoleApi, { auth, playgroundKeys, organisatio
     const others = (await internalAdapter.listSessions(caller.account.id)).filter((session) => session.id !== caller.sessionId);
     for (const session of others) await revokeSession(auth, caller.account.id, session.id);
     await playgroundKeys.revokeAll(caller.account.id);
-    // Also revokes trusted browsers, which could sign in again without the second step.
-    await revokeResetLinks(auth, caller.account.id);
+    // Trusted browsers could otherwise sign in again without the second step.
+    await deleteVerifications(auth, caller.account.id);
     return { data: others.map((session) => sessionBody(session, caller.sessionId)) };
   });
 

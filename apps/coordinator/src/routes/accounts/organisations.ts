@@ -1,4 +1,7 @@
-/** `/console/v1/organisations` creates an organisation. `/console/v1/organisation` manages the selected one and its members. */
+/**
+ * `/console/v1/organisations` creates an organisation. `/console/v1/organisation` manages the organisation that the request acts for: name,
+ * members, event log and deletion.
+ */
 import {
   ConsoleMemberListSchema,
   ConsoleMembershipSchema,
@@ -68,7 +71,7 @@ function addOrganisation(api: ConsoleApi, { organisations, closeAccount }: Organ
     throw new RequestError('conflict', null, message);
   });
 
-  const selected = async (call: ConsoleCall<unknown>): Promise<ConsoleOrganisation> => {
+  const actingOrganisation = async (call: ConsoleCall<unknown>): Promise<ConsoleOrganisation> => {
     const { account, role } = await membershipOf(organisations, call.userId, organisationOf(call));
     return {
       id: account.id,
@@ -81,10 +84,10 @@ function addOrganisation(api: ConsoleApi, { organisations, closeAccount }: Organ
     };
   };
   const path = '/organisation';
-  api.add({ method: 'GET', path, response: ConsoleOrganisationSchema }, selected);
+  api.add({ method: 'GET', path, response: ConsoleOrganisationSchema }, actingOrganisation);
   api.add({ method: 'PATCH', path, body: OrganisationNameSchema, response: ConsoleOrganisationSchema }, async (call) => {
     await organisations.rename(call.userId, organisationOf(call), call.body.name);
-    return selected(call);
+    return actingOrganisation(call);
   });
   api.add({ method: 'DELETE', path, response: Type.Object({}) }, async (call) => {
     const id = organisationOf(call);
@@ -130,7 +133,7 @@ async function membershipOf(organisations: OrganisationRepository, userId: strin
   throw new RequestError('not_a_member', null, 'You are not a member of this organisation.');
 }
 
-/** Id of the selected organisation. Only for routes whose entry in `ACCESS_POLICIES` refuses personal accounts. */
+/** Id of the organisation that the request acts for. Only for routes whose entry in `ACCESS_POLICIES` refuses personal accounts. */
 export function organisationOf({ organisation }: Pick<ConsoleCall<unknown>, 'organisation'>): string {
   if (organisation === null) throw new Error('the policy of the route admits personal accounts');
   return organisation.id;

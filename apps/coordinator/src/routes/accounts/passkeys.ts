@@ -1,4 +1,4 @@
-/** `/console/v1/two-factor` and `/console/v1/passkeys`: list second factors, rename passkeys. auth-routes.ts has the other changes. */
+/** `/console/v1/two-factor` and `/console/v1/passkeys`: show second factors, rename passkeys. auth-routes.ts adds and removes them. */
 import {
   type ConsolePasskey,
   ConsolePasskeyListSchema,
@@ -19,6 +19,7 @@ interface PasskeyRow {
   readonly backedUp: boolean;
 }
 
+/** better-auth's name of the table. */
 const MODEL = 'passkey';
 
 export function addSecondFactorRoutes(api: ConsoleApi, auth: Auth): void {

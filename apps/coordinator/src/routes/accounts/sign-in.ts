@@ -1,13 +1,13 @@
 /**
- * Serves the routes of better-auth under `/console/auth`, as listed in {@link AUTH_ROUTES}. Each request passes checks and attempt limits,
- * runs in better-auth's handler, and gets an answer in the coordinator's error format.
+ * Serves routes of better-auth, the sign-in library, under `/console/auth`. {@link AUTH_ROUTES} lists them.
+ *
+ * A request that passes the checks and attempt limits runs in better-auth's handler. Errors get the coordinator's format.
  */
-import { type ApiError, apiError, readJsonBody } from '@inference/formats';
-import { isName } from '@inference/protocol';
+import { type ApiError, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountNotices } from '../../accounts/account-notices.js';
 import { AUTH_PATH, type Auth, COOKIE_PREFIX } from '../../accounts/auth.js';
-import { revokeResetLinks } from '../../accounts/expired-sessions.js';
+import { deleteVerifications } from '../../accounts/expired-sessions.js';
 import type { KnownBrowsers } from '../../accounts/known-browsers.js';
 import { isPasswordOf } from '../../accounts/passwords/is-password-of.js';
 import { QUEUE_FULL_MESSAGES, type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
@@ -15,24 +15,22 @@ import { removeIfExcess, TOO_MANY_PASSKEYS } from '../../accounts/second-factors
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
 import { errorFacts, type Log } from '../../log.js';
-import { isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
-import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/console-origin.js';
-import { bytesOf } from '../plugins/request-bodies.js';
+import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { consoleOrigin, hasBearer } from '../plugins/console-origin.js';
 import { databaseUnavailable, sendError } from '../plugins/send-error.js';
 import { normalizeEmail, type SignInAttempt, type SignInBlock, type SignInClient, type SignInLimits } from '../plugins/sign-in-limits.js';
 import { authHeaders, sendAnswer, webRequest } from './auth-messages.js';
-import { AUTH_ROUTES, type AuthRoute, MAX_LENGTHS } from './auth-routes.js';
+import { headerError, inputError, textMember } from './auth-request-checks.js';
+import { AUTH_ROUTES, type AuthRoute } from './auth-routes.js';
 
 interface AuthRoutes {
   readonly auth: Auth;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
-  /** Queue for requests that hash a password. */
   readonly queue: SignInQueue;
-  readonly devices: KnownBrowsers;
+  readonly knownBrowsers: KnownBrowsers;
   readonly notices: AccountNotices;
-  /** Whether the coordinator can send e-mails. */
-  readonly mail: boolean;
+  readonly canSendMail: boolean;
   readonly log: Log;
 }
 
@@ -43,13 +41,13 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       url: AUTH_PATH + route.path,
       schema: route.schema,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      // Checks the headers before the body is read.
+      // Run before the body is read.
       onRequest: [
         server.rateLimits.authRoutes,
         (request, reply, done) => {
-          const refusal = refusalByHeaders(routes, route, request);
-          if (refusal === null) done();
-          else sendError(reply.header('cache-control', 'no-store'), refusal);
+          const error = headerError(routes, route, request);
+          if (error === null) done();
+          else sendError(reply.header('cache-control', 'no-store'), error);
         },
       ],
       handler: async (request, reply) => {
@@ -61,53 +59,30 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
   }
 }
 
-function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
-  const origin = consoleOrigin(request, routes.publicOrigin);
-  if (origin === null) return apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
-  if (isMutation(request)) {
-    if (!hasBearer(request) && isCrossOrigin(request, origin)) return apiError('cross_origin');
-    if (!isJson(request)) return apiError('not_json');
-  }
-  if (route.needsMail && !routes.mail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
-  return null;
-}
-
 async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
   const origin = consoleOrigin(request, routes.publicOrigin);
+  // Not null: `headerError` has refused such requests.
   if (origin === null) return refuse('cross_origin');
-  const refusal = refusalByInput(route, request, origin);
-  if (refusal !== null) return sendError(reply, refusal);
+  const error = inputError(route, request, origin);
+  if (error !== null) return sendError(reply, error);
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
   const disconnected = disconnectSignal(reply);
-  // Above the limit, the response is the same as for a sent e-mail. An earlier e-mail has a valid link.
+  // Above the limit, the request succeeds, but no e-mail is sent.
   if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
   const session = needsSession(route) ? await routes.auth.api.getSession({ headers: authHeaders(request) }) : null;
-  if (route.checksPassword && session !== null) {
+  if (route.limitsAttemptsBySession && session !== null) {
     const retryAfter = await signIns.countConfirmation(session.session.id);
     if (retryAfter !== null) return refuse('rate_limit_exceeded', { retryAfter, message: 'Too many attempts. Try again later.' });
   }
   const attempt = await beginAttempt(signIns, route, client, networkOf(request.ip));
   if (attempt !== null && 'by' in attempt)
     return refuse('rate_limit_exceeded', { retryAfter: attempt.retryAfter, message: BLOCKED[attempt.by] });
-  const handle = (): Promise<Response> => handleRequest(routes, route, request, { origin, userId: session?.user.id ?? null });
-  let answer: Response;
-  try {
-    if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, disconnected))) {
-      await attempt.refund();
-      return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
-    }
-    const queueClient = client?.device ?? networkOf(request.ip);
-    answer = await (route.hashes ? routes.queue.run(queueClient, disconnected, handle) : handle());
-  } catch (error) {
-    await attempt?.refund();
-    if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
-    // The client has disconnected.
-    if (reply.raw.destroyed) return refuse('internal');
-    routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
-    return isUnavailable(error) ? sendError(reply, databaseUnavailable()) : refuse('internal');
-  }
+  const answer = await runInTurn(routes, { route, request, reply, attempt, client, disconnected }, () =>
+    handleRequest(routes, route, request, { origin, userId: session?.user.id ?? null }),
+  );
+  if (!(answer instanceof Response)) return sendError(reply, answer);
   if (attempt !== null) await endAttempt(routes, request, answer, { attempt, client });
   if (answer.ok && session !== null) await notify(routes, route, session.user, origin);
   if (await wasNotStored(routes.auth, answer, textMember(request, 'email'))) {
@@ -117,30 +92,39 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   await sendAnswer(answer, reply);
 }
 
-/** Error for a path or a body member that better-auth would accept, or null. */
-function refusalByInput(route: AuthRoute, request: FastifyRequest, origin: string): ApiError | null {
-  if (!isCanonicalPath(request, origin)) return apiError('not_found');
-  if (route.needsPassword && textMember(request, 'password') === null) {
-    return apiError('invalid_request', { param: 'password', message: 'password is required.' });
-  }
-  for (const [name, max] of Object.entries(MAX_LENGTHS)) {
-    if ((textMember(request, name)?.length ?? 0) > max) {
-      return apiError('invalid_request', { param: name, message: `${name} must be at most ${max} characters long.` });
-    }
-  }
-  if (!isName(textMember(request, 'name') ?? '')) {
-    const message = 'name must not contain line breaks or other control characters.';
-    return apiError('invalid_request', { param: 'name', message });
-  }
-  for (const name of ['callbackURL', 'redirectTo']) {
-    if (!isPlainPath(textMember(request, name), origin)) {
-      return apiError('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
-    }
-  }
-  return null;
+interface RunningRequest {
+  readonly route: AuthRoute;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly attempt: SignInAttempt | null;
+  readonly client: SignInClient | null;
+  readonly disconnected: AbortSignal;
 }
 
-/** Runs a request in better-auth's handler. `userId` is null without a session. */
+/** Runs `handle` after the delay of the attempt and its turn in the queue, if any. On failure, refunds the attempt and returns an error. */
+async function runInTurn(
+  { queue, log }: AuthRoutes,
+  { route, request, reply, attempt, client, disconnected }: RunningRequest,
+  handle: () => Promise<Response>,
+): Promise<Response | ApiError> {
+  try {
+    if (attempt?.isDelayed && client !== null && !(await request.server.rateLimits.signIns.delay(client, disconnected))) {
+      await attempt.refund();
+      return apiError('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
+    }
+    const queueClient = client?.knownBrowserId ?? networkOf(request.ip);
+    return await (route.hashesPassword ? queue.run(queueClient, disconnected, handle) : handle());
+  } catch (error) {
+    await attempt?.refund();
+    if (error instanceof SignInQueueFull) return apiError(...QUEUE_FULL[error.scope]);
+    // The client has disconnected, so nobody gets this error.
+    if (reply.raw.destroyed) return apiError('internal');
+    log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
+    return isUnavailable(error) ? databaseUnavailable() : apiError('internal');
+  }
+}
+
+/** `userId` is null without a session. */
 async function handleRequest(
   { auth }: AuthRoutes,
   route: AuthRoute,
@@ -153,11 +137,11 @@ async function handleRequest(
     if (!(await isPasswordOf(auth, userId, password))) return Response.json(WRONG_PASSWORD, { status: 400 });
   }
   const handled = await auth.handler(webRequest(request, origin, route.forwardAs));
-  const isOverLimit = handled.ok && route.addsPasskey && userId !== null && (await wasRemovedAsExcess(auth, handled, userId));
+  const isOverLimit = handled.ok && route.addsPasskey && userId !== null && (await removeExcessPasskey(auth, handled, userId));
   return isOverLimit ? Response.json({ message: TOO_MANY_PASSKEYS }, { status: 409 }) : handled;
 }
 
-/** Refunds an attempt with the correct password. After a complete sign-in, also adds the cookie of a known browser to the answer. */
+/** Refunds an attempt that led to a second step or a session. With a session, also adds the cookie of a known browser. */
 async function endAttempt(
   routes: AuthRoutes,
   request: FastifyRequest,
@@ -171,20 +155,21 @@ async function endAttempt(
   const signedIn = client ?? clientOf(routes, request, await emailOf(answer));
   if (signedIn === null) return;
   await request.server.rateLimits.signIns.recordSuccess(signedIn);
-  answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), signedIn.email));
+  answer.headers.append('set-cookie', routes.knownBrowsers.cookieFor(cookiesOf(request), signedIn.email));
 }
 
 const SESSION_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.session_token=[^;]`);
 const SECOND_STEP_COOKIE = new RegExp(`${COOKIE_PREFIX}\\.two_factor=[^;]`);
 const WRONG_PASSWORD = { message: 'Invalid password' };
+/** Answer to a request for an e-mail, in the form of better-auth's answers. */
 const MAIL_SENT = { status: true, message: 'If this email exists in our system, check your email for the link' };
 const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
   email: 'Too many attempts with this e-mail address. Try again later.',
   network: 'Too many attempts from this address. Try again later.',
 };
 
-function needsSession({ checksPassword, notice }: AuthRoute): boolean {
-  return checksPassword === true || notice !== undefined;
+function needsSession({ limitsAttemptsBySession, notice }: AuthRoute): boolean {
+  return limitsAttemptsBySession === true || notice !== undefined;
 }
 
 async function beginAttempt(
@@ -193,19 +178,19 @@ async function beginAttempt(
   client: SignInClient | null,
   network: string,
 ): Promise<SignInAttempt | SignInBlock | null> {
-  if (route.limitNetwork) return signIns.beginSecondStep(network);
-  return route.limitEmail && client !== null ? signIns.begin(client) : null;
+  if (route.limitsAttemptsByNetwork) return signIns.beginSecondStep(network);
+  return route.limitsAttemptsByEmail && client !== null ? signIns.begin(client) : null;
 }
 
-/** Whether the new passkey was removed, because concurrent registrations have exceeded the maximum. */
-async function wasRemovedAsExcess(auth: Auth, answer: Response, userId: string): Promise<boolean> {
+/** Removes the new passkey if concurrent registrations have exceeded the maximum. Returns whether it was removed. */
+async function removeExcessPasskey(auth: Auth, answer: Response, userId: string): Promise<boolean> {
   const { id } = (await answer.clone().json()) as { readonly id?: string };
   if (id === undefined) return false;
   const { adapter } = await auth.$context;
   return removeIfExcess(adapter, userId, id);
 }
 
-/** Sends the e-mail that informs the user of a change. `user` is the state before the change. */
+/** Sends the e-mail that informs the user of a change, if any. `user` is the state before the change. */
 async function notify(
   routes: AuthRoutes,
   { notice }: AuthRoute,
@@ -213,24 +198,23 @@ async function notify(
   origin: string,
 ): Promise<void> {
   if (notice === undefined || (notice === 'two_factor_enabled' && user.twoFactorEnabled)) return;
-  if (notice === 'two_factor_disabled') await revokeResetLinks(routes.auth, user.id);
+  if (notice === 'two_factor_disabled') await deleteVerifications(routes.auth, user.id);
   routes.notices.send(notice, user.email, origin);
 }
 
-/** E-mail address of the user in a successful answer. */
 async function emailOf(answer: Response): Promise<string | null> {
   const { user } = (await answer.clone().json()) as { readonly user?: { readonly email?: string } };
   return user?.email ?? null;
 }
 
-/** Client of the attempt, for the limits. Null without an e-mail address. */
-function clientOf({ devices }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
+/** Null without an e-mail address. */
+function clientOf({ knownBrowsers }: AuthRoutes, request: FastifyRequest, address = textMember(request, 'email')): SignInClient | null {
   const email = normalizeEmail(address ?? '');
   if (email === '') return null;
-  return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
+  return { email, network: networkOf(request.ip), knownBrowserId: knownBrowsers.idOf(cookiesOf(request), email) };
 }
 
-/** Cookie header. Ignored if a bearer token authenticates the request instead. */
+/** Cookie header. Ignored in a request with a bearer token, which skips the check against other origins. */
 function cookiesOf(request: FastifyRequest): string | undefined {
   return hasBearer(request) ? undefined : request.headers.cookie;
 }
@@ -240,41 +224,19 @@ const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof ap
   all: ['overloaded', { retryAfter: 10, message: QUEUE_FULL_MESSAGES.all }],
 };
 
-/** Signal that is aborted when the connection of the client closes. */
 function disconnectSignal(reply: FastifyReply): AbortSignal {
   const disconnected = new AbortController();
   reply.raw.once('close', () => disconnected.abort(new Error('the client has disconnected')));
   return disconnected.signal;
 }
 
-/** Whether the database failed to store a new user. better-auth answers FAILED_TO_CREATE_USER both then and for a taken e-mail address. */
+/**
+ * Whether the database failed to store a new user. better-auth then answers FAILED_TO_CREATE_USER, but also if a concurrent sign-up took
+ * the e-mail address.
+ */
 async function wasNotStored(auth: Auth, answer: Response, email: string | null): Promise<boolean> {
   if (email === null || answer.status < 400) return false;
   if (!(await answer.clone().text()).includes('"FAILED_TO_CREATE_USER"')) return false;
   const { internalAdapter } = await auth.$context;
   return (await internalAdapter.findUserByEmail(email)) === null;
-}
-
-const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
-
-/** Whether a URL for the link in an e-mail is a plain path. Other URLs are left to better-auth, which rejects those of other origins. */
-function isPlainPath(address: string | null, origin: string): boolean {
-  if (address === null) return true;
-  const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;
-  return PATH.test(path) || !path.startsWith('/');
-}
-
-/** String member of a JSON body, if present. better-auth reports other errors of the body. */
-function textMember(request: FastifyRequest, name: string): string | null {
-  const body = bytesOf(request);
-  if (!isJson(request) || body.length === 0) return null;
-  const value = readJsonBody(body);
-  if (typeof value !== 'object' || value === null) return null;
-  const member = (value as Readonly<Record<string, unknown>>)[name];
-  return typeof member === 'string' ? member : null;
-}
-
-/** Whether URL parsing leaves the path unchanged. Otherwise `..` or backslashes could reach a route of better-auth that is not listed. */
-function isCanonicalPath({ url }: FastifyRequest, origin: string): boolean {
-  return new URL(origin + url).pathname === url.split('?', 1)[0];
 }

@@ -1,4 +1,4 @@
-/** `adminRoutes` registers the operators' routes for health, metrics, incidents, rollouts and the audit log. */
+/** `adminRoutes` registers routes for operators: health, metrics, incidents, rollouts of agent versions, and the audit log. */
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import Type from 'typebox';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';

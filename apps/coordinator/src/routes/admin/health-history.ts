@@ -13,7 +13,7 @@ type Resolution = AdminHealthHistory['resolution'];
 
 const RANGE_MS: Readonly<Record<Range, number>> = { '1h': 3_600_000, '24h': 86_400_000, '7d': 7 * 86_400_000 };
 const SLOT_SECONDS: Readonly<Record<Resolution, HealthSlotSeconds>> = { '1m': 60, '10m': 600, '1h': 3600 };
-/** Allowed resolutions of each range, the default first. Data of finer resolutions is deleted earlier. */
+/** Allowed resolutions of each range, the default first. Finer data is not stored long enough for longer ranges. */
 const RESOLUTIONS: Readonly<Record<Range, readonly Resolution[]>> = { '1h': ['1m', '10m'], '24h': ['10m', '1h'], '7d': ['1h'] };
 
 const HistoryQuerySchema = Type.Object({

@@ -1,6 +1,6 @@
 /**
- * `GET /admin/v1/health`: state of the coordinators, the database and the ledger, for the operators' page. Database queries are cached, so
- * that polling is cheap.
+ * `GET /admin/v1/health`: state of the coordinators, the providers (`fleet`), the database and the ledger, for the operators' console page.
+ * Database queries are cached, so that polling is cheap.
  */
 import { type AdminHealth, AdminHealthSchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
@@ -21,7 +21,7 @@ export interface AdminHealthRoutes {
   readonly dialect: Dialect;
   /** Never rejects. */
   readonly database: () => Promise<DatabaseState>;
-  /** Rejects when the database does not answer. */
+  /** Rejects if the database fails. */
   readonly ledger: () => Promise<LedgerSummary>;
   readonly registry: ProviderRegistry;
   /** Name of this coordinator in its cluster, if any. */
@@ -35,7 +35,7 @@ export interface AdminHealthRoutes {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Lifetime of cached database state, in milliseconds. */
+/** Maximum age of the state of database and ledger, in milliseconds. */
 const CACHE_MS = 5000;
 
 type FromDatabase = Pick<AdminHealth, 'database' | 'ledger'>;
@@ -130,7 +130,7 @@ function healthPart(facts: AdminHealthRoutes): HealthPart {
   };
 }
 
-/** Counts of the network. Coordinators share quarantines and restrictions, so these are not summed. */
+/** Counts of the network. Coordinators share quarantines (`held`) and restrictions (`restrained`), so these are not summed. */
 function networkCounts(parts: readonly HealthPart[]): AdminHealth['fleet'] {
   const fleets = parts.map(({ coordinator }) => coordinator.fleet);
   return {
@@ -141,7 +141,6 @@ function networkCounts(parts: readonly HealthPart[]): AdminHealth['fleet'] {
   };
 }
 
-/** Sums of each member over all parts. */
 function sums<Counts extends Record<string, number>>(parts: readonly Counts[]): Counts {
   const [first, ...others] = parts;
   if (first === undefined) throw new Error('the own part is missing');
@@ -152,7 +151,6 @@ function sums<Counts extends Record<string, number>>(parts: readonly Counts[]): 
 
 type CodeCounts = HealthPart['jobs'];
 
-/** Counts by code, in the order in which the codes first appear. */
 function codeCounts(parts: readonly CodeCounts[]): CodeCounts {
   const counts = new Map<string, number>();
   for (const { code, count } of parts.flat()) counts.set(code, (counts.get(code) ?? 0) + count);

@@ -1,4 +1,7 @@
-/** `/admin/v1/rollouts`: lists the rollouts of agent versions, executes operators' actions (such as halt), and sets the rollout policy. */
+/**
+ * `/admin/v1/rollouts`: lists the rollouts of agent versions (their spread over the machines, in stages), and executes operators' actions
+ * such as halt. `/admin/v1/rollout-policy` sets the stages.
+ */
 import {
   type AdminRollout,
   type AdminRolloutList,
@@ -28,7 +31,7 @@ import { sendError } from '../plugins/send-error.js';
 
 export interface RolloutRoutes {
   readonly rollouts: RolloutService;
-  /** Versions in the release file. */
+  /** Versions in the file of agent releases. */
   readonly published: () => Promise<readonly string[]>;
 }
 

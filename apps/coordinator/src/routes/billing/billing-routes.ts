@@ -34,7 +34,6 @@ interface BillingRoutesDeps {
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   readonly processor: PaymentProcessor | null;
-  /** Called with the outcome of each event of the payment processor. */
   readonly onPaymentEvent: (outcome: string) => void;
   readonly providers: ProviderRegistry;
   readonly views: NetworkViews;

@@ -1,4 +1,4 @@
-/** Console routes: balance, earnings by day, deposits, withdrawals and payout account of the selected account. */
+/** Routes under `/console/v1` for the money of the account that the session acts for: balance, earnings, deposits, withdrawals, payouts. */
 import { randomUUID } from 'node:crypto';
 import {
   AmountSchema,
@@ -35,6 +35,7 @@ interface MoneyRoutes {
   readonly withdrawals: Withdrawals;
   /** Without a payment processor, there are no checkouts and no automatic payouts. */
   readonly processor: PaymentProcessor | null;
+  /** Whether accounts can credit themselves without payment. */
   readonly development: boolean;
   readonly now: () => number;
   readonly log: Log;
@@ -42,9 +43,9 @@ interface MoneyRoutes {
 
 export const MIN_DEPOSIT_MICRO_USD = 1_000_000;
 export const MIN_WITHDRAWAL_MICRO_USD = 1_000_000;
-/** Console page that Stripe returns to after a checkout. */
+/** Console page to which the payment processor returns after a checkout. */
 const BILLING_PAGE = '/balance';
-/** Console page that Stripe returns to after onboarding for payouts. */
+/** Console page to which the payment processor returns after the owner has entered payout details. */
 const PAYOUT_PAGE = '/earnings';
 
 export function addMoneyRoutes(api: ConsoleApi, routes: MoneyRoutes): void {

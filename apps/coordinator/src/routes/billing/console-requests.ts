@@ -1,4 +1,4 @@
-/** Console routes: lists of completed requests (`/usage`) and failed requests (`/usage/failed`), and one request by id. */
+/** Routes under `/console/v1`: lists of completed requests (`/usage`) and failed requests (`/usage/failed`), and one request by id. */
 import {
   type ConsoleFailedRequest,
   ConsoleFailedRequestPageSchema,
@@ -55,7 +55,7 @@ function requestNotFound(): RequestError {
   return new RequestError('not_found', 'request_id', 'This account has no finished request with this id.');
 }
 
-/** Reads the query parameters `from`, `to`, `model` and `key`. Throws RequestError. */
+/** Filter from the query parameters `from`, `to`, `model` and `key`. Throws RequestError. */
 export function readRequestFilter({ caller, query }: Pick<ConsoleCall<unknown>, 'caller' | 'query'>, now: number): RequestFilter {
   return {
     accountId: caller.account.id,

@@ -1,4 +1,4 @@
-/** Console routes: usage of the selected account by day (`/usage/days`), by hour (`/usage/hours`) and as a file (`/usage.csv`). */
+/** Routes under `/console/v1`: usage of an account by day (`/usage/days`), by hour (`/usage/hours`) and as a file (`/usage.csv`). */
 import { ConsoleUsageDaysSchema, ConsoleUsageHoursSchema, RequestError } from '@inference/formats';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import { listUsage, positionOf, type RequestFilter, type SortPosition, type UsedJob } from '../../database/request-list-repository.js';
@@ -15,10 +15,8 @@ interface UsageRoutes {
   readonly now: () => number;
 }
 
-/** Maximum days of a response by hour. */
-const MAX_HOURS_DAYS = 31;
-/** Rows per database read of the CSV download. */
-const FILE_PAGE = 500;
+const MAX_DAYS_BY_HOUR = 31;
+const ROWS_PER_READ = 500;
 
 export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes): void {
   api.add({ method: 'GET', path: '/usage/days', response: ConsoleUsageDaysSchema }, async (call) => {
@@ -29,8 +27,8 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
 
   api.add({ method: 'GET', path: '/usage/hours', response: ConsoleUsageHoursSchema }, async (call) => {
     const { accountId, range, ...only } = readRequestFilter(call, now());
-    if (range.to - range.from >= MAX_HOURS_DAYS) {
-      throw new RequestError('invalid_request', 'from', `from and to must cover at most ${MAX_HOURS_DAYS} days for hours.`);
+    if (range.to - range.from >= MAX_DAYS_BY_HOUR) {
+      throw new RequestError('invalid_request', 'from', `from and to must cover at most ${MAX_DAYS_BY_HOUR} days for hours.`);
     }
     const rows = await usageHours(database, accountId, range, only);
     return { data: rows.map((row) => ({ hour: isoTime(row.hour * HOUR_MS), ...usageBody(row) })) };
@@ -50,10 +48,10 @@ function usageBody({ model, requests, promptTokens, completionTokens, images, co
 async function* csvLines(database: Database, filter: RequestFilter): AsyncGenerator<string> {
   yield csvLine(COLUMNS);
   for (let after: SortPosition | null = null; ; ) {
-    const jobs = await listUsage(database, filter, { sort: 'time', order: 'desc' }, { limit: FILE_PAGE, after });
+    const jobs = await listUsage(database, filter, { sort: 'time', order: 'desc' }, { limit: ROWS_PER_READ, after });
     if (jobs.length > 0) yield jobs.map(lineOf).join('');
     const last = jobs.at(-1);
-    if (jobs.length < FILE_PAGE || last === undefined) return;
+    if (jobs.length < ROWS_PER_READ || last === undefined) return;
     after = positionOf(last, 'time');
   }
 }

@@ -18,12 +18,12 @@ function csvField(field: CsvField): string {
 
 /** Whether an `Accept` header prefers `text/csv` to JSON (RFC 9110 section 12.5.1). */
 export function prefersCsv(accept: string | undefined): boolean {
-  const quality = new Map<string, number>();
+  const qualityByType = new Map<string, number>();
   for (const range of (accept ?? '').toLowerCase().split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
     const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    quality.set(type, weight === undefined ? 1 : Number.parseFloat(weight) || 0);
+    qualityByType.set(type, weight === undefined ? 1 : Number.parseFloat(weight) || 0);
   }
-  const json = quality.get('application/json') ?? quality.get('application/*') ?? quality.get('*/*') ?? 0;
-  return (quality.get('text/csv') ?? 0) > json;
+  const json = qualityByType.get('application/json') ?? qualityByType.get('application/*') ?? qualityByType.get('*/*') ?? 0;
+  return (qualityByType.get('text/csv') ?? 0) > json;
 }

@@ -1,4 +1,7 @@
-/** Console routes: data of a deposit receipt (`/deposits/{deposit_id}`), and the account's address for receipts (`/billing-details`). */
+/**
+ * Routes under `/console/v1`: data of a deposit receipt for bookkeeping (`/deposits/{deposit_id}`), and the account's address for receipts
+ * (`/billing-details`).
+ */
 import {
   type ConsoleBillingDetails,
   ConsoleBillingDetailsSchema,

@@ -1,6 +1,6 @@
 /**
- * `GET /admin/v1/earnings/concentration`: owners whose earnings come mostly from a single paying account. Operators read the list before
- * they approve a withdrawal, because such an owner may be paying itself.
+ * `GET /admin/v1/earnings/concentration`: owners with a large share of earnings from a single paying account. Such an owner may be paying
+ * itself, so operators read the list before they approve a withdrawal.
  */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';

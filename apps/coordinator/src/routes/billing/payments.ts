@@ -1,5 +1,4 @@
 /** `GET /v1/payments/balance` and `GET /v1/payments/usage` (spec: balance, usage entry). Usage has pages, filters and a CSV form. */
-
 import { Readable } from 'node:stream';
 import { documentedErrors, RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -17,7 +16,7 @@ import { MAX_USAGE_LIMIT, type UsageEntry, UsageQuerySchema } from './payment-sc
 
 const PATH = '/v1/payments/usage';
 const readUsageQuery = queryReader(UsageQuerySchema);
-/** Account data must not enter shared caches. */
+/** Account data must not be cached. */
 const PRIVATE = { 'cache-control': 'no-store' };
 
 export function addPayments(
@@ -75,11 +74,10 @@ interface UsageQuery {
   readonly after: UsagePosition | null;
   readonly limit: number | undefined;
   readonly csv: boolean;
-  /** All parameters as sent, for the URL of the next page. */
+  /** All parameters, for the URL of the next page. */
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-/** Parses the query. Throws RequestError with the name of the invalid parameter. */
 function readUsageRequest(request: FastifyRequest): UsageQuery {
   const query = readUsageQuery(request.url);
   const from = parseTime('from', query.from);
@@ -108,7 +106,7 @@ async function sendPage(database: Database, query: UsageQuery, reply: FastifyRep
     for (const [name, value] of Object.entries({ ...query.parameters, limit, cursor: next })) parameters.set(name, String(value));
     reply.header('link', `<${PATH}?${parameters}>; rel="next"`);
   }
-  // Without paging parameters, the response is exactly as specified.
+  // Without paging parameters, the response has only the members of the specification.
   const paged = query.limit !== undefined || query.after !== null;
   return reply.send({ usage: shown.map(entryOf), ...(paged ? { next_cursor: next } : {}) });
 }
@@ -121,11 +119,11 @@ async function sendCsv(database: Database, query: UsageQuery, reply: FastifyRepl
 
 async function* csvLines(database: Database, { filter, after, limit = Number.POSITIVE_INFINITY }: UsageQuery): AsyncGenerator<string> {
   yield csvLine(['timestamp', 'request_id', 'model', 'prompt_tokens', 'completion_tokens', 'cost_micro_usd', 'cost_usd', 'images']);
-  let place = after;
+  let position = after;
   for (let left = limit; left > 0; ) {
-    const rows = await readUsage(database, filter, { after: place, limit: Math.min(left, MAX_USAGE_LIMIT) });
+    const rows = await readUsage(database, filter, { after: position, limit: Math.min(left, MAX_USAGE_LIMIT) });
     if (rows.length > 0) yield rows.map(entryLine).join('');
-    place = rows.at(-1) ?? null;
+    position = rows.at(-1) ?? null;
     if (rows.length < MAX_USAGE_LIMIT) return;
     left -= rows.length;
   }

@@ -1,4 +1,4 @@
-/** `/v1/prices`: public prices of models. `/admin/v1/prices`: operators list and set prices. A new price is a new row with a start time. */
+/** `/v1/prices`: public prices of the models that are served now. `/admin/v1/prices`: operators list and set prices, also future ones. */
 import {
   type AdminPrice,
   type AdminPriceHistory,
@@ -96,7 +96,7 @@ function modelOf(text: string): string {
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model, or * for every model without a price of its own.');
 }
 
-/** Rates in the form of the API. Without a rate for cached tokens, `cached_per_million` is the default rate. */
+/** Without a rate for cached tokens, `cached_per_million` is the default rate (`cachedRate`). */
 export function ratesBody(rates: Rates): RatesBody {
   return {
     prompt_per_million: rates.promptPerMillion,

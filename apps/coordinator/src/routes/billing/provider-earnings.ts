@@ -1,7 +1,7 @@
 /**
  * `GET /v1/machine/earnings`: earnings of a linked provider per day, in the time zone of the request.
  *
- * The machine token, which the provider got when it was linked, authenticates the request. Unlike the session token, it works while the
+ * The machine token, which the agent got when its owner signed in, authenticates the request. Unlike the session token, it works while the
  * provider is disconnected.
  */
 import { apiError, documentedErrors, RequestError } from '@inference/formats';
@@ -28,7 +28,7 @@ interface ProviderEarningsRoutes {
 }
 
 const NO_TOKEN = 'The machine token is missing. Send the token from the sign-in as "Authorization: Bearer <token>".';
-const VOID_TOKEN = 'The machine token is no longer valid, because the machine was unlinked. Sign in again.';
+const VOID_TOKEN = 'The machine token is not valid, for example because the machine was unlinked. Sign in again.';
 const NOT_LINKED = 'The machine is not linked yet: the link is made when the provider connects. Start the provider.';
 const TOKEN_ERRORS = {
   invalid_request: { message: `days must be a whole number from 1 to ${MAX_EARNING_DAYS}.`, param: 'days' },
@@ -145,21 +145,23 @@ function readEarningsQuery(query: Readonly<Record<string, string | undefined>>):
   return { days, timeZone };
 }
 
+/** Sums quarters of an hour, in ascending order, by day and model. */
 function earningsByDay(
   quarters: readonly EarningsQuarter[],
   dayOf: (ms: number) => string,
   from: string,
   to: string,
 ): MachineEarnings['data'] {
-  const rows = new Map<string, MachineEarnings['data'][number]>();
+  const rowByDayAndModel = new Map<string, MachineEarnings['data'][number]>();
   let quarter = -1;
   let day = '';
   for (const counts of quarters) {
+    // Formatting is slow.
     if (counts.quarter !== quarter) day = dayOf(counts.quarter * QUARTER_MS);
     quarter = counts.quarter;
     if (day < from || day > to) continue;
     const key = JSON.stringify([day, counts.model]);
-    const row = rows.get(key) ?? {
+    const row = rowByDayAndModel.get(key) ?? {
       day,
       model: counts.model,
       requests: 0,
@@ -173,12 +175,11 @@ function earningsByDay(
     row.completion_tokens += counts.completion_tokens;
     row.images += counts.images;
     row.earned_micro_usd += counts.earned;
-    rows.set(key, row);
+    rowByDayAndModel.set(key, row);
   }
-  return [...rows.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : b.earned_micro_usd - a.earned_micro_usd));
+  return [...rowByDayAndModel.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : b.earned_micro_usd - a.earned_micro_usd));
 }
 
-/** Whether the JavaScript runtime knows the time zone. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en-CA', { timeZone: name });

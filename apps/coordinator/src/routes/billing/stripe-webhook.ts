@@ -1,4 +1,4 @@
-/** `POST /webhooks/stripe`: receives signed events of the payment processor. The signature covers the exact bytes of the body. */
+/** `POST /webhooks/stripe`: receives events that the payment processor signed. The signature covers the exact bytes of the body. */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import Type from 'typebox';
@@ -20,7 +20,7 @@ interface PaymentWebhookDeps {
   readonly processor: PaymentProcessor;
   readonly deposits: Deposits;
   readonly log: Log;
-  /** Called with the outcome of each event: an outcome of `Deposits.take`, or `forged` or `failed`. */
+  /** Called with the outcome of each event: an outcome of `Deposits.handleEvent`, or `forged` or `failed`. */
   readonly onOutcome: (outcome: string) => void;
 }
 

@@ -1,7 +1,7 @@
 /** `deviceRoutes` registers the routes of device management: webhooks, enrolment profiles, and the operators' device list. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DeviceManagement } from '../../devices/device-management.js';
-import { addDeviceOperations, addDevices } from './devices.js';
+import { addAdminDevices, addDevices } from './devices.js';
 
 interface DeviceRoutesDeps {
   readonly devices: DeviceManagement;
@@ -13,5 +13,5 @@ export const deviceRoutes: FastifyPluginAsync<DeviceRoutesDeps> = async (server,
   const { managed, evidence } = devices;
   if (managed === null) return;
   addDevices(server, managed, now);
-  addDeviceOperations(server, managed, evidence, now);
+  addAdminDevices(server, managed, evidence, now);
 };

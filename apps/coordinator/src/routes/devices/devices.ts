@@ -1,8 +1,9 @@
 /**
- * Routes for webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators.
+ * Routes of device management (MDM): webhooks of the MDM server and of the ACME certificate server, downloads of enrolment profiles, and
+ * the device list for operators.
  *
- * Webhooks with the outcome `ignored` or `rejected` get 200, so that the sender does not retry. `refused` ones, such as replays, get an
- * error.
+ * An authentic report gets 200 even if its content is ignored or rejected, so that the sender does not retry. Refused webhooks, such as
+ * replays, get an error.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
@@ -80,7 +81,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
     const digest = digestOf(body);
     const opened = openWebhook({ body, digest, signature: signatureOf(request), secret: settings.webhookSecret, now: now() });
     if (!opened.ok) return refuse(reply, opened.code);
-    return answer(reply, await receiver.take(opened.event));
+    return sendOutcome(reply, await receiver.take(opened.event));
   });
 
   server.post<{ Body: Buffer | undefined }>(
@@ -91,13 +92,13 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
       const digest = digestOf(body);
       const opened = openAcmeResult({ body, signature: signatureOf(request), secret: settings.acmeHookSecret, now: now() });
       if (!opened.ok) return refuse(reply, opened.code);
-      return answer(reply, await receiver.takeAcme({ ...opened.result, digest }));
+      return sendOutcome(reply, await receiver.takeAcme({ ...opened.result, digest }));
     },
   );
 
   // A download link is valid once. HEAD, which Fastify would route to this handler, must not consume the link.
-  const once = { schema: profileSchema, exposeHeadRoute: false, onRequest: server.rateLimits.publicRoutes };
-  server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
+  const downloadOptions = { schema: profileSchema, exposeHeadRoute: false, onRequest: server.rateLimits.publicRoutes };
+  server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, downloadOptions, async (request, reply) => {
     const profile = await enrolments.download(request.params.token);
     if (profile === null) {
       sendError(reply, apiError('not_found', { message: 'This enrolment address was used before or has expired. Ask for a new one.' }));
@@ -113,14 +114,14 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
 
   const refuse = (reply: FastifyReply, code: string): FastifyReply => {
     receiver.count(`refused:${code}`);
-    const isUnproved = code === 'webhook_unsigned' || code === 'webhook_bad_signature';
-    sendError(reply, apiError(isUnproved ? 'webhook_not_authentic' : 'webhook_refused', { message: code }));
+    const isUnauthentic = code === 'webhook_unsigned' || code === 'webhook_bad_signature';
+    sendError(reply, apiError(isUnauthentic ? 'webhook_not_authentic' : 'webhook_refused', { message: code }));
     return reply;
   };
 }
 
-/** Route for operators: managed devices with their next command, or the reason for none, and numbers of reports by outcome. */
-export function addDeviceOperations(
+/** Route for operators: enrolled devices with the state of each kind of command, and numbers of reports by outcome. */
+export function addAdminDevices(
   server: FastifyInstance,
   managed: Managed,
   evidence: DeviceManagement['evidence'],
@@ -156,7 +157,7 @@ function deviceState({ commands }: Managed, device: WatchedDevice, now: number):
   };
 }
 
-function answer(reply: FastifyReply, outcome: WebhookOutcome): FastifyReply {
+function sendOutcome(reply: FastifyReply, outcome: WebhookOutcome): FastifyReply {
   if (outcome.kind !== 'refused') return reply.send(outcome);
   sendError(reply, apiError(outcome.code === 'replayed' ? 'webhook_replayed' : 'webhook_refused', { message: outcome.code }));
   return reply;

@@ -1,4 +1,4 @@
-/** Public routes of the end-to-end mode: the keyset (sealing keys of providers), and the attestation records that it references. */
+/** Public routes of the end-to-end mode: the keyset (sealing keys of providers), and the attestation records that the keyset references. */
 import { apiError, documentedErrors } from '@inference/formats';
 import { E2eKeysetSchema, Sha256HexSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
@@ -26,7 +26,6 @@ interface E2eRoutesDeps {
   readonly now: () => number;
 }
 
-/** Named schemas for the OpenAPI document. */
 export const E2E_SCHEMAS = { E2eKeyset: E2eKeysetSchema };
 
 /** Records are addressed by hash, so a response never changes. */
@@ -72,7 +71,7 @@ function addKeyset(server: FastifyInstance, publisher: KeysetPublisher): void {
   });
 }
 
-/** Serves the records that keysets reference. The attestation feed has only current records, which may be seconds newer. */
+/** Serves the records that keysets reference. `/v1/providers/attestation` has only current records, which may be newer. */
 function addRecords(server: FastifyInstance, local: LocalKeyset, views: NetworkViews): void {
   const find = views.defineLookup('e2e_record', { query: RecordQuerySchema, part: RecordSchema }, ({ sha256 }) => {
     const text = local.record(sha256);

@@ -1,9 +1,9 @@
 /**
  * `KeysetPublisher` publishes the keyset of the network, with the sealing keys of all providers that serve the end-to-end mode. All clients
- * get the same bytes, from every coordinator.
+ * get the same bytes, from every coordinator. An epoch is the number of a keyset.
  *
  * To publish, a coordinator claims the next epoch in the database, appends the keyset to the transparency log, and stores the keyset with
- * the inclusion proof. If a coordinator stops in between, another one completes the claim. Each epoch thus has one leaf in the log.
+ * the inclusion proof. If a coordinator stops in between, another one completes the claim, so an epoch has at most one leaf in the log.
  */
 import {
   canonicalJson,
@@ -32,7 +32,6 @@ interface NetworkEntries {
 
 interface KeysetPublisherOptions {
   readonly repository: Pick<KeysetRepository, 'newest' | 'newestClaim' | 'claim' | 'publish'>;
-  /** Entries of the whole network. */
   readonly providers: () => Promise<NetworkEntries>;
   /** Transparency log, if any, that keysets are appended to. */
   readonly log: Pick<KeysetLog, 'publish'> | null;
@@ -40,7 +39,7 @@ interface KeysetPublisherOptions {
   readonly now: () => number;
 }
 
-/** Minimum time between two published keysets, and maximum age in HTTP caches, in milliseconds. */
+/** Time for which a keyset is served without a check for changes, and maximum age in HTTP caches, in milliseconds. */
 export const KEYSET_MAX_AGE_MS = 5000;
 /** Minimum time between keysets that differ only in record hashes. Each keyset adds a leaf to the log. */
 const RECORDS_INTERVAL_MS = 60_000;
@@ -65,15 +64,15 @@ export class KeysetPublisher {
     let newest = await repository.newest();
     const { entries, newestRegistrationAt } = await this.#options.providers();
     const providers = sortedProviders(entries);
-    // If a provider registered after the keyset was issued, the coordinator with its earlier record may have stopped. No coordinator could
-    // then serve the record that the keyset references.
+    // Only the coordinator where a provider registered has the record that the keyset references. If the provider has registered again
+    // since, that coordinator may have stopped.
     const areRecordsServed = ({ issuedAt }: StoredKeyset): boolean => newestRegistrationAt < issuedAt;
     if (newest !== null && areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return toPublishedKeyset(newest);
     const claim = await repository.newestClaim();
     const lastEpoch = Math.max(newest?.epoch ?? 0, claim?.epoch ?? 0);
     if (claim !== null && claim.epoch > (newest?.epoch ?? 0)) {
       const completed = await this.#complete(claim);
-      // The log accepts no entry: its hourly limit is reached, or witnesses are missing. The current keyset is served until its renewal.
+      // Null: the hourly limit of the log is reached, or witnesses are missing. The current keyset is served while it is young enough.
       if (completed === null && newest !== null && isYounger(newest, RENEW_MS, now)) return toPublishedKeyset(newest);
       if (completed !== null && areRecordsServed(completed) && isYounger(completed, KEYSET_MAX_AGE_MS, now))
         return toPublishedKeyset(completed);
@@ -87,7 +86,7 @@ export class KeysetPublisher {
     return toPublishedKeyset(await this.#publishNext({ v: 1, epoch: lastEpoch + 1, issued_at: now, providers }, isFresh ? newest : null));
   }
 
-  /** Claims and publishes a keyset. While the log is unavailable, serves `current` instead, if it is younger than {@link RENEW_MS}. */
+  /** Claims and publishes a keyset. If the log does not accept the keyset, returns `current`, unless null. */
   async #publishNext(keyset: E2eKeyset, current: StoredKeyset | null): Promise<StoredKeyset> {
     const { repository } = this.#options;
     const content = { epoch: keyset.epoch, body: fromUtf8(keysetLeafBytes(keyset)), issuedAt: keyset.issued_at };
@@ -96,12 +95,12 @@ export class KeysetPublisher {
     const completed = claim === null ? await repository.newest() : await this.#complete(claim);
     if (completed !== null) return completed;
     if (current !== null) return current;
-    // Without a current keyset, publishes one without a proof. Clients that do not check the log can then continue.
+    // Published without a proof, so that clients that do not check the log can continue.
     if (claim !== null && (await repository.publish(claim))) return claim;
     return (await repository.newest()) ?? content;
   }
 
-  /** Appends a claimed keyset to the log and stores it with the proof. Returns the newest keyset, or null if the log is unavailable. */
+  /** Appends a claimed keyset to the log and stores it with the proof. Null: the log does not accept the entry now. */
   async #complete(claim: StoredKeyset): Promise<StoredKeyset | null> {
     const { repository, log } = this.#options;
     const keyset = JSON.parse(claim.body) as E2eKeyset;

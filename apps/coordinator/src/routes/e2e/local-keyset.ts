@@ -1,7 +1,7 @@
 /**
- * `LocalKeyset`: this coordinator's part of the keyset, the list of the sealing keys of all providers.
+ * `LocalKeyset` computes this coordinator's entries of the keyset, the list of the sealing keys of all providers in the network.
  *
- * Also has the attestation records that recent entries reference by hash.
+ * Also retains the attestation records that recent entries reference by hash.
  */
 import {
   canonicalJsonBytes,
@@ -29,8 +29,8 @@ const MAX_MODELS = 64;
 const MAX_WEIGHT = 1024;
 /** `KeysetPublisher` serves a keyset for at most `RENEW_MS`. Clients then still need some time to download its records. */
 const RECORD_LIFETIME_MS = RENEW_MS + 60_000;
-/** Minimum time between two computations, in milliseconds. */
-const MIN_INTERVAL_MS = 2000;
+/** Maximum age of computed entries, in milliseconds. */
+const ENTRIES_MAX_AGE_MS = 2000;
 
 /** `registered_at` decides between the entries of a provider that moved between coordinators (`newestRegistrations`). */
 export const KeysetEntriesSchema = Type.Array(
@@ -43,7 +43,7 @@ interface LocalKeysetOptions {
   readonly anchor: TrustAnchor;
   /** Without a transparency log, entries have no `log_index`. */
   readonly log: Pick<KeysetLog, 'providerIndex'> | null;
-  /** Called with the error when a key could not be appended to the log, then not again until one was appended. */
+  /** Called when a key could not be appended to the log. Not called again before one was appended. */
   readonly onLogError: (error: unknown) => void;
   readonly now: () => number;
 }
@@ -51,23 +51,23 @@ interface LocalKeysetOptions {
 export class LocalKeyset {
   readonly #options: LocalKeysetOptions;
   readonly #entries: TimedCache<KeysetEntries>;
-  /** Canonical JSON of records by SHA-256, retained while a served keyset may reference them. */
-  readonly #records = new Map<string, { readonly text: string; readonly lastReferencedAt: number }>();
+  /** Canonical JSON of records, retained while a served keyset may reference them. */
+  readonly #recordBySha256 = new Map<string, { readonly text: string; readonly lastReferencedAt: number }>();
   /** Whether the last attempt to append a key failed. Cached indexes do not end an outage. */
   #isLogFailing = false;
 
   constructor(options: LocalKeysetOptions) {
     this.#options = options;
-    this.#entries = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: (now) => this.#compute(now) });
+    this.#entries = new TimedCache({ maxAgeMs: ENTRIES_MAX_AGE_MS, now: options.now, make: (now) => this.#compute(now) });
   }
 
   async entries(): Promise<KeysetEntries> {
     return (await this.#entries.get()).value;
   }
 
-  /** Returns the canonical JSON of the record with this hash. Null if unknown, or no longer retained. */
+  /** Canonical JSON. Null if unknown, or no longer retained. */
   record(sha256: string): string | null {
-    return this.#records.get(sha256)?.text ?? null;
+    return this.#recordBySha256.get(sha256)?.text ?? null;
   }
 
   async #compute(now: number): Promise<KeysetEntries> {
@@ -80,14 +80,14 @@ export class LocalKeyset {
       if (entry === null) continue;
       const record = canonicalJsonBytes(attestationRecord(provider, models, anchor) as unknown as JsonValue);
       const record_sha256 = sha256Hex(record);
-      this.#records.set(record_sha256, { text: fromUtf8(record), lastReferencedAt: now });
+      this.#recordBySha256.set(record_sha256, { text: fromUtf8(record), lastReferencedAt: now });
       const { identity, registeredAt } = provider.registration;
-      // The log lists enclave keys. The entry has the sealing key.
+      // The log lists enclave keys, not sealing keys.
       const logged = await this.#logIndex(identity.publicKey);
       entries.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
     }
-    for (const [sha256, { lastReferencedAt }] of this.#records)
-      if (now - lastReferencedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
+    for (const [sha256, { lastReferencedAt }] of this.#recordBySha256)
+      if (now - lastReferencedAt > RECORD_LIFETIME_MS) this.#recordBySha256.delete(sha256);
     return entries;
   }
 

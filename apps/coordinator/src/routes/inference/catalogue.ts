@@ -1,6 +1,6 @@
 /**
- * Routes of the operator's model catalogue: `/v1/catalogue` and `/admin/v1/catalogue`. A change takes effect at once: offers whose files
- * differ from the catalogue are rejected.
+ * Routes of the operator's model catalogue, the models and file hashes that providers may serve: `/v1/catalogue` (public) and
+ * `/admin/v1/catalogue`.
  */
 import {
   type AdminCatalogue,
@@ -76,7 +76,7 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
         minMemoryBytes: change.min_memory_bytes ?? null,
         fileSha256: change.file_sha256 ?? [],
       },
-      // One transaction, so that neither the entry nor the price is stored alone.
+      // Entry and price are written in one transaction.
       price === null ? undefined : (writeEntry) => prices.set(price, writeEntry),
     );
     const entry = catalogue.entries.get(id);

@@ -1,7 +1,7 @@
 /**
  * `GET /v1/images/files/{file}`: serves a generated image until its URL expires, with range requests (RFC 9110 section 14).
  *
- * The URL is the only credential. Shared caches must not store images, and browsers must not sniff content types.
+ * The URL is the only credential, so the headers forbid shared caches to store an image.
  */
 import { apiError, documentedErrors, IMAGE_CONTENT_TYPES } from '@inference/formats';
 import type { FastifyInstance, FastifyReply } from 'fastify';

@@ -1,4 +1,7 @@
-/** `POST /v1/images/generations` (spec: image generation): waits for an image provider, reserves image URLs, then runs the job. */
+/**
+ * `POST /v1/images/generations` (spec: image generation): waits for an image provider, reserves image URLs if the client wants URLs, then
+ * runs the job.
+ */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -22,7 +25,7 @@ import { requestInput } from './request-input.js';
 import { runJob } from './run-job.js';
 
 const ENDPOINT = '/v1/images/generations';
-/** Maximum time from an attempt's first byte to its last, in milliseconds. Enough for four large images over a slow connection. */
+/** Maximum time from the first byte of a provider's response to its last, in milliseconds. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
 interface ImageDeps extends Omit<InferenceDeps, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
@@ -46,13 +49,13 @@ export function addImages(server: FastifyInstance, deps: ImageDeps): void {
     reply.hijack();
     const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, null, reply.getHeaders());
     try {
-      const refusal = await generateImages(deps, { input, parsed, key, origin, client, request });
-      if (refusal === null) return;
+      const rejection = await generateImages(deps, { input, parsed, key, origin, client, request });
+      if (rejection === null) return;
       deps.log.info(
-        { request: request.id, endpoint: ENDPOINT, status: refusal.error.code, reason: refusal.reason },
+        { request: request.id, endpoint: ENDPOINT, status: rejection.error.code, reason: rejection.reason },
         'image request refused',
       );
-      client.answerError(openAiError(refusal.error));
+      client.answerError(openAiError(rejection.error));
     } catch (error) {
       if (!(error instanceof RequestError)) deps.log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
       client.answerError(openAiError(error instanceof RequestError ? error : apiError('internal')));
@@ -69,13 +72,14 @@ interface ImageCall {
   readonly request: FastifyRequest;
 }
 
-interface Refusal {
+interface Rejection {
   readonly error: ApiError;
+  /** For the log. */
   readonly reason: string;
 }
 
-/** Handles one request. Returns null if the response was sent or the client disconnected. Throws RequestError for an invalid header. */
-async function generateImages(deps: ImageDeps, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
+/** Returns null if the response was sent or the client disconnected. Throws RequestError for an invalid header. */
+async function generateImages(deps: ImageDeps, { input, parsed, key, origin, client, request }: ImageCall): Promise<Rejection | null> {
   const { image, model: named } = parsed.params;
   const waitUntil = deps.now() + deps.queueMs;
   const query = { model: named, image, accountId: key.accountId, mayUse: (model: string) => mayUseModel(key, model) };
@@ -92,7 +96,7 @@ async function generateImages(deps: ImageDeps, { input, parsed, key, origin, cli
     return runImageJob(deps, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allocation: null });
   }
   const allocation = deps.store.allocate(image.count, image.format, maxBytesOf(pixels), key.accountId);
-  if (allocation === null) return STORE_FULL_REFUSAL;
+  if (allocation === null) return STORE_FULL;
   try {
     const urls = allocation.fileNames.map((fileName) => `${origin}${IMAGE_FILES_PATH}/${fileName}`);
     return await runImageJob(deps, { input, parsed, client, request }, { model, work: { ...work, urls }, allocation });
@@ -101,13 +105,13 @@ async function generateImages(deps: ImageDeps, { input, parsed, key, origin, cli
   }
 }
 
-const STORE_FULL_REFUSAL: Refusal = { error: apiError('images_unavailable'), reason: 'store_full' };
+const STORE_FULL: Rejection = { error: apiError('images_unavailable'), reason: 'store_full' };
 
 async function runImageJob(
   deps: ImageDeps,
   { input, parsed, client, request }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'request'>,
   { model, work, allocation }: { readonly model: string; readonly work: ImageJob; readonly allocation: ImageAllocation | null },
-): Promise<Refusal | null> {
+): Promise<Rejection | null> {
   const job = imageJobRequest(input, parsed, { model, images: work });
   const plain = new PlainDelivery({
     client,
@@ -123,9 +127,11 @@ async function runImageJob(
   const signal = AbortSignal.any([client.signal, noRoom.signal]);
   const end = await runJob({ ...deps, receipts }, request, job, { delivery, signal });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
-  return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
+  // `noRoom` also ends the job as `client_gone`.
+  return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL : null;
 }
 
+/** Stores receipts in the database only after `until`, when the image URLs expire; see `DeferredReceipts`. */
 function deferringReceipts(deferredReceipts: DeferredReceipts, until: number): ImageDeps['receipts'] {
   return { add: (receipt) => deferredReceipts.add(receipt, until) };
 }

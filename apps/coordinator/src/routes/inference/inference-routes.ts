@@ -52,7 +52,6 @@ interface InferenceRoutesDeps {
   readonly tracer: Tracer;
   readonly log: Log;
   readonly now: () => number;
-  /** Whether models outside the catalogue are rejected. */
   readonly catalogueOnly: boolean;
   /** Fetches images at URLs of requests. Without a fetcher, URLs are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
@@ -98,7 +97,7 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
   addCatalogue(server, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };
 
-/** Limit on bytes per account and minute, counted by all coordinators together. Null outside a cluster, or without a limit. */
+/** Limit on bytes of token counting per account and minute in the whole cluster. Null outside a cluster, or without a limit. */
 function countTokensNetworkLimit({ networkLimits, countTokensBytesPerMinute: max }: InferenceRoutesDeps): NetworkLimit | null {
   return networkLimits === null || max === 0 ? null : networkLimits.define('bytes of token counting', { max, windowMs: 60_000 });
 }

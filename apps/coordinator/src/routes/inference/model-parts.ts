@@ -1,6 +1,6 @@
 /**
- * The model list of the network is combined from one part per coordinator. This file computes the part of this coordinator, and combines
- * the parts of all.
+ * The model list of the network is combined from one part per coordinator. This file computes the part of this coordinator (`modelPart`,
+ * `demandOf`), and combines the parts of all (`networkModels`, `networkDemand`).
  */
 import { ModelOfferSchema, ModelTypeSchema, type VisionOffer, VisionOfferSchema } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
@@ -13,7 +13,7 @@ const count = Type.Integer({ minimum: 0 });
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const { id, display_name, quantization } = ModelOfferSchema.properties;
 
-/** Maximum weights hashes per model in a part. Hashes reported by the most providers are retained. */
+/** Maximum hashes of weights per model in a part. Hashes that the most providers report are retained. */
 const MAX_WEIGHTS_PER_PART = 64;
 const MAX_SIZES = 1024;
 
@@ -51,7 +51,7 @@ export const DemandSchema = Type.Object({
 });
 export type Demand = Static<typeof DemandSchema>;
 
-/** `model` is null if no provider of this coordinator serves the model. Clients of this coordinator may still request it. */
+/** `model` is null if no provider of this coordinator serves the model. Its clients may still request the model, so there is a demand. */
 export const ModelDemandSchema = Type.Object({ model: nullable(ModelPartSchema), demand: DemandSchema });
 
 export function modelPart({ offer, providers, firstSeenAt }: ServedModel, registry: ProviderRegistry): ModelPart {
@@ -76,7 +76,6 @@ export function modelPart({ offer, providers, firstSeenAt }: ServedModel, regist
   };
 }
 
-/** Member `vision` with the maxima over the offers, if any. */
 function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'> {
   if (offers.length === 0) return {};
   return {
@@ -87,7 +86,6 @@ function visionMember(offers: readonly VisionOffer[]): Pick<ModelPart, 'vision'>
   };
 }
 
-/** Current demand of a model at this coordinator, and the expected wait of a new request. */
 export function demandOf(model: string, registry: ProviderRegistry, requestQueue: RequestQueue): Demand {
   return {
     slots: registry.models.slotCount(model),
@@ -99,7 +97,7 @@ export function demandOf(model: string, registry: ProviderRegistry, requestQueue
   };
 }
 
-/** Combines all parts into one list, sorted by id. Above the maximum, models with the most providers are retained. */
+/** Combines the parts of all coordinators into one list, sorted by id. Above the maximum, models with the most providers are retained. */
 export function networkModels(parts: readonly (readonly ModelPart[])[]): readonly ModelPart[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
   const byId = new Map<string, ModelPart[]>();
@@ -109,7 +107,7 @@ export function networkModels(parts: readonly (readonly ModelPart[])[]): readonl
   return models.slice(0, MAX_LISTED_MODELS).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Combines the parts about one model. Returns null if no coordinator serves the model. */
+/** Combines the parts about one model. Returns null without parts. */
 export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
   const [first] = parts;
   if (first === undefined) return null;

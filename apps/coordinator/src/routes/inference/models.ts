@@ -40,7 +40,7 @@ interface ModelRoutes {
   readonly prices: Pick<PriceRepository, 'current'>;
 }
 
-/** View of the network: reads the model list of each coordinator. */
+/** Reads the model list of each coordinator. */
 export type ModelsView = View<null, readonly ModelPart[]>;
 
 export function defineModelsView(views: NetworkViews, registry: ProviderRegistry): ModelsView {
@@ -71,10 +71,10 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
   server.get('/v1/models', { schema: listSchema, onRequest: server.guards.account }, async (request) => {
     const query = readListQuery(request.url);
     const { models, hasMore } = pageOf(networkModels(await readModels(null)), query);
-    const isMessages = isAnthropicClient(request);
-    const data = models.map((model) => (isMessages ? { ...entryOf(model), ...modelInfo(model) } : entryOf(model)));
+    const isAnthropic = isAnthropicClient(request);
+    const data = models.map((model) => (isAnthropic ? { ...entryOf(model), ...anthropicMembers(model) } : entryOf(model)));
     const list = { object: 'list', data };
-    if (!isMessages && Object.keys(query).length === 0) return list;
+    if (!isAnthropic && Object.keys(query).length === 0) return list;
     return { ...list, has_more: hasMore, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
   });
   const modelSchema = {
@@ -96,13 +96,12 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
         return reply;
       }
       const { metadata, ...entry } = entryOf(model);
-      const ofMessages = isAnthropicClient(request) ? modelInfo(model) : {};
-      return { ...entry, ...ofMessages, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
+      const members = isAnthropicClient(request) ? anthropicMembers(model) : {};
+      return { ...entry, ...members, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
     },
   );
 }
 
-/** A page of the list, sorted by id. */
 function pageOf(
   listed: readonly ModelPart[],
   { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
@@ -115,9 +114,10 @@ function pageOf(
   return { models, hasMore: models.length < rest.length };
 }
 
-/** Maximum weights hashes per model, by descending number of providers. */
+/** Maximum hashes of weights in an entry: those that the most providers report. */
 const MAX_WEIGHTS = 8;
 
+/** Members besides those of OpenRouter and Anthropic. */
 function ownMembers(model: ModelPart) {
   const { sizes, max_images, vision, weights } = model;
   return {
@@ -135,20 +135,19 @@ function ownMembers(model: ModelPart) {
       display_name: model.display_name,
       ...(model.model_type === 'image' ? { sizes, max_images } : {}),
       ...(vision === undefined ? {} : { max_input_images: vision.max_images, max_image_tokens: vision.max_image_tokens }),
-      // Absent if no provider reports hashes.
       ...(weights.length === 0 ? {} : { weights: weights.slice(0, MAX_WEIGHTS) }),
     },
     ...limitsOf(model),
   };
 }
 
-/** Limits of the provider with the largest context, or null. */
+/** Limits of the provider with the largest context; null: unknown. Empty for image models. */
 function limitsOf({ model_type, context_length }: ModelPart) {
   return model_type === 'image' ? {} : { context_length, max_output_tokens: model_type === 'text' ? context_length : null };
 }
 
 /** Members of Anthropic's model list. Null where this network has no value. */
-function modelInfo({ display_name, first_seen_at, context_length }: ModelPart) {
+function anthropicMembers({ display_name, first_seen_at, context_length }: ModelPart) {
   return {
     type: 'model',
     display_name,

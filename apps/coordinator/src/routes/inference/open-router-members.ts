@@ -1,7 +1,7 @@
 /**
- * Members of OpenRouter's model list (openrouter.ai/docs/models), with their schemas.
+ * Members of a model as in OpenRouter's model list (openrouter.ai/docs/models), and the schemas of these members.
  *
- * Every entry of `GET /v1/models` has them, so that clients written for OpenRouter find names, prices and limits.
+ * Model lists include them, so that clients written for OpenRouter find names, prices and limits.
  */
 import { DEFAULT_TEMPERATURE, supportedParameters } from '@inference/formats';
 import type { ModelType } from '@inference/protocol';
@@ -14,8 +14,10 @@ const TOKENIZER = 'Other';
 
 /** OpenRouter's names of output modalities. */
 const OUTPUTS = { text: 'text', embedding: 'embeddings', image: 'image' } as const satisfies Record<ModelType, string>;
-/** First words of descriptions. */
-const KINDS = { text: 'Text model', embedding: 'Embedding model', image: 'Image model' } as const satisfies Record<ModelType, string>;
+const DESCRIPTION_STARTS = { text: 'Text model', embedding: 'Embedding model', image: 'Image model' } as const satisfies Record<
+  ModelType,
+  string
+>;
 
 /** Members for one model at the current rates. Schema: {@link OPEN_ROUTER_MEMBERS}. */
 export function openRouterMembers(model: ModelPart, rates: Rates) {
@@ -47,7 +49,7 @@ export function openRouterMembers(model: ModelPart, rates: Rates) {
 }
 
 function descriptionOf({ model_type, display_name, quantization, context_length, thinks, sizes, vision }: ModelPart): string {
-  const facts = [`${KINDS[model_type]} ${display_name}, ${quantization}`];
+  const facts = [`${DESCRIPTION_STARTS[model_type]} ${display_name}, ${quantization}`];
   if (model_type === 'image') facts.push(`sizes ${sizes.join(', ')}`);
   else if (context_length !== null) facts.push(`context of ${context_length} tokens`);
   if (vision !== undefined) facts.push(`reads up to ${vision.max_images} images per request`);

@@ -1,6 +1,7 @@
 /**
  * `readRequest` parses an inference request, and fetches the images that the request references by URL, if the operator permits that.
- * Fetches nothing for a request that `JobRunner.earlyRefusal` refuses.
+ *
+ * Fetches nothing for a job that cannot run, because no model is usable or the account has no balance (`JobRunner.earlyRefusal`).
  */
 import { RequestError } from '@inference/formats';
 import { MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
@@ -20,11 +21,11 @@ export interface ImageFetching {
 
 interface ReadRequest {
   readonly job: ReadableJobRequest;
-  /** Failure found before images were fetched, after which the job must not run. */
+  /** If not null, the job must not run. Only for requests with image URLs, before the images are fetched. */
   readonly refusal: FailedJob | null;
 }
 
-/** Throws RequestError for an invalid request, and if the API key may not use the model or a fallback model. */
+/** Throws RequestError for an invalid request, or a model that the API key may not use. */
 export async function readRequest(
   input: TextInput,
   request: FastifyRequest,

@@ -1,4 +1,7 @@
-/** `GET /v1/receipts/{job_id}`: signed receipt of a verified answer or refusal, in both modes, for the account that sent the request. */
+/**
+ * `GET /v1/receipts/{job_id}`: receipt that a provider signed for an answer, or for the refusal of a sealed request, for the account that
+ * sent the request.
+ */
 import { apiError, documentedErrors } from '@inference/formats';
 import { type E2eReceipt, E2eReceiptSchema, fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
@@ -68,7 +71,7 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
         sendError(reply, apiError('not_found', { message: NO_RECEIPT }));
         return reply;
       }
-      // The cast is safe, because `settleAnswer` verifies receipts before they are stored.
+      // Receipts are verified before they are stored, so the cast is safe.
       const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt | E2eReceipt;
       return {
         object: 'inference.receipt',

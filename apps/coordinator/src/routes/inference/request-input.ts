@@ -1,4 +1,4 @@
-/** `requestInput` collects the parts of an HTTP request that the parsing of every format needs. */
+/** `requestInput` collects what parsers of inference requests need: body, headers, and the account's and API key's settings. */
 import { MAX_REQUEST_BYTES } from '@inference/protocol';
 import type { FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
@@ -38,7 +38,7 @@ export function requestInput(
   };
 }
 
-/** Value of a header, combined if the header is repeated (RFC 9110 section 5.3). */
+/** Value of a header; values of a repeated header are joined (RFC 9110 section 5.3). */
 export function headerValue(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;

@@ -1,4 +1,4 @@
-/** `runJob` runs the job of an HTTP request and records its end: log line, metrics, trace, receipt, and error code of a failure. */
+/** `runJob` runs the job of an HTTP request, and records its end: log line, metrics, trace, and the receipt or the error code. */
 import { apiError, type ErrorCode, modelTypeOf, type SignedParts } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
@@ -40,7 +40,7 @@ interface EndedJob {
   readonly durationMs: number;
 }
 
-/** Runs a job, stores its receipt or error code, writes the log line and updates metrics. Resolves to null after an unexpected error. */
+/** The response goes to `delivery`. Resolves to null after an unexpected error, which the client gets as `internal`. */
 export async function runJob(
   deps: RunJobDeps,
   request: FastifyRequest,
@@ -51,8 +51,9 @@ export async function runJob(
   const startedAt = performance.now();
   try {
     const outcome = await deps.runner.run(job, delivery, signal, span);
-    const proof = outcome.kind === 'refused' ? outcome : outcome.kind === 'failed' ? null : outcome.billed;
-    if (proof !== null) storeReceipt(deps, job, proof.signed);
+    // A provider also signs the refusal of a sealed request.
+    const receipted = outcome.kind === 'refused' ? outcome : outcome.kind === 'failed' ? null : outcome.billed;
+    if (receipted !== null) storeReceipt(deps, job, receipted.signed);
     const durationMs = performance.now() - startedAt;
     recordJob(deps, job, { outcome, responseBytes: delivery.delivered, startedAt, durationMs });
     endSpan(span, outcome);
@@ -66,7 +67,7 @@ export async function runJob(
   }
 }
 
-/** Span of one job. Attributes never contain content. */
+/** Attributes never contain content. */
 function startSpan({ tracer }: Pick<RunJobDeps, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
   const attributes = {
     'http.request.method': 'POST',
@@ -96,7 +97,7 @@ interface Failure {
   readonly durationMs: number;
 }
 
-/** Writes the log line of an ended job, updates metrics, and stores the error code of a failed job. */
+/** Also records a job that failed before it ran. */
 export function recordJob(deps: Omit<RunJobDeps, 'receipts' | 'tracer'>, job: JobRequest, ended: EndedJob): void {
   const { outcome, durationMs } = ended;
   if (outcome.kind === 'failed') {
@@ -107,7 +108,7 @@ export function recordJob(deps: Omit<RunJobDeps, 'receipts' | 'tracer'>, job: Jo
   countJob(deps, job, ended);
 }
 
-/** Stores a failed request. The requested model is stored only if the network knows it: other names are arbitrary client text. */
+/** The requested model is stored only if the network knows it: other names are arbitrary client text. */
 function storeFailure(
   { runner, failedRequests, now }: Pick<RunJobDeps, 'runner' | 'failedRequests' | 'now'>,
   job: JobRequest,
@@ -147,9 +148,9 @@ function countJob(
   });
 }
 
-/** Times of a delivered answer, measured from the start of its request, if they can be measured. */
+/** Times of a delivered answer since the start of the job. Null if its speed cannot be measured. */
 function answerTimes({ params, endpoint }: JobRequest, { receipt, pace }: Billed, startedAt: number): AnswerTimes | null {
-  // An unstreamed text arrives at once, so its throughput is unknown.
+  // A text that is not streamed arrives at once, so its throughput is unknown.
   if (pace === null || (!params.stream && modelTypeOf(endpoint) === 'text')) return null;
   const durationMs = pace.completedAt - startedAt;
   const firstTokenMs = params.stream ? durationMs - pace.contentMs : null;
@@ -171,7 +172,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   );
 }
 
-/** Logs one line per job. Logs the model only after an attempt was made: until then, the name is arbitrary client text. */
+/** Logs the model only after an attempt was made: until then, the name is arbitrary client text. */
 function logJob(deps: Pick<RunJobDeps, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const line = {
     job: job.jobId,
@@ -196,7 +197,7 @@ function failureFields({ reason, problem }: FailedJob): Record<string, unknown> 
   return { reason, ...(problem === undefined ? {} : { problem }) };
 }
 
-/** Charged counts, which are lower than the signed counts after a disconnect of the client. */
+/** Charged counts, which may be lower than the signed counts if the client disconnected. */
 function billedFields(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
   const { charge, usage } = billed;

@@ -1,4 +1,7 @@
-/** `POST /v1/e2e/requests`: requests that clients seal (encrypt end to end) to providers. The coordinator relays and charges them. */
+/**
+ * `POST /v1/e2e/requests`: requests that clients seal (encrypt end to end) to providers, the candidates. The coordinator relays and charges
+ * a request by its context: terms in clear, such as the model.
+ */
 import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
 import {
   E2E_REQUEST_CONTENT_TYPE,
@@ -109,9 +112,9 @@ export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): vo
     const key = keyOf(request);
     requireContentType(request);
     const input = requestInput(request, key, deps);
-    const read = readSealedRequest(input.body, input.now);
-    requireModel(key, read.context.model);
-    const job = sealedJobRequest(input, { ...read, imagePixels: imagePixels(read, deps.directory) });
+    const sealed = readSealedRequest(input.body, input.now);
+    requireModel(key, sealed.context.model);
+    const job = sealedJobRequest(input, { ...sealed, imagePixels: imagePixels(sealed, deps.directory) });
     const retryAfter = deps.freeRefusals.retryAfterSeconds(key.id);
     if (retryAfter !== null) {
       const message =
@@ -122,13 +125,13 @@ export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): vo
     if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCountAdmission(reply, key, deps)(countedBytes(job)))) return;
     reply.hijack();
     const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, queues, reply.getHeaders());
-    const delivery = deliveryFor(deps, job, read, client);
+    const delivery = deliveryFor(deps, job, sealed, client);
     const end = await runJob(deps, request, job, { delivery, signal: client.signal });
     if (end?.kind === 'refused') deps.freeRefusals.count(key.id, job.body.length);
   });
 }
 
-/** Bytes charged to the limit on token counting. Pixels of sealed images are unknown here, so the maximum is assumed. */
+/** The pixels of sealed images are unknown here, so the maximum counts. */
 function countedBytes({ body, inputImages }: Pick<JobRequest, 'body' | 'inputImages'>): number {
   return body.length + (inputImages === null ? 0 : bytesChargedForPixels(inputImages));
 }
@@ -141,9 +144,9 @@ function requireContentType({ headers }: FastifyRequest): void {
 }
 
 /**
- * Pixels of the image size in the context, by default of the model's largest size. Null for a request without images.
+ * Pixels per image to charge: of the size in the context, by default of the model's largest size. Null if no images are requested.
  *
- * A model may be served without known sizes, for example by a stale view of the cluster. Then the maximum applies: 0 would be free.
+ * Without known sizes, for example if no provider serves the model any more, the maximum counts: 0 pixels would be free.
  */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedDeps['directory']): number | null {
   if (context.images === undefined) return null;

@@ -2,6 +2,7 @@
 import { RequestError } from '@inference/formats';
 import { parseQueryInteger } from './query.js';
 
+/** `after` is null for the first page. Throws RequestError. */
 export function readPageQuery(query: Readonly<Record<string, string | undefined>>): {
   readonly limit: number;
   readonly after: PageCursor | null;
@@ -32,40 +33,39 @@ export interface Page<Item> {
 }
 
 /**
- * Makes a page of at most `limit` items. An extra row in `rows` means that a next page exists. `mark` returns the position of a row, for
- * the cursor.
+ * Makes a page of at most `limit` items. Callers read `limit + 1` rows: the extra one means that a next page exists.
  */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
-  mark: (row: Row) => PageCursor,
-  item: (row: Row) => Item,
+  positionOf: (row: Row) => PageCursor,
+  itemOf: (row: Row) => Item,
 ): Page<Item> {
-  const cursor = (row: Row): string => {
-    const { at, id } = mark(row);
+  const cursorOf = (row: Row): string => {
+    const { at, id } = positionOf(row);
     return `${at}:${id}`;
   };
-  return cutPage(rows, limit, cursor, item);
+  return cutPage(rows, limit, cursorOf, itemOf);
 }
 
-/** Like {@link toPage}, for cursors of another form. */
+/** Like {@link toPage}. `cursorOf` returns the cursor of a row, before its encoding. */
 export function cutPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
-  cursor: (row: Row) => string,
-  item: (row: Row) => Item,
+  cursorOf: (row: Row) => string,
+  itemOf: (row: Row) => Item,
 ): Page<Item> {
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {
-    data: shown.map(item),
-    next_cursor: rows.length > limit && last !== undefined ? Buffer.from(cursor(last)).toString('base64url') : null,
+    data: shown.map(itemOf),
+    next_cursor: rows.length > limit && last !== undefined ? Buffer.from(cursorOf(last)).toString('base64url') : null,
   };
 }
 
 const MAX_CHARACTERS = 256;
 
-/** Text of a query parameter, or null if absent or empty. Throws RequestError for a repeated or too long parameter. */
+/** Text of a query parameter; null if absent or empty. Throws RequestError for a repeated or too long parameter. */
 export function readTextFilter(query: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = query[name];
   if (value === undefined || value === '') return null;

@@ -1,7 +1,7 @@
 /**
- * Cursor pagination of lists that clients may sort. Reads `limit`, `sort`, `order` and `cursor`, and makes a page.
+ * Cursor pagination of lists that clients may sort. Reads `limit`, `sort`, `order` and `cursor`, and makes pages.
  *
- * A cursor contains the sorted value and id of a page's last row. Another `sort` or `order` makes the cursor invalid.
+ * A cursor contains `sort`, `order`, and the sorted value and id of a page's last row. It is invalid for another `sort` or `order`.
  */
 import { RequestError, SORT_ORDERS, type SortOrder } from '@inference/formats';
 import { cutPage, type Page, readLimit } from './pagination.js';
@@ -27,18 +27,18 @@ export function readSortedPage<Sort extends string>(query: Query, sorts: readonl
   return { limit: readLimit(query), sort, order, after: query.cursor === undefined ? null : readCursor(query.cursor, sort, order) };
 }
 
-/** Makes a page of at most `limit` items. An extra row in `rows` means that a next page exists. */
+/** Makes a page of at most `limit` items. Callers read `limit + 1` rows: the extra one means that a next page exists. */
 export function toSortedPage<Row, Item, Sort extends string>(
   rows: readonly Row[],
   { limit, sort, order }: SortedPage<Sort>,
-  position: (row: Row) => Position,
-  item: (row: Row) => Item,
+  positionOf: (row: Row) => Position,
+  itemOf: (row: Row) => Item,
 ): Page<Item> {
-  const cursor = (row: Row): string => {
-    const { value, id } = position(row);
+  const cursorOf = (row: Row): string => {
+    const { value, id } = positionOf(row);
     return JSON.stringify([sort, order, value, id]);
   };
-  return cutPage(rows, limit, cursor, item);
+  return cutPage(rows, limit, cursorOf, itemOf);
 }
 
 function readChoice<Value extends string>(query: Query, name: string, allowed: readonly [Value, ...Value[]]): Value {

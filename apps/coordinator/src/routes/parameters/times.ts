@@ -1,4 +1,4 @@
-/** Times and days (UTC) in queries and responses. A range of days includes both `from` and `to`. */
+/** Times and days (UTC) in queries and responses. Days are numbered since 1970. A range of days includes both `from` and `to`. */
 import { RequestError } from '@inference/formats';
 import type { TimeSpan } from '../../database/time-span.js';
 import type { DayRange } from '../../database/usage-repository.js';
@@ -9,7 +9,7 @@ import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
-/** Reads `from` and `to`. Default: the last thirty days, including today. Throws RequestError. */
+/** Reads `from` and `to`. Default: `to` is today, and the range has {@link DEFAULT_DAYS} days. Throws RequestError. */
 export function readDayRange(query: Readonly<Record<string, string | undefined>>, now: number): DayRange {
   const today = Math.floor(now / DAY_MS);
   const to = query.to === undefined ? today : dayNumber('to', query.to);

@@ -1,6 +1,6 @@
 /**
- * `authenticateKey` authenticates requests by API key (`Authorization: Bearer` or `x-api-key`). Handlers read the key's account and models
- * with `accountOf`, `keyOf` and `requireModel`.
+ * `apiKeyAuth` is a Fastify plugin that authenticates requests by API key (`Authorization: Bearer` or `x-api-key`). Handlers then read the
+ * account with `accountOf` and the key with `keyOf`.
  */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
@@ -18,7 +18,7 @@ declare module 'fastify' {
      * Admits a request with a valid key of `kind` within its rate limit. Otherwise sends an error and returns false.
      *
      * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: a rate limit is
-     * exceeded. 503: the database did not answer.
+     * exceeded. 503: the database did not answer. 500: another failure.
      */
     authenticateKey(request: FastifyRequest, reply: FastifyReply, kind: ApiKeyKind): Promise<boolean>;
   }
@@ -45,7 +45,7 @@ export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
       };
       const text = presentedKey(request);
       if (text === null) return refuse('missing_api_key');
-      // Wrong keys of other clients at the same address must not lock out valid keys.
+      // Valid keys are accepted even while the address is blocked, because other clients may share the address.
       const blockedFor = await rateLimits.wrongKeyBlockSeconds(request);
       let key: ApiKey | null;
       try {
@@ -92,7 +92,7 @@ export function requireModel(key: ApiKey, model: string): void {
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
 }
 
-/** Key in the request headers, or null if there is none. */
+/** Key in the request headers. Null without a key; empty for an `Authorization` header of another scheme. */
 export function presentedKey(request: FastifyRequest): string | null {
   const { authorization } = request.headers;
   if (authorization !== undefined) {
@@ -101,6 +101,5 @@ export function presentedKey(request: FastifyRequest): string | null {
   }
   const header = request.headers['x-api-key'];
   if (typeof header === 'string' && header !== '') return header;
-  // An `Authorization` header of another scheme is treated as a wrong key.
   return authorization === undefined ? null : '';
 }

@@ -1,5 +1,7 @@
-/** `AttemptLimit` counts attempts per name and window, such as passwords or e-mails. Callers that limit only failures refund the others. */
-
+/**
+ * `AttemptLimit` counts attempts, such as passwords, per name, such as an e-mail address, and window. Callers that limit only failures
+ * refund the others.
+ */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
 
@@ -43,7 +45,6 @@ export class AttemptLimit implements AttemptCounter {
     return null;
   }
 
-  /** Removes the count of one attempt. */
   refund(name: string): void {
     const attempts = this.#attempts.get(name);
     if (attempts !== undefined && attempts.count > 0) attempts.count--;

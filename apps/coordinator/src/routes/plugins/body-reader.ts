@@ -1,4 +1,4 @@
-/** `BodyReader` reads one request body into memory and inflates it. Bodies that exceed a limit are refused. */
+/** `BodyReader` reads one request body into memory, and inflates it if compressed. Too large or slow bodies are refused. */
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { apiError, type ErrorCode, RequestError } from '@inference/formats';
@@ -16,7 +16,7 @@ interface BodyReaderOptions {
   readonly payload: NodeJS.ReadableStream;
   /** Never `unknown`, which `RequestBodies` refuses earlier. */
   readonly encoding: Encoding;
-  /** Maximum bytes of the inflated body. */
+  /** Maximum bytes of the body, after inflation. */
   readonly maxBytes: number;
   /** Claim on the memory budget, which grows with the body. The reader releases the claim if the body is refused. */
   readonly claim: Claim;
@@ -25,11 +25,11 @@ interface BodyReaderOptions {
   readonly done: Done;
 }
 
-/** Multiple of the limit up to which the rest of a refused body is read and discarded. */
+/** Multiple of a route's body limit up to which the rest of a refused body is read and discarded. */
 const MAX_DISCARD_FACTOR = 8;
 /** Minimum bytes per window. Slower bodies are refused, because they occupy memory for a long time. */
 const MIN_BYTES_PER_WINDOW = 4096;
-/** Memory of an inflater: window and buffers. */
+/** Estimated memory of an inflater: window and buffers. */
 const BYTES_PER_INFLATER = 64 * 1024;
 
 export class BodyReader {
@@ -38,7 +38,7 @@ export class BodyReader {
   readonly #pace: Deadline;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
-  #arrivedInWindow = 0;
+  #bytesInWindow = 0;
   #inflater: Transform | null = null;
   #isOver = false;
 
@@ -46,7 +46,7 @@ export class BodyReader {
     this.#options = options;
     this.#pace = new Deadline(() => {
       if (this.#inflater?.writableNeedDrain) this.#pace.set(options.windowMs);
-      else this.refuse(refusal('body_too_slow'));
+      else this.refuse(bodyError('body_too_slow'));
     });
   }
 
@@ -61,7 +61,7 @@ export class BodyReader {
     payload.resume();
   }
 
-  /** Stops reading and fails with `error`. The rest of the body is discarded, so that the client can read the response. */
+  /** Stops reading and passes `error` to `done`. Does nothing once the body is read or refused. */
   refuse(error: RequestError): void {
     if (this.#isOver) return;
     const { request, payload, claim, maxBytes, done } = this.#options;
@@ -98,7 +98,7 @@ export class BodyReader {
   #startInflater(encoding: 'gzip' | 'deflate'): boolean {
     const { payload, claim } = this.#options;
     if (!claim.grow(BYTES_PER_INFLATER)) {
-      this.refuse(refusal('overloaded'));
+      this.refuse(bodyError('overloaded'));
       return false;
     }
     const inflater = encoding === 'gzip' ? createGunzip() : createInflate();
@@ -111,9 +111,9 @@ export class BodyReader {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    this.#arrivedInWindow += chunk.length;
-    if (this.#arrivedInWindow >= MIN_BYTES_PER_WINDOW) {
-      this.#arrivedInWindow = 0;
+    this.#bytesInWindow += chunk.length;
+    if (this.#bytesInWindow >= MIN_BYTES_PER_WINDOW) {
+      this.#bytesInWindow = 0;
       this.#pace.renew();
     }
     if (this.#inflater === null) this.#store(chunk);
@@ -124,14 +124,14 @@ export class BodyReader {
     if (this.#inflater === null) this.#finish();
   };
 
-  readonly #onError = (): void => this.refuse(refusal('invalid_request'));
+  readonly #onError = (): void => this.refuse(bodyError('invalid_request'));
 
   #store(chunk: Buffer): void {
     if (this.#isOver) return;
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#options.maxBytes) this.refuse(refusal('body_too_large'));
+    if (this.#bytes > this.#options.maxBytes) this.refuse(bodyError('body_too_large'));
     else if (this.#options.claim.grow(chunk.length)) this.#chunks.push(chunk);
-    else this.refuse(refusal('overloaded'));
+    else this.refuse(bodyError('overloaded'));
   }
 }
 
@@ -150,6 +150,6 @@ export function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStr
   payload.resume();
 }
 
-export function refusal(code: ErrorCode): RequestError {
+export function bodyError(code: ErrorCode): RequestError {
   return new RequestError(code, null, apiError(code).message);
 }

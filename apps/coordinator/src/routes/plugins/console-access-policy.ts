@@ -1,5 +1,6 @@
 /**
- * `ACCESS_POLICIES` names the permission that a member of an organisation needs for each route that accepts a session.
+ * `ACCESS_POLICIES` lists the routes that accept a session. For each, it tells for which account the route acts, and which permission a
+ * member of an organisation needs.
  *
  * The plugin `guards` refuses to register such a route without an entry, so the coordinator does not start.
  */
@@ -13,7 +14,7 @@ export type AccessPolicy =
       /** `account`: a personal account or an organisation. `organisation`: personal accounts are refused. */
       readonly acts: 'account' | 'organisation';
       readonly permission: Permission;
-      /** Action for the organisation's log, recorded after success. Absent if the handler writes the entry, or none is needed. */
+      /** Action that `ConsoleApi` records in the organisation's log after a success. Absent if the handler does so, or none is recorded. */
       readonly action?: OrganisationAction;
     };
 
@@ -111,7 +112,7 @@ export function policyOf(method: string, url: string): AccessPolicy {
   return policy;
 }
 
-/** The {@link AccessPolicy} action of the request's route, or null if nothing is to be recorded. */
+/** Action of the policy of the request's route, or null. */
 export function actionOf(request: FastifyRequest): OrganisationAction | null {
   const policy = policyOf(request.method, request.routeOptions.url ?? '');
   return policy.acts === 'person' ? null : (policy.action ?? null);

@@ -36,7 +36,7 @@ export interface ConsoleCall<Body> {
   readonly params: Readonly<Record<string, string>>;
   /** Origin of the console. */
   readonly origin: string;
-  /** Network address of the client. */
+  /** IP address of the client. */
   readonly address: string;
 }
 
@@ -53,7 +53,7 @@ interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
 
 export class ConsoleApi {
   readonly #server: FastifyInstance;
-  /** Run before the body is read. */
+  /** Hooks of every route, which run before the body is read. */
   readonly #guards: onRequestHookHandler[];
 
   constructor(server: FastifyInstance) {
@@ -100,7 +100,7 @@ export class ConsoleApi {
     });
   }
 
-  /** Registers a route that streams a file. If `make` rejects, the client gets an error. A later error truncates the file. */
+  /** Registers a GET route that streams a file. If `make` rejects, the client gets an error. A later error truncates the file. */
   addDownload(
     file: { readonly path: string; readonly types: readonly string[] },
     make: (call: ConsoleCall<undefined>) => Download | Promise<Download>,
@@ -134,9 +134,9 @@ function callerOf(request: FastifyRequest): ConsoleCaller {
 }
 
 /**
- * Checks the origin and content type of a request, its session, and that the person's account is not suspended.
+ * Checks the origin, content type and session of a request, and that the person's account is not suspended.
  *
- * Returns null after sending an error. `actForAccount` (`guards.ts`) sets `organisation` later.
+ * Returns null after sending an error. The result acts for the person: `actForAccount` (`guards.ts`) sets `organisation` later.
  */
 export async function authenticateSession(
   access: ConsoleAccess,
@@ -150,7 +150,7 @@ export async function authenticateSession(
   const origin = consoleOrigin(request, access.publicOrigin);
   if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (isMutation(request)) {
-    // With a bearer token, `SessionReader` ignores cookies, the credentials that a browser attaches for other sites.
+    // With a bearer token, `SessionReader` ignores cookies, so the origin does not matter.
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return refuse('cross_origin');
     if (request.method !== 'DELETE' && !isJson(request)) return refuse('not_json');
   }

@@ -1,4 +1,4 @@
-/** Checks against cross-site request forgery. Mutations from another origin (RFC 6454) are refused unless they have a bearer token. */
+/** Tells the console's origin (RFC 6454), and whether a page of another origin sent a request, against cross-site request forgery. */
 import type { FastifyRequest } from 'fastify';
 
 /** `localhost`, `127.0.0.1:8080`, `[::1]:8080`, …: names that no remote host can claim. */
@@ -11,7 +11,7 @@ export function consoleOrigin(request: FastifyRequest, publicOrigin: string | nu
   return host !== undefined && LOOPBACK.test(host) ? `http://${host.toLowerCase()}` : null;
 }
 
-/** Whether a page of another origin sent the request. True also if a request with cookies does not state its origin. */
+/** Whether a page of another origin may have sent the request. True also if a request with cookies does not state its origin. */
 export function isCrossOrigin(request: FastifyRequest, origin: string): boolean {
   const { origin: given, cookie } = request.headers;
   const site = request.headers['sec-fetch-site'];

@@ -1,8 +1,8 @@
-/** CORS (Fetch standard) under `/v1`, for browser apps with a key. Credentials, such as cookies, are never allowed. */
+/** `cors` is a Fastify plugin that lets web pages of all origins call routes under `/v1` (CORS, Fetch standard), without cookies. */
 import fastifyPlugin from 'fastify-plugin';
 import { pathOf } from './request-path.js';
 
-/** Response headers for clients, except trailers. Browsers hide unlisted headers from scripts. */
+/** Response headers that scripts may read, besides those of the Fetch standard. */
 export const EXPOSED_HEADERS = [
   'accept-encoding',
   'age',
@@ -41,12 +41,12 @@ export const EXPOSED_HEADERS = [
   'x-should-retry',
 ] as const;
 
-/** Time for which browsers cache the response to a preflight: a day. */
+/** A day. */
 export const PREFLIGHT_SECONDS = '86400';
 /** List of header names, as browsers send it in `access-control-request-headers`. */
 const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}$/;
 
-/** Allows every origin to read responses under `/v1`, and answers preflights for paths without a route for OPTIONS. */
+/** Also answers preflights for paths without a route for OPTIONS. */
 export const cors = fastifyPlugin(
   async (server) => {
     const exposedHeaders = EXPOSED_HEADERS.join(', ');

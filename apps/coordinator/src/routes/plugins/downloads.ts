@@ -8,6 +8,7 @@ import { CSV_TYPE, csvLine } from '../billing/csv.js';
 export interface Download {
   /** Suggested name of the file. */
   readonly name: string;
+  /** Media type. */
   readonly type: string;
   readonly parts: AsyncIterable<string>;
 }
@@ -57,7 +58,6 @@ async function* csvLines<Entry>(
   for await (const page of pages) yield page.map((entry) => csvLine(fields(entry).map((field) => field ?? ''))).join('');
 }
 
-/** Rows per query. */
 const PAGE_ROWS = 500;
 
 /** Reads all rows of a list, page by page. `read` returns at most `limit` rows that follow the row `after`. */

@@ -1,4 +1,4 @@
-/** `FundedAccounts` caches whether accounts have a balance. Request bodies of accounts without one share a smaller memory budget. */
+/** `FundedAccounts` caches whether accounts have a balance, for `requestBodies`. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Ledger } from '../../billing/ledger/ledger.js';
@@ -7,7 +7,7 @@ const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;
 /** Time for which other states than funded are cached. Also the maximum delay until a deposit takes effect. */
 const UNFUNDED_MS = 1000;
-/** Minimum time between reported errors, because each account reads its balance again and again. */
+/** Minimum time between reported errors. */
 const REPORT_MS = 10_000;
 
 /** Whether an account has a balance; null: unknown, because the ledger could not be read. */
@@ -15,7 +15,7 @@ type Funding = boolean | null;
 
 interface FundedAccountsOptions {
   readonly ledger: Pick<Ledger, 'balance'>;
-  /** Called if a balance could not be read, at most every ten seconds. */
+  /** Called if a balance could not be read, at most once per {@link REPORT_MS}. */
   readonly onError: (error: unknown) => void;
   /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
@@ -25,6 +25,7 @@ export class FundedAccounts {
   readonly #ledger: Pick<Ledger, 'balance'>;
   readonly #onError: (error: unknown) => void;
   readonly #now: () => number;
+  /** Key: account id. */
   readonly #known = new BoundedMap<string, { readonly isFunded: Funding; readonly until: number }>(MAX_REMEMBERED);
   readonly #pending = new Map<string, Promise<Funding>>();
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -35,15 +36,15 @@ export class FundedAccounts {
     this.#now = now;
   }
 
-  /** Whether the account has a balance. Synchronous if cached. While the ledger cannot be read, the last state applies, initially null. */
+  /** Synchronous if cached. While the ledger cannot be read, the last known state applies, or null. */
   isFunded(accountId: string): Funding | Promise<Funding> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
     const pending = this.#pending.get(accountId);
     if (pending !== undefined) return pending;
-    const answer = this.#read(accountId, known?.isFunded ?? null).finally(() => this.#pending.delete(accountId));
-    this.#pending.set(accountId, answer);
-    return answer;
+    const reading = this.#read(accountId, known?.isFunded ?? null).finally(() => this.#pending.delete(accountId));
+    this.#pending.set(accountId, reading);
+    return reading;
   }
 
   async #read(accountId: string, before: Funding): Promise<Funding> {
@@ -51,7 +52,7 @@ export class FundedAccounts {
     try {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;
     } catch (error) {
-      // If the ledger still fails, so does the reservation of the request's job.
+      // Not rethrown: if the ledger still fails when the job reserves its cost, the request fails there.
       if (this.#now() - this.#reportedAt >= REPORT_MS) {
         this.#reportedAt = this.#now();
         this.#onError(error);

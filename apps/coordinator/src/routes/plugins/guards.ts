@@ -26,12 +26,12 @@ declare module 'fastify' {
   }
 }
 
-/** An `onRequest` hook. Resolves with the reply if the request was refused and the error is sent. */
+/** An `onRequest` hook. Resolves to the reply if the request was refused and the error is sent. */
 type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 
 interface Guards {
   readonly apiKey: Guard;
-  /** Admits an API key or a session. For routes that only read data of the account. A request with both is authenticated by key. */
+  /** Admits an API key or a session. A request with both is authenticated by key. */
   readonly account: Guard;
   /** Admits operators: an admin key, or a session of an account with the admin flag. */
   readonly admin: Guard;
@@ -72,6 +72,7 @@ export const guards = fastifyPlugin<ConsoleAccess>(
     server.decorate('recordAct', (act) => access.organisationLog.add(act).catch(access.onLogError));
     server.addHook('onRoute', (route) => {
       if (!usesAny(route, [session, account])) return;
+      // Throws for a route without a policy.
       for (const method of [route.method].flat()) policyOf(method, route.url);
     });
   },
@@ -125,7 +126,6 @@ function namedAccount(request: FastifyRequest): string | null {
   return request.method === 'GET' && typeof account_id === 'string' ? account_id : null;
 }
 
-/** Whether the request has the console's session cookie and no API key. */
 function hasSessionCookieOnly(request: FastifyRequest): boolean {
   return presentedKey(request) === null && SESSION_COOKIE.test(request.headers.cookie ?? '');
 }

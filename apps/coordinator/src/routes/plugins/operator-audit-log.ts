@@ -1,4 +1,7 @@
-/** Audit log of operators. Records each mutation of the admin API before the handler runs, and the outcome afterwards. */
+/**
+ * Audit log of operators: records each mutation of the admin API, and some reads, before the handler runs, and the outcome afterwards. Also
+ * lists and exports the log.
+ */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -11,7 +14,7 @@ import { bytesOf } from './request-bodies.js';
 import { sendError } from './send-error.js';
 
 const ADMIN = '/admin/v1/';
-const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+const READ_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -27,13 +30,13 @@ interface AuditLogOptions {
 
 /** Records mutations, and reads with `isAudited`, on every admin route registered after this plugin. */
 export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { auditLog, onFailure }) => {
-  const begun = new WeakMap<FastifyRequest, string>();
+  const entryIdByRequest = new WeakMap<FastifyRequest, string>();
 
   const begin: preHandlerAsyncHookHandler = async (request, reply) => {
     const action = `${request.method} ${request.routeOptions.url ?? ''}`;
     try {
       const row = { operator: operatorOf(request), action, subject: subjectOf(request), details: detailsOf(request) };
-      begun.set(request, await auditLog.begin(row));
+      entryIdByRequest.set(request, await auditLog.begin(row));
     } catch (error) {
       onFailure(error);
       sendError(reply, apiError('internal', { message: 'Nothing was done, because the action could not be written to the audit log.' }));
@@ -42,9 +45,9 @@ export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { 
   };
 
   const end: onSendAsyncHookHandler = async (request, reply, payload) => {
-    const id = begun.get(request);
+    const id = entryIdByRequest.get(request);
     if (id === undefined) return payload;
-    begun.delete(request);
+    entryIdByRequest.delete(request);
     try {
       await auditLog.end(id, reply.statusCode < 400 ? 'done' : errorCode(payload, reply.statusCode));
     } catch (error) {
@@ -55,7 +58,7 @@ export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { 
 
   server.addHook('onRoute', (route) => {
     if (!route.url.startsWith(ADMIN)) return;
-    if (route.config?.isAudited !== true && [route.method].flat().every((method) => READS.has(method))) return;
+    if (route.config?.isAudited !== true && [route.method].flat().every((method) => READ_METHODS.has(method))) return;
     route.preHandler = [...[route.preHandler ?? []].flat(), begin];
     route.onSend = [...[route.onSend ?? []].flat(), end];
   });
@@ -110,6 +113,7 @@ function actionFields({ at, operator, operator_name, action, subject, outcome, d
   return [at, operator, operator_name, action, subject, outcome, details === null ? null : JSON.stringify(details), id];
 }
 
+/** Id in the path, if any. Routes for models have a wildcard instead of `:id`. */
 function subjectOf(request: FastifyRequest): string | null {
   const params = request.params as Readonly<Record<string, string | undefined>>;
   return params.id ?? params['*'] ?? null;
@@ -117,7 +121,7 @@ function subjectOf(request: FastifyRequest): string | null {
 
 /** The body as normalized JSON, or the query parameters of a read. Null for a body that is not JSON. */
 function detailsOf(request: FastifyRequest): string | null {
-  if (READS.has(request.method)) return JSON.stringify(request.query);
+  if (READ_METHODS.has(request.method)) return JSON.stringify(request.query);
   const text = Buffer.from(bytesOf(request)).toString('utf8');
   try {
     return JSON.stringify(JSON.parse(text));

@@ -1,4 +1,4 @@
-/** Public routes need no credentials and are readable from all origins (CORS, Fetch standard). `sendCached` sends cached responses. */
+/** `addPublicRoute` adds a route without credentials that scripts of all origins can read (CORS, Fetch standard). */
 import type { FastifyInstance, FastifyReply, FastifySchema, RouteHandlerMethod } from 'fastify';
 import type { Cached } from '../../telemetry/statistics/timed-cache.js';
 import { PREFLIGHT_SECONDS } from './cors.js';
@@ -6,7 +6,7 @@ import { NO_CREDENTIALS } from './route-schemas.js';
 
 const EXPOSED_HEADERS = 'age, retry-after, x-request-id';
 
-/** Adds a route for GET and HEAD, and for the preflight OPTIONS of browsers. Other origins can read its errors, too. */
+/** Adds GET, HEAD, and OPTIONS for the preflights of browsers. Scripts of other origins can also read errors. */
 export function addPublicRoute(server: FastifyInstance, path: string, schema: FastifySchema, handler: RouteHandlerMethod): void {
   server.get(
     path,
@@ -33,7 +33,7 @@ export function addPublicRoute(server: FastifyInstance, path: string, schema: Fa
   });
 }
 
-/** Sends a response cached for `maxAgeSeconds`. `Age` makes downstream caches expire at the same time (RFC 9111 section 4.2). */
+/** Sends a value of a cache. `Age` makes HTTP caches expire `maxAgeSeconds` after the value was computed (RFC 9111 section 4.2). */
 export function sendCached(reply: FastifyReply, { value, ageSeconds }: Cached<object>, maxAgeSeconds: number): FastifyReply {
   return reply.headers({ 'cache-control': `public, max-age=${maxAgeSeconds}`, age: String(ageSeconds) }).send(value);
 }

@@ -1,6 +1,7 @@
 /**
- * Rate limits by API key and address. In a cluster, all coordinators count together. Responses report them in the headers of OpenAI or
- * Anthropic.
+ * `rateLimits` is a Fastify plugin with rate limits by API key and address. In a cluster, all coordinators count together.
+ *
+ * Responses report the limit on requests in the headers of OpenAI or Anthropic.
  */
 import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
@@ -15,26 +16,24 @@ import { MINUTE_MS } from '../../time-units.js';
 import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
-/** Maximum requests per window. 0 disables a limit. */
+/** 0 disables a limit. An address is an IPv4 address or the /64 network of an IPv6 address. */
 interface RateLimitSettings {
-  /** Requests per API key and minute. */
   readonly keyPerMinute: number;
   /** Requests per address and minute on routes without a key. */
   readonly addressPerMinute: number;
-  /** Wrong keys per address and minute. */
   readonly badKeysPerMinute: number;
   /** Requests per address and minute on sign-up and sign-in routes. */
   readonly authPerMinute: number;
-  /** Sign-in and sign-up attempts per client and e-mail address in fifteen minutes. 0 also disables the limits on e-mails. */
+  /** Sign-in and sign-up attempts per client and e-mail address in fifteen minutes. 0 disables all limits of `signIns`. */
   readonly emailPerQuarterHour: number;
 }
 
 interface RateLimitOptions extends RateLimitSettings {
-  /** Counters that all coordinators of the cluster share. Null without peers. */
-  readonly network: NetworkCounts | null;
+  /** Counters that all coordinators of the cluster share. Null outside a cluster. */
+  readonly shared: SharedCounters | null;
 }
 
-export interface NetworkCounts {
+export interface SharedCounters {
   readonly limits: NetworkLimits;
   readonly attempts: AttemptCounters;
 }
@@ -42,13 +41,13 @@ export interface NetworkCounts {
 export interface RateLimits {
   /** Counts a request with a valid key. If the limit is exceeded, sends the error and returns false. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
-  /** Seconds for which unknown keys of this address are refused with 429, or null. Valid keys are still accepted. */
+  /** Seconds for which wrong keys of this address must be refused with 429, or null. Valid keys are still accepted. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;
   /** Counts a wrong key. Returns the seconds to wait if this key must be refused with 429, or null. */
   countWrongKey(request: FastifyRequest): Promise<number | null>;
-  /** Guard of routes without a key, by address. Applied to {@link PUBLIC_ROUTES} automatically. */
+  /** Limits routes without a key, by address. {@link PUBLIC_ROUTES} get this hook without naming it. */
   readonly publicRoutes: onRequestHookHandler;
-  /** Guard of sign-up and sign-in routes, by address. */
+  /** Limits sign-up, sign-in and some OAuth routes, by address. */
   readonly authRoutes: onRequestHookHandler;
   readonly signIns: SignInLimits;
 }
@@ -56,7 +55,7 @@ export interface RateLimits {
 /** Maximum number of keys, and of addresses, that are counted at a time. The oldest are evicted. */
 const MAX_COUNTED = 20_000;
 
-/** Public routes that get the limit by address, whichever plugin registers them. */
+/** Routes that get the limit by address although they do not name the hook. */
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/v1/stats',
   '/v1/leaderboard',
@@ -79,30 +78,28 @@ export const rateLimits = fastifyPlugin<RateLimitOptions>(async (server, options
   server.decorate('rateLimits', await createRateLimits(server, options));
 });
 
-async function createRateLimits(server: FastifyInstance, { network, ...settings }: RateLimitOptions): Promise<RateLimits> {
+async function createRateLimits(server: FastifyInstance, { shared, ...settings }: RateLimitOptions): Promise<RateLimits> {
   await server.register(rateLimit, { global: false, cache: MAX_COUNTED });
   const limit = (name: string, max: number, keyOf?: (request: FastifyRequest) => string): Limit => {
-    if (network !== null) return networkLimit(network.limits, name, max, keyOf ?? (({ ip }) => networkOf(ip)));
+    if (shared !== null) return sharedLimit(shared.limits, name, max, keyOf ?? (({ ip }) => networkOf(ip)));
     return localLimit(server, max, keyOf);
   };
   const keys = limit('keys', settings.keyPerMinute, (request) => request.apiKey?.id ?? '');
-  const publicLimit = guardWith(limit('addresses', settings.addressPerMinute), settings.addressPerMinute);
+  const publicHook = hookOf(limit('addresses', settings.addressPerMinute), settings.addressPerMinute);
   const authLimit = limit('sign-in addresses', settings.authPerMinute);
   server.addHook('onRoute', (route) => {
-    if (PUBLIC_ROUTES.has(route.url)) route.onRequest = [publicLimit, ...[route.onRequest ?? []].flat()];
+    if (PUBLIC_ROUTES.has(route.url)) route.onRequest = [publicHook, ...[route.onRequest ?? []].flat()];
   });
 
   return {
     admitApiKey: async (request, reply) => settings.keyPerMinute === 0 || admitOrReply(keys, request, reply),
-    ...(network === null
-      ? localWrongKeys(server, settings.badKeysPerMinute)
-      : sharedWrongKeys(network.attempts, settings.badKeysPerMinute)),
-    publicRoutes: publicLimit,
-    authRoutes: guardWith(authLimit, settings.authPerMinute),
+    ...(shared === null ? localWrongKeys(server, settings.badKeysPerMinute) : sharedWrongKeys(shared.attempts, settings.badKeysPerMinute)),
+    publicRoutes: publicHook,
+    authRoutes: hookOf(authLimit, settings.authPerMinute),
     signIns: new SignInLimits({
       maxPerQuarterHour: settings.emailPerQuarterHour,
       now: Date.now,
-      attempts: network?.attempts,
+      attempts: shared?.attempts,
       pause: (ms, signal) => setTimeout(ms, undefined, { signal }),
     }),
   };
@@ -110,7 +107,7 @@ async function createRateLimits(server: FastifyInstance, { network, ...settings 
 
 type Limit = (request: FastifyRequest) => LimitState | Promise<LimitState>;
 
-/** State as reported by `@fastify/rate-limit`. `isAllowed` means that the request is exempt from the limit. */
+/** Members as `@fastify/rate-limit` reports them. */
 type LimitState =
   | { readonly isExempt: true }
   | {
@@ -118,12 +115,11 @@ type LimitState =
       readonly isExceeded: boolean;
       readonly max: number;
       readonly remaining: number;
-      /** Milliseconds. */
+      /** Milliseconds until the window ends. */
       readonly ttl: number;
       readonly ttlInSeconds: number;
     };
 
-/** A limit that this coordinator counts alone. */
 function localLimit(server: FastifyInstance, max: number, keyOf: ((request: FastifyRequest) => string) | undefined): Limit {
   const count = server.createRateLimit({ max, timeWindow: MINUTE_MS, ...(keyOf === undefined ? {} : { keyGenerator: keyOf }) });
   return async (request) => {
@@ -133,8 +129,7 @@ function localLimit(server: FastifyInstance, max: number, keyOf: ((request: Fast
   };
 }
 
-/** A limit that all coordinators count together. */
-function networkLimit(limits: NetworkLimits, name: string, max: number, keyOf: (request: FastifyRequest) => string): Limit {
+function sharedLimit(limits: NetworkLimits, name: string, max: number, keyOf: (request: FastifyRequest) => string): Limit {
   const limit = limits.define(name, { max, windowMs: MINUTE_MS });
   return async (request) => {
     const permit = limit.take(keyOf(request));
@@ -146,45 +141,45 @@ function networkLimit(limits: NetworkLimits, name: string, max: number, keyOf: (
 type WrongKeys = Pick<RateLimits, 'wrongKeyBlockSeconds' | 'countWrongKey'>;
 
 function localWrongKeys(server: FastifyInstance, max: number): WrongKeys {
-  const badKeys = server.createRateLimit({ max, timeWindow: MINUTE_MS });
-  let wrongKeysUntil = 0;
+  const wrongKeys = server.createRateLimit({ max, timeWindow: MINUTE_MS });
+  let lookUpUntil = 0;
   return {
     async wrongKeyBlockSeconds(request) {
-      // Without a wrong key within the window no address is blocked, so most requests skip the lookup.
-      if (max === 0 || performance.now() > wrongKeysUntil) return null;
-      const state = await badKeys(request, { increment: false });
+      // No address is blocked a while after the last wrong key, so most requests skip the lookup.
+      if (max === 0 || performance.now() > lookUpUntil) return null;
+      const state = await wrongKeys(request, { increment: false });
       return !state.isAllowed && state.remaining === 0 ? state.ttlInSeconds : null;
     },
     async countWrongKey(request) {
       if (max === 0) return null;
-      wrongKeysUntil = performance.now() + 2 * MINUTE_MS;
-      await badKeys(request);
+      lookUpUntil = performance.now() + 2 * MINUTE_MS;
+      await wrongKeys(request);
       return null;
     },
   };
 }
 
-/** Counts wrong keys of all coordinators. This coordinator learns of a block from the first wrong key over the limit. */
+/** Counts the wrong keys of the cluster. This coordinator blocks an address after the first wrong key that it counts over the limit. */
 function sharedWrongKeys(attempts: AttemptCounters, max: number): WrongKeys {
   const counter = attempts.counter('wrong keys', { maxAttempts: max, windowMs: MINUTE_MS });
-  const blockedUntil = new BoundedMap<string, number>(MAX_COUNTED);
+  const blockedUntilByAddress = new BoundedMap<string, number>(MAX_COUNTED);
   return {
     async wrongKeyBlockSeconds({ ip }) {
-      if (blockedUntil.size === 0) return null;
-      const leftMs = (blockedUntil.get(networkOf(ip)) ?? 0) - performance.now();
+      if (blockedUntilByAddress.size === 0) return null;
+      const leftMs = (blockedUntilByAddress.get(networkOf(ip)) ?? 0) - performance.now();
       return leftMs > 0 ? Math.ceil(leftMs / 1000) : null;
     },
     async countWrongKey({ ip }) {
       if (max === 0) return null;
       const address = networkOf(ip);
       const retryAfter = await counter.count(address);
-      if (retryAfter !== null) blockedUntil.set(address, performance.now() + 1000 * retryAfter);
+      if (retryAfter !== null) blockedUntilByAddress.set(address, performance.now() + 1000 * retryAfter);
       return retryAfter;
     },
   };
 }
 
-function guardWith(limit: Limit, max: number): onRequestHookHandler {
+function hookOf(limit: Limit, max: number): onRequestHookHandler {
   return async (request, reply) => {
     if (max !== 0 && !(await admitOrReply(limit, request, reply))) return reply;
   };

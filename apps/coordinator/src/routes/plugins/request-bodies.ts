@@ -1,8 +1,9 @@
 /**
  * `requestBodies` is a Fastify plugin that reads request bodies as bytes, and bounds their memory.
  *
- * Bodies stay in memory until the response is complete, because retries on other providers send them again. Three separate memory budgets
- * exist: accounts with a balance, accounts without one, and requests without an account. Unpaid requests thus cannot displace paid ones.
+ * Bodies stay in memory until the response closes, because a retry on another provider sends the body again. There are three separate
+ * memory budgets: for accounts with a balance, for other accounts, and for requests without an account. Unpaid requests thus cannot
+ * displace paid ones.
  */
 
 import type { ErrorCode } from '@inference/formats';
@@ -10,7 +11,7 @@ import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { type Claim, FairBudget } from '../../limits/fair-budget.js';
 import { networkOf } from '../../limits/network-address.js';
-import { BodyReader, type Done, discardRest, type Encoding, refusal } from './body-reader.js';
+import { BodyReader, bodyError, type Done, discardRest, type Encoding } from './body-reader.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -19,25 +20,24 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Claim on the memory budget, released when the response closes. Null if no body was read or the budget had no room. */
     bodyClaim: Claim | null;
-    /** True once the response is complete or the connection is closed. */
-    isAnswered: boolean;
+    /** True once the response is sent or the connection is closed. */
+    isClosed: boolean;
   }
 }
 
 export interface RequestBodiesOptions {
-  /** Maximum bytes of all bodies of accounts with a balance. */
+  /** Maximum bytes of all bodies of accounts with a balance together. */
   readonly maxHeldBytes: number;
   readonly maxRequestBytes: number;
-  /** Maximum bytes of a body with images. Default: `maxRequestBytes`. */
+  /** Maximum bytes of a body on routes that accept images, at most `maxHeldBytes`. Default: `maxRequestBytes`. */
   readonly maxVisionRequestBytes?: number | undefined;
-  /** Whether an account has a balance; null: unknown. Must not reject. */
+  /** Whether an account has a balance; null: unknown, treated as without one. Must not reject. */
   readonly isFunded: (accountId: string) => boolean | null | Promise<boolean | null>;
   /** Time within which a minimum of bytes must arrive; see `BodyReader`. */
   readonly bodyWindowMs?: number | undefined;
 }
 
 const WINDOW_MS = 10_000;
-/** Maximum memory of all requests without an account together. */
 const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
 const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
 /** Estimated memory of a connection and its request, besides the bytes of the body. */
@@ -48,10 +48,10 @@ export const requestBodies = fastifyPlugin<RequestBodiesOptions>(async (server, 
   const bodies = new RequestBodies(options);
   server.decorate('requestBodies', bodies);
   server.decorateRequest('bodyClaim', null);
-  server.decorateRequest('isAnswered', false);
+  server.decorateRequest('isClosed', false);
   server.addHook('onRequest', (request, reply, done) => {
     reply.raw.once('close', () => {
-      request.isAnswered = true;
+      request.isClosed = true;
       request.bodyClaim?.release();
     });
     done();
@@ -71,7 +71,6 @@ class RequestBodies {
     evictsOwn: true,
   });
 
-  /** Body limit of routes whose requests may have images. */
   readonly maxVisionBytes: number;
 
   #overloadedCount = 0;
@@ -80,6 +79,7 @@ class RequestBodies {
     this.#options = options;
     const { maxHeldBytes, maxRequestBytes } = options;
     this.maxVisionBytes = Math.max(maxRequestBytes, Math.min(maxHeldBytes, options.maxVisionRequestBytes ?? 0));
+    // A lone account may use nine tenths of the first budget, or half of the second.
     this.#funded = new FairBudget({ maxBytes: maxHeldBytes, freeMultiple: 9 });
     this.#unfunded = new FairBudget({ maxBytes: Math.max(maxHeldBytes / 4, 2 * this.maxVisionBytes), freeMultiple: 1 });
   }
@@ -94,7 +94,7 @@ class RequestBodies {
     return this.#unauthenticated.bytes;
   }
 
-  /** Number of bodies refused, or evicted while being read, since the start. */
+  /** Number of bodies since the start that a memory budget had no room for, or evicted while they were read. */
   get overloadedCount(): number {
     return this.#overloadedCount;
   }
@@ -108,27 +108,24 @@ class RequestBodies {
     return MAX_UNAUTHENTICATED_BYTES;
   }
 
-  /** Whether an account has a balance; see `FundedAccounts`. */
   isFunded(accountId: string): boolean | null | Promise<boolean | null> {
     return this.#options.isFunded(accountId);
   }
 
-  /** Reads a body within the budget of its account, or of requests without an account. */
   read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
-    const account = accountIdOf(request);
-    if (account === null) {
+    const holder = holderOf(request);
+    if (holder === null) {
       this.#readWithin(this.#unauthenticated, { holder: networkOf(request.ip) }, request, payload, done);
       return;
     }
-    const claimant = { holder: account, member: request.apiKey?.id ?? '' };
+    const claimant = { holder, member: request.apiKey?.id ?? '' };
     const readAs = (isFunded: boolean | null): void =>
       this.#readWithin(isFunded ? this.#funded : this.#unfunded, claimant, request, payload, done);
-    const isFunded = request.operator !== null || this.#options.isFunded(account);
+    const isFunded = request.operator !== null || this.#options.isFunded(holder);
     if (isFunded instanceof Promise) void isFunded.then(readAs);
     else readAs(isFunded);
   }
 
-  /** Reads a body if its headers and the budget admit it. */
   #readWithin(
     budget: FairBudget,
     claimant: { readonly holder: string; readonly member?: string },
@@ -143,9 +140,9 @@ class RequestBodies {
     const encoding = encodingOf(request.headers['content-encoding']);
     const refuse = (code: ErrorCode): void => {
       discardRest(request, payload, maxBytes);
-      done(refusal(code));
+      done(bodyError(code));
     };
-    const code = refusalCode(request, encoding, isUnauthenticated, maxBytes);
+    const code = bodyErrorCode(request, encoding, isUnauthenticated, maxBytes);
     if (code !== null) {
       refuse(code);
       return;
@@ -153,7 +150,7 @@ class RequestBodies {
     let reader: BodyReader | null = null;
     const claim = budget.open(claimant, () => {
       this.#overloadedCount++;
-      reader?.refuse(refusal('overloaded'));
+      reader?.refuse(bodyError('overloaded'));
     });
     request.bodyClaim = claim;
     if (claim === null) {
@@ -168,15 +165,15 @@ class RequestBodies {
 }
 
 /** Account or operator that a guard admitted, if any. */
-function accountIdOf(request: FastifyRequest): string | null {
+function holderOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
 
 /** Error code that refuses a body before reading, or null if the body may be read. */
-function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
+function bodyErrorCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   // Nobody receives this error.
-  if (request.isAnswered) return 'invalid_request';
-  // Unauthenticated requests must not be compressed: they are small, and inflating costs memory.
+  if (request.isClosed) return 'invalid_request';
+  // Bodies without an account are small, and inflating them would cost memory.
   if (encoding !== 'none' && isUnauthenticated) return 'body_encoded';
   if (encoding === 'unknown') return 'encoding_unsupported';
   return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
@@ -198,7 +195,7 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
 
 const NO_BODY = new Uint8Array(0);
 
-/** Bytes of the body. Empty when the request has no body. */
+/** Empty without a body. */
 export function bytesOf(request: FastifyRequest): Uint8Array {
   return request.body instanceof Uint8Array ? request.body : NO_BODY;
 }

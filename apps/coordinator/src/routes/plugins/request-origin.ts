@@ -1,4 +1,4 @@
-/** `originOf` returns the scheme and host for URLs in responses, such as `https://gateway.example`. */
+/** `originOf` returns the coordinator's scheme and host for URLs in responses, such as `https://gateway.example`. */
 import type { FastifyRequest } from 'fastify';
 
 /** `Host` headers, which clients choose, that are safe to repeat in a response. Same characters as `ImageUrlSchema`. */

@@ -1,4 +1,4 @@
-/** Normalizes request paths, and suggests known paths for unknown ones. Wrongly composed base URLs cause most unknown paths. */
+/** Normalizes request paths, and suggests a known path for an unknown one, such as `/v1/models` for `/models`. */
 import type { FastifyRequest } from 'fastify';
 
 /** Path without the query. */
@@ -11,7 +11,7 @@ const NEEDLESS_ESCAPE = /%(?:2[DE]|3\d|[46][1-9A-F]|[57][\dA]|5F|7E)/gi;
 
 /**
  * Removes needless escapes, repeated and trailing slashes, and the origin of an absolute form (RFC 9112 section 3.2.2). Hooks compare
- * URLs, so that each path must have one spelling.
+ * URLs, so each path must have one spelling.
  *
  * Admin paths retain their slashes, because an empty model id has its own error.
  */
@@ -33,7 +33,7 @@ function withoutOrigin(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** API path that an unknown path such as `/chat/completions` probably meant, if any. `isKnown` tells whether a path has a route. */
+/** Path under `/v1` that a client with a wrong base URL probably meant, or null. `isKnown` tells whether a path has a route. */
 export function suggestPath(path: string, isKnown: (path: string) => boolean): string | null {
   if (path.length > 256 || !/^[\w/.:@-]+$/.test(path)) return null;
   const segments = path.split('/').filter((segment) => segment !== '');

@@ -1,4 +1,4 @@
-/** `methodsOf` finds the HTTP methods that a path has routes for. Used by 405 responses and preflights. */
+/** `methodsOf` returns the HTTP methods that a path has routes for, for 405 responses and preflights. Empty for an unknown path. */
 import fastifyPlugin from 'fastify-plugin';
 
 declare module 'fastify' {
@@ -6,7 +6,7 @@ declare module 'fastify' {
     methodsOf(path: string): ReadonlySet<string>;
   }
   interface FastifyContextConfig {
-    /** Whether a path that matches the route's pattern exists. Default: always true. */
+    /** For a wildcard route: whether a path that matches the route's pattern exists. Default: always true. */
     readonly hasPath?: (path: string) => boolean;
   }
 }

@@ -21,12 +21,10 @@ export function schemaRef(name: string): TSchema & { readonly $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** A JSON response with this named schema. */
 export function jsonResponse(name: string) {
   return { ...schemaRef(name), description: 'The response.' };
 }
 
-/** Errors of every route that takes an API key. */
 export const KEY_ERRORS = [
   'missing_api_key',
   'invalid_api_key',

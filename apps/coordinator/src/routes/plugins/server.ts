@@ -1,6 +1,6 @@
 /**
- * `createHttpServer` creates the Fastify server with its plugins, but without routes. Handlers receive bodies as bytes. Errors have the
- * format of the request path.
+ * `createHttpServer` creates the Fastify server with plugins for bodies, CORS and errors, but without routes. Handlers receive bodies as
+ * bytes. Errors have the format of the request path.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -22,7 +22,7 @@ interface HttpServerOptions extends ErrorHandlingOptions, RequestBodiesOptions {
   readonly trustedProxies: readonly string[];
   /** Maximum time for a client to send its request, in milliseconds. */
   readonly requestMs?: number | undefined;
-  /** Whether pages of other sites may call the API with a key. */
+  /** Whether pages of other sites may call routes under `/v1`. */
   readonly cors: boolean;
   /** Milliseconds since 1970, for request ids. */
   readonly now: () => number;
@@ -81,7 +81,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   server.addHook('preHandler', (request, _reply, done) => {
     // No identifier contains NUL, the only character that PostgreSQL does not store in text.
     if (!request.url.includes('%00')) return done();
-    done(new RequestError('invalid_request', null, 'The address must not hold the character NUL (%00).'));
+    done(new RequestError('invalid_request', null, 'The address must not contain the character NUL (%00).'));
   });
   return server;
 }

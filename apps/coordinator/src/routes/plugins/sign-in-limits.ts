@@ -1,8 +1,8 @@
 /**
- * `SignInLimits` limits password attempts, and e-mails for resets and confirmations, per client and e-mail address and per network.
+ * `SignInLimits` counts sign-in attempts, password confirmations, and e-mails with links, and tells when a limit is exceeded.
  *
- * An attacker must not be able to lock out the owner of an e-mail address. Attempts of unknown clients are therefore counted per e-mail
- * address, and delayed above a limit. Clients with an earlier sign-in are never delayed.
+ * An attacker must not be able to lock out the user of an e-mail address. Attempts of unknown clients together are therefore counted per
+ * e-mail address, and above a limit only delayed. Clients with an earlier sign-in are never delayed.
  */
 import { type AttemptCounter, type AttemptCounters, countInAll, type RecentNames } from '../../limits/attempt-counters.js';
 import { HOUR_MS } from '../../time-units.js';
@@ -12,7 +12,7 @@ interface SignInLimitOptions {
   /** Attempts per client and e-mail address in fifteen minutes. 0 disables all limits. */
   readonly maxPerQuarterHour: number;
   readonly now: () => number;
-  /** Counters of all coordinators. By default, counts are local to the process. */
+  /** Counters that all coordinators share. Default: counters of this process. */
   readonly attempts?: AttemptCounters | undefined;
   /** Waits `ms` milliseconds. Rejects when the client disconnects. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -20,15 +20,14 @@ interface SignInLimitOptions {
 
 export interface SignInClient {
   readonly email: string;
-  /** Network of the client's address, from `networkOf`. */
+  /** From `networkOf`. */
   readonly network: string;
-  /** Id of a browser with an earlier sign-in for this e-mail address. Null for an unknown browser. */
-  readonly device: string | null;
+  /** Id of the browser, if this e-mail address has signed in there before; see `KnownBrowsers`. */
+  readonly knownBrowserId: string | null;
 }
 
-/** An admitted attempt. */
 export interface SignInAttempt {
-  /** If true, the e-mail address has too many attempts of unknown clients. Call {@link SignInLimits.delay} first. */
+  /** True if unknown clients have made too many attempts for the e-mail address. Call {@link SignInLimits.delay} first. */
   readonly isDelayed: boolean;
   /** Undoes the count. Call after a success, and if the password was not checked or the result not stored. */
   refund(): Promise<void>;
@@ -41,13 +40,14 @@ export interface SignInBlock {
 }
 
 const QUARTER_MS = 15 * 60_000;
-/** Factor on the limit of one client. Applies to a network, and to all unknown clients of an e-mail address together. */
+/** Limit of a network, and of all unknown clients of an e-mail address together, as a multiple of the limit of one client. */
 const SHARED_LIMIT_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
-/** Maximum e-mails per hour. Links are valid for an hour, so a client at the limit has received a valid link. */
+/** Per hour and e-mail address. */
 const MAX_MAILS_PER_CLIENT = 5;
-const MAX_MAILS_PER_EMAIL = 20;
+/** Per hour and e-mail address, for all unknown clients together. */
+const MAX_MAILS_OF_UNKNOWN_CLIENTS = 20;
 const KNOWN_MS = 30 * 24 * HOUR_MS;
 
 export class SignInLimits {
@@ -58,10 +58,9 @@ export class SignInLimits {
   readonly #confirmations: AttemptCounter;
   readonly #mailsOfClients: AttemptCounter;
   readonly #mailsOfUnknownClients: AttemptCounter;
-  /** Clients that signed in. */
-  readonly #known: RecentNames;
-  /** Delayed attempts of this process. */
-  readonly #delayed = new Set<string>();
+  /** Clients that signed in within {@link KNOWN_MS}. */
+  readonly #knownClients: RecentNames;
+  readonly #delayedClients = new Set<string>();
 
   constructor(options: SignInLimitOptions) {
     const { maxPerQuarterHour, now, attempts = localAttempts(now) } = options;
@@ -72,15 +71,15 @@ export class SignInLimits {
     this.#unknownClients = limit('sign-ins of strangers', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
     this.#confirmations = limit('password confirmations of a session', maxPerQuarterHour, QUARTER_MS);
     this.#mailsOfClients = limit('mails of a client', MAX_MAILS_PER_CLIENT, HOUR_MS);
-    this.#mailsOfUnknownClients = limit('mails of strangers', MAX_MAILS_PER_EMAIL, HOUR_MS);
-    this.#known = attempts.recentNames('known clients', { lifetimeMs: KNOWN_MS });
+    this.#mailsOfUnknownClients = limit('mails of strangers', MAX_MAILS_OF_UNKNOWN_CLIENTS, HOUR_MS);
+    this.#knownClients = attempts.recentNames('known clients', { lifetimeMs: KNOWN_MS });
   }
 
-  /** Counts an attempt. The caller must refuse a {@link SignInBlock}. Rejects while the shared counters are unavailable. */
+  /** Counts an attempt. The caller must refuse the attempt if a {@link SignInBlock} is returned. Rejects if the shared counters fail. */
   async begin(client: SignInClient): Promise<SignInAttempt | SignInBlock> {
     if (this.#options.maxPerQuarterHour === 0) return { isDelayed: false, refund: async () => {} };
     const ofClient = [this.#clients, nameOf(client)] as const;
-    const counted = await countInAll(client.device === null ? [ofClient, [this.#networks, client.network]] : [ofClient]);
+    const counted = await countInAll(client.knownBrowserId === null ? [ofClient, [this.#networks, client.network]] : [ofClient]);
     if (!counted.isAdmitted) return { by: counted.refusedBy === this.#networks ? 'network' : 'email', retryAfter: counted.retryAfter };
     try {
       if (await this.#isKnown(client)) return { isDelayed: false, refund: counted.refund };
@@ -88,7 +87,6 @@ export class SignInLimits {
       if (!ofUnknownClients.isAdmitted) return { isDelayed: true, refund: counted.refund };
       return { isDelayed: false, refund: async () => void (await Promise.all([counted.refund(), ofUnknownClients.refund()])) };
     } catch (error) {
-      // A failed counter is no attempt of the client.
       await counted.refund();
       throw error;
     }
@@ -106,25 +104,27 @@ export class SignInLimits {
     return this.#options.maxPerQuarterHour === 0 ? null : this.#confirmations.count(sessionId);
   }
 
-  /** Waits before an attempt with `isDelayed`. Returns false if too many attempts wait. Rejects when the client disconnects. */
+  /**
+   * Waits before an attempt with `isDelayed`. Returns false at once if an attempt of the same client waits, or too many wait. Rejects when
+   * the client disconnects.
+   */
   async delay(client: SignInClient, signal: AbortSignal): Promise<boolean> {
     const name = nameOf(client);
-    if (this.#delayed.has(name) || this.#delayed.size >= MAX_DELAYED) return false;
-    this.#delayed.add(name);
+    if (this.#delayedClients.has(name) || this.#delayedClients.size >= MAX_DELAYED) return false;
+    this.#delayedClients.add(name);
     try {
       await this.#options.pause(DELAY_MS, signal);
       return true;
     } finally {
-      this.#delayed.delete(name);
+      this.#delayedClients.delete(name);
     }
   }
 
-  /** Records a successful sign-in, after which the client is known for {@link KNOWN_MS}. */
   async recordSuccess(client: SignInClient): Promise<void> {
-    await this.#known.add(nameOf(client));
+    await this.#knownClients.add(nameOf(client));
   }
 
-  /** Counts an e-mail. If the limit is reached, returns false, and the e-mail must not be sent. */
+  /** Counts an e-mail. If a limit is reached, returns false, and the e-mail must not be sent. */
   async admitMail(client: SignInClient): Promise<boolean> {
     if (this.#options.maxPerQuarterHour === 0) return true;
     const ofClient = [this.#mailsOfClients, nameOf(client)] as const;
@@ -134,7 +134,7 @@ export class SignInLimits {
   }
 
   async #isKnown(client: SignInClient): Promise<boolean> {
-    return client.device !== null || (await this.#known.has(nameOf(client)));
+    return client.knownBrowserId !== null || (await this.#knownClients.has(nameOf(client)));
   }
 }
 
@@ -143,6 +143,6 @@ export function normalizeEmail(email: string): string {
   return email.trim().toLowerCase().slice(0, 320);
 }
 
-function nameOf({ email, network, device }: SignInClient): string {
-  return JSON.stringify([email, device === null ? { network } : { device }]);
+function nameOf({ email, network, knownBrowserId }: SignInClient): string {
+  return JSON.stringify([email, knownBrowserId === null ? { network } : { device: knownBrowserId }]);
 }

@@ -1,4 +1,4 @@
-/** `/admin/v1/providers/{id}`: details of one provider for operators, and routes to quarantine and release the provider. */
+/** `/admin/v1/providers/{id}`: details of one provider for operators, and routes that begin and end a quarantine (`hold` in responses). */
 import {
   AdminHoldSchema,
   AdminProviderListSchema,
@@ -32,7 +32,7 @@ interface AdminProviderRoutes {
   readonly ownedProviders: OwnedProviderRepository;
   readonly accounts: AccountRepository;
   readonly lastSeen: LastSeenRepository;
-  /** Status as in `GET /v1/providers/me`. */
+  /** Status as in `GET /v1/providers/me`. Null while disconnected. */
   readonly statusOf: (providerId: ProviderId) => Promise<ProviderStatusAnswer | null>;
   readonly views: NetworkViews;
 }
@@ -53,7 +53,7 @@ const quarantineSchema = {
 const releaseSchema = { params: BY_ID, response: { 200: Type.Object({ provider_id: Type.String(), released: Type.Literal(true) }) } };
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
-export function addAdminProviders(server: FastifyInstance, routes: AdminProviderRoutes): void {
+export function addAdminProvider(server: FastifyInstance, routes: AdminProviderRoutes): void {
   const { registry, quarantines, views } = routes;
   const findProvider = views.defineLookup('admin-provider', { query: ProviderIdSchema, part: AdminProviderSchema }, (id) => {
     const provider = registry.snapshot(id);
@@ -91,8 +91,8 @@ export function addAdminProviders(server: FastifyInstance, routes: AdminProvider
     const seen = (await lastSeen.of([id])).get(id) ?? null;
     // The coordinator that holds the connection has the newest reputation.
     const reputation = provider?.reputation ?? reputationBody(registry.reputations.summaryOf(id));
-    const hold = quarantines.of(id);
-    if (provider === null && accountId === null && seen === null && hold === null && reputation.state === 'well') return null;
+    const quarantine = quarantines.of(id);
+    if (provider === null && accountId === null && seen === null && quarantine === null && reputation.state === 'well') return null;
     const owner = accountId === null ? null : await accounts.findListed(accountId);
     return {
       provider_id: id,
@@ -100,7 +100,7 @@ export function addAdminProviders(server: FastifyInstance, routes: AdminProvider
       provider,
       status: provider === null ? null : await statusOf(id),
       last_seen: seen === null ? null : lastSeenBody(seen),
-      hold: quarantineBodyOrNull(hold),
+      hold: quarantineBodyOrNull(quarantine),
       reputation,
     };
   }

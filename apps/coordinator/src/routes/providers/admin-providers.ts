@@ -1,6 +1,8 @@
 /**
- * Routes for operators: the list of providers, the reasons against placement of a model (`/admin/v1/placement`), and the end of a
- * reputation's restriction (`/admin/v1/providers/{id}/reinstate`).
+ * Routes for operators: list providers (`/admin/v1/providers`), tell why providers get no jobs of a model (`/admin/v1/placement`), and end
+ * the restriction of a provider after failed jobs (`/admin/v1/providers/{id}/reinstate`).
+ *
+ * In response members, `hold` and `held` stand for quarantines, and `restrained` for restrictions.
  */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
 import { ProviderIdSchema } from '@inference/protocol';
@@ -46,12 +48,12 @@ const reinstateSchema = {
   response: { 200: Type.Object({ provider_id: Type.String(), reinstated: Type.Literal(true) }) },
 };
 
-export function addOperations(server: FastifyInstance, routes: AdminProviderListRoutes): void {
+export function addAdminProviders(server: FastifyInstance, routes: AdminProviderListRoutes): void {
   const { registry, requestQueue, quarantines, views } = routes;
   const readProviders = views.define('admin-providers', { query: Type.Null(), part: AdminProviderListSchema }, () => ({
     providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, quarantines, provider)),
     restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({ provider_id, ...reputationBody(reputation) })),
-    held: [...quarantines.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
+    held: [...quarantines.all].map(([provider_id, quarantine]) => ({ provider_id, ...quarantineBody(quarantine) })),
     connections: registry.connections,
     waiting_requests: requestQueue.waitingOfOwnClients(null),
   }));
@@ -100,14 +102,14 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
     { onRequest: server.guards.admin, schema: reinstateSchema },
     async (request, reply) => {
       const id = parseProviderId(request.params.id);
-      if ((await reinstate(id)).some((done) => done)) return { provider_id: id, reinstated: true };
+      if ((await reinstate(id)).some((wasRestricted) => wasRestricted)) return { provider_id: id, reinstated: true };
       sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));
       return reply;
     },
   );
 }
 
-/** Combines the parts of all coordinators. All share the quarantines, so those of this coordinator are taken. */
+/** Combines the parts of all coordinators, which share the quarantines. */
 function networkProviders(parts: readonly AdminProviderList[]): AdminProviderList {
   const [own, ...others] = parts;
   if (own === undefined) throw new Error('the own part is missing');
@@ -192,8 +194,8 @@ export function quarantineBody({ reason, since, by }: Quarantine): AdminHold {
   return { reason, since: isoTime(since), by };
 }
 
-export function quarantineBodyOrNull(hold: Quarantine | null): AdminHold | null {
-  return hold === null ? null : quarantineBody(hold);
+export function quarantineBodyOrNull(quarantine: Quarantine | null): AdminHold | null {
+  return quarantine === null ? null : quarantineBody(quarantine);
 }
 
 function roundToTenth(rate: number): number {

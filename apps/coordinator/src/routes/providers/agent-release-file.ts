@@ -1,4 +1,4 @@
-/** `AgentReleaseFile` reads the signed agent releases in the file `AGENT_RELEASES`, again after each change. */
+/** `AgentReleaseFile` reads signed releases of the agent from the file that the setting `AGENT_RELEASES` names, again after each change. */
 import { readFile, stat } from 'node:fs/promises';
 import { lazyValidator, type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 
@@ -9,7 +9,7 @@ export class AgentReleaseFile {
   #loadedVersion = '';
   #feed: Promise<ReleaseFeed> = Promise.resolve(NONE);
 
-  /** Without a valid file, there are no releases. */
+  /** Without a valid file, `all` returns no releases. `onProblem` is called once per invalid or missing file. */
   constructor(
     private readonly path: string | null,
     private readonly onProblem: (reason: string) => void,

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/agent/releases/{version}`: agents download the description of a release, which the operator has signed. `latest` is the newest
- * version that the rollout offers to the requesting machine.
+ * `GET /v1/agent/releases/{version}`: agents download the signed description of a release. `latest` is the newest version that its rollout
+ * (the spread over the machines, in stages) offers to the requesting machine.
  */
 import { RequestError } from '@inference/formats';
 import {
@@ -68,7 +68,7 @@ export function addAgentReleases(server: FastifyInstance, { releases, rollouts, 
 }
 
 interface ReleaseQuery {
-  /** Null if the rollouts of all releases are complete. */
+  /** Null if the rollouts of all releases for the platform are complete. */
   readonly asking: AskingMachine | null;
   readonly isCanary: boolean;
   readonly isCheck: boolean;
@@ -89,7 +89,8 @@ async function newestFor(rollouts: RolloutService, offered: readonly Release[], 
     if (why === null) return { release, notice };
     notice ??= noticeOf(rollouts, release.version, why);
   }
-  // Before any rollout is complete, unknown machines get the newest active version. Otherwise a first installation would find none.
+  // Until a rollout is complete, unknown machines get the newest version with an active rollout. Otherwise a first installation would find
+  // none.
   const first = newestFirst.find(({ version }) => rollouts.rows.get(version)?.state === 'active');
   const hasComplete = newestFirst.some(({ version }) => rollouts.rows.get(version)?.state === 'complete');
   return hasComplete || first === undefined || asking?.machine ? { release: null, notice } : { release: first, notice: null };

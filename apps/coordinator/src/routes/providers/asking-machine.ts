@@ -1,7 +1,8 @@
 /**
  * `askingMachines` identifies the machine that requests agent releases, so that a rollout can decide per machine.
  *
- * A session token identifies the machine. Without a token, the network address does, if only one machine is connected from there.
+ * A session token of the provider identifies the machine. Without a token, the network address does, if exactly one machine is connected
+ * from there.
  */
 import { fromHex, ProviderIdSchema, Sha256HexSchema, toHex } from '@inference/protocol';
 import type { FastifyRequest } from 'fastify';
@@ -13,22 +14,21 @@ import { hashOfToken, providerOfToken } from '../../providers/session/registrati
 import { type ConnectedMachine, ConnectedMachineSchema, connectedMachine } from '../../releases/connected-machine.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 
-/** Query to peers by session token. Peers get only the hash of the token. */
+/** Query to other coordinators, which get only the hash of the session token. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 const NetworkQuerySchema = Type.String({ minLength: 1, maxLength: 64 });
-/** Maximum machines per response. Two suffice to show that the address is ambiguous. */
+/** Maximum machines per coordinator. Two suffice to show that the address is ambiguous. */
 const MAX_FOUND = 2;
 
 export interface AskingMachine {
-  /** The machine, if known. */
   readonly machine: ConnectedMachine | null;
   /** Whether a session token identified the machine. False for a machine that was inferred from the address. */
   readonly isProven: boolean;
-  /** Network of the request, for decisions about unknown machines. Null if no connected machine has the request's session token. */
+  /** Network of the request, for decisions about unknown machines. Null if the request has a session token of no connected machine. */
   readonly network: string | null;
 }
 
-/** Returns a function that finds the machine behind a request, among the machines of all coordinators. */
+/** Searches the machines of all coordinators. */
 export function askingMachines(registry: ProviderRegistry, views: NetworkViews): (request: FastifyRequest) => Promise<AskingMachine> {
   const findByToken = views.defineLookup('release-machine', { query: TokenQuerySchema, part: ConnectedMachineSchema }, (query) => {
     const provider = registry.snapshotByToken(query.provider_id, fromHex(query.token_sha256));

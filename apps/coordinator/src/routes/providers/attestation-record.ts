@@ -1,4 +1,4 @@
-/** `attestationRecord` builds the public attestation record of a provider, with every claim of the specification and its evidence. */
+/** `attestationRecord` builds the public attestation record of a provider: claims about its Mac, and the evidence for them. */
 import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
@@ -69,7 +69,7 @@ export function publishedAnchor(anchor: TrustAnchor): PublishedAnchor {
   };
 }
 
-/** Strength of the evidence that the key is in a Secure Enclave. */
+/** How well it is proved that the key is in a Secure Enclave: by a certificate chain, only by the provider's claim, or simulated. */
 function enclaveEvidence(anchor: TrustAnchor, provider: ProviderSnapshot): EnclaveEvidence {
   const { identity } = provider.registration;
   const posture = provider.posture ?? identity.attestation.posture;
@@ -83,7 +83,7 @@ type ChainMembers = Pick<
   'mda_verified' | 'mda_cert_chain_b64' | 'mda_serial' | 'mda_udid' | 'mda_os_version' | 'mda_sepos_version' | 'mda_nonce_preimage'
 >;
 
-/** Members about the certificate chain. Certificates are published only while they are verified and bound to this key (spec). */
+/** Members about Apple's certificate chain for the device (managed device attestation). Published only while verified for this key. */
 function chainMembers(provider: ProviderSnapshot): ChainMembers {
   const chain = provider.device?.chain;
   const evidence = provider.device?.evidence.chain;

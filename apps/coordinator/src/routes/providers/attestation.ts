@@ -1,6 +1,6 @@
 /**
- * `GET /v1/providers/attestation`: attestation records of connected providers (spec: provider attestation record). The response also
- * explains how to verify the records, and what they do not prove.
+ * `GET /v1/providers/attestation`: attestation records, the public evidence about connected providers (spec: provider attestation record).
+ * The response also explains how to verify responses and records, and what is not proved.
  */
 import { documentedErrors } from '@inference/formats';
 import { type AttestationFeed, AttestationFeedSchema, PROVIDER_ID_PATTERN, type ProviderId, ProviderIdSchema } from '@inference/protocol';
@@ -97,8 +97,7 @@ const NOT_PROVED = [
 ] as const;
 
 /**
- * Text for people who verify responses and attestation records with their own tools. Also lists what is not proved (spec:
- * `verification_instructions`).
+ * Text for people who verify responses and attestation records with their own tools (spec: `verification_instructions`).
  */
 function verificationInstructions(anchor: TrustAnchor): string {
   const steps = STEPS.map((step, index) => `${index + 1}. ${step}`);

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/providers/me`: status of the requesting provider, with its trust, placements, reasons for missed jobs, and next steps. Also
- * looks up the same status for the provider's owner and for operators.
+ * `GET /v1/providers/me`: status of the requesting provider, with trust, placements, reasons for missed jobs, and next steps.
+ * `providerStatuses` finds the same status for routes of the provider's owner and of operators.
  */
 import { apiError, documentedErrors } from '@inference/formats';
 import {
@@ -40,18 +40,17 @@ const NO_TOKEN = 'The session token is missing. Send the token of the "registere
 const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
 const TOKEN_ERRORS = { missing_api_key: { message: NO_TOKEN }, invalid_api_key: { message: WRONG_TOKEN } } as const;
 
-/** Query to peers by session token. Peers get only the hash of the token. */
+/** Query to other coordinators, which get only the hash of the session token. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 
-/** Maximum models of a provider, and of a demand query. */
 const MAX_MODELS = 64;
 const DemandQuerySchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: MAX_MODELS });
 const DemandPartSchema = Type.Array(DemandSchema, { maxItems: MAX_MODELS });
 
-/** Replaces the demand in a status by that of all coordinators. The coordinator with the connection knows only its own clients. */
-type NetworkStatus = (status: ProviderStatusAnswer | null) => Promise<ProviderStatusAnswer | null>;
+/** Replaces the demand for models in a status, of one coordinator's clients, by that of all coordinators. Null for null. */
+type ReplaceDemand = (status: ProviderStatusAnswer | null) => Promise<ProviderStatusAnswer | null>;
 
-export function networkStatus({ registry, requestQueue }: StatusSources, views: NetworkViews): NetworkStatus {
+export function networkDemandReplacer({ registry, requestQueue }: StatusSources, views: NetworkViews): ReplaceDemand {
   const readDemand = views.define('demand', { query: DemandQuerySchema, part: DemandPartSchema }, (models) =>
     models.map((model) => demandOf(model, registry, requestQueue)),
   );
@@ -65,7 +64,12 @@ export function networkStatus({ registry, requestQueue }: StatusSources, views: 
   };
 }
 
-export function addProviderMe(server: FastifyInstance, sources: StatusSources, views: NetworkViews, inNetwork: NetworkStatus): void {
+export function addProviderMe(
+  server: FastifyInstance,
+  sources: StatusSources,
+  views: NetworkViews,
+  withNetworkDemand: ReplaceDemand,
+): void {
   const findStatus = views.defineLookup('provider-me', { query: TokenQuerySchema, part: ProviderStatusSchema }, (query) => {
     const provider = sources.registry.snapshotByToken(query.provider_id, fromHex(query.token_sha256));
     return provider === null ? null : providerStatusOf(sources, provider);
@@ -83,7 +87,7 @@ export function addProviderMe(server: FastifyInstance, sources: StatusSources, v
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
     const providerId = providerOfToken(token);
     const found = providerId === null ? null : await findStatus({ provider_id: providerId, token_sha256: toHex(hashOfToken(token)) });
-    const status = await inNetwork(found);
+    const status = await withNetworkDemand(found);
     if (status === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
     return reply.header('cache-control', 'no-store').send(status);
   });
@@ -93,13 +97,13 @@ export function addProviderMe(server: FastifyInstance, sources: StatusSources, v
 export function providerStatuses(
   sources: StatusSources,
   views: NetworkViews,
-  inNetwork: NetworkStatus,
+  withNetworkDemand: ReplaceDemand,
 ): Lookup<ProviderId, ProviderStatusAnswer> {
   const findStatus = views.defineLookup('provider-status', { query: ProviderIdSchema, part: ProviderStatusSchema }, (providerId) => {
     const provider = sources.registry.snapshot(providerId);
     return provider === null ? null : providerStatusOf(sources, provider);
   });
-  return async (providerId) => inNetwork(await findStatus(providerId));
+  return async (providerId) => withNetworkDemand(await findStatus(providerId));
 }
 
 async function providerStatusOf(sources: StatusSources, provider: ProviderSnapshot): Promise<ProviderStatusAnswer> {

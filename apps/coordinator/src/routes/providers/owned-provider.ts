@@ -1,4 +1,4 @@
-/** `/console/v1/machines/{provider_id}`: status and name of a provider of the selected account. Other providers get 404. */
+/** `/console/v1/machines/{provider_id}`: status and name of a provider of the account that the session acts for, its owner. */
 import {
   type ConsoleLastSeen,
   type ConsoleMachineControl,
@@ -17,7 +17,7 @@ interface OwnedProviderRoutes {
   readonly registry: ProviderRegistry;
   readonly ownedProviders: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
-  /** Status as in `GET /v1/providers/me`. */
+  /** Status as in `GET /v1/providers/me`. Null while disconnected. */
   readonly statusOf: (providerId: ProviderId) => Promise<ProviderStatusAnswer | null>;
   /** State of remote control from the console. Null while disconnected. */
   readonly controlOf: (providerId: ProviderId) => Promise<ConsoleMachineControl | null>;
@@ -30,7 +30,7 @@ export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, la
     const id = providerId as ProviderId;
     const [seenOf, status, control] = await Promise.all([lastSeen.of([id]), statusOf(id), controlOf(id)]);
     const seen = seenOf.get(id) ?? null;
-    const hold = registry.reputations.quarantineOf(id);
+    const quarantine = registry.reputations.quarantineOf(id);
     return {
       provider_id: providerId,
       name,
@@ -38,7 +38,7 @@ export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, la
       status,
       control,
       last_seen: seen === null ? null : lastSeenBody(seen),
-      hold: hold === null ? null : { reason: hold.reason, since: isoTime(hold.since) },
+      hold: quarantine === null ? null : { reason: quarantine.reason, since: isoTime(quarantine.since) },
     };
   };
 
@@ -56,7 +56,7 @@ export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, la
   );
 }
 
-/** Finds a provider of the account. Throws `not_found` for an unknown provider, and for a provider of another account. */
+/** Throws `not_found` unless the account owns the provider. */
 export async function findOwned(
   ownedProviders: OwnedProviderRepository,
   accountId: string,
@@ -67,7 +67,7 @@ export async function findOwned(
   return owned;
 }
 
-/** Throws `not_found` for a malformed id. */
+/** Returns `text` as a provider id. Throws `not_found` for a malformed id. */
 export function requireProviderId(text: string | undefined): ProviderId {
   if (isProviderId().Check(text)) return text;
   throw machineNotFound();

@@ -1,4 +1,4 @@
-/** `/console/v1/machines`: lists the providers of the selected account, and unlinks a provider. */
+/** `/console/v1/machines`: lists the providers of the account that the session acts for, and unlinks a provider from the account. */
 import { type ConsoleMachine, ConsoleMachineListSchema, ConsoleUnlinkedMachineSchema } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -14,7 +14,7 @@ import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { lastSeenBody, machineNotFound, requireProviderId } from './owned-provider.js';
 
-/** Maximum ids per query to peers, so that the query fits into the header of a link's stream. */
+/** Maximum ids per query to other coordinators, so that the query fits into one message. */
 const MAX_IDS_PER_QUERY = 1000;
 const ProviderIdsSchema = Type.Array(ProviderIdSchema, { maxItems: MAX_IDS_PER_QUERY });
 const LiveMachinesSchema = Type.Array(
@@ -41,7 +41,7 @@ export function addOwnedProviders(api: ConsoleApi, { ownedProviders, lastSeen, r
       return provider === null ? [] : liveMachine(registry, provider);
     }),
   );
-  /** Live state of connected providers, by id. */
+  /** States of the connected ones of these providers, by id. */
   const liveOf = async (providerIds: readonly ProviderId[]): Promise<ReadonlyMap<string, ConsoleMachine['live']>> => {
     const pages = Array.from({ length: Math.ceil(providerIds.length / MAX_IDS_PER_QUERY) }, (_, page) =>
       readLive(providerIds.slice(page * MAX_IDS_PER_QUERY, (page + 1) * MAX_IDS_PER_QUERY)),

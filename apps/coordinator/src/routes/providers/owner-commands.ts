@@ -1,4 +1,4 @@
-/** `/console/v1/machines/{provider_id}/commands`: sends owner commands to a connected machine, and lists earlier commands. */
+/** `/console/v1/machines/{provider_id}/commands`: owners send commands, such as pause, to a connected machine, and list earlier ones. */
 import {
   apiError,
   ConsoleCommandListSchema,
@@ -23,8 +23,8 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { findOwned } from './owned-provider.js';
 
-/** Window of both limits. */
 const WINDOW_MS = 60_000;
+/** Maximum commands per window. */
 const MAX_PER_ACCOUNT = 60;
 const MAX_PER_MACHINE = 20;
 
@@ -34,7 +34,7 @@ interface OwnerCommandRoutes {
   readonly attempts: AttemptCounters;
   /** Sends a command to a provider at any coordinator. Resolves to null if disconnected, because commands are never queued. */
   readonly execute: ProviderRegistry['executeOwnerCommand'];
-  /** Called if an outcome could not be stored. The response to the owner contains it nevertheless. */
+  /** Called if an outcome could not be stored. */
   readonly onLogError: (error: unknown) => void;
 }
 
@@ -86,7 +86,7 @@ function commandBody({ id, at, actor, action, outcome, refusal }: StoredCommand)
   };
 }
 
-/** Response body. Throws RequestError for a command that the machine did not answer. */
+/** Response body. Throws RequestError if the command did not reach the machine or was not answered. */
 function resultOf(commandId: string, outcome: OwnerCommandOutcome | null) {
   switch (outcome?.outcome) {
     case 'done':

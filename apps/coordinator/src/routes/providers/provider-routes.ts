@@ -1,4 +1,4 @@
-/** `providerRoutes` registers attestation records, own status, agent releases, owner commands, and providers for owners and operators. */
+/** `providerRoutes` registers the routes of this folder: for the public, for providers and agents, for owners, and for operators. */
 import { apiError, openAiError } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
@@ -16,13 +16,13 @@ import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import type { RolloutService } from '../../releases/rollout-service.js';
 import { ConsoleApi } from '../plugins/console-api.js';
-import { addAdminProviders } from './admin-provider.js';
-import { addOperations } from './admin-providers.js';
+import { addAdminProvider } from './admin-provider.js';
+import { addAdminProviders } from './admin-providers.js';
 import type { AgentReleaseFile } from './agent-release-file.js';
 import { addAgentReleases } from './agent-releases.js';
 import { askingMachines } from './asking-machine.js';
 import { addAttestation } from './attestation.js';
-import { addProviderMe, networkStatus, providerStatuses } from './own-status.js';
+import { addProviderMe, networkDemandReplacer, providerStatuses } from './own-status.js';
 import { addOwnedProvider } from './owned-provider.js';
 import { addOwnedProviders } from './owned-providers.js';
 import { addOwnerCommands, machineControls } from './owner-commands.js';
@@ -45,20 +45,20 @@ interface ProviderRoutesDeps {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
   readonly now: () => number;
-  /** Reports failures that do not fail the response: of reading earnings, or of storing the outcome of an owner command. */
+  /** Reports failures to read earnings, or to store the outcome of an owner command. */
   readonly onFailure: (error: unknown) => void;
 }
 
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
   const { providers: registry, requestQueue, database, quarantines, lastSeen, accounts, ownedProviders, views, now, onFailure } = deps;
   const statusSources = { registry, requestQueue, database, now, onFailure };
-  const inNetwork = networkStatus(statusSources, views);
-  const statusOf = providerStatuses(statusSources, views, inNetwork);
+  const withNetworkDemand = networkDemandReplacer(statusSources, views);
+  const statusOf = providerStatuses(statusSources, views, withNetworkDemand);
   addAttestation(server, { registry, views, anchor: deps.anchor });
-  addProviderMe(server, statusSources, views, inNetwork);
+  addProviderMe(server, statusSources, views, withNetworkDemand);
   addAgentReleases(server, { releases: deps.releases, rollouts: deps.rollouts, findMachine: askingMachines(registry, views) });
-  addOperations(server, { registry, requestQueue, quarantines, views });
-  addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts, views });
+  addAdminProviders(server, { registry, requestQueue, quarantines, views });
+  addAdminProvider(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts, views });
   const api = new ConsoleApi(server);
   addOwnedProviders(api, { ownedProviders, lastSeen, registry, views, links: deps.providerLinks });
   addOwnedProvider(api, { registry, ownedProviders, lastSeen, statusOf, controlOf: machineControls(registry, views) });
@@ -69,6 +69,7 @@ export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (ser
     execute: deps.executeOwnerCommand,
     onLogError: onFailure,
   });
+  // Reached only without a valid upgrade: the provider server answers WebSocket upgrades.
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);

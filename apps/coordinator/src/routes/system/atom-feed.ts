@@ -12,7 +12,7 @@ const STATUS_LABELS: Readonly<Record<Incident['status'], string>> = {
 };
 const MAX_ENTRIES = 50;
 
-/** Renders the newest {@link MAX_ENTRIES} incidents. `origin` is that of the console, such as `https://gateway.example`. */
+/** Renders the {@link MAX_ENTRIES} entries that were updated last. `origin`: of the console. */
 export function atomFeed(status: NetworkStatus, origin: string): string {
   const incidents = [...status.open_incidents, ...status.maintenance, ...status.past_incidents]
     .sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at))
@@ -41,14 +41,14 @@ function entryOf(incident: Incident, origin: string): string {
     `<published>${incident.created_at}</published>`,
     `<updated>${incident.updated_at}</updated>`,
     `<link rel="alternate" type="text/html" href="${escapeXml(`${origin}/status`)}"/>`,
-    // Feed readers unescape the XML, then parse the HTML. Operators' texts are therefore escaped twice: here and in `contentOf`.
-    `<content type="html">${escapeXml(contentOf(incident))}</content>`,
+    // Feed readers unescape the XML, then parse the HTML. Operators' texts are therefore escaped twice: here and in `htmlOf`.
+    `<content type="html">${escapeXml(htmlOf(incident))}</content>`,
     '</entry>',
   ].join('\n');
 }
 
 /** HTML of an entry: the schedule of maintenance, then the updates, newest first. */
-function contentOf({ kind, starts_at, ends_at, updates }: Incident): string {
+function htmlOf({ kind, starts_at, ends_at, updates }: Incident): string {
   const schedule = kind === 'maintenance' ? `<p>Scheduled from ${starts_at} to ${ends_at}.</p>` : '';
   const texts = updates.map(({ status, message, created_at }) => {
     const lines = message.split(/\r?\n/).map(escapeXml).join('<br>');

@@ -1,4 +1,4 @@
-/** Serves the files and pages of the built console. At unknown paths, browsers get the console with status 404, programs a JSON error. */
+/** `openConsoleFiles` finds the built console (a web application), serves its files, and sends its pages. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -12,7 +12,9 @@ import { pathOf } from '../plugins/request-path.js';
 export interface ConsoleFiles {
   /** Registers routes for files and pages, except `/`, which also answers API clients (system-routes.ts). */
   addTo(server: FastifyInstance): Promise<void>;
+  /** Sends the console's HTML. */
   sendPage(reply: FastifyReply): FastifyReply;
+  /** Sends the HTML with status 404 to a browser. Returns false, and sends nothing, for programs and API paths. */
   sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 

@@ -21,7 +21,7 @@ interface Example {
   readonly value: unknown;
 }
 
-/** Values of path parameters, by path. */
+/** Values of path parameters, by path and name. */
 const PATH_EXAMPLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/v1/models/{id}': { id: EXAMPLE_MODEL },
   '/v1/receipts/{job_id}': { job_id: '6f1f1f0e-3c5b-4a8e-9d57-2f6d1b7e0c11' },
@@ -29,6 +29,7 @@ const PATH_EXAMPLES: Readonly<Record<string, Readonly<Record<string, string>>>> 
   '/v1/e2e/records/{record_sha256}': { record_sha256: '3f79bb7b435b05321651daefd374cdc681dc06faa65e374e38337b88ca046dea' },
 };
 
+/** Query strings, by path. */
 const QUERY_EXAMPLES: Readonly<Record<string, string>> = {
   '/v1/models': 'limit=20',
   '/v1/payments/usage': 'limit=20',
@@ -37,12 +38,12 @@ const QUERY_EXAMPLES: Readonly<Record<string, string>> = {
   '/v1/machine/earnings': 'days=7&time_zone=UTC',
 };
 
-/** Environment variables with the credential, for routes that do not accept an API key. */
+/** Environment variables with the credential, by path, for routes that do not accept an API key. */
 const CREDENTIALS: Readonly<Record<string, string>> = { '/v1/machine/earnings': '$MACHINE_TOKEN', '/v1/providers/me': '$SESSION_TOKEN' };
 
 const JSON_TYPE = 'application/json';
 
-/** Changes the operations in the `paths` of the OpenAPI document in place. */
+/** Changes the operations in place. */
 export function addExamples(paths: Readonly<Record<string, object | undefined>>): void {
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, value] of Object.entries(operations ?? {})) {
@@ -57,20 +58,20 @@ export function addExamples(paths: Readonly<Record<string, object | undefined>>)
       const bodies = Object.values<Example | undefined>(examples);
       operation['x-codeSamples'] = (bodies.length === 0 ? [undefined] : bodies).map((example) => ({
         lang: 'Shell',
-        label: example === undefined || example.summary === REQUEST ? 'curl' : `curl: ${example.summary}`,
+        label: example === undefined || example.summary === MAIN_SUMMARY ? 'curl' : `curl: ${example.summary}`,
         source: curlCommand(method, path, operation, example?.value),
       }));
     }
   }
 }
 
-const REQUEST = 'A request.';
+const MAIN_SUMMARY = 'A request.';
 
 function bodyExamples(path: string): Readonly<Record<string, Example>> {
   const endpoint = path as keyof typeof REQUEST_EXAMPLES;
   const withImage = IMAGE_PROMPT_EXAMPLES[endpoint];
   return {
-    request: { summary: REQUEST, value: REQUEST_EXAMPLES[endpoint] },
+    request: { summary: MAIN_SUMMARY, value: REQUEST_EXAMPLES[endpoint] },
     ...(withImage === undefined ? {} : { image: { summary: 'A question about an image.', value: withImage } }),
   };
 }
@@ -84,7 +85,7 @@ function curlCommand(method: string, path: string, { requestBody, security }: Op
     ...(security?.length === 0 ? [] : [`-H "Authorization: Bearer ${CREDENTIALS[path] ?? '$KEY'}"`]),
     ...(type === undefined ? [] : [`-H "Content-Type: ${type}"`]),
     ...(body === undefined ? [] : [`-d '${JSON.stringify(body)}'`]),
-    // A sealed request is a file that the client library writes.
+    // Only sealed requests have a body but no example. The client library writes them as files.
     ...(type === undefined || body !== undefined ? [] : [`--data-binary @request.sealed --output answer.sealed`]),
   ];
   if (method !== 'get' && method !== 'post') throw new Error(`no example for ${method} ${path}`);

@@ -25,7 +25,7 @@ interface SystemRoutesDeps {
 
 export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server, deps) => {
   const { statistics, statusService, publicOrigin, isDraining, databaseState, consoleFiles, now } = deps;
-  // Clients of the Messages format probe the base URL with HEAD. People open the URL in a browser.
+  // Clients of Anthropic's API probe the base URL with HEAD. People open the URL in a browser.
   const schema = {
     summary: 'Name of the service.',
     tags: ['System'],

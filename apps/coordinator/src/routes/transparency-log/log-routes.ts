@@ -1,4 +1,7 @@
-/** `/e2e/log`: checkpoint, tiles and entry bundles of the transparency log (C2SP tlog-tiles), and the key that verifies checkpoints. */
+/**
+ * `/e2e/log`: checkpoint (signed size and root hash), tiles (hashes) and entry bundles of the transparency log, by C2SP tlog-tiles, and the
+ * key that verifies checkpoints.
+ */
 import { RequestError } from '@inference/formats';
 import { parseTilePath, TILE_WIDTH } from '@inference/protocol';
 import type { FastifyPluginAsync } from 'fastify';
@@ -27,7 +30,7 @@ export const logRoutes: FastifyPluginAsync<LogRoutesDeps> = async (server, { tra
     const id = parseTilePath(`tile/${path}`);
     const bytes = id === null ? null : await transparencyLog.tile(id);
     if (id === null || bytes === null) throw new RequestError('not_found', null, 'The log has no such tile.');
-    // A partial tile never changes either, but is replaced when the log grows.
+    // A partial tile never changes either, but clients need it only until the log has grown.
     const caching = id.width === TILE_WIDTH ? IMMUTABLE : 'public, max-age=3600, immutable';
     return reply.headers({ 'content-type': 'application/octet-stream', 'cache-control': caching }).send(Buffer.from(bytes));
   });

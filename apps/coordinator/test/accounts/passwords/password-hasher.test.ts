@@ -84,7 +84,7 @@ it('runs at most two hashes at once, in arrival order', async () => {
   const all = Array.from({ length: 100 }, (_, index) => hasher.hash(`password ${index}`).then(() => done.push(index)));
   expect(threads).toHaveLength(2);
   while (done.length < 100) {
-    expect(hasher.running).toBeLessThanOrEqual(2);
+    expect(hasher.runningCount).toBeLessThanOrEqual(2);
     expect(threads.every(({ held }) => held.length <= 1)).toBe(true);
     for (const thread of threads) if (thread.held.length > 0) thread.answer();
     await new Promise((resolve) => setImmediate(resolve));

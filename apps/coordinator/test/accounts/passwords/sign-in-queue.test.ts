@@ -36,12 +36,12 @@ it('limits concurrency and serves clients round-robin, so that a burst delays on
   add('ben', 'ben 0');
   await settled();
   expect(begun).toEqual(['attack 0', 'attack 1']);
-  expect([queue.running, queue.waiting]).toEqual([2, 6]);
+  expect([queue.runningCount, queue.waitingCount]).toEqual([2, 6]);
   for (let index = 0; index < 3; index++) await endOne();
   expect(begun.slice(2)).toEqual(['attack 2', 'ada 0', 'ben 0']);
-  while (queue.running > 0) await endOne();
+  while (queue.runningCount > 0) await endOne();
   expect(begun).toHaveLength(8);
-  expect([queue.running, queue.waiting]).toEqual([0, 0]);
+  expect([queue.runningCount, queue.waitingCount]).toEqual([0, 0]);
 });
 
 it('rejects a client with too many waiting requests, and displaces from the longest line', async () => {
@@ -58,7 +58,7 @@ it('rejects a client with too many waiting requests, and displaces from the long
   await settled();
   expect(Object.keys(errors).sort()).toEqual(['attack 2', 'attack 3', 'attack 4', 'dora']);
   expect(errors.dora).toEqual(new SignInQueueFull('all'));
-  expect(queue.waiting).toBe(4);
+  expect(queue.waitingCount).toBe(4);
 });
 
 it('drops clients that disconnect while waiting', async () => {
@@ -69,9 +69,9 @@ it('drops clients that disconnect while waiting', async () => {
   add('ada', 'ada 2');
   left.abort(new Error('left'));
   await settled();
-  expect([queue.waiting, errors]).toEqual([1, { 'ada 1': new Error('left') }]);
+  expect([queue.waitingCount, errors]).toEqual([1, { 'ada 1': new Error('left') }]);
   await endOne();
   expect(begun).toEqual(['ada 0', 'ada 2']);
   await endOne();
-  expect(queue.running).toBe(0);
+  expect(queue.runningCount).toBe(0);
 });

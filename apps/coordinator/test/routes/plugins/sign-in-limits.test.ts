@@ -19,7 +19,7 @@ describe('sign-in limits', () => {
           signal.addEventListener('abort', () => reject(signal.reason));
         }),
     });
-  const stranger = (index: number): SignInClient => ({ email: 'ada@example.com', network: `10.0.0.${index}`, device: null });
+  const stranger = (index: number): SignInClient => ({ email: 'ada@example.com', network: `10.0.0.${index}`, knownBrowserId: null });
   const NEVER = new AbortController().signal;
   const attempt = async (limits: SignInLimits, client: SignInClient): Promise<SignInAttempt> => {
     const begun = await limits.begin(client);
@@ -29,12 +29,12 @@ describe('sign-in limits', () => {
 
   it('slow down many strangers without locking out anyone', async () => {
     const limits = open(2);
-    await limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', device: null });
+    await limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', knownBrowserId: null });
     for (let index = 0; index < 20; index++) expect((await attempt(limits, stranger(index))).isDelayed).toBe(false);
     for (let index = 100; index < 150; index++) expect((await attempt(limits, stranger(index))).isDelayed).toBe(true);
-    expect((await attempt(limits, { email: 'ada@example.com', network: '192.0.2.1', device: null })).isDelayed).toBe(false);
-    expect((await attempt(limits, { email: 'ada@example.com', network: '10.0.0.1', device: 'a browser' })).isDelayed).toBe(false);
-    expect((await attempt(limits, { email: 'ben@example.com', network: '10.0.0.1', device: null })).isDelayed).toBe(false);
+    expect((await attempt(limits, { email: 'ada@example.com', network: '192.0.2.1', knownBrowserId: null })).isDelayed).toBe(false);
+    expect((await attempt(limits, { email: 'ada@example.com', network: '10.0.0.1', knownBrowserId: 'a browser' })).isDelayed).toBe(false);
+    expect((await attempt(limits, { email: 'ben@example.com', network: '10.0.0.1', knownBrowserId: null })).isDelayed).toBe(false);
     const slowed = limits.delay(stranger(100), NEVER);
     // One delayed attempt per client at a time.
     expect(await limits.delay(stranger(100), NEVER)).toBe(false);
@@ -88,7 +88,7 @@ describe('sign-in limits', () => {
 
   it('of a blocked network use up none of the attempts of its clients', async () => {
     const limits = open(2);
-    const from = (email: string): SignInClient => ({ email, network: '10.0.0.1', device: null });
+    const from = (email: string): SignInClient => ({ email, network: '10.0.0.1', knownBrowserId: null });
     const others = Array.from({ length: 20 }, (_, index) => from(`${index}@example.com`));
     const [first] = await Promise.all(others.map((client) => attempt(limits, client)));
     for (let index = 0; index < 5; index++) expect(await limits.begin(from('ada@example.com'))).toMatchObject({ by: 'network' });
@@ -98,11 +98,11 @@ describe('sign-in limits', () => {
 
   it('count no e-mail that another limit refuses', async () => {
     const limits = open(2);
-    const mail = (network: string) => limits.admitMail({ email: 'ada@example.com', network, device: null });
+    const mail = (network: string) => limits.admitMail({ email: 'ada@example.com', network, knownBrowserId: null });
     for (let index = 0; index < 20; index++) expect(await mail(`10.0.1.${index}`)).toBe(true);
     for (let index = 0; index < 5; index++) expect(await mail('192.0.2.1')).toBe(false);
     // A sign-in makes the client known, so that only its own limit applies.
-    await limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', device: null });
+    await limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', knownBrowserId: null });
     for (let index = 0; index < 5; index++) expect(await mail('192.0.2.1')).toBe(true);
     expect(await mail('192.0.2.1')).toBe(false);
   });

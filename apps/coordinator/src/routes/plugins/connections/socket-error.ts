@@ -1,4 +1,4 @@
-/** `endWithError` writes an error to the socket of a request that never reaches Fastify, and ends the connection. */
+/** `endWithError` writes an error response to the socket of a request that does not reach Fastify, and ends the connection. */
 import { STATUS_CODES } from 'node:http';
 import type { Writable } from 'node:stream';
 import { type ApiError, openAiError } from '@inference/formats';

@@ -7,7 +7,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Handles all upgrade requests, except those that another listener answers (`isHandled`). */
+/** `isHandled`: whether another listener answers the upgrade request. */
 export function serveUpgradesAsRequests(server: Server, isHandled: (request: IncomingMessage) => boolean): void {
   const pendingResponses = new WeakMap<Duplex, Set<ServerResponse>>();
   const waitingReplays = new WeakMap<Duplex, () => void>();
@@ -22,7 +22,7 @@ export function serveUpgradesAsRequests(server: Server, isHandled: (request: Inc
       replay?.();
     });
   });
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, bytesAfterHead: Buffer) => {
     if (isHandled(request)) return;
     const responses = pendingResponses.get(socket) ?? new Set();
     const ignoreError = (): void => {};
@@ -36,7 +36,7 @@ export function serveUpgradesAsRequests(server: Server, isHandled: (request: Inc
       socket.off('drain', passDrain);
       // The end of an earlier response has set the keep-alive timeout of the idle connection.
       if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
-      socket.unshift(Buffer.concat([ordinaryHead(request), head]));
+      socket.unshift(Buffer.concat([ordinaryHead(request), bytesAfterHead]));
       server.emit('connection', socket);
     };
     // Without a listener, a socket error would be uncaught until the server owns the socket again.

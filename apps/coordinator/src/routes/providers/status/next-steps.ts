@@ -1,11 +1,11 @@
-/** `nextSteps` recommends actions to a provider's owner. First causes that block all jobs, then some jobs, then improvements. */
+/** `nextSteps` recommends actions to a provider's owner: first against what blocks all jobs, then some jobs, then improvements. */
 import { actionableParts, type NextStep, type ProviderStatusAnswer } from '@inference/protocol';
 import type { UnavailableReason } from '@inference/scheduler';
 import { formatDuration } from './decision-text.js';
 
 export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
-/** Advice for temporary reasons of unavailability. Other reasons either have their own step or, like a full provider, need none. */
+/** Advice for temporary values of `gate`, the reason for unavailability of a provider. Other reasons have their own step or need none. */
 const TEMPORARY_CAUSES: Partial<Record<UnavailableReason, string>> = {
   too_hot: 'This Mac is too hot and gets no requests until it has cooled down. Improve its cooling, or run fewer other programs.',
   no_memory: 'This Mac is out of memory and gets no requests until some is free. Close programs, or serve a smaller model.',
@@ -20,9 +20,8 @@ const MIN_REFUSALS = 3;
 const RECENT_MS = 30 * 60_000;
 /** Period for {@link isServing}. Same as the period of the demand in a status. */
 const SERVING_MS = 5 * 60_000;
-/** Minimum measured requests for a reliable speed. */
 const MIN_MEASURED_JOBS = 5;
-/** Decision reasons by which a provider is chosen for its speed or cache. Others are measurements, probes and requests of clients. */
+/** Reasons of decisions that chose the provider for its speed or cache, not for a measurement, a probe or a client's request. */
 const SPEED_REASONS: ReadonlySet<string> = new Set(['cheapest', 'near_tie', 'warm']);
 
 export function nextSteps(facts: StatusFacts): NextStep[] {
@@ -37,7 +36,6 @@ export function nextSteps(facts: StatusFacts): NextStep[] {
   return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac gets its share of the requests.' }];
 }
 
-/** Steps for causes that block every job, except {@link TEMPORARY_CAUSES}. */
 function blockingSteps({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   if (status === 'away')
@@ -64,14 +62,12 @@ function temporarySteps({ gate }: StatusFacts): NextStep[] {
   return gate === null || text === undefined ? [] : [{ code: gate, text }];
 }
 
-/** Step for a machine without an owner, whose earnings nobody can withdraw. */
 function accountSteps({ earnings }: StatusFacts): NextStep[] {
   if (earnings?.of !== 'machine') return [];
   const text = 'This Mac is linked to no account. Its earnings are held for the account that links it: run "inference-provider login".';
   return [{ code: 'not_linked', text }];
 }
 
-/** Steps for models that nobody requests. */
 function demandSteps({ models }: StatusFacts): NextStep[] {
   return models
     .filter(({ demand: { requests_last_5_minutes: asked, waiting_requests: waiting } }) => asked === 0 && waiting === 0)
@@ -82,7 +78,6 @@ function demandSteps({ models }: StatusFacts): NextStep[] {
     }));
 }
 
-/** Steps for reasons by which recent requests went to other providers. */
 function lostRequestSteps(facts: StatusFacts): NextStep[] {
   const { decisions, models, trust_parts, host, reputation, server_time } = facts;
   const steps: NextStep[] = [];
@@ -135,7 +130,6 @@ function strainText({ thermal, memory_pressure, power }: StatusFacts['host']): s
   return null;
 }
 
-/** Steps that improve a working machine. */
 function improvementSteps({ status, trust_level, trust_parts, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const gap = trust_parts.find(({ state, remedy }) => state !== 'ok' && remedy !== undefined);

@@ -111,7 +111,7 @@ function roundToTenths(rate: number): number {
   return Math.round(rate * 10) / 10;
 }
 
-const REASONS: Readonly<Record<AwayReason, string>> = {
+const AWAY_TEXTS: Readonly<Record<AwayReason, string>> = {
   paused: 'Paused by its owner. On the Mac, "inference-provider resume" ends the pause.',
   outside_schedule: 'Outside the schedule that its owner set.',
   owner_active: 'The Mac is in use, and serves only while idle.',
@@ -121,13 +121,13 @@ const REASONS: Readonly<Record<AwayReason, string>> = {
   too_hot: 'It is too hot. Improve its cooling, or run fewer other programs.',
   no_memory: 'It is out of memory. Close programs, or serve a smaller model.',
 };
-const UNKNOWN = 'Not accepting requests, for a reason that this coordinator does not know.';
-/** A map, because agents may report reasons that this version does not know. */
-const known = new Map<string, string>(Object.entries(REASONS));
+const UNKNOWN_AWAY_TEXT = 'Not accepting requests, for a reason that this coordinator does not know.';
+/** Agents may report reasons that this version does not know. */
+const awayTextByReason = new Map<string, string>(Object.entries(AWAY_TEXTS));
 
 export function availabilityBody({ state, reason, until }: ReportedAvailability): NonNullable<ProviderStatusAnswer['availability']> {
   if (state === 'serving') return { state, reason: null, text: null, until: null };
-  const text = (reason === undefined ? undefined : known.get(reason)) ?? UNKNOWN;
+  const text = (reason === undefined ? undefined : awayTextByReason.get(reason)) ?? UNKNOWN_AWAY_TEXT;
   return { state, reason: reason ?? null, text, until: until === undefined ? null : new Date(until).toISOString() };
 }
 
