@@ -51,7 +51,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       metrics,
       apiKeyCache: repositories.apiKeyCache,
       providerLinks: providers.providerLinks,
-      attempts: repositories.attempts,
+      attemptCounters: repositories.attemptCounters,
     });
     const checks = openChecks(context, { database, repositories, images, transparencyLog, metrics });
     const healthHistory = openHealthHistory(context, { database, metrics, providers, inference, checks });
@@ -67,7 +67,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const { quarantines } = repositories;
     recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });
     startRetention(context, database);
-    await billing.startSweeping();
+    await billing.startLedgerMaintenance();
     const developmentKeys = await ensureInitialData(context, database, ledger);
     address = await listen(context, server);
     await reportComponents(context, {

@@ -30,7 +30,7 @@ interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
   /** Called with the first usable model of each request. */
   readonly onRequest: (model: string) => void;
-  readonly expected: Pick<RecentlySeenModels, 'has'>;
+  readonly recentlySeenModels: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
   /** Minimum trust level of a model's providers, if any. */
   readonly trustFloor: (model: string) => TrustLevel | null;
@@ -77,8 +77,8 @@ export class JobRunner {
 
   /** Whether a provider serves the model, or will probably do so again. Other names are client text that must not be stored. */
   knowsModel(model: string): boolean {
-    const { models, expected } = this.#options;
-    return models.serves(model) || expected.has(model);
+    const { models, recentlySeenModels } = this.#options;
+    return models.serves(model) || recentlySeenModels.has(model);
   }
 
   /** Placements that running jobs may still need if their provider fails, by constraints. A shutdown retains providers for these. */
@@ -219,12 +219,12 @@ export class JobRunner {
 
   /** Error if the model is not served, has the wrong type, reads too few images, or costs more than `max_price`. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
-    const { models, expected, billing } = this.#options;
+    const { models, recentlySeenModels, billing } = this.#options;
     // Image jobs waited for a provider earlier.
     if (job.images === null && !models.serves(model)) {
       const returnsAt = models.returnsAt(model);
       const returnsInMs = returnsAt === null ? null : returnsAt - this.#options.now();
-      return notServed(model, { isExpected: expected.has(model), returnsInMs, listed: () => models.listedNames() });
+      return notServed(model, { isExpected: recentlySeenModels.has(model), returnsInMs, listed: () => models.listedNames() });
     }
     const type = modelTypeOf(job.endpoint);
     if (job.images === null && !models.isOfType(model, type)) {

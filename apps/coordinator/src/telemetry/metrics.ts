@@ -8,8 +8,8 @@ import { RecentCounts } from './recent-counts.js';
 import { type AnswerTimes, ModelPerformance } from './statistics/model-performance.js';
 
 /** Bucket bounds of histograms, in seconds. */
-const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
-const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+const SHORT_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+const LONG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 /** Maximum number of models with their own label value. The others share the value `other`. */
 export const MAX_MODELS = 64;
 /** Time span of recent jobs and problems on the operator page, in minutes. */
@@ -53,7 +53,7 @@ export class Metrics implements JobObserver {
   readonly #models = new BoundedLabels(MAX_MODELS);
 
   readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
-  readonly #jobSeconds = this.#histogram('job_seconds', 'Time from request to end.', LONG, ['endpoint', 'stream']);
+  readonly #jobSeconds = this.#histogram('job_seconds', 'Time from request to end.', LONG_BUCKETS, ['endpoint', 'stream']);
   readonly #sealedJobs = this.#counter('e2e_jobs_total', 'Jobs whose requests clients sealed end to end, by endpoint and end.', [
     'endpoint',
     'stream',
@@ -64,10 +64,10 @@ export class Metrics implements JobObserver {
   readonly #tokens = this.#counter('tokens_total', 'Billed tokens by model.', ['model', 'kind']);
   readonly #images = this.#counter('images_total', 'Billed images by model.', ['model']);
   readonly #imageFetches = this.#counter('image_fetches_total', 'Requests for images at their URLs, by outcome.', ['outcome']);
-  readonly #firstToken = this.#histogram('first_token_seconds', 'Time from request to the first content of a stream.', LONG);
-  readonly #relay = this.#histogram('relay_seconds', 'Time from a provider frame to the write of its content to the client.', SHORT);
+  readonly #firstToken = this.#histogram('first_token_seconds', 'Time from request to the first content of a stream.', LONG_BUCKETS);
+  readonly #relay = this.#histogram('relay_seconds', 'Time from a provider frame to the write of its content to the client.', SHORT_BUCKETS);
   readonly #placements = this.#counter('placements_total', 'Placements, by outcome.', ['outcome']);
-  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a free slot.', LONG);
+  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a free slot.', LONG_BUCKETS);
   readonly #attempts = this.#counter('failed_attempts_total', 'Failed attempts.', ['reason', 'retried']);
   readonly #hedges = this.#counter('hedges_total', 'Hedged requests, by outcome.', ['outcome']);
   readonly #peerPlacements = this.#counter('cluster_placements_total', 'Slots requested of other coordinators, by outcome.', ['outcome']);
@@ -77,7 +77,7 @@ export class Metrics implements JobObserver {
     ['reason'],
   );
   readonly #steps = this.#counter('ledger_steps_total', 'Ledger steps, by outcome.', ['step', 'outcome']);
-  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG, ['step']);
+  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG_BUCKETS, ['step']);
   readonly #sessions = this.#counter('provider_sessions_total', 'Provider sessions that began and ended, by reason.', ['event', 'code']);
   readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers disabled by reputation, and enabled again.', ['event']);
   readonly #rolloutHalts = this.#counter('rollout_halts_total', 'Rollouts of agent versions that this coordinator halted.', []);

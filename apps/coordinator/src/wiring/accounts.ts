@@ -77,7 +77,7 @@ interface AccountDeps {
   readonly metrics: Metrics;
   readonly apiKeyCache: ApiKeyCache;
   readonly providerLinks: ProviderLinks;
-  readonly attempts: AttemptCounters;
+  readonly attemptCounters: AttemptCounters;
 }
 
 export async function openAccounts(context: StartContext, deps: AccountDeps): Promise<AccountServices> {
@@ -114,7 +114,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
       await revokeResetLinks(auth, id);
     },
     onDelete: (id) => closeOwnAccount(closeAccount, id, now()),
-    secondSteps: secondStepLimit(config, deps.attempts),
+    secondSteps: secondStepLimit(config, deps.attemptCounters),
     onError: onMailError,
   });
   const cleanup = startSessionCleanup(auth, config.cluster === null ? null : database, (error) =>
@@ -155,9 +155,9 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
 const QUARTER_MS = 15 * 60_000;
 
 /** Limits second-factor codes per account. Counted at the start of an attempt, so that concurrent attempts cannot exceed the limit. */
-function secondStepLimit({ rateLimits }: Config, attempts: AttemptCounters): AttemptCounter | undefined {
+function secondStepLimit({ rateLimits }: Config, attemptCounters: AttemptCounters): AttemptCounter | undefined {
   const maxAttempts = rateLimits.emailPerQuarterHour;
-  return maxAttempts === 0 ? undefined : attempts.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });
+  return maxAttempts === 0 ? undefined : attemptCounters.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });
 }
 
 function authSecret({ config, directory }: StartContext, database: Database): string | Promise<string> {

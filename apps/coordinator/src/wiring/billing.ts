@@ -30,7 +30,7 @@ export interface BillingServices {
   readonly prices: PriceRepository;
   readonly billing: Billing;
   /** Releases reservations left by a crash, now and periodically. Also corrects key budgets after an upgrade, in the background. */
-  startSweeping(): Promise<void>;
+  startLedgerMaintenance(): Promise<void>;
 }
 
 /** Reservations per second from which an account gets a credit lease at this coordinator, on PostgreSQL (decision 0047). */
@@ -98,7 +98,7 @@ export async function openBilling(context: StartContext, database: Database, met
     ledger,
     prices,
     billing,
-    startSweeping: async () => {
+    startLedgerMaintenance: async () => {
       stopSweeper = await startReservationSweeper({
         ledger,
         liveJobs: () => billing.liveJobs,

@@ -49,11 +49,11 @@ export interface Repositories {
   readonly cacheScopes: CacheScopes;
   readonly prefixHashes: PrefixHashes;
   /** Counters that limit guesses and e-mails. */
-  readonly attempts: AttemptCounters;
+  readonly attemptCounters: AttemptCounters;
   readonly keysets: KeysetRepository;
   readonly failedRequests: FailedRequestRepository;
   /** Models of recent jobs from before this process started. */
-  readonly recentModels: readonly string[];
+  readonly modelsOfRecentJobs: readonly string[];
 }
 
 export async function openRepositories(context: StartContext, database: Database): Promise<Repositories> {
@@ -102,10 +102,10 @@ export async function openRepositories(context: StartContext, database: Database
     auditLog: new OperatorAuditLog({ database, now }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     prefixHashes: new PrefixHashes(context.config.cluster === null ? undefined : await sharedSecret(database, PREFIX_HASH_SECRET)),
-    attempts: await openAttempts(context, database),
+    attemptCounters: await openAttemptCounters(context, database),
     keysets: new KeysetRepository(database),
     failedRequests,
-    recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
+    modelsOfRecentJobs: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
 }
 
@@ -119,7 +119,7 @@ function pruneNonces({ onWriteError, disposal }: StartContext, database: Databas
 }
 
 /** In a cluster, the counters are in the database. Otherwise they are in memory. */
-async function openAttempts({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {
+async function openAttemptCounters({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {
   if (config.cluster === null) return localAttempts(now);
   const attempts = new AttemptRepository({ database, secret: await sharedSecret(database, ATTEMPT_NAMES_SECRET), onWriteError });
   disposal.defer(

@@ -61,8 +61,8 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
   registerBodyGauges(metrics, server.requestBodies);
   const responses = new ResponseDrain(jobTimings.clientDrainMs);
   responses.attach(server.server);
-  const { apiKeyCache, auditLog, attempts } = repositories;
-  const network = networkLimits === null ? null : { limits: networkLimits, attempts };
+  const { apiKeyCache, auditLog, attemptCounters } = repositories;
+  const network = networkLimits === null ? null : { limits: networkLimits, attempts: attemptCounters };
   await server.register(rateLimits, { ...config.rateLimits, network });
   await server.register(apiKeyAuth, { apiKeyCache, now, onFailure: onWriteError });
   await server.register(openApi);

@@ -33,11 +33,11 @@ interface InferenceDeps {
 export async function openInference(context: StartContext, deps: InferenceDeps): Promise<InferenceServices> {
   const { config, options, log, now, jobTimings, disposal } = context;
   const { metrics } = deps;
-  const { providers, expectedModels, endedSessions } = deps.providers;
+  const { providers, recentlySeenModels, endedSessions } = deps.providers;
   const trustFloor = trustFloorPolicy(config.hardwareOnlyModels);
   const requestQueue = new RequestQueue(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
   const cluster = await openCluster(context, { providers: deps.providers, requestQueue, images: deps.images.imageStore, metrics });
-  const imageSupply = new ImageSupply(cluster.models, expectedModels);
+  const imageSupply = new ImageSupply(cluster.models, recentlySeenModels);
   const encapsulationPool = new EncapsulationPool({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
   });
@@ -47,7 +47,7 @@ export async function openInference(context: StartContext, deps: InferenceDeps):
     models: cluster.models,
     placements: cluster.placements,
     onRequest: (model) => providers.placement.reports.requestReceived(model),
-    expected: expectedModels,
+    recentlySeenModels,
     imageSupply,
     billing: deps.billing.billing,
     timings: jobTimings,

@@ -239,7 +239,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
       log.info({ peer: id }, 'coordinator left');
     },
     changed: (models) => {
-      for (const { id, digest } of models) if (digest !== null) providers.expectedModels.record(id);
+      for (const { id, digest } of models) if (digest !== null) providers.recentlySeenModels.record(id);
       placement().placements.digestsChanged(models);
       placement().clusterModels.digestsChanged(models);
     },

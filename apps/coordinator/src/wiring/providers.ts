@@ -31,7 +31,7 @@ export interface ProviderServices {
   readonly devices: ManagedDevices;
   readonly providerLinks: ProviderLinks;
   /** Models that currently have no provider, but are expected to return. */
-  readonly expectedModels: RecentlySeenModels;
+  readonly recentlySeenModels: RecentlySeenModels;
   readonly endedSessions: EndedSessions;
   /** Attempts and failures of each provider since the last rollout check. */
   readonly outcomes: JobOutcomes;
@@ -49,7 +49,7 @@ interface ProviderDeps {
 
 export function openProviders(context: StartContext, { database, repositories, metrics, address }: ProviderDeps): ProviderServices {
   const { config, options, log, now, random, onWriteError, disposal, changeHints } = context;
-  const { catalogue, quarantines, lastSeen, reputations, recentModels } = repositories;
+  const { catalogue, quarantines, lastSeen, reputations, modelsOfRecentJobs } = repositories;
   const devices = openDevices(context, { database, metrics, address });
   const endedSessions = new EndedSessions();
   const outcomes = new JobOutcomes();
@@ -92,10 +92,10 @@ export function openProviders(context: StartContext, { database, repositories, m
   catalogue.onChange = () => providers.reevaluateOffers();
   reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
   quarantines.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
-  const expectedModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: recentModels, now });
-  disposal.defer(() => expectedModels.close());
+  const recentlySeenModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: modelsOfRecentJobs, now });
+  disposal.defer(() => recentlySeenModels.close());
   disposal.defer(() => devices.management.close());
-  const services: ProviderServices = { providers, devices, providerLinks, expectedModels, endedSessions, outcomes, onJoined: () => {} };
+  const services: ProviderServices = { providers, devices, providerLinks, recentlySeenModels, endedSessions, outcomes, onJoined: () => {} };
   return services;
 }
 

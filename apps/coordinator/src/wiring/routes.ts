@@ -91,7 +91,7 @@ function named<Deps extends object>(plugin: FastifyPluginAsync<Deps>): FastifyPl
 function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) {
   const { accounts, database } = deps;
   const { receipts } = deps.images;
-  const { failedRequests, lastSeen, attempts } = deps.repositories;
+  const { failedRequests, lastSeen, attemptCounters } = deps.repositories;
   /** Export of an account's data. First writes queued rows. */
   const exportOf = async function* (accountId: string): AsyncGenerator<string> {
     await Promise.all([receipts.flush(), failedRequests.flush(), lastSeen.flush()]);
@@ -101,7 +101,7 @@ function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) 
     ...accounts,
     ...accounts.payments,
     providerLinks: deps.providers.providerLinks,
-    attempts,
+    attempts: attemptCounters,
     ledger: deps.billing.ledger,
     exportOf,
     settings: consoleSettings(config, accounts),
@@ -167,7 +167,7 @@ function providerRouteDeps({ now, onWriteError: onFailure }: StartContext, deps:
   const { database, accounts } = deps;
   const { requestQueue, cluster } = deps.inference;
   const { providers, providerLinks, devices } = deps.providers;
-  const { quarantines, lastSeen, attempts } = deps.repositories;
+  const { quarantines, lastSeen, attemptCounters } = deps.repositories;
   return {
     providers,
     views: cluster.views,
@@ -179,7 +179,7 @@ function providerRouteDeps({ now, onWriteError: onFailure }: StartContext, deps:
     accounts: accounts.accounts,
     ownedProviders: accounts.ownedProviders,
     providerLinks,
-    attempts,
+    attempts: attemptCounters,
     executeOwnerCommand: cluster.executeOwnerCommand,
     releases: deps.agentReleases.releases,
     rollouts: deps.agentReleases.rollouts,

@@ -43,7 +43,7 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
 const CONFIRMED_SHARE = 1 / 20;
 
 /** End of one attempt or hedged request. After `retry`, the outcome is that of the job only if no other provider can be tried. */
-interface Step {
+interface NextStep {
   readonly kind: 'done' | 'retry';
   readonly outcome: JobOutcome;
 }
@@ -70,8 +70,8 @@ export class AttemptRunner {
   /** Runs attempts until one decides the job with this model. The caller has reserved the job's maximum cost. */
   async run(run: ModelRun): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(run);
-    this.#recorders.engineFailures.settle(run, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
-    this.#recorders.refusals.settle(run, outcome);
+    this.#recorders.engineFailures.runEnded(run, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
+    this.#recorders.refusals.runEnded(run, outcome);
     if (outcome.kind === 'delivered' && run.refusingProvider !== null) {
       this.#recorders.refusals.contradicted(run.job.accountId, run.refusingProvider);
     }
@@ -119,7 +119,7 @@ export class AttemptRunner {
   }
 
   /** Runs an attempt on a placed provider, and a second one elsewhere if the first is late. */
-  async #tryProvider(placed: Placed, run: ModelRun): Promise<Step> {
+  async #tryProvider(placed: Placed, run: ModelRun): Promise<NextStep> {
     const plan = this.#plan(placed, run, run.attemptCount === 0 ? 'first' : 'retry');
     if (plan === null) return this.#notStarted(placed.slot.provider, run);
     this.#hedgeBudget.earn();
@@ -129,7 +129,7 @@ export class AttemptRunner {
     this.#hedgedRequests.add(hedged);
     try {
       hedged.start(plan);
-      const decided = await this.#followDecisions(hedged, run);
+      const decided = await this.#followEvents(hedged, run);
       this.#recordDecisive(decided, run);
       return await this.#conclude(decided.plan, decided.outcome, run);
     } finally {
@@ -138,27 +138,27 @@ export class AttemptRunner {
     }
   }
 
-  async #followDecisions(hedged: HedgedRequest, run: ModelRun): Promise<EndedAttempt> {
+  async #followEvents(hedged: HedgedRequest, run: ModelRun): Promise<EndedAttempt> {
     for (;;) {
-      const decision = await hedged.next();
-      switch (decision.kind) {
+      const event = await hedged.next();
+      switch (event.kind) {
         case 'decided':
-          return decision;
+          return event;
         case 'ended':
-          this.#recordEnded(decision, run);
+          this.#recordEnded(event, run);
           break;
         case 'overdue': {
-          const requestElsewhere = withoutProvidersOf(run.slotRequest, decision.running);
-          if (decision.silent !== null && this.canRetry(run) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
-            hedged.abandon(decision.silent);
-          } else if (decision.isLate) {
+          const requestElsewhere = withoutProvidersOf(run.slotRequest, event.running);
+          if (event.silent !== null && this.canRetry(run) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
+            hedged.abandon(event.silent);
+          } else if (event.isLate) {
             const second = await this.#planHedge(requestElsewhere, run);
             if (second !== null) hedged.start(second);
           }
           break;
         }
         default:
-          decision satisfies never;
+          event satisfies never;
       }
     }
   }
@@ -246,7 +246,7 @@ export class AttemptRunner {
     });
   }
 
-  #notStarted(provider: ProviderConnection, run: ModelRun): Step {
+  #notStarted(provider: ProviderConnection, run: ModelRun): NextStep {
     const { clientSignal, attemptRecords, attemptCount, slotRequest, unfitProviders } = run;
     const isStopped = clientSignal.aborted || this.#isStopping;
     const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable(run.job, provider) });
@@ -272,7 +272,7 @@ export class AttemptRunner {
     return this.#options.placements.placeOnIdleProvider({ ...slotRequest, exclude });
   }
 
-  #retryToConfirm(second: Placed, provider: ProviderConnection, run: ModelRun, summary: AttemptSummary): Step {
+  #retryToConfirm(second: Placed, provider: ProviderConnection, run: ModelRun, summary: AttemptSummary): NextStep {
     run.delivery.withdraw();
     run.refusingProvider = provider;
     run.reservedSlot = second;
@@ -288,7 +288,7 @@ export class AttemptRunner {
     return { kind: 'refused', signed, billed: null, ...summary };
   }
 
-  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, run: ModelRun): Promise<Step> {
+  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, run: ModelRun): Promise<NextStep> {
     const { provider } = plan.slot;
     const { delivery, clientSignal, slotRequest } = run;
     const summary = attemptSummary(provider, run);

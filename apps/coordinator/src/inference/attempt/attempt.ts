@@ -110,7 +110,7 @@ export class Attempt implements JobSink {
   readonly #group: AttemptGroup;
   readonly #timings: JobTimings;
   readonly #stallBudget: StallBudget;
-  readonly #settle: (outcome: AttemptOutcome) => void;
+  readonly #resolve: (outcome: AttemptOutcome) => void;
   /** Null until the request is sealed. */
   #reader: AnswerReader | null = null;
   #handle: JobHandle | null = null;
@@ -131,11 +131,11 @@ export class Attempt implements JobSink {
     this.#group = group;
     this.#timings = timings;
     this.#stallBudget = new StallBudget({ maxMs: timings.stallMs, tokenMs: plan.tokenMs, maxTokens: plan.context.max_tokens });
-    let settle: (outcome: AttemptOutcome) => void = () => {};
+    let resolveOutcome: (outcome: AttemptOutcome) => void = () => {};
     this.outcome = new Promise((resolve) => {
-      settle = resolve;
+      resolveOutcome = resolve;
     });
-    this.#settle = settle;
+    this.#resolve = resolveOutcome;
     this.#deadline.set(timings.acceptMs);
   }
 
@@ -345,7 +345,7 @@ export class Attempt implements JobSink {
     this.#deadline.clear();
     const delivery = outcome.kind === 'completed' ? null : this.#group.deliveryOf(this);
     if (delivery !== null && !delivery.isCommitted) delivery.withdraw();
-    this.#settle(outcome);
+    this.#resolve(outcome);
   }
 }
 

@@ -14,7 +14,7 @@ export interface EndedAttempt {
   readonly elapsedMs: number;
 }
 
-type HedgingDecision =
+type HedgingEvent =
   /** No content arrived in time. `silent` is the only attempt, if inactive. If `isLate`, a second attempt may start. */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
@@ -35,11 +35,11 @@ export class HedgedRequest implements AttemptGroup {
   #winner: Attempt | null = null;
   #isHedged = false;
   /** Outcome of the deciding attempt. Reported after every overtaken attempt has ended. */
-  #decided: (HedgingDecision & { readonly kind: 'decided' }) | null = null;
+  #decided: (HedgingEvent & { readonly kind: 'decided' }) | null = null;
   readonly #nextCheck = new Deadline(() => this.#check());
   #commitTimer: NodeJS.Timeout | null = null;
-  readonly #decisions: HedgingDecision[] = [];
-  #onDecision: (() => void) | null = null;
+  readonly #events: HedgingEvent[] = [];
+  #onEvent: (() => void) | null = null;
 
   constructor(delivery: Delivery, body: Uint8Array, timings: JobTimings) {
     this.#delivery = delivery;
@@ -71,12 +71,12 @@ export class HedgedRequest implements AttemptGroup {
     this.#scheduleCheck();
   }
 
-  async next(): Promise<HedgingDecision> {
+  async next(): Promise<HedgingEvent> {
     for (;;) {
-      const decision = this.#decisions.shift();
-      if (decision !== undefined) return decision;
+      const event = this.#events.shift();
+      if (event !== undefined) return event;
       await new Promise<void>((resolve) => {
-        this.#onDecision = resolve;
+        this.#onEvent = resolve;
       });
     }
   }
@@ -132,10 +132,10 @@ export class HedgedRequest implements AttemptGroup {
     if (this.#decided !== null && this.#running.length === 0) this.#report(this.#decided);
   }
 
-  #report(decision: HedgingDecision): void {
-    this.#decisions.push(decision);
-    this.#onDecision?.();
-    this.#onDecision = null;
+  #report(event: HedgingEvent): void {
+    this.#events.push(event);
+    this.#onEvent?.();
+    this.#onEvent = null;
   }
 
   /** Makes the response headers name the attempt's provider. */

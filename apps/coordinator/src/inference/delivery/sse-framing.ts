@@ -11,7 +11,7 @@ import { ignoredHeader, signatureHeaders } from './response-headers.js';
 import type { StreamFraming } from './stream-framing.js';
 
 interface SseOptions {
-  readonly answer: AnswerFormat;
+  readonly answerFormat: AnswerFormat;
   readonly responseMetadata: ResponseMetadata;
   readonly signatureForm: SignatureForm;
   /** Names of request members that have no effect. */
@@ -55,14 +55,14 @@ export class SseFraming implements StreamFraming {
   }
 
   ending(signed: SignedParts, model: string | null): ReturnType<StreamFraming['ending']> {
-    const { answer, responseMetadata, signatureForm, trailers } = this.#options;
+    const { answerFormat, responseMetadata, signatureForm, trailers } = this.#options;
     const metadata = { ...responseMetadata, model: model ?? responseMetadata.model };
-    return { bytes: answer.signatureEvent(metadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
+    return { bytes: answerFormat.signatureEvent(metadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
   }
 
   /** Error event. Blank lines first end an incomplete event of the provider, which would otherwise absorb the error. */
   failure(error: ApiError): string {
-    const { answer, requestId } = this.#options;
-    return (this.isBetweenUnits ? '' : '\n\n') + answer.streamError(error, requestId);
+    const { answerFormat, requestId } = this.#options;
+    return (this.isBetweenUnits ? '' : '\n\n') + answerFormat.streamError(error, requestId);
   }
 }

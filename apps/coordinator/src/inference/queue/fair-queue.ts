@@ -40,14 +40,14 @@ export class FairQueue<T extends Queued> {
     return ahead;
   }
 
-  count(holds: (item: T) => boolean): number {
+  count(matches: (item: T) => boolean): number {
     let count = 0;
-    for (const { waiting } of this.#flows.values()) for (const item of waiting) if (holds(item)) count++;
+    for (const { waiting } of this.#flows.values()) for (const item of waiting) if (matches(item)) count++;
     return count;
   }
 
-  some(holds: (item: T) => boolean): boolean {
-    for (const { waiting } of this.#flows.values()) if (waiting.some(holds)) return true;
+  some(matches: (item: T) => boolean): boolean {
+    for (const { waiting } of this.#flows.values()) if (waiting.some(matches)) return true;
     return false;
   }
 

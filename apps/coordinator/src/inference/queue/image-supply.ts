@@ -32,14 +32,14 @@ const MAX_LISTED = 32;
 
 export class ImageSupply {
   readonly #models: NetworkModels;
-  readonly #expected: Pick<RecentlySeenModels, 'has'>;
+  readonly #recentlySeenModels: Pick<RecentlySeenModels, 'has'>;
   readonly #closing = new AbortController();
   #waiting = 0;
   readonly #waitingByAccount = new Map<string, number>();
 
-  constructor(models: NetworkModels, expected: Pick<RecentlySeenModels, 'has'>) {
+  constructor(models: NetworkModels, recentlySeenModels: Pick<RecentlySeenModels, 'has'>) {
     this.#models = models;
-    this.#expected = expected;
+    this.#recentlySeenModels = recentlySeenModels;
   }
 
   get waiting(): number {
@@ -126,7 +126,7 @@ export class ImageSupply {
       const error = apiError('invalid_request', { param: 'model', message: 'This model makes no images.' });
       return { kind: 'refused', error, reason: 'other_model_type' };
     }
-    if (offered.size === 0 || this.#expected.has(model)) return { kind: 'none' };
+    if (offered.size === 0 || this.#recentlySeenModels.has(model)) return { kind: 'none' };
     const listed = this.#models.listedNames().filter((name) => offered.has(name));
     return { kind: 'refused', error: unknownModel(model, listed), reason: 'model_not_found' };
   }

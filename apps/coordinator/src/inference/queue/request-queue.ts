@@ -66,7 +66,7 @@ interface Waiter extends Queued {
   readonly request: SlotRequest;
   /** Only some of the model's providers are suitable, so one of them may be free while requests ahead still wait. */
   readonly isRestricted: boolean;
-  readonly settle: (placement: Placement) => void;
+  readonly resolve: (placement: Placement) => void;
 }
 
 type Providers = Pick<ProviderRegistry, 'models' | 'placement'>;
@@ -194,7 +194,7 @@ export class RequestQueue implements Placements {
 
   #refuseWaiting(isRefused: (waiter: Waiter) => boolean): void {
     for (const queue of [...this.#queues.values()]) {
-      for (const waiter of [...queue.inOrder()]) if (isRefused(waiter)) waiter.settle(refused('aborted'));
+      for (const waiter of [...queue.inOrder()]) if (isRefused(waiter)) waiter.resolve(refused('aborted'));
     }
   }
 
@@ -215,7 +215,7 @@ export class RequestQueue implements Placements {
         cost: work.promptTokens + work.completionTokens,
         request,
         isRestricted: isRestricted(request),
-        settle: leave,
+        resolve: leave,
       };
       const abort = (): void => leave(refused('aborted'));
       const timeOut = (): void => {
@@ -228,7 +228,7 @@ export class RequestQueue implements Placements {
       const hadOthers = queue.size > 0;
       const displaced = queue.add(waiter);
       if (queue.size > 0) this.#queues.set(model, queue);
-      displaced?.settle(this.#retryLater('queue_full', displaced.request));
+      displaced?.resolve(this.#retryLater('queue_full', displaced.request));
       // A provider may suit this request although it suits none of those ahead.
       if (hadOthers && displaced !== waiter) this.#serve(model);
     });
@@ -243,7 +243,7 @@ export class RequestQueue implements Placements {
       if (isUnrestrictedBlocked && !waiter.isRestricted) continue;
       const nextSlotMs = this.#serviceTimes.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
       const placement = this.#tryNow(waiter.request, nextSlotMs);
-      if (placement !== null) waiter.settle(placement);
+      if (placement !== null) waiter.resolve(placement);
       else if (!waiter.isRestricted) {
         isUnrestrictedBlocked = true;
         if (!queue.some(({ isRestricted }) => isRestricted)) return;

@@ -89,7 +89,7 @@ export interface InputImages {
 /** A request whose body the coordinator can read. */
 export interface ReadableJobRequest extends JobRequest {
   /** Writes the parts of the response that the coordinator adds. */
-  readonly answer: AnswerFormat;
+  readonly answerFormat: AnswerFormat;
 }
 
 /** Parameters of a request outside its body, and the caller. */
@@ -124,10 +124,10 @@ export function maxPromptTokens({ jsonBytes, inputImages }: Pick<JobRequest, 'js
 /** Job of a parsed image request, with the resolved model and size. Throws RequestError on a malformed header. */
 export function imageJobRequest(
   input: RequestInput,
-  { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
+  { params, answer: answerFormat, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
 ): ReadableJobRequest {
-  return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
+  return jobOf(input, { params: { ...params, model }, answerFormat, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
 /** Job of a sealed request. Among the headers, only the trust level applies. Throws RequestError. */
@@ -210,10 +210,10 @@ export function requireTextSize(bodyBytes: number, maxTextBytes: number, images:
 /** Job of a parsed body. Throws RequestError on a malformed header. */
 export function jobOf(
   input: RequestInput,
-  parsed: Pick<ReadableJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
+  parsed: Pick<ReadableJobRequest, 'params' | 'answerFormat' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
     Partial<Pick<ReadableJobRequest, 'fallbackPrefixes'>>,
 ): ReadableJobRequest {
-  const { params, answer } = parsed;
+  const { params, answerFormat } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const inHeader = readTrustFloor(input.trustHeader);
   const inBody = params.routing?.minTrust ?? null;
@@ -231,11 +231,11 @@ export function jobOf(
     fallbackPrefixes: new Map(),
     ...parsed,
     responseMetadata: {
-      responseId: answer.idPrefix + jobId.replaceAll('-', ''),
+      responseId: answerFormat.idPrefix + jobId.replaceAll('-', ''),
       created: Math.floor(input.now / 1000),
       model: params.model,
     },
-    terminalEvents: answer.terminalEvents,
+    terminalEvents: answerFormat.terminalEvents,
     body: input.body,
     jsonBytes: input.body.length,
     fetchedImages: [],

@@ -32,10 +32,10 @@ export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFet
   // Checked before parsing, because parsing a large body would block the event loop.
   if (!mayContainImages(body)) requireTextSize(body.length, maxTextBytes, null);
   const options = { unknownMembers, ...(mayFetch ? { imageAt: notFetched } : {}) };
-  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(body, options);
+  const { request, params, answer: answerFormat, ignored } = formatFor(input.endpoint).parse(body, options);
   const inputImages = request.task === 'embed' ? null : inputImagesOf(request, body.length);
   requireTextSize(body.length, maxTextBytes, inputImages);
-  const parsed = { params, answer, promptPrefixes: [], images: null, inputImages, ignored: ignored.slice(0, MAX_IGNORED) };
+  const parsed = { params, answerFormat, promptPrefixes: [], images: null, inputImages, ignored: ignored.slice(0, MAX_IGNORED) };
   const job = jobOf(input, parsed);
   const imageUrls = request.task === 'embed' ? [] : imageUrlsOf(request);
   return { job: imageUrls.length === 0 ? withPrefixes(job, request, input) : job, request, imageUrls };

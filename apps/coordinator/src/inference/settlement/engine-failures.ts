@@ -44,7 +44,7 @@ export class EngineFailures {
   }
 
   /** Records the end of the run. `wasCompleted` is also true if the client disconnected. */
-  settle({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
+  runEnded({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
     if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
     else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);
     engineFailures.clear();

@@ -80,11 +80,11 @@ export class RefusalTracker {
   }
 
   /** Evaluates the refusals of a model run after its end. An answer by another provider contradicts some of them. */
-  settle({ refusals, job, slotRequest }: ModelRun, outcome: JobOutcome): void {
+  runEnded({ refusals, job, slotRequest }: ModelRun, outcome: JobOutcome): void {
     const { model } = slotRequest;
-    const isPinned = namesProvider(slotRequest);
+    const isNamedByClient = namesProvider(slotRequest);
     const answer = outcome.kind === 'failed' ? null : outcome.billed;
-    if (answer !== null && outcome.provider !== null && !isPinned) this.#rates.answered(model, providerIdOf(outcome.provider));
+    if (answer !== null && outcome.provider !== null && !isNamedByClient) this.#rates.answered(model, providerIdOf(outcome.provider));
     for (const refusal of refusals) {
       if (refusal.isFalse) continue;
       const { provider } = refusal;
@@ -100,12 +100,12 @@ export class RefusalTracker {
           if (this.#countWithinLimit(job.accountId, providerId)) {
             provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
           }
-          if (!isPinned) this.#rates.refused(model, providerId);
+          if (!isNamedByClient) this.#rates.refused(model, providerId);
           continue;
         }
       }
       // Not counted: a client that names the provider could make refusals of its choice look frequent.
-      if (isPinned) continue;
+      if (isNamedByClient) continue;
       this.#rates.refused(model, providerId);
       const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
       const isFrequent = answer !== null && this.#rates.isFrequent(model, providerId, minShare);

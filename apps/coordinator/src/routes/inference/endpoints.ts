@@ -78,7 +78,7 @@ function addEndpoint(
 }
 
 function deliveryFor(deps: InferenceDeps, job: ReadableJobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
-  const { answer, responseMetadata, signatureForm, ignored } = job;
+  const { answerFormat, responseMetadata, signatureForm, ignored } = job;
   const errorResponse = (error: ApiError): HttpError => formatFor(job.endpoint).error(error, request.id);
   if (!job.params.stream) {
     const headers = (provider: ProviderConnection, signed: SignedParts, route: Route) => ({
@@ -90,7 +90,7 @@ function deliveryFor(deps: InferenceDeps, job: ReadableJobRequest, client: Clien
   const trailers = /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(headerValue(request, 'te') ?? '');
   return new StreamDelivery({
     client,
-    framing: new SseFraming({ answer, responseMetadata, signatureForm, ignored, requestId: request.id, trailers }),
+    framing: new SseFraming({ answerFormat, responseMetadata, signatureForm, ignored, requestId: request.id, trailers }),
     errorResponse,
     providerHeaders: (provider, route) => ({ ...providerHeaders(provider), ...routeHeaders(route, provider) }),
     jobId: job.jobId,
