@@ -1,4 +1,8 @@
-/** `AttemptRunner` runs the attempts of a job with one model: retries until the first byte is sent to the client, and hedged attempts. */
+/**
+ * `AttemptRunner` runs the attempts of a job with one model. After a failure, it retries while nothing was sent to the client.
+ *
+ * While the first content is late, a second (hedged) attempt may run beside the first. Used by `JobRunner`.
+ */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
@@ -39,10 +43,10 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Share of the refusals of sealed (end-to-end encrypted) requests that a second candidate must confirm. */
+/** Share of refused sealed (end-to-end encrypted) requests that are also sent to a second candidate. */
 const CONFIRMED_SHARE = 1 / 20;
 
-/** End of one attempt or hedged request. After `retry`, the outcome is that of the job only if no other provider can be tried. */
+/** Result of an attempt, or of two concurrent ones. After `retry`, `outcome` stands only if no other provider can be tried. */
 interface NextStep {
   readonly kind: 'done' | 'retry';
   readonly outcome: JobOutcome;
@@ -78,6 +82,7 @@ export class AttemptRunner {
     return outcome;
   }
 
+  /** Whether a further attempt of the run may begin now. */
   canRetry({ attemptCount, delivery, deadline, clientSignal, routing }: ModelRun): boolean {
     const isInTime = this.#options.now() < deadline;
     const maxAttempts = routing?.preferences.allowsFallbacks === false ? 1 : MAX_ATTEMPTS;
@@ -105,7 +110,7 @@ export class AttemptRunner {
       }
       const { kind, outcome } = await this.#tryProvider(placement, run);
       if (kind === 'done') return outcome;
-      // Like a candidate excluded before, an unfit one does not decide the outcome while others may be busy or have failed.
+      // Other providers may be busy or have failed, so one whose image sizes do not suit the job does not decide the outcome.
       if (outcome.kind !== 'failed' || outcome.reason !== UNFIT_FOR_IMAGES) last = outcome;
       const refusal = run.refusals.at(-1);
       if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === outcome.provider) provenRefusal = outcome;
@@ -193,7 +198,7 @@ export class AttemptRunner {
     recordAttempt(run, plan, outcome, elapsedMs);
   }
 
-  /** Returns null, and releases the slot, if the attempt cannot start. */
+  /** Counts and plans an attempt. Returns null, and releases the slot, if the attempt cannot start. */
   #plan({ slot, estimate }: Placed, run: ModelRun, role: AttemptPlan['role']): AttemptPlan | null {
     const { encapsulationPool } = this.#options;
     const { latencyTracker } = this.#recorders;
@@ -228,9 +233,10 @@ export class AttemptRunner {
     return plan;
   }
 
+  /** Terms of the job for a provider. Null if the provider has no usable sealing key, or its offer does not suit the job. */
   #context({ job }: ModelRun, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
-    // The provider may have changed its offer since unfit providers were excluded.
+    // The provider may have changed its offer since the placement excluded unsuitable providers.
     if (!mayGenerateImages(job, imageOfferOf(provider, job.params.model))) return null;
     const maxImages = visionOfferOf(provider, job.params.model)?.max_images ?? 0;
     if (job.inputImages !== null && job.inputImages.count > maxImages) return null;
@@ -261,9 +267,9 @@ export class AttemptRunner {
   }
 
   /**
-   * For some refusals of sealed requests, reserves a slot at another candidate that confirms the refusal or answers.
+   * For a random share of refused sealed requests, reserves a slot at a second candidate, because the coordinator cannot read the reason.
    *
-   * The coordinator cannot read the reason of such a refusal. Returns null if the refusal is final.
+   * Returns null if the first refusal is final.
    */
   async #reserveConfirmation(run: ModelRun): Promise<Placed | null> {
     const { refusingProvider, slotRequest, attemptRecords } = run;
@@ -311,7 +317,7 @@ export class AttemptRunner {
       slotRequest.exclude.add(providerIdOf(provider));
       return { kind: 'retry', outcome: end };
     }
-    // Only overtaken attempts need their duration, and none of them decides the job.
+    // `recordResult` reads the duration of overtaken attempts only, and an overtaken attempt never decides the job.
     recordResult(plan, outcome, 0, run, this.#recorders);
     if (clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
     const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(run) : outcome);
@@ -326,7 +332,7 @@ function takeReservedSlot(run: ModelRun): Placed | null {
   return reservedSlot;
 }
 
-/** Why a provider without a job context may not get the job. */
+/** Why {@link AttemptRunner} made no job context for this provider. */
 function notUsable(job: JobRequest, provider: ProviderConnection): 'key_expired' | 'unfit_for_images' | 'stale_key' {
   if (job.sealed === null) return 'key_expired';
   return mayGenerateImages(job, imageOfferOf(provider, job.params.model)) ? 'stale_key' : 'unfit_for_images';
