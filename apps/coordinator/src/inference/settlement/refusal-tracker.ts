@@ -1,10 +1,10 @@
 /**
- * `RefusalTracker` evaluates failures (`job_failed`) for which a provider blames the client's request: refusals.
+ * `RefusalTracker` evaluates refusals: failures (`job_failed`) for which a provider blames the client's request, such as a long prompt.
  *
  * If possible, another provider must confirm a refusal. False and unusually frequent refusals are recorded as faults of the provider.
  *
- * Signed refusals of sealed (end-to-end encrypted) requests have no readable reason. Only those that another answer contradicts are
- * recorded.
+ * A provider can also refuse a sealed (end-to-end encrypted) request, with a signed reason that only the client can read. That refusal is
+ * recorded only if another provider answers the request; see `contradicted`.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -22,7 +22,7 @@ import { RefusalRates } from './refusal-rates.js';
 export interface ProviderRefusal {
   readonly provider: ProviderConnection;
   readonly failure: JobFailure;
-  /** The provider's offer of the model at the time, if any. */
+  /** The provider's offer of the model at the time of the refusal, if any. */
   readonly offer: ModelOffer | undefined;
   /** See `ProviderConnection.isProven`. */
   readonly isProven: boolean;
@@ -30,15 +30,15 @@ export interface ProviderRefusal {
   readonly isFalse: boolean;
 }
 
-/** Maximum faults of a provider that one account may cause per window. */
+/** Maximum faults per window, account and provider. Bounds the harm that one client can do to a provider. */
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
-const MAX_PAIRS = 50_000;
-/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`). Otherwise, two suffice. */
+const MAX_ACCOUNT_PROVIDERS = 50_000;
+/** Number of refusals that confirm each other. With a proven provider (`ProviderConnection.isProven`) among them, two suffice. */
 const UNPROVEN_QUORUM = 3;
 /** Minimum plausible context limit, as a share of the offered context. An engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
-/** Minimum share of refused jobs for frequent refusals, if a provider with another agent version answered the job. */
+/** `minShare` for {@link RefusalRates.isFrequent} if a provider with another agent version answered the job. */
 const MIN_SHARE_OF_OTHER_AGENT = 0.9;
 
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
@@ -53,7 +53,8 @@ interface RefusalTrackerOptions {
 export class RefusalTracker {
   readonly #options: RefusalTrackerOptions;
   readonly #rates: RefusalRates;
-  readonly #counts = new BoundedMap<string, { readonly since: number; count: number }>(MAX_PAIRS);
+  /** Faults in the current window. Key: account and provider. */
+  readonly #counts = new BoundedMap<string, { readonly since: number; count: number }>(MAX_ACCOUNT_PROVIDERS);
 
   constructor(options: RefusalTrackerOptions) {
     this.#options = options;
@@ -104,7 +105,7 @@ export class RefusalTracker {
           continue;
         }
       }
-      // Not counted: a client that names the provider could make refusals of its choice look frequent.
+      // A client that names the provider could otherwise make refusals of its choice look frequent.
       if (isNamedByClient) continue;
       this.#rates.refused(model, providerId);
       const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
@@ -156,7 +157,7 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
   return limit < LIMIT_TOLERANCE * offer.context_length - 1 || (actual !== undefined && actual < limit);
 }
 
-/** Whether no prompt of this size can exceed the context. False for embeddings, whose tokenizers may expand text. */
+/** Whether the refused prompt cannot have exceeded the context. False for embeddings, whose tokenizers may expand text. */
 function isImpossible({ failure, offer }: ProviderRefusal, job: JobRequest): boolean {
   if (job.endpoint === '/v1/embeddings' || offer === undefined) return false;
   const bound = maxPromptTokens(job, offer.vision?.max_image_tokens ?? 0);
