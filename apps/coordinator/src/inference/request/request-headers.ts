@@ -1,4 +1,4 @@
-/** Readers of the request headers of inference. Each returns null for an absent header, and throws RequestError for a malformed one. */
+/** Functions that parse the `X-Inference-…` headers of a request. Null for an absent header. Throw RequestError for a malformed one. */
 import { apiError, RequestError, type SignatureForm } from '@inference/formats';
 import { fromBase64Url, PROVIDER_ID_PATTERN, type ProviderId, type TrustLevel } from '@inference/protocol';
 
