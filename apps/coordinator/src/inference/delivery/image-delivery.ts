@@ -1,9 +1,8 @@
 /**
- * `ImageDelivery` buffers a plain-mode image response until every image matches the receipt and the request.
+ * `ImageDelivery` buffers an image response that the coordinator can read, and checks its images against receipt and request.
  *
- * Images with URLs are then stored, and the body is sent through `PlainDelivery`.
+ * Images that the client downloads by URL go to the image store. The body is sent through `PlainDelivery`.
  */
-
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
 import { ImagesAnswerSchema, pixelsOf, type ResponseMetadata, schemaCheck } from '@inference/formats';
 import {
@@ -25,12 +24,13 @@ import type { Route } from '../request/job-routing.js';
 import type { Attachments, Delivery } from './delivery.js';
 
 interface ImageDeliveryOptions {
+  /** Sends the body. */
   readonly plain: Delivery;
   readonly responseMetadata: ResponseMetadata;
   readonly work: ImageJob;
-  /** Where the images are stored for download. Null if the body contains them. */
+  /** Space in the image store for the images. Null if the body contains the images. */
   readonly allocation: ImageAllocation | null;
-  /** Called when the image store has no room. The caller cancels the job, without blame for the provider. */
+  /** Called when the image store has no room. The caller must cancel the job. */
   readonly onNoRoom: () => void;
   /** Maximum time from the first byte of an attempt to its last, in milliseconds. */
   readonly maxMs: number;
@@ -174,7 +174,7 @@ function readBody(body: Uint8Array): ImagesAnswer | null {
   try {
     return readAnswer(JSON.parse(fromUtf8(body)));
   } catch {
-    // Not UTF-8, not JSON, or of another shape. The provider is at fault in each case.
+    // Not UTF-8, not JSON, or of another shape.
     return null;
   }
 }

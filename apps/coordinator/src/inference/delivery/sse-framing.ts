@@ -1,4 +1,4 @@
-/** `StreamFraming` for server-sent events: headers, comments as keep-alive, and at the end the signature event or an error. */
+/** `SseFraming`: `StreamFraming` for server-sent events. Comments keep the stream alive. A signature or an error is its last event. */
 import {
   type AnswerFormat,
   type ApiError,
@@ -17,7 +17,7 @@ interface SseOptions {
   /** Names of request members that have no effect. */
   readonly ignored: readonly string[];
   readonly requestId: string;
-  /** Whether the client sent `TE: trailers`. */
+  /** Whether the client accepts HTTP trailers (`TE: trailers`), which then repeat the signature. */
   readonly trailers: boolean;
 }
 

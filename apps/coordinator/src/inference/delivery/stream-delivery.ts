@@ -1,4 +1,8 @@
-/** `StreamDelivery` writes a stream to the client unchanged. Credit returns to the provider only for bytes that the client has taken. */
+/**
+ * `StreamDelivery` writes a stream to the client as it arrives. A `StreamFraming` supplies headers, keep-alives and the last bytes.
+ *
+ * A provider gets credit (bytes that it may send) only for bytes that the client's connection has taken.
+ */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobObserver } from '../job-observer.js';
@@ -13,7 +17,7 @@ export interface StreamOptions {
   readonly framing: StreamFraming;
   /** Error response, if no byte of the stream was sent yet. */
   readonly errorResponse: (error: ApiError) => HttpError;
-  /** Headers that name the provider and the routing decision. */
+  /** Headers that describe the provider and the routing decision. */
   readonly providerHeaders: (provider: ProviderConnection, route: Route) => Readonly<Record<string, string>>;
   readonly jobId: string;
   /** Maximum content bytes. A longer stream is the provider's fault. */
@@ -32,10 +36,13 @@ export class StreamDelivery implements Delivery {
   #isCommitted = false;
   #isStalled = false;
   #isOver = false;
+  /** Content bytes written to the client. */
   #written = 0;
+  /** Bytes received from the provider. */
   #pushed = 0;
+  /** Content that is not written yet. */
   #pending: Uint8Array[] = [];
-  /** Arrival time of the first pending byte. Null while the client is slow. */
+  /** Arrival time of the oldest pending byte, for the metric of the relay's delay. Null if none is pending, or the client was slow. */
   #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
   /** Bytes written while the client was slow, whose credit is not returned yet. */
@@ -83,7 +90,7 @@ export class StreamDelivery implements Delivery {
     return true;
   }
 
-  /** No effect: a stream with content is committed, and cannot move to another provider. */
+  /** Nothing to discard: with its first content, a stream is committed and cannot move to another provider. */
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
@@ -108,6 +115,7 @@ export class StreamDelivery implements Delivery {
     this.#finish();
   }
 
+  /** Writes the headers once, and starts the keep-alive timer. */
   #commit(): void {
     if (this.#isCommitted || this.#isOver || this.#provider === null || this.#route === null) return;
     this.#isCommitted = true;
@@ -117,6 +125,7 @@ export class StreamDelivery implements Delivery {
     this.#keepAlive = setTimeout(() => this.#sendKeepAlive(), timings.keepAliveMs);
   }
 
+  /** Writes up to one window of pending content, and schedules the rest. With `last`, writes all, even to a slow client. */
   #writePending(last = false): void {
     if (this.#flush !== null) clearImmediate(this.#flush);
     this.#flush = null;
