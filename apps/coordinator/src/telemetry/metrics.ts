@@ -65,7 +65,11 @@ export class Metrics implements JobObserver {
   readonly #images = this.#counter('images_total', 'Billed images by model.', ['model']);
   readonly #imageFetches = this.#counter('image_fetches_total', 'Requests for images at their URLs, by outcome.', ['outcome']);
   readonly #firstToken = this.#histogram('first_token_seconds', 'Time from request to the first content of a stream.', LONG_BUCKETS);
-  readonly #relay = this.#histogram('relay_seconds', 'Time from a provider frame to the write of its content to the client.', SHORT_BUCKETS);
+  readonly #relay = this.#histogram(
+    'relay_seconds',
+    'Time from a provider frame to the write of its content to the client.',
+    SHORT_BUCKETS,
+  );
   readonly #placements = this.#counter('placements_total', 'Placements, by outcome.', ['outcome']);
   readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a free slot.', LONG_BUCKETS);
   readonly #attempts = this.#counter('failed_attempts_total', 'Failed attempts.', ['reason', 'retried']);
