@@ -1,7 +1,4 @@
-/**
- * Schemas of the model list (spec: model list). Descriptions of query parameters complete error messages of the form "<name> must be
- * <description>".
- */
+/** Schemas of the model lists. A query parameter's description completes the error message "<name> must be <description>". */
 import { ModelStatisticsSchema } from '@inference/formats';
 import Type, { type TProperties } from 'typebox';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
@@ -14,6 +11,7 @@ export const ModelListQuerySchema = Type.Object({
 });
 const count = Type.Integer({ minimum: 0 });
 const trustLevel = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
+/** Properties with these names, of type string. */
 const texts = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
 
 const Model = Type.Object({

@@ -1,4 +1,8 @@
-/** `GET /v1/models` and `GET /v1/models/{id}` (spec: model list). The response about one model also has its current demand. */
+/**
+ * `GET /v1/models` and `GET /v1/models/{id}`, with the members of OpenAI's, OpenRouter's and, for its clients, Anthropic's model lists.
+ *
+ * The response about one model also has its current demand.
+ */
 import { documentedErrors, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -25,7 +29,7 @@ import {
 import { ModelListQuerySchema } from './model-schemas.js';
 import { openRouterMembers } from './open-router-members.js';
 
-const OWNER = 'inference-network';
+const OWNED_BY = 'inference-network';
 
 type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
@@ -40,7 +44,7 @@ interface ModelRoutes {
   readonly prices: Pick<PriceRepository, 'current'>;
 }
 
-/** View of the network: reads the model list of each coordinator. */
+/** Reads the model list of each coordinator of the network. */
 export type ModelsView = View<null, readonly ModelPart[]>;
 
 export function defineModelsView(views: NetworkViews, registry: ProviderRegistry): ModelsView {
@@ -71,10 +75,10 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
   server.get('/v1/models', { schema: listSchema, onRequest: server.guards.account }, async (request) => {
     const query = readListQuery(request.url);
     const { models, hasMore } = pageOf(networkModels(await readModels(null)), query);
-    const isMessages = isAnthropicClient(request);
-    const data = models.map((model) => (isMessages ? { ...entryOf(model), ...modelInfo(model) } : entryOf(model)));
+    const isAnthropic = isAnthropicClient(request);
+    const data = models.map((model) => (isAnthropic ? { ...entryOf(model), ...anthropicInfo(model) } : entryOf(model)));
     const list = { object: 'list', data };
-    if (!isMessages && Object.keys(query).length === 0) return list;
+    if (!isAnthropic && Object.keys(query).length === 0) return list;
     return { ...list, has_more: hasMore, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
   });
   const modelSchema = {
@@ -96,13 +100,13 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
         return reply;
       }
       const { metadata, ...entry } = entryOf(model);
-      const ofMessages = isAnthropicClient(request) ? modelInfo(model) : {};
-      return { ...entry, ...ofMessages, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
+      const anthropicMembers = isAnthropicClient(request) ? anthropicInfo(model) : {};
+      return { ...entry, ...anthropicMembers, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
     },
   );
 }
 
-/** A page of the list, sorted by id. */
+/** A page of the list, which is sorted by id. Throws RequestError if both ends are given. */
 function pageOf(
   listed: readonly ModelPart[],
   { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
@@ -115,16 +119,17 @@ function pageOf(
   return { models, hasMore: models.length < rest.length };
 }
 
-/** Maximum weights hashes per model, by descending number of providers. */
+/** Maximum hashes of weights (model files) per model. Those that the most providers report are listed. */
 const MAX_WEIGHTS = 8;
 
+/** Members of OpenAI's model list, and this network's `metadata`. */
 function ownMembers(model: ModelPart) {
   const { sizes, max_images, vision, weights } = model;
   return {
     id: model.id,
     object: 'model',
     created: Math.floor(model.first_seen_at / 1000),
-    owned_by: OWNER,
+    owned_by: OWNED_BY,
     metadata: {
       model_type: model.model_type,
       quantization: model.quantization,
@@ -142,13 +147,13 @@ function ownMembers(model: ModelPart) {
   };
 }
 
-/** Limits of the provider with the largest context, or null. */
+/** Token limits of the provider with the largest context. None for image models. */
 function limitsOf({ model_type, context_length }: ModelPart) {
   return model_type === 'image' ? {} : { context_length, max_output_tokens: model_type === 'text' ? context_length : null };
 }
 
-/** Members of Anthropic's model list. Null where this network has no value. */
-function modelInfo({ display_name, first_seen_at, context_length }: ModelPart) {
+/** Members of Anthropic's model list. Null without a value in this network. */
+function anthropicInfo({ display_name, first_seen_at, context_length }: ModelPart) {
   return {
     type: 'model',
     display_name,

@@ -1,4 +1,4 @@
-/** `GET /v1/network/models`: public list of the models served now, with prices, measured performance and uptime. */
+/** `GET /v1/network/models`: public list of the models that the network serves, with prices, measured performance and uptime. */
 import type { Uptime } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';

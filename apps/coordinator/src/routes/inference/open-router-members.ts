@@ -1,7 +1,7 @@
 /**
  * Members of OpenRouter's model list (openrouter.ai/docs/models), with their schemas.
  *
- * Every entry of `GET /v1/models` has them, so that clients written for OpenRouter find names, prices and limits.
+ * Model lists of this network contain these members, so that clients written for OpenRouter find names, prices and limits.
  */
 import { DEFAULT_TEMPERATURE, supportedParameters } from '@inference/formats';
 import type { ModelType } from '@inference/protocol';
@@ -14,7 +14,7 @@ const TOKENIZER = 'Other';
 
 /** OpenRouter's names of output modalities. */
 const OUTPUTS = { text: 'text', embedding: 'embeddings', image: 'image' } as const satisfies Record<ModelType, string>;
-/** First words of descriptions. */
+/** First words of a model's description. */
 const KINDS = { text: 'Text model', embedding: 'Embedding model', image: 'Image model' } as const satisfies Record<ModelType, string>;
 
 /** Members for one model at the current rates. Schema: {@link OPEN_ROUTER_MEMBERS}. */
@@ -81,7 +81,7 @@ function decimal(units: number, places: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** Schema of a token count that may be unknown. Also used by `model-schemas.ts`. */
+/** Schema of a token count that may be unknown. */
 export const tokensOrNull = (description: string) => Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description });
 
 const usd = (description: string) => Type.String({ pattern: '^(0|[1-9][0-9]*)(\\.[0-9]+)?$', description });

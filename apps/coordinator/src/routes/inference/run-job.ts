@@ -1,4 +1,4 @@
-/** `runJob` runs the job of an HTTP request and records its end: log line, metrics, trace, receipt, and error code of a failure. */
+/** `runJob` runs the job of an HTTP request, and records how it ended: log line, metrics, trace, and receipt or error code. */
 import { apiError, type ErrorCode, modelTypeOf, type SignedParts } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
@@ -27,6 +27,7 @@ export interface RunJobDeps {
 }
 
 interface JobClient {
+  /** Writes the response. */
   readonly delivery: Delivery;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
@@ -40,7 +41,7 @@ interface EndedJob {
   readonly durationMs: number;
 }
 
-/** Runs a job, stores its receipt or error code, writes the log line and updates metrics. Resolves to null after an unexpected error. */
+/** Resolves to null after an unexpected error, which is logged and sent to the client as `internal`. */
 export async function runJob(
   deps: RunJobDeps,
   request: FastifyRequest,
@@ -107,7 +108,7 @@ export function recordJob(deps: Omit<RunJobDeps, 'receipts' | 'tracer'>, job: Jo
   countJob(deps, job, ended);
 }
 
-/** Stores a failed request. The requested model is stored only if the network knows it: other names are arbitrary client text. */
+/** Stores the error code of a failed request. Stores the requested model only if it is known: other names are arbitrary client text. */
 function storeFailure(
   { runner, failedRequests, now }: Pick<RunJobDeps, 'runner' | 'failedRequests' | 'now'>,
   job: JobRequest,
@@ -147,9 +148,9 @@ function countJob(
   });
 }
 
-/** Times of a delivered answer, measured from the start of its request, if they can be measured. */
+/** Times of a delivered answer from the start of its job. Null if unknown, or without meaning for the model's speed. */
 function answerTimes({ params, endpoint }: JobRequest, { receipt, pace }: Billed, startedAt: number): AnswerTimes | null {
-  // An unstreamed text arrives at once, so its throughput is unknown.
+  // A text that is not streamed arrives as a whole, so its speed is unknown.
   if (pace === null || (!params.stream && modelTypeOf(endpoint) === 'text')) return null;
   const durationMs = pace.completedAt - startedAt;
   const firstTokenMs = params.stream ? durationMs - pace.contentMs : null;
@@ -171,7 +172,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   );
 }
 
-/** Logs one line per job. Logs the model only after an attempt was made: until then, the name is arbitrary client text. */
+/** Logs one line. `model` is null without an attempt, because the requested name may be arbitrary client text. */
 function logJob(deps: Pick<RunJobDeps, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const line = {
     job: job.jobId,
