@@ -1,4 +1,4 @@
-/** `Metrics`: Prometheus metrics of this process. Labels have few values, and never contain an account, key, job or text from a client. */
+/** `Metrics`: Prometheus metrics of this process. No label contains an account, key, job or text from a client. */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { StepType } from '../billing/ledger/ledger-steps.js';
@@ -10,7 +10,7 @@ import { type AnswerTimes, ModelPerformance } from './statistics/model-performan
 /** Bucket bounds of histograms, in seconds. */
 const SHORT_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
-/** Maximum number of models with their own label value. The others share the value `other`. */
+/** Maximum models with their own label value. The others share the value `other`. */
 export const MAX_MODELS = 64;
 /** Time span of recent jobs and problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
@@ -26,19 +26,19 @@ interface CountedJob {
   readonly stream: boolean;
   /** `delivered`, `client_gone`, `refused` (by a provider, end-to-end mode only), or an error code. */
   readonly outcome: string;
-  /** Progress at the client's disconnect; null: the client stayed connected. */
+  /** Whether content had been delivered when the client disconnected. Null if it stayed connected. */
   readonly cancelled: 'before_content' | 'after_content' | null;
   readonly ms: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
-  /** Billed usage; null: nothing was billed. The model name is safe as a label, because a provider served it. */
+  /** Null if nothing was billed. The model name is safe as a label, because a provider served the model. */
   readonly billed: {
     readonly model: string;
     readonly promptTokens: number;
     readonly completionTokens: number;
     readonly images?: number;
   } | null;
-  /** Null: not delivered, or slowed down by the client. */
+  /** Null if not delivered, or not measurable. */
   readonly times: AnswerTimes | null;
 }
 
@@ -102,7 +102,7 @@ export class Metrics implements JobObserver {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
   }
 
-  /** Starts counters of rare events at 0, because PromQL's `increase` misses the first event of a new series. */
+  /** Starts counters of rare events at 0. PromQL's `increase` would miss the first event of a new series. */
   #beginAtZero(): void {
     for (const event of ['quarantined', 'reinstated']) this.#quarantines.inc({ event }, 0);
     for (const retried of ['true', 'false']) this.#attempts.inc({ reason: 'bad_signature', retried }, 0);
@@ -138,12 +138,11 @@ export class Metrics implements JobObserver {
     }
   }
 
-  /** Counts a rollout that was halted because updated machines did worse. */
   rolloutHalted(): void {
     this.#rolloutHalts.inc();
   }
 
-  /** Counts a request for a slot at another coordinator. */
+  /** Counts a request to a peer for a slot of its providers. */
   peerPlacement(outcome: string): void {
     this.#peerPlacements.inc({ outcome });
   }
@@ -204,7 +203,7 @@ export class Metrics implements JobObserver {
     }
   }
 
-  /** Counts an event of the payment processor. `outcome`: a code of `Deposits`, `forged` or `failed`. */
+  /** `outcome` is a code of `Deposits`, `forged` or `failed`. */
   paymentEvent(outcome: string): void {
     this.#paymentEvents.inc({ outcome });
   }
@@ -217,7 +216,7 @@ export class Metrics implements JobObserver {
     this.#mails.inc({ kind, outcome });
   }
 
-  /** `witness`: a name from the configuration. */
+  /** Counts a checkpoint sent to a witness (third party that cosigns the transparency log), by its configured name. */
   witnessAsked(witness: string, outcome: 'cosigned' | 'failed'): void {
     this.#witnesses.inc({ witness, outcome });
   }
@@ -269,7 +268,7 @@ export class BoundedLabels {
     this.#max = max;
   }
 
-  /** Returns the name, or {@link OTHER} once `max` names are known. Bounds the number of label values. */
+  /** Returns a known name, or a new one while fewer than `max` are known. Otherwise {@link OTHER}. */
   name(name: string): string {
     if (this.#names.has(name)) return name;
     if (this.#names.size >= this.#max) return OTHER;

@@ -1,5 +1,4 @@
-/** Registers the Prometheus gauges of the periodic checks. Their values are absent until the check has succeeded once. */
-
+/** `registerCheckGauges` registers the Prometheus gauges of the periodic checks. Without a successful check, a gauge has no value. */
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { PendingMoney } from '../../database/ledger/pending-money.js';
 import type { Metrics, Reading } from '../metrics.js';
