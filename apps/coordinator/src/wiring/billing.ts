@@ -1,5 +1,4 @@
-/** Opens the ledger, prices, the billing of jobs, and payments. Starts their background jobs. */
-
+/** `openBilling` creates the ledger, the prices and the billing of jobs. `openPayments` creates deposits and withdrawals. */
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { startReservationSweeper, UsageRetentionJob } from '../billing/ledger/ledger-maintenance.js';
 import { observedLedger } from '../billing/ledger/observed-ledger.js';
@@ -29,13 +28,13 @@ export interface BillingServices {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly billing: Billing;
-  /** Releases reservations left by a crash, now and periodically. Also corrects key budgets after an upgrade, in the background. */
+  /** Releases reservations of jobs that no longer run, now and periodically. Then corrects key budgets in the background, once. */
   startLedgerMaintenance(): Promise<void>;
 }
 
-/** Reservations per second from which an account gets a credit lease at this coordinator, on PostgreSQL (decision 0047). */
+/** From this rate of reservations, an account's balance is partly leased to this coordinator, which reserves in memory (decision 0047). */
 const MIN_LEASED_PER_SECOND = 20;
-/** Interval at which old usage entries are deleted. */
+/** Minimum interval between two deletions of old usage entries in a cluster. */
 const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
@@ -85,6 +84,7 @@ export async function openBilling(context: StartContext, database: Database, met
   });
   let stopSweeper = async (): Promise<void> => {};
   let repair: Promise<void> = Promise.resolve();
+  /** Adds spending that an earlier version did not count in the budgets of API keys. */
   const repairBudgets = async (): Promise<void> => {
     const keys = await repairPeriodSpending(database, now());
     if (keys > 0) log.info({ keys }, 'spending of API keys that an earlier version counted was added to their budgets');
@@ -111,7 +111,7 @@ export async function openBilling(context: StartContext, database: Database, met
   };
 }
 
-/** Logs failed or missing settlements: ids, counts and codes, never content. */
+/** Logs a failed ledger step, or a job that was delivered and not charged. */
 function logBillingProblem(log: Log, problem: BillingProblem): void {
   switch (problem.type) {
     case 'reserve_failed':

@@ -1,4 +1,4 @@
-/** `openHealthHistory` records health figures of this coordinator until shutdown, and returns the repository for the charts. */
+/** `openHealthHistory` records figures of this coordinator's health until shutdown, and returns the repository for the admin charts. */
 import { hostname } from 'node:os';
 import { HealthHistoryRepository } from '../database/health-history-repository.js';
 import type { Database } from '../database/tables.js';
@@ -25,6 +25,7 @@ export function openHealthHistory(
   { database, metrics, providers, inference, checks }: HealthHistoryDeps,
 ): HealthHistoryRepository {
   const { config, now, log, disposal } = context;
+  // Figures of a minute that already has some are merged.
   const history = new HealthHistoryRepository(database, (stored, added) =>
     JSON.stringify(mergeFigures(JSON.parse(stored) as HealthFigures, JSON.parse(added) as HealthFigures)),
   );

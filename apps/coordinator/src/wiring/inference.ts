@@ -1,4 +1,4 @@
-/** Opens the services that run jobs: the request queue, the queue for image providers, the encapsulation pool and the job runner. */
+/** `openInference` creates the services that run jobs, and joins the cluster, if any. */
 import type { TrustLevel } from '@inference/protocol';
 import { EncapsulationPool } from '../inference/attempt/sealing/encapsulation-pool.js';
 import { JobRunner } from '../inference/job-runner.js';
@@ -65,7 +65,7 @@ export async function openInference(context: StartContext, deps: InferenceDeps):
   return { requestQueue, imageSupply, runner, cluster };
 }
 
-/** Minimum trust level of a model's providers (`HARDWARE_ONLY_MODELS`); null: any. */
+/** Returns a model's minimum trust level by the setting `HARDWARE_ONLY_MODELS`. Null means any level. */
 function trustFloorPolicy(models: readonly string[]): (model: string) => TrustLevel | null {
   const hardwareOnly = new Set(models);
   return (model) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);

@@ -83,7 +83,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   serveUpgradesAsRequests(server.server, isProviderUpgrade);
 }
 
-/** A plugin with its own scope and a name. Fastify searches all loaded CommonJS modules for the name of an unnamed plugin. */
+/** Names a plugin after its function, because Fastify searches all loaded CommonJS modules for the name of an unnamed one. */
 function named<Deps extends object>(plugin: FastifyPluginAsync<Deps>): FastifyPluginAsync<Deps> {
   return fastifyPlugin(plugin, { name: plugin.name, encapsulate: true });
 }
@@ -92,7 +92,7 @@ function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) 
   const { accounts, database } = deps;
   const { receipts } = deps.images;
   const { failedRequests, lastSeen, attemptCounters } = deps.repositories;
-  /** Export of an account's data. First writes queued rows. */
+  /** Export of an account's data. First writes queued rows to the database. */
   const exportOf = async function* (accountId: string): AsyncGenerator<string> {
     await Promise.all([receipts.flush(), failedRequests.flush(), lastSeen.flush()]);
     yield* exportAccount(database, accountId, now());
