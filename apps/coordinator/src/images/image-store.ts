@@ -75,7 +75,6 @@ export class ImageStore {
   /** Limits the memory for images from peers. Higher than for reads, because a peer may be slow. */
   readonly #fetches = new Semaphore(32);
   readonly #sweeper: NodeJS.Timeout;
-  /** Bytes of stored files. */
   #bytes = 0;
   /** Bytes received from providers for unfinished images. */
   #heldBytes = 0;
@@ -103,7 +102,6 @@ export class ImageStore {
     }
   }
 
-  /** Number and bytes of stored images, and bytes of unfinished ones. */
   get usage(): { readonly images: number; readonly bytes: number; readonly heldBytes: number } {
     return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
   }

@@ -8,7 +8,6 @@ export class Deadline {
   #timer: NodeJS.Timeout | null = null;
   #expiry: NodeJS.Immediate | null = null;
 
-  /** Does not start the timeout; see {@link set}. */
   constructor(onExpiry: () => void) {
     this.#onExpiry = onExpiry;
   }

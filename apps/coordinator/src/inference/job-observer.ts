@@ -31,7 +31,6 @@ export interface Tracer {
   start(name: string, attributes: TraceAttributes, traceparent: string | undefined): TraceSpan;
 }
 
-/** Span that records nothing. */
 export const NO_TRACE: TraceSpan = { child: () => NO_TRACE, end: () => {} };
 
 export const NO_TRACER: Tracer = { start: () => NO_TRACE };

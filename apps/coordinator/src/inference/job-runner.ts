@@ -106,7 +106,6 @@ export class JobRunner {
     return this.#runningJobs.count;
   }
 
-  /** Resolves when all jobs have ended. */
   whenIdle(): Promise<void> {
     return this.#runningJobs.wait();
   }
@@ -116,7 +115,6 @@ export class JobRunner {
     this.#attempts.stop();
   }
 
-  /** Runs a job under a reservation of its maximum cost. */
   async #runReserved(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { models, placements, onRequest, billing, timings, now } = this.#options;
     const { jobs, refusal: unusable } = this.#usableModels(job);
@@ -236,9 +234,9 @@ export class JobRunner {
     }
     const type = modelTypeOf(job.endpoint);
     if (job.images === null && !models.isOfType(model, type)) {
-      return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
+      return failed(NO_ATTEMPTS, wrongTypeError(models, model, type), 'other_model_type');
     }
-    const unreadable = job.inputImages === null ? null : visionProblem(models.vision(model), job.inputImages);
+    const unreadable = job.inputImages === null ? null : tooManyImages(models.vision(model), job.inputImages);
     if (unreadable !== null) return failed(NO_ATTEMPTS, unreadable, 'no_vision');
     const { routing } = job.params;
     const priced = { model, price: billing.price(model), isForImages: job.images !== null };
@@ -299,7 +297,7 @@ function ambiguousName(param: 'provider_serial' | AmbiguousName['ambiguous']): A
 }
 
 /** Error if no provider of the model reads this many images. */
-function visionProblem(vision: VisionOffer | null, { count, fields }: InputImages): ApiError | null {
+function tooManyImages(vision: VisionOffer | null, { count, fields }: InputImages): ApiError | null {
   const maxImages = vision?.max_images ?? 0;
   if (count <= maxImages) return null;
   const param = fields[maxImages] ?? 'context.input_images';
@@ -308,8 +306,7 @@ function visionProblem(vision: VisionOffer | null, { count, fields }: InputImage
   return apiError('unsupported_parameter', { param, message: `${param}: ${COULD_NOT_PROCESS} ${reason}` });
 }
 
-/** Error for a model of another type than the endpoint requires. */
-function otherType(models: NetworkModels, model: string, requested: ModelType): ApiError {
+function wrongTypeError(models: NetworkModels, model: string, requested: ModelType): ApiError {
   const output = models.isOfType(model, 'image') ? 'images' : models.isOfType(model, 'embedding') ? 'vectors' : 'text';
   const message = {
     images: 'This model makes images. Use it at /v1/images/generations.',

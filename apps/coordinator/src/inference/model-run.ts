@@ -1,6 +1,4 @@
-/**
- * `ModelRun` is the state of a job while `AttemptRunner` tries one model. `JobRunner` creates one per model and round.
- */
+/** `ModelRun` is the state of a job while `AttemptRunner` tries one model. `JobRunner` creates one per model and round. */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
@@ -18,7 +16,6 @@ import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 export interface ModelRun {
   /** The request, with the model of this run. */
   readonly job: JobRequest;
-  /** The client's routing preferences, if any. */
   readonly routing: JobRouting | null;
   /** Log code of why the requested model did not answer. Null if this run is for the requested model. */
   readonly fallbackReason: string | null;
@@ -34,13 +31,10 @@ export interface ModelRun {
   readonly unfitProviders: Set<ProviderId>;
   /** Time after which no attempt begins, by the runner's `now`, in milliseconds. All runs of the job share the deadline. */
   readonly deadline: number;
-  /** Trace span of the job. */
   readonly span: TraceSpan;
-  /** Spans of running attempts. */
   readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
   /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: AttemptRecord[];
-  /** Providers whose engine failed during this run. */
   readonly engineFailures: Map<ProviderId, EngineFailure>;
   /** Failures for which a provider blames the client's request, oldest first. */
   readonly refusals: ProviderRefusal[];

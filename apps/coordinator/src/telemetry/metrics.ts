@@ -173,7 +173,6 @@ export class Metrics implements JobObserver {
     if (billed.images !== undefined && billed.images > 0) this.#images.inc({ model }, billed.images);
   }
 
-  /** Counts a request for an image at its URL. */
   imageFetched(outcome: 'found' | 'gone' | 'unknown'): void {
     this.#imageFetches.inc({ outcome });
   }

@@ -55,7 +55,6 @@ function reportExportErrors(exporter: SpanExporter, onError: (error: unknown) =>
   };
 }
 
-/** Implements `Tracer` on a tracer of OpenTelemetry. */
 function tracerOn(tracer: OtelTracer): Tracer {
   return {
     start: (name, attributes, traceparent) => {

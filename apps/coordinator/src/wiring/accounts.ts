@@ -41,11 +41,9 @@ import type { StartContext } from './start-context.js';
 export interface AccountServices {
   readonly auth: Auth;
   readonly accounts: AccountRepository;
-  /** Providers that are linked to an account. */
   readonly ownedProviders: OwnedProviderRepository;
   /** Codes of the OAuth device authorization grant (RFC 8628). The owner enters one in the console to link a provider. */
   readonly deviceCodes: DeviceCodeRepository;
-  /** API keys of an account. */
   readonly accountKeys: OwnedKeyRepository;
   /** Short-lived API keys for the console's playground. */
   readonly playgroundKeys: PlaygroundKeyRepository;
@@ -69,7 +67,6 @@ export interface AccountServices {
   readonly consoleAccess: ConsoleAccess;
 }
 
-/** Interval at which balances and key budgets are checked for alerts. */
 const ALERTS_MS = 300_000;
 /** Maximum receipts that the deletion of an account erases before its response. The retention job erases the rest. */
 const MAX_RECEIPTS_AT_ONCE = 2000;

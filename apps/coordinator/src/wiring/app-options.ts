@@ -48,7 +48,7 @@ export interface AppOptions {
   readonly passwordCost?: number;
 }
 
-/** A running coordinator. The program uses few members, tests use all. */
+/** A running coordinator. */
 export interface App {
   /** `http://host:port`. */
   readonly address: string;

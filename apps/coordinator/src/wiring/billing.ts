@@ -32,7 +32,7 @@ export interface BillingServices {
   startLedgerMaintenance(): Promise<void>;
 }
 
-/** From this rate of reservations, an account's balance is partly leased to this coordinator, which reserves in memory (decision 0047). */
+/** Reservations per second from which part of an account's balance is leased to this coordinator (decision 0047). */
 const MIN_LEASED_PER_SECOND = 20;
 /** Minimum interval between two deletions of old usage entries in a cluster. */
 const PRUNE_HISTORY_MS = 3_600_000;
@@ -84,7 +84,7 @@ export async function openBilling(context: StartContext, database: Database, met
   });
   let stopSweeper = async (): Promise<void> => {};
   let repair: Promise<void> = Promise.resolve();
-  /** Adds spending that an earlier version did not count in the budgets of API keys. */
+  /** Corrects the period sums of API keys, which an earlier version did not maintain. */
   const repairBudgets = async (): Promise<void> => {
     const keys = await repairPeriodSpending(database, now());
     if (keys > 0) log.info({ keys }, 'spending of API keys that an earlier version counted was added to their budgets');

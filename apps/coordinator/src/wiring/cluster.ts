@@ -13,7 +13,6 @@ import type { StartContext } from './start-context.js';
 export interface ClusterServices {
   /** Reserves slots of providers, also of those connected to peers (other live coordinators). */
   readonly placements: Placements;
-  /** Models that the whole network serves. */
   readonly models: NetworkModels;
   /** Reads a part of some data from each coordinator, such as its models. */
   readonly views: NetworkViews;

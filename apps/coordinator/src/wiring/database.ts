@@ -41,7 +41,7 @@ export async function connectDatabase({ config, options, log, directory, disposa
 export interface Repositories {
   /** API keys by hash, cached in memory for authentication. */
   readonly apiKeyCache: ApiKeyCache;
-  /** Each provider's recent faults and successes. Faults delay or end the placement of jobs there. */
+  /** Record of each provider's faults, which delay or disable the placement of jobs there. */
   readonly reputations: ReputationRepository;
   /** State of each provider that an account owns, when its connection last began or ended. */
   readonly lastSeen: LastSeenRepository;
@@ -65,7 +65,7 @@ export interface Repositories {
   readonly modelsOfRecentJobs: readonly string[];
 }
 
-/** In a cluster, `changeHints` carries changed rows' ids between the coordinators, which then read these rows again. */
+/** In a cluster, `changeHints` tells the other coordinators of changed rows, which they then read again. */
 export async function openRepositories(context: StartContext, database: Database): Promise<Repositories> {
   const { now, options, onWriteError, disposal, changeHints, refresh } = context;
   const apiKeyCache = new ApiKeyCache({

@@ -128,7 +128,6 @@ function signerFor(settings: DeviceManagementSettings | null, metrics: Metrics, 
   }
 }
 
-/** Handles a provider's request to enrol its Mac in device management. */
 function enrolmentHandler(devices: DeviceManagement): EnrolmentService {
   return async ({ providerId, publicKey, publicKeySha256, attestation }) => {
     if (devices.managed === null) return { kind: 'refused', reason: 'not_offered' };

@@ -25,7 +25,6 @@ export function openHealthHistory(
   { database, metrics, providers, inference, checks }: HealthHistoryDeps,
 ): HealthHistoryRepository {
   const { config, now, log, disposal } = context;
-  // Figures of a minute that already has some are merged.
   const history = new HealthHistoryRepository(database, (stored, added) =>
     JSON.stringify(mergeFigures(JSON.parse(stored) as HealthFigures, JSON.parse(added) as HealthFigures)),
   );

@@ -24,7 +24,6 @@ export interface HttpServices {
   readonly server: FastifyInstance;
   /** Tracks responses that clients are still reading. */
   readonly responses: ResponseDrain;
-  /** Null if no console was built. */
   readonly consoleFiles: ConsoleFiles | null;
 }
 

@@ -37,7 +37,6 @@ export interface ProviderServices {
   readonly providerLinks: ProviderLinks;
   /** Models of the catalogue, and models served within the last day. */
   readonly recentlySeenModels: RecentlySeenModels;
-  /** Counters of closed sessions, for the metrics. */
   readonly endedSessions: EndedSessions;
   /** Attempts and failures of each provider since the last rollout check. */
   readonly outcomes: JobOutcomes;
@@ -105,7 +104,6 @@ export function openProviders(context: StartContext, { database, repositories, m
   return services;
 }
 
-/** Accepts WebSockets of providers on this HTTP server. */
 export function acceptProviders({ config, disposal, now }: StartContext, providers: ProviderRegistry, server: Server): void {
   const { trustedProxies } = config;
   const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => refuseUpgrade(socket, refusal, newRequestId(now()));

@@ -1,4 +1,4 @@
-/** `shutDown` waits for running jobs, closes all connections, and then the resources in reverse order of their opening. */
+/** `shutDown` lets running jobs end for a while, then closes connections and all resources. */
 import type { FastifyInstance } from 'fastify';
 import type { Billing } from '../inference/settlement/billing.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';

@@ -8,7 +8,6 @@ import { type MetricsServer, startMetricsServer } from '../telemetry/metrics-ser
 import { openTracing } from '../telemetry/tracing.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for sending the last spans. */
 const TRACE_FLUSH_MS = 750;
 
 export interface Telemetry {

@@ -24,7 +24,7 @@ import { blamesClient, isFailure, outcomePolicy, UNFIT_FOR_IMAGES } from '../set
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
 import { settleAnswer } from '../settlement/settle-answer.js';
-import type { AttemptOutcome, AttemptPlan } from './attempt.js';
+import type { AttemptOutcome, AttemptPlan, CompletedAttempt } from './attempt.js';
 import { AttemptPlacement, type AttemptPlacementOptions } from './attempt-placement.js';
 import { type EndedAttempt, HedgedRequest } from './hedged-request.js';
 import { HedgeBudget, LatencyTracker } from './hedging-policy.js';
@@ -295,34 +295,37 @@ export class AttemptRunner {
   }
 
   async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, run: ModelRun): Promise<NextStep> {
+    if (outcome.kind === 'completed') return this.#concludeCompleted(plan, outcome, run);
+    // `recordResult` reads the duration of overtaken attempts only, and an overtaken attempt never decides the job.
+    recordResult(plan, outcome, 0, run, this.#recorders);
+    const summary = attemptSummary(plan.slot.provider, run);
+    if (run.clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
+    const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(run) : outcome);
+    return { kind: retry ? 'retry' : 'done', outcome: failed(summary, error, reason) };
+  }
+
+  /** Settles and delivers a completed answer, unless its verification fails. */
+  async #concludeCompleted(plan: AttemptPlan, completed: CompletedAttempt, run: ModelRun): Promise<NextStep> {
     const { provider } = plan.slot;
     const { delivery, clientSignal, slotRequest } = run;
     const summary = attemptSummary(provider, run);
-    if (outcome.kind === 'completed') {
-      const settled = await settleAnswer(outcome, plan, run, this.#options.onImageStoreError);
-      if (settled.kind === 'refused') {
-        const second = await this.#reserveConfirmation(run);
-        if (second !== null) return this.#retryToConfirm(second, provider, run, summary);
-        return { kind: 'done', outcome: await this.#deliverRefusal(settled.signed, run, summary) };
-      }
-      if (settled.kind !== 'rejected') return { kind: 'done', outcome: settled };
-      const { result } = settled;
-      recordResult(plan, result, outcome.elapsedMs, run, this.#recorders);
-      const { error, reason, retry } = outcomePolicy(result);
-      const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
-      const end = { ...failed(summary, error, reason), ...problem };
-      if (!retry || delivery.isCommitted || clientSignal.aborted) return { kind: 'done', outcome: end };
-      // No byte was sent to the client yet.
-      delivery.withdraw();
-      slotRequest.exclude.add(providerIdOf(provider));
-      return { kind: 'retry', outcome: end };
+    const settled = await settleAnswer(completed, plan, run, this.#options.onImageStoreError);
+    if (settled.kind === 'refused') {
+      const second = await this.#reserveConfirmation(run);
+      if (second !== null) return this.#retryToConfirm(second, provider, run, summary);
+      return { kind: 'done', outcome: await this.#deliverRefusal(settled.signed, run, summary) };
     }
-    // `recordResult` reads the duration of overtaken attempts only, and an overtaken attempt never decides the job.
-    recordResult(plan, outcome, 0, run, this.#recorders);
-    if (clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
-    const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(run) : outcome);
-    const end = failed(summary, error, reason);
-    return { kind: retry ? 'retry' : 'done', outcome: end };
+    if (settled.kind !== 'rejected') return { kind: 'done', outcome: settled };
+    const { result } = settled;
+    recordResult(plan, result, completed.elapsedMs, run, this.#recorders);
+    const { error, reason, retry } = outcomePolicy(result);
+    const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
+    const end = { ...failed(summary, error, reason), ...problem };
+    if (!retry || delivery.isCommitted || clientSignal.aborted) return { kind: 'done', outcome: end };
+    // No byte was sent to the client yet.
+    delivery.withdraw();
+    slotRequest.exclude.add(providerIdOf(provider));
+    return { kind: 'retry', outcome: end };
   }
 }
 

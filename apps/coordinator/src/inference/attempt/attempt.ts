@@ -89,7 +89,6 @@ export interface AttemptPlan {
   /** Number of other jobs on the provider when the attempt began. */
   readonly otherJobCount: number;
   readonly role: 'first' | 'retry' | 'hedge';
-  /** Routing decision, for the headers of the response. */
   readonly route: Route;
   /** Time since the start without content, in milliseconds, after which a second attempt may begin. */
   readonly lateAfterMs: number;
@@ -103,7 +102,6 @@ export interface AttemptGroup {
   deliveryOf(attempt: Attempt): Delivery | null;
   /** Called before the request is sent. */
   started(attempt: Attempt): void;
-  /** Called when the provider has accepted the job. */
   accepted(): void;
   /** Writes response bytes if this attempt has won or wins with them. Returns false if the response exceeds its maximum size. */
   write(attempt: Attempt, bytes: Uint8Array, receivedAt: number): boolean;
@@ -147,7 +145,6 @@ export class Attempt implements JobSink {
     return this.#phase !== 'acceptance';
   }
 
-  /** Time since the start. */
   get elapsedMs(): number {
     return performance.now() - this.#startedAt;
   }
@@ -157,7 +154,6 @@ export class Attempt implements JobSink {
     return performance.now() - this.#lastActivityAt;
   }
 
-  /** Sends the request to the provider. */
   start(body: Uint8Array): void {
     const { slot } = this.plan;
     this.#group.started(this);

@@ -18,7 +18,6 @@ const MAX_MODELS = 10_000;
 /** Maximum silence, as a multiple of the expected time to the first token. */
 const SILENT_FACTOR = 4;
 
-/** Minimum thresholds, from `JobTimings`. */
 interface LatencyFloors {
   readonly lateMs: number;
   readonly silentMs: number;
@@ -82,7 +81,6 @@ export class HedgeBudget {
     this.#left = percent === 0 ? 0 : MAX_BURST;
   }
 
-  /** Adds budget for one attempt that is not hedged. */
   earn(): void {
     this.#left = Math.min(MAX_BURST, this.#left + this.#share);
   }
@@ -91,7 +89,6 @@ export class HedgeBudget {
     return this.#left >= 1;
   }
 
-  /** Takes budget for one hedged attempt. */
   spend(): void {
     this.#left--;
   }

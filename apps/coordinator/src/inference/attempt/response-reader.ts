@@ -25,7 +25,6 @@ export interface AnswerReader {
   readonly isOutOfCredit: boolean;
   /** Returns the frame's bytes for delivery, or the rule that the frame violates. */
   read(frame: Frame): Uint8Array | ResponseViolation;
-  /** Reports bytes that the client's connection has taken. */
   drained(bytes: number): void;
   /** Grants extra credit after the client's disconnect, for bytes that the provider has already produced. */
   grantClosingCredit(): void;

@@ -10,13 +10,11 @@ interface StallBudgetOptions {
   readonly maxMs: number;
   /** Expected time per output token. */
   readonly tokenMs: number;
-  /** Maximum output tokens. */
   readonly maxTokens: number;
 }
 
 /** Maximum ratio of actual to expected time per token. */
 const MAX_SLOWDOWN = 16;
-/** Minimum time allowed per token. */
 const MIN_TOKEN_MS = 1000;
 /** Assumed response bytes per token. A low estimate: a token streamed alone has more bytes, and thus refills its whole allowed time. */
 const TOKEN_BYTES = 16;

@@ -27,14 +27,13 @@ export class ClientConnection {
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
   /** Null if the operating system does not report unacknowledged bytes of this connection, or they are not needed. */
   #queues: SendQueues | null;
-  /** Bytes written so far. */
-  #written = 0;
+  #writtenBytes = 0;
   /** Bytes of chunks for which `response.write` returned false, until `drain`. Node.js buffers these. */
-  #buffered = 0;
+  #bufferedBytes = 0;
   /** Bytes in the kernel that the client had not acknowledged at the last reading of the send queue. */
-  #unacknowledged = 0;
+  #unacknowledgedBytes = 0;
   /** Bytes written since the last reading of the send queue began. */
-  #unchecked = 0;
+  #uncheckedBytes = 0;
   #isReading = false;
   #onReady: (() => void) | null = null;
 
@@ -68,8 +67,8 @@ export class ClientConnection {
    * The first window of a response always counts as delivered once it left the buffer.
    */
   get undeliveredBytes(): number {
-    const passedOn = this.#written - this.#buffered;
-    return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
+    const passedOn = this.#writtenBytes - this.#bufferedBytes;
+    return this.#bufferedBytes + Math.min(this.#unacknowledgedBytes, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
   }
 
   writeHead(status: number, headers: Headers): void {
@@ -87,12 +86,12 @@ export class ClientConnection {
   /** Writes a chunk. Returns false if the client is slow, and calls `onReady` once the client has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
-    this.#written += bytes;
-    this.#unchecked += bytes;
+    this.#writtenBytes += bytes;
+    this.#uncheckedBytes += bytes;
     if (!this.response.write(chunk)) {
-      this.#buffered += bytes;
+      this.#bufferedBytes += bytes;
       this.response.once('drain', () => {
-        this.#buffered = 0;
+        this.#bufferedBytes = 0;
         this.#resume();
       });
     }
@@ -103,7 +102,6 @@ export class ClientConnection {
     return false;
   }
 
-  /** Writes a last chunk, and ends the response. */
   end(chunk?: Uint8Array | string): void {
     if (this.isDisconnected) return;
     this.#draining.clear();
@@ -118,13 +116,13 @@ export class ClientConnection {
   }
 
   get #isBehind(): boolean {
-    if (this.#buffered > 0) return true;
-    return this.#queues !== null && (this.#unacknowledged > CLIENT_WINDOW_BYTES || this.#unchecked > MAX_UNCHECKED_BYTES);
+    if (this.#bufferedBytes > 0) return true;
+    return this.#queues !== null && (this.#unacknowledgedBytes > CLIENT_WINDOW_BYTES || this.#uncheckedBytes > MAX_UNCHECKED_BYTES);
   }
 
   /** Starts the timeout of a slow client. Unchecked bytes alone do not make a client slow. */
   #limitWait(): void {
-    const isSlow = this.#buffered > 0 || this.#unacknowledged > CLIENT_WINDOW_BYTES;
+    const isSlow = this.#bufferedBytes > 0 || this.#unacknowledgedBytes > CLIENT_WINDOW_BYTES;
     if (isSlow && this.#onReady !== null && !this.#draining.isSet) this.#draining.set(this.#drainMs);
   }
 
@@ -142,17 +140,17 @@ export class ClientConnection {
     if (this.#isReading) return;
     this.#isReading = true;
     while (this.#queues !== null && !this.isDisconnected && !this.response.writableEnded) {
-      if (this.#unacknowledged > CLIENT_WINDOW_BYTES) await pause(READ_INTERVAL_MS);
-      else if (this.#unchecked < CLIENT_WINDOW_BYTES) break;
-      const written = this.#unchecked;
+      if (this.#unacknowledgedBytes > CLIENT_WINDOW_BYTES) await pause(READ_INTERVAL_MS);
+      else if (this.#uncheckedBytes < CLIENT_WINDOW_BYTES) break;
+      const written = this.#uncheckedBytes;
       const unacknowledged = await this.#queues.unacknowledged(this.response.req.socket);
       // Closed connections are not listed, so the previous reading stays valid.
       if (this.isDisconnected || this.response.writableEnded) break;
       if (unacknowledged === null) this.#queues = null;
       // The client is reading, so its timeout restarts.
-      if ((unacknowledged ?? 0) < this.#unacknowledged) this.#draining.renew();
-      this.#unacknowledged = unacknowledged ?? 0;
-      this.#unchecked -= written;
+      if ((unacknowledged ?? 0) < this.#unacknowledgedBytes) this.#draining.renew();
+      this.#unacknowledgedBytes = unacknowledged ?? 0;
+      this.#uncheckedBytes -= written;
       this.#limitWait();
       this.#resume();
     }

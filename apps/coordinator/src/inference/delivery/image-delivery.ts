@@ -24,7 +24,6 @@ import type { Route } from '../request/job-routing.js';
 import type { Attachments, Delivery } from './delivery.js';
 
 interface ImageDeliveryOptions {
-  /** Sends the body. */
   readonly plain: Delivery;
   readonly responseMetadata: ResponseMetadata;
   readonly imageJob: ImageJob;

@@ -9,7 +9,6 @@ type Headers = Record<string, string>;
 /** Headers that stay the same for an identity. Cached, because each response needs them. */
 const fixedHeaders = new WeakMap<Identity, Headers>();
 
-/** Headers that describe the provider. */
 export function providerHeaders(provider: ProviderConnection): Headers {
   const { identity } = provider.registration;
   let fixed = fixedHeaders.get(identity);

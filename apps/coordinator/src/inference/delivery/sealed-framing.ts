@@ -61,8 +61,7 @@ export class SealedFrameTracker {
   #headerBytes = 0;
   /** Length of the current frame's ciphertext, as far as its header was read. */
   #length = 0;
-  /** Whether the final frame has begun. */
-  #isFinalFrame = false;
+  #hasFinalFrameBegun = false;
   #isEmpty = true;
 
   /** Whether no byte has arrived yet. */
@@ -72,22 +71,22 @@ export class SealedFrameTracker {
 
   /** Whether the next byte begins a frame, and the final frame has not begun. */
   get isAtBoundary(): boolean {
-    return this.#untilHeader === 0 && this.#headerBytes === 0 && !this.#isFinalFrame;
+    return this.#untilHeader === 0 && this.#headerBytes === 0 && !this.#hasFinalFrameBegun;
   }
 
   /** Takes the next bytes of the answer. Returns the number of bytes that precede the final frame. */
   push(bytes: Uint8Array): number {
     if (bytes.length > 0) this.#isEmpty = false;
     let at = 0;
-    while (at < bytes.length && !this.#isFinalFrame) {
+    while (at < bytes.length && !this.#hasFinalFrameBegun) {
       const skipped = Math.min(this.#untilHeader, bytes.length - at);
       this.#untilHeader -= skipped;
       at += skipped;
       if (at === bytes.length) break;
       const byte = bytes[at] as number;
       if (this.#headerBytes === 0) {
-        if (byte === FINAL_FLAG) this.#isFinalFrame = true;
-        if (this.#isFinalFrame) break;
+        if (byte === FINAL_FLAG) this.#hasFinalFrameBegun = true;
+        if (this.#hasFinalFrameBegun) break;
         this.#length = 0;
       } else this.#length = this.#length * 256 + byte;
       at++;

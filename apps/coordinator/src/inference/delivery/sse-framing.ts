@@ -1,4 +1,4 @@
-/** `SseFraming`: `StreamFraming` for server-sent events. Comments keep the stream alive. A signature or an error is its last event. */
+/** `SseFraming`: `StreamFraming` for server-sent events. Comments keep the stream alive, and the signature or an error ends it. */
 import {
   type AnswerFormat,
   type ApiError,

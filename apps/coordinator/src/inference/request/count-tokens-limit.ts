@@ -19,7 +19,6 @@ interface Usage {
   /** Bytes that may be charged now. Refilled continuously up to `bytesPerMinute` (token bucket algorithm). */
   availableBytes: number;
   refilledAt: number;
-  /** Number of running requests. */
   requestCount: number;
   /** Bytes charged for running requests. */
   heldBytes: number;
@@ -91,7 +90,7 @@ export class CountTokensLimit {
       release();
     };
     const add = (more: number): number | null => {
-      // The request has ended.
+      // A request that has ended is not charged.
       if (isReleased) return null;
       this.#refill(usage);
       const total = chargedBytes + more;

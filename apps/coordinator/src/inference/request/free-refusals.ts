@@ -1,5 +1,5 @@
 /**
- * `FreeRefusals` counts the sealed (end-to-end encrypted) requests of an API key that providers refused, which are free of charge.
+ * `FreeRefusals` counts, at this coordinator, an API key's sealed (end-to-end encrypted) requests that providers refused for free.
  *
  * Above a number or size per hour, the key must wait. Running requests are not counted, so concurrent ones may exceed the limit.
  */
@@ -24,7 +24,6 @@ export class FreeRefusals {
   /** Key: id of the API key. */
   readonly #usages = new BoundedMap<string, Usage>(MAX_API_KEYS);
 
-  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -36,7 +35,6 @@ export class FreeRefusals {
     return Math.max(1, Math.ceil((since + WINDOW_MS - this.#now()) / 1000));
   }
 
-  /** Counts a refused request. */
   count(apiKeyId: string, bytes: number): void {
     const usage = this.#usageOf(apiKeyId);
     this.#usages.set(apiKeyId, { since: usage.since, count: usage.count + 1, bytes: usage.bytes + bytes });

@@ -115,7 +115,6 @@ export class ImageFetcher {
     return account;
   }
 
-  /** Downloads one image, following redirects. */
   async #fetch(first: string, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
     let url = this.#parsed(first, field);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {

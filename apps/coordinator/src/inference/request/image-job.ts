@@ -31,7 +31,6 @@ export function imageTokens({ count, pixels }: ImageJob): number {
   return count * Math.max(1, Math.round((width * height) / PIXELS_PER_TOKEN));
 }
 
-/** Number of pixels in a size `<width>x<height>`. */
 export function pixelCount(pixels: string): number {
   const { width, height } = pixelsOf(pixels);
   return width * height;

@@ -63,7 +63,6 @@ export interface JobRequest {
   readonly jsonBytes: number;
   /** Readable part of a request that the client sealed (end-to-end encrypted). Null in plain mode, where the coordinator encrypts. */
   readonly sealed: SealedRequest | null;
-  /** Of `body`. */
   readonly requestSha256: string;
   /** Nonce of the client, which the receipt repeats. */
   readonly clientNonce: string | null;
@@ -79,7 +78,6 @@ export interface JobRequest {
   readonly providerId: ProviderId | null;
 }
 
-/** Images in the prompt of a request. */
 export interface InputImages {
   readonly count: number;
   /** Base64 characters of the images in the JSON body. */
@@ -253,7 +251,7 @@ export function jobOf(
   };
 }
 
-/** The same job for another model of the request. Each model has its own prefix hashes. */
+/** Copy of the job for a fallback model, with its prefix hashes. For the job's own model, `job` itself. */
 export function withModel(job: JobRequest, model: string): JobRequest {
   if (model === job.params.model) return job;
   const promptPrefixes = job.fallbackPrefixes.get(model) ?? [];

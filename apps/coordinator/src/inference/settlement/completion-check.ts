@@ -80,7 +80,6 @@ interface UsageBounds {
   readonly maxPromptTokens: number;
   /** Plaintext bytes of the response, at most. */
   readonly responseBytes: number;
-  /** Duration of the attempt. */
   readonly elapsedMs: number;
   readonly hidden: HiddenBounds;
 }

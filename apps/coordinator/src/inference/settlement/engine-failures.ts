@@ -32,7 +32,6 @@ export class EngineFailures {
   readonly #now: () => number;
   readonly #counts = new BoundedMap<string, JobCount>(MAX_ACCOUNTS);
 
-  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }

@@ -31,7 +31,6 @@ export class RefusalRates {
   /** Key: provider and model. */
   readonly #providerModels = new BoundedMap<string, Counts>(MAX_PROVIDER_MODELS);
 
-  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }

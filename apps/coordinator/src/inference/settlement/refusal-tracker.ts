@@ -24,9 +24,8 @@ export interface ProviderRefusal {
   readonly failure: JobFailure;
   /** The provider's offer of the model at the time of the refusal, if any. */
   readonly offer: ModelOffer | undefined;
-  /** See `ProviderConnection.isProven`. */
   readonly isProven: boolean;
-  /** Whether the provider's own offer contradicts the refusal. */
+  /** Whether the request or the provider's own offer contradicts the refusal. */
   readonly isFalse: boolean;
 }
 
@@ -61,7 +60,7 @@ export class RefusalTracker {
     this.#rates = new RefusalRates(options.now);
   }
 
-  /** Records a refusal. Excludes the provider, and other providers of its owner, from this job. */
+  /** Records a refusal. Excludes the provider from this job and, unless the refusal is false, the owner's other providers. */
   refused({ job, slotRequest, refusals }: ModelRun, provider: ProviderConnection, failure: JobFailure): void {
     const { model } = slotRequest;
     const { ownerAccountId } = provider;
@@ -87,39 +86,41 @@ export class RefusalTracker {
     const answer = outcome.kind === 'failed' ? null : outcome.billed;
     if (answer !== null && outcome.provider !== null && !isNamedByClient) this.#rates.answered(model, providerIdOf(outcome.provider));
     for (const refusal of refusals) {
+      // False refusals are already recorded.
       if (refusal.isFalse) continue;
-      const { provider } = refusal;
-      const providerId = providerIdOf(provider);
-      if (answer !== null) {
-        if (!isContradicted(refusal, answer.receipt)) {
-          // The answer shows that the prompt exceeds this provider's context.
-          if (refusal.failure.code === 'context_length_exceeded') continue;
-        } else if (isImpossible(refusal, job)) {
-          provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
-          continue;
-        } else {
-          if (this.#countWithinLimit(job.accountId, providerId)) {
-            provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
-          }
-          if (!isNamedByClient) this.#rates.refused(model, providerId);
-          continue;
+      const { provider, failure } = refusal;
+      if (answer !== null && isContradicted(refusal, answer.receipt)) {
+        if (isImpossible(refusal, job)) provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
+        else {
+          this.#reportFault(job.accountId, provider, CONTRADICTED_REFUSAL);
+          if (!isNamedByClient) this.#rates.refused(model, providerIdOf(provider));
         }
+        continue;
       }
+      // The answer shows that the prompt exceeds this provider's context.
+      if (answer !== null && failure.code === 'context_length_exceeded') continue;
       // A client that names the provider could otherwise make refusals of its choice look frequent.
       if (isNamedByClient) continue;
-      this.#rates.refused(model, providerId);
-      const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
-      const isFrequent = answer !== null && this.#rates.isFrequent(model, providerId, minShare);
-      if (isFrequent && this.#countWithinLimit(job.accountId, providerId)) {
-        provider.report({ kind: 'fault', fault: 'failed', reason: FREQUENT_REFUSALS });
+      this.#rates.refused(model, providerIdOf(provider));
+      if (answer !== null && this.#isFrequent(refusal, model, outcome.provider)) {
+        this.#reportFault(job.accountId, provider, FREQUENT_REFUSALS);
       }
     }
   }
 
   /** Records that a second candidate answered a sealed request which this provider had refused. */
   contradicted(accountId: string, provider: ProviderConnection): void {
-    if (this.#countWithinLimit(accountId, providerIdOf(provider)))
-      provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
+    this.#reportFault(accountId, provider, CONTRADICTED_REFUSAL);
+  }
+
+  #isFrequent(refusal: ProviderRefusal, model: string, answering: ProviderConnection | null): boolean {
+    const minShare = answering !== null && isOtherAgent(refusal, answering) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
+    return this.#rates.isFrequent(model, providerIdOf(refusal.provider), minShare);
+  }
+
+  /** Reports a fault to the provider's reputation, unless this account has already caused the maximum number there. */
+  #reportFault(accountId: string, provider: ProviderConnection, reason: string): void {
+    if (this.#countWithinLimit(accountId, providerIdOf(provider))) provider.report({ kind: 'fault', fault: 'failed', reason });
   }
 
   /** Counts a fault caused by this account. Returns false if the account has reached its maximum. */

@@ -54,7 +54,6 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
   });
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
   server.get('/admin/v1/catalogue', { ...options, schema: { response: { 200: AdminCatalogueSchema } } }, async () => catalogueBody());
-  // Wildcards, because model ids may contain slashes.
   const putSchema = { params: pathParams('id'), body: CatalogueChangeSchema, response: { 200: AdminCatalogueEntrySchema } };
   server.put<{ Params: { '*': string } }>('/admin/v1/catalogue/*', { ...options, schema: putSchema }, async (request) => {
     const id = modelOf(request.params['*']);

@@ -36,7 +36,6 @@ import { headerValue, requestInput } from './request-input.js';
 import { type RunJobDeps, recordJob, runJob } from './run-job.js';
 import { type TokenCountingLimits, tokenCountAdmission } from './token-counting.js';
 
-/** Services that inference endpoints need. */
 export interface EndpointDeps extends RunJobDeps, TokenCountingLimits, ImageFetching {
   /** Declared again, because two of the interfaces declare `runner` with different types. */
   readonly runner: JobRunner;

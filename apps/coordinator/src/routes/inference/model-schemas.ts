@@ -11,8 +11,7 @@ export const ModelListQuerySchema = Type.Object({
 });
 const count = Type.Integer({ minimum: 0 });
 const trustLevel = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
-/** Properties with these names, of type string. */
-const texts = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
+const stringProperties = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
 
 const Model = Type.Object({
   id: Type.String(),
@@ -25,7 +24,7 @@ const Model = Type.Object({
   max_output_tokens: Type.Optional(tokensOrNull('Maximum output tokens, as far as the prompt leaves room. Absent for image models.')),
   ...OPEN_ROUTER_MEMBERS,
   metadata: Type.Object({
-    ...texts('model_type', 'quantization', 'display_name'),
+    ...stringProperties('model_type', 'quantization', 'display_name'),
     provider_count: count,
     attested_providers: count,
     hardware_providers: Type.Optional(Type.Integer({ minimum: 0, description: 'Part of `provider_count` with trust level hardware.' })),

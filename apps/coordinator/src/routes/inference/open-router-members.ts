@@ -14,7 +14,6 @@ const TOKENIZER = 'Other';
 
 /** OpenRouter's names of output modalities. */
 const OUTPUTS = { text: 'text', embedding: 'embeddings', image: 'image' } as const satisfies Record<ModelType, string>;
-/** First words of a model's description. */
 const KINDS = { text: 'Text model', embedding: 'Embedding model', image: 'Image model' } as const satisfies Record<ModelType, string>;
 
 /** Members for one model at the current rates. Schema: {@link OPEN_ROUTER_MEMBERS}. */

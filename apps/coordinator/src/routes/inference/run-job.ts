@@ -27,7 +27,6 @@ export interface RunJobDeps {
 }
 
 interface JobClient {
-  /** Writes the response. */
   readonly delivery: Delivery;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
@@ -67,7 +66,6 @@ export async function runJob(
   }
 }
 
-/** Span of one job. Attributes never contain content. */
 function startSpan({ tracer }: Pick<RunJobDeps, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
   const attributes = {
     'http.request.method': 'POST',

@@ -17,7 +17,6 @@ export interface DiskReading {
 }
 
 export interface LogReading {
-  /** Number of entries in the transparency log. */
   readonly appended: number;
   /** Number of entries that the published checkpoint covers. */
   readonly published: number;
@@ -34,7 +33,6 @@ export interface Checks {
 
 interface ProcessState {
   readonly isDraining: () => boolean;
-  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 

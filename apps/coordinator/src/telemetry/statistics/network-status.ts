@@ -83,7 +83,6 @@ interface NetworkStatusDeps {
 export class NetworkStatusService {
   readonly #deps: NetworkStatusDeps;
   readonly #cache: TimedCache<StatusSnapshot>;
-  /** Newest status that could be computed from the database. */
   #last: StatusSnapshot | null = null;
 
   constructor(deps: NetworkStatusDeps) {

@@ -18,7 +18,6 @@ export class TimedCache<T> {
     this.#compute = options.make;
   }
 
-  /** Rejects if the computation fails. The next call computes again. */
   async get(): Promise<Cached<T>> {
     if (this.#value !== null) {
       const age = this.#now() - this.#value.computedAt;
