@@ -1,5 +1,5 @@
 /**
- * `DeferredReceipts` stores the receipts of jobs with image URLs in memory until the URLs expire, and then in the database.
+ * `DeferredReceipts` stores the signed receipts of jobs with image URLs in memory until the URLs expire, and then in the database.
  *
  * A receipt contains its image URLs, and a URL contains the key of its image. On disk, the receipt would thus decrypt the image beside it.
  *

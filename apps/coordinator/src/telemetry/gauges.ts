@@ -6,7 +6,6 @@ import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import { MAX_MODELS, type Metrics, OTHER, type Reading } from './metrics.js';
 
-/** Sums of the counters of closed provider sessions. */
 export class EndedSessions {
   readonly #sums = new Map<string, number>();
 

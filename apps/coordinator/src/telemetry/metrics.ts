@@ -18,8 +18,7 @@ const RECENT_MINUTES = 60;
 const STEPS: readonly StepType[] = ['reserve', 'take_nonce', 'settle', 'release', 'deposit', 'request_withdrawal', 'end_withdrawal'];
 const PAYMENT_OUTCOMES = ['posted', 'noted', 'flagged', 'replayed', 'mismatch', 'unknown_order', 'ignored', 'forged', 'failed'];
 
-/** An ended job. */
-interface CountedJob {
+interface EndedJob {
   readonly endpoint: Endpoint;
   /** Whether the client sealed the request (end-to-end mode). */
   readonly isSealed: boolean;
@@ -155,7 +154,7 @@ export class Metrics implements JobObserver {
     this.#relay.observe(ms / 1000);
   }
 
-  job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed, times }: CountedJob): void {
+  job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed, times }: EndedJob): void {
     const kind = { endpoint, stream: String(stream) };
     const ended = { endpoint, stream: kind.stream, end: outcome };
     this.#jobs.inc(ended);

@@ -48,7 +48,6 @@ export interface AppOptions {
   readonly passwordCost?: number;
 }
 
-/** A running coordinator. */
 export interface App {
   /** `http://host:port`. */
   readonly address: string;

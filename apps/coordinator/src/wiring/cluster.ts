@@ -14,7 +14,7 @@ export interface ClusterServices {
   /** Reserves slots of providers, also of those connected to peers (other live coordinators). */
   readonly placements: Placements;
   readonly models: NetworkModels;
-  /** Reads a part of some data from each coordinator, such as its models. */
+  /** Asks each coordinator for its part of some data, such as its models. */
   readonly views: NetworkViews;
   /** Number of a model's known providers at peers. */
   readonly servingAtPeers: (model: string) => number;

@@ -39,7 +39,7 @@ export async function connectDatabase({ config, options, log, directory, disposa
 }
 
 export interface Repositories {
-  /** API keys by hash, cached in memory for authentication. */
+  /** Authenticates requests by API key, and caches valid keys. */
   readonly apiKeyCache: ApiKeyCache;
   /** Record of each provider's faults, which delay or disable the placement of jobs there. */
   readonly reputations: ReputationRepository;
@@ -61,7 +61,7 @@ export interface Repositories {
   readonly keysets: KeysetRepository;
   /** Error codes of failed inference requests. */
   readonly failedRequests: FailedRequestRepository;
-  /** Models of recent jobs from before this process started. */
+  /** Models of the last day's jobs, from before this process started. */
   readonly modelsOfRecentJobs: readonly string[];
 }
 

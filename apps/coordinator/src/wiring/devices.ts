@@ -22,7 +22,6 @@ import type { StartContext } from './start-context.js';
 
 export interface ManagedDevices {
   readonly management: DeviceManagement;
-  /** Trust anchor of device certificate chains. */
   readonly anchor: TrustAnchor;
   /** Handles a provider's request to enrol in device management. */
   readonly enrol: EnrolmentService;

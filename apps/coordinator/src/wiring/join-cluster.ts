@@ -94,7 +94,6 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   };
 }
 
-/** This coordinator's connection to the cluster. */
 interface Connection {
   /** Id of this coordinator. */
   readonly self: string;

@@ -63,7 +63,6 @@ interface RoutesDeps {
   readonly agentReleases: ReleaseServices;
 }
 
-/** Called once by `app.ts`, after all services are created. */
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
   const { server, consoleFiles } = deps.http;
   const { devices } = deps.providers;

@@ -49,7 +49,6 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   providers.closeSessions();
   await Promise.race([Promise.allSettled([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
   const { disposal } = context;
-  // Closers run in reverse order, even if some reject.
   disposal.defer(() => closed);
   disposal.defer(() => providers.close());
   disposal.defer(() => server.server.closeAllConnections());

@@ -56,7 +56,6 @@ export function createStartContext(options: AppOptions): StartContext {
 class DisposalStack {
   readonly #closers: (() => unknown)[] = [];
 
-  /** Registers a function that runs before all earlier ones. */
   defer(close: () => unknown): void {
     this.#closers.push(close);
   }

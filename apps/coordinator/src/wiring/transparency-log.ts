@@ -1,5 +1,5 @@
 /**
- * `openTransparencyLog` opens the public append-only log of the network, and publishes its new entries periodically.
+ * `openTransparencyLog` opens the public append-only log of the network, and publishes it periodically. Witnesses (third parties) cosign.
  *
  * `recordNetwork` appends the connected providers, quarantines and agent releases.
  */

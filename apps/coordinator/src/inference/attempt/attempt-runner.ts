@@ -143,6 +143,7 @@ export class AttemptRunner {
     }
   }
 
+  /** Reacts to late and silent attempts until one attempt decides. */
   async #followEvents(hedged: HedgedRequest, run: ModelRun): Promise<EndedAttempt> {
     for (;;) {
       const event = await hedged.next();

@@ -70,26 +70,27 @@ function keyOf(model: string, streamed: boolean): string {
 /** Maximum number of hedged attempts in one burst. */
 const MAX_BURST = 3;
 
-/** Token bucket: limits hedged attempts to a share of the other attempts, so that hedging cannot double the load. */
+/** Limits hedged attempts to a share of the other attempts (token bucket algorithm), so that hedging cannot double the load. */
 export class HedgeBudget {
   readonly #share: number;
-  #left: number;
+  #availableAttempts: number;
 
   /** `percent` is relative to the attempts that are not hedged. 0 disables hedging. */
   constructor(percent: number) {
     this.#share = percent / 100;
-    this.#left = percent === 0 ? 0 : MAX_BURST;
+    this.#availableAttempts = percent === 0 ? 0 : MAX_BURST;
   }
 
+  /** Called for each attempt that is not hedged. */
   earn(): void {
-    this.#left = Math.min(MAX_BURST, this.#left + this.#share);
+    this.#availableAttempts = Math.min(MAX_BURST, this.#availableAttempts + this.#share);
   }
 
   get canSpend(): boolean {
-    return this.#left >= 1;
+    return this.#availableAttempts >= 1;
   }
 
   spend(): void {
-    this.#left--;
+    this.#availableAttempts--;
   }
 }

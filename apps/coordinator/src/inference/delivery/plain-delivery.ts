@@ -1,8 +1,4 @@
-/**
- * `PlainDelivery` delivers a response that is not a stream: buffers the body up to a maximum size, and sends it after verification.
- *
- * Used in both modes, readable and sealed (end-to-end encrypted), and by `ImageDelivery`.
- */
+/** `PlainDelivery` delivers a response that is not a stream: buffers the body up to a maximum size, and sends it after verification. */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

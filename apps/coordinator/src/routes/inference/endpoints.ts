@@ -44,6 +44,7 @@ export interface EndpointDeps extends RunJobDeps, TokenCountingLimits, ImageFetc
 }
 
 export function addTextEndpoints(server: FastifyInstance, deps: EndpointDeps): void {
+  // Shared by all endpoints, because each reading lists all connections of the machine.
   const sendQueues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
     if (endpoint !== '/v1/images/generations') addEndpoint(server, deps, endpoint, sendQueues);
@@ -69,6 +70,7 @@ function addEndpoint(
     const startedAt = performance.now();
     const { job, refusal } = await readRequest({ endpoint, ...requestInput(request, key, deps) }, request, reply, deps);
     if (refusal !== null) {
+      // `runJob` records the other jobs.
       recordJob(deps, job, { outcome: refusal, responseBytes: 0, startedAt, durationMs: performance.now() - startedAt });
       sendError(reply, refusal.error);
       return;

@@ -119,7 +119,7 @@ export const OPEN_ROUTER_MEMBERS = {
     },
     { description: 'Limits of the provider with the longest context.' },
   ),
-  per_request_limits: Type.Null({ description: 'No limits besides the context.' }),
+  per_request_limits: Type.Null({ description: 'Always null: no token limits besides the context.' }),
   supported_parameters: Type.Array(Type.String(), {
     description: 'Parameters that take effect: of `POST /v1/chat/completions`, or of the embeddings or images endpoint for such models.',
   }),

@@ -64,7 +64,7 @@ const SCHEMA = {
       content: { [E2E_RESPONSE_CONTENT_TYPE]: { schema: { type: 'string', format: 'binary' } } },
     },
     422: {
-      description: 'No candidate is connected with the key that the request names. Read the keyset again and seal anew.',
+      description: 'No candidate is connected with the key to which the request is sealed. Read the keyset and seal the request again.',
       content: {
         'application/problem+json': {
           schema: { type: 'object' },

@@ -1,4 +1,4 @@
-/** `registerCheckGauges` registers the Prometheus gauges of the periodic checks. Without a successful check, a gauge has no value. */
+/** `registerCheckGauges` registers the gauges of the periodic checks. A check's gauges have no value until it has succeeded once. */
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { PendingMoney } from '../../database/ledger/pending-money.js';
 import type { Metrics, Reading } from '../metrics.js';

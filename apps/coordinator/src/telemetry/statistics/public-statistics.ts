@@ -102,7 +102,6 @@ function requireCache<T>(cache: TimedCache<T> | undefined): TimedCache<T> {
 /** Stored sum by which each leaderboard is ordered. */
 const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = { earnings: 'earned', tokens: 'served_tokens', jobs: 'served_jobs' };
 
-/** `pseudonym`: name under which an account appears. */
 function leaderboard(
   choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
   leaders: readonly LeaderTotals[],
