@@ -122,25 +122,7 @@ export class ImageStore {
     const fileNames = Array.from({ length: count }, () => newImageFileName(macKey, fileType, expiresAt));
     const tokens = fileNames.map((fileName) => this.#readToken(fileName) as ImageToken);
     let isClosed = false;
-    let held: { readonly providerId: string; bytes: number } | null = null;
-    const releaseBytes = (): void => {
-      if (held === null) return;
-      this.#heldBytes -= held.bytes;
-      addTo(this.#heldByProvider, held.providerId, -held.bytes);
-      held = null;
-    };
-    const holdBytes = (bytes: number, providerId: string): boolean => {
-      if (isClosed || this.#bytes + this.#heldBytes + bytes > maxBytes) return false;
-      if (held !== null && held.providerId !== providerId) releaseBytes();
-      held ??= { providerId, bytes: 0 };
-      const heldOfProvider = this.#heldByProvider.get(providerId) ?? 0;
-      // A provider may always complete one job.
-      if (heldOfProvider > held.bytes && heldOfProvider + bytes > this.#share) return false;
-      held.bytes += bytes;
-      this.#heldBytes += bytes;
-      addTo(this.#heldByProvider, providerId, bytes);
-      return true;
-    };
+    const { holdBytes, releaseBytes } = this.#newHold();
     const close = (): void => {
       if (isClosed) return;
       isClosed = true;
@@ -153,7 +135,7 @@ export class ImageStore {
     return {
       fileNames,
       expiresAt,
-      holdBytes,
+      holdBytes: (bytes, providerId) => !isClosed && holdBytes(bytes, providerId),
       releaseBytes,
       store: async (images) => {
         if (isClosed || images.length !== count) throw new Error('the allocation is closed, or was made for another number of images');
@@ -168,6 +150,30 @@ export class ImageStore {
       deleteStored,
       close,
     };
+  }
+
+  /** Counts the bytes that a provider has sent for one job. Bytes of another provider replace those of the previous one. */
+  #newHold(): Pick<ImageAllocation, 'holdBytes' | 'releaseBytes'> {
+    let held: { readonly providerId: string; bytes: number } | null = null;
+    const releaseBytes = (): void => {
+      if (held === null) return;
+      this.#heldBytes -= held.bytes;
+      addTo(this.#heldByProvider, held.providerId, -held.bytes);
+      held = null;
+    };
+    const holdBytes = (bytes: number, providerId: string): boolean => {
+      if (this.#bytes + this.#heldBytes + bytes > this.#options.maxBytes) return false;
+      if (held !== null && held.providerId !== providerId) releaseBytes();
+      held ??= { providerId, bytes: 0 };
+      const heldOfProvider = this.#heldByProvider.get(providerId) ?? 0;
+      // A provider may always complete one job.
+      if (heldOfProvider > held.bytes && heldOfProvider + bytes > this.#share) return false;
+      held.bytes += bytes;
+      this.#heldBytes += bytes;
+      addTo(this.#heldByProvider, providerId, bytes);
+      return true;
+    };
+    return { holdBytes, releaseBytes };
   }
 
   /** Finds and decrypts an image by the last path segment of its URL, here or at another coordinator. */

@@ -38,7 +38,7 @@ const MIN_LEASED_PER_SECOND = 20;
 const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
-  const { config, options, log, now, jobTimings, onWriteError: onError, disposal, changeHints, refresh } = context;
+  const { config, log, now, jobTimings, onWriteError: onError, disposal, changeHints, refresh } = context;
   const { promptPerMillion, cachedPerMillion, completionPerMillion, perImage } = config.defaultPrices;
   const defaults = {
     promptPerMillion: microUsd(promptPerMillion),
@@ -46,42 +46,11 @@ export async function openBilling(context: StartContext, database: Database, met
     completionPerMillion: microUsd(completionPerMillion),
     perImage: microUsd(perImage),
   };
-  const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
   const prices = await PriceRepository.open({ database, defaults, now, onError, onWrite: () => changeHints.publish('prices'), ...refresh });
   changeHints.on('prices', () => prices.changedElsewhere());
-  const sqlLedger = await openLedger({
-    database,
-    providerSharePercent,
-    ownMachinesFree,
-    maturityDays,
-    separateReservations: true,
-    ...(config.databaseUrl === null
-      ? {}
-      : {
-          leases: {
-            minPerSecond: MIN_LEASED_PER_SECOND,
-            hints: { publish: (account) => changeHints.publish('credit', account), on: (listener) => changeHints.on('credit', listener) },
-          },
-        }),
-    onError,
-    now,
-  });
-  const ledger = observedLedger(options.wrapLedger?.(sqlLedger) ?? sqlLedger, (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms));
+  const ledger = await openObservedLedger(context, database, metrics);
   const billing = new Billing({ ledger, prices, timings: jobTimings, now, onProblem: (problem) => logBillingProblem(log, problem) });
-  const retention = new UsageRetentionJob({
-    days: config.usageRetentionDays,
-    now,
-    prune: async (before, signal) => {
-      const prune = async () => {
-        await pruneFailedRequests(database, before);
-        return pruneHistory(database, before, signal);
-      };
-      const pruned = await (config.cluster === null ? prune() : runOncePerPeriod(database, 'prune history', PRUNE_HISTORY_MS, prune));
-      return pruned?.jobs ?? 0;
-    },
-    onPruned: (entries) => log.info({ entries }, 'old usage entries removed'),
-    onError,
-  });
+  const retention = startUsageRetention(context, database);
   let stopSweeper = async (): Promise<void> => {};
   let repair: Promise<void> = Promise.resolve();
   /** Corrects the period sums of API keys, which an earlier version did not maintain. */
@@ -109,6 +78,48 @@ export async function openBilling(context: StartContext, database: Database, met
       repair = repairBudgets().catch(onError);
     },
   };
+}
+
+/** The ledger, whose steps are counted in metrics. */
+async function openObservedLedger(context: StartContext, database: Database, metrics: Metrics): Promise<Ledger> {
+  const { config, options, now, onWriteError: onError, changeHints } = context;
+  const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
+  const sqlLedger = await openLedger({
+    database,
+    providerSharePercent,
+    ownMachinesFree,
+    maturityDays,
+    separateReservations: true,
+    ...(config.databaseUrl === null
+      ? {}
+      : {
+          leases: {
+            minPerSecond: MIN_LEASED_PER_SECOND,
+            hints: { publish: (account) => changeHints.publish('credit', account), on: (listener) => changeHints.on('credit', listener) },
+          },
+        }),
+    onError,
+    now,
+  });
+  return observedLedger(options.wrapLedger?.(sqlLedger) ?? sqlLedger, (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms));
+}
+
+/** Starts deleting old usage entries. */
+function startUsageRetention({ config, log, now, onWriteError: onError }: StartContext, database: Database): UsageRetentionJob {
+  return new UsageRetentionJob({
+    days: config.usageRetentionDays,
+    now,
+    prune: async (before, signal) => {
+      const prune = async () => {
+        await pruneFailedRequests(database, before);
+        return pruneHistory(database, before, signal);
+      };
+      const pruned = await (config.cluster === null ? prune() : runOncePerPeriod(database, 'prune history', PRUNE_HISTORY_MS, prune));
+      return pruned?.jobs ?? 0;
+    },
+    onPruned: (entries) => log.info({ entries }, 'old usage entries removed'),
+    onError,
+  });
 }
 
 /** Logs a failed ledger step, or a job that was delivered and not charged. */

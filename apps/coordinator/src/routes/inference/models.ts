@@ -57,13 +57,13 @@ export function modelEntry(model: ModelPart, prices: ModelRoutes['prices']) {
   return { ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) };
 }
 
-export function addModels(server: FastifyInstance, { registry, requestQueue, directory, views, readModels, prices }: ModelRoutes): void {
-  const entryOf = (model: ModelPart) => modelEntry(model, prices);
-  const readModel = views.define('model', { query: Type.String({ maxLength: 512 }), part: ModelDemandSchema }, (id) => {
-    const model = registry.models.find(id);
-    return { model: model === null ? null : modelPart(model, registry), demand: demandOf(id, registry, requestQueue) };
-  });
-  const listSchema = {
+export function addModels(server: FastifyInstance, routes: ModelRoutes): void {
+  addModelList(server, routes);
+  addModelDetails(server, routes);
+}
+
+function addModelList(server: FastifyInstance, { readModels, prices }: ModelRoutes): void {
+  const schema = {
     summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
     tags: ['Models'],
     querystring: ModelListQuerySchema,
@@ -72,38 +72,42 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
       ...documentedErrors(['invalid_request', ...KEY_ERRORS], 'OpenAiError', queryErrorExample(ModelListQuerySchema, 'limit')),
     },
   };
-  server.get('/v1/models', { schema: listSchema, onRequest: server.guards.account }, async (request) => {
+  server.get('/v1/models', { schema, onRequest: server.guards.account }, async (request) => {
     const query = readListQuery(request.url);
     const { models, hasMore } = pageOf(networkModels(await readModels(null)), query);
     const isAnthropic = isAnthropicClient(request);
-    const data = models.map((model) => (isAnthropic ? { ...entryOf(model), ...anthropicInfo(model) } : entryOf(model)));
+    const data = models.map((model) => ({ ...modelEntry(model, prices), ...(isAnthropic ? anthropicInfo(model) : {}) }));
     const list = { object: 'list', data };
+    // OpenAI's list has no members for pages, so they appear only on request.
     if (!isAnthropic && Object.keys(query).length === 0) return list;
     return { ...list, has_more: hasMore, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
   });
-  const modelSchema = {
+}
+
+function addModelDetails(server: FastifyInstance, { registry, requestQueue, directory, views, prices }: ModelRoutes): void {
+  const readModel = views.define('model', { query: Type.String({ maxLength: 512 }), part: ModelDemandSchema }, (id) => {
+    const model = registry.models.find(id);
+    return { model: model === null ? null : modelPart(model, registry), demand: demandOf(id, registry, requestQueue) };
+  });
+  const schema = {
     summary: 'One model that is served now, with its demand. The id may contain slashes.',
     tags: ['Models'],
     params: pathParams('id'),
     response: { 200: jsonResponse('Model'), ...documentedErrors([...KEY_ERRORS, 'model_not_found']) },
   };
   // A wildcard, because model ids may contain slashes.
-  server.get<{ Params: { '*': string } }>(
-    '/v1/models/*',
-    { schema: modelSchema, onRequest: server.guards.account },
-    async (request, reply) => {
-      const id = request.params['*'];
-      const parts = await readModel(id);
-      const model = networkModel(parts.flatMap(({ model }) => model ?? []));
-      if (model === null) {
-        sendError(reply, unknownModel(id, directory.listedNames()));
-        return reply;
-      }
-      const { metadata, ...entry } = entryOf(model);
-      const anthropicMembers = isAnthropicClient(request) ? anthropicInfo(model) : {};
-      return { ...entry, ...anthropicMembers, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
-    },
-  );
+  server.get<{ Params: { '*': string } }>('/v1/models/*', { schema, onRequest: server.guards.account }, async (request, reply) => {
+    const id = request.params['*'];
+    const parts = await readModel(id);
+    const model = networkModel(parts.flatMap(({ model }) => model ?? []));
+    if (model === null) {
+      sendError(reply, unknownModel(id, directory.listedNames()));
+      return reply;
+    }
+    const { metadata, ...entry } = modelEntry(model, prices);
+    const anthropicMembers = isAnthropicClient(request) ? anthropicInfo(model) : {};
+    return { ...entry, ...anthropicMembers, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
+  });
 }
 
 /** A page of the list, which is sorted by id. Throws RequestError if both ends are given. */
