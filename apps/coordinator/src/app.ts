@@ -1,7 +1,7 @@
 /**
  * `startApp`: starts a coordinator in this process. The `serve` command and tests call it.
  *
- * Each `open…` function of `wiring/` creates one part of the program, and registers in `context` how to close that part.
+ * Each `open…` function of `wiring/` creates one part of the program. `context.disposal` collects the functions that close the parts.
  */
 import { errorFacts } from './log.js';
 import { openAccounts } from './wiring/accounts.js';
@@ -27,10 +27,15 @@ import { openTransparencyLog, recordNetwork } from './wiring/transparency-log.js
 
 export type { App, AppOptions } from './wiring/app-options.js';
 
-/** Throws StartupError with a message for the operator. A failed start closes everything that it opened. */
+/**
+ * Resolves once the coordinator listens. After an error, closes what it opened, and rejects.
+ *
+ * Rejects with a StartupError if the operator can mend the fault, such as a port in use.
+ */
 export async function startApp(options: AppOptions): Promise<App> {
   const context = createStartContext(options);
   const { config, disposal } = context;
+  /** URL of the HTTP server. Empty until the server listens. */
   let address = '';
   try {
     const database = await connectDatabase(context);
@@ -51,7 +56,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       metrics,
       apiKeyCache: repositories.apiKeyCache,
       providerLinks: providers.providerLinks,
-      attempts: repositories.attempts,
+      attemptCounters: repositories.attemptCounters,
     });
     const checks = openChecks(context, { database, repositories, images, transparencyLog, metrics });
     const healthHistory = openHealthHistory(context, { database, metrics, providers, inference, checks });
@@ -67,7 +72,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const { quarantines } = repositories;
     recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });
     startRetention(context, database);
-    await billing.startSweeping();
+    await billing.startLedgerMaintenance();
     const developmentKeys = await ensureInitialData(context, database, ledger);
     address = await listen(context, server);
     await reportComponents(context, {

@@ -1,4 +1,4 @@
-/** `CoalescingRunner` runs a task, one run at a time. All calls during a run share the next run, which starts after it. */
+/** `CoalescingRunner` runs a task, one run at a time. All calls of `run` during a run share the following run. */
 export class CoalescingRunner {
   readonly #task: () => Promise<unknown>;
   /** End of the newest started run. Never rejects. */
@@ -17,9 +17,9 @@ export class CoalescingRunner {
   }
 
   /**
-   * Resolves after a run that started after this call. Calls of the same turn share one run.
+   * Resolves at the end of a run that started after this call, and rejects if that run fails. A failure does not prevent later runs.
    *
-   * Rejects if that run fails. Later runs still take place, also if the task throws before it returns a promise.
+   * Calls in one turn of the event loop share one run.
    */
   run(): Promise<void> {
     this.#next ??= this.#ended.then(() => {

@@ -1,4 +1,4 @@
-/** Log of JSON lines. Bodies, keys, prompts and outputs are never logged. Errors are logged through {@link errorFacts}. */
+/** Log of JSON lines. Callers must not log bodies, keys, prompts or outputs, and must pass errors through {@link errorFacts}. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogLevel } from './config/config.js';
 
@@ -9,16 +9,19 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
 }
 
 const MAX_LOGGED_ERRORS = 8;
+const MAX_LOGGED_FRAMES = 6;
 
 interface ErrorFacts {
+  /** Name of the error, or the JavaScript type of a thrown value that is no `Error`. */
   readonly name: string;
   readonly code?: string;
+  /** Innermost stack frames, joined by ` < `. */
   readonly at?: string;
-  /** The errors of an `AggregateError`. */
+  /** First errors of an `AggregateError`. */
   readonly errors?: readonly ErrorFacts[];
 }
 
-/** Loggable parts of an error: name, code and stack frames. The message is left out, because parsers quote their input in messages. */
+/** Loggable parts of an error. Leaves the message out, because parsers quote their input in messages. */
 export function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { name: typeof error };
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
@@ -27,7 +30,7 @@ export function errorFacts(error: unknown): ErrorFacts {
     name: error.name,
     ...code,
     at: frames
-      .slice(0, 6)
+      .slice(0, MAX_LOGGED_FRAMES)
       .map((line) => line.trim())
       .join(' < '),
     ...(error instanceof AggregateError ? { errors: error.errors.slice(0, MAX_LOGGED_ERRORS).map(errorFacts) } : {}),

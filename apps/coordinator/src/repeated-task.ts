@@ -1,11 +1,11 @@
-/** `RepeatedTask` runs a task periodically, one run at a time. A period that ends during a run starts no other run. */
+/** `RepeatedTask` runs an asynchronous task periodically. A period that ends during a run starts no second run. */
 export class RepeatedTask {
   readonly #task: () => Promise<unknown>;
   readonly #onError: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
   #running: Promise<void> | null = null;
 
-  /** The first run starts after a period. The timer keeps no process running. */
+  /** The timer first fires after one period, and does not keep the process alive. */
   constructor(everyMs: number, task: () => Promise<unknown>, onError: (error: unknown) => void) {
     this.#task = task;
     this.#onError = onError;
@@ -13,7 +13,7 @@ export class RepeatedTask {
     this.#timer.unref();
   }
 
-  /** Runs the task now, or waits for the current run. Never rejects. */
+  /** Runs the task now, or waits for the current run. A rejection of the task goes to `onError`. */
   run(): Promise<void> {
     this.#running ??= this.#task()
       .then(() => {})
@@ -24,7 +24,7 @@ export class RepeatedTask {
     return this.#running;
   }
 
-  /** Ends the periods, and waits for the current run. The database may be closed afterwards. */
+  /** Stops the timer, and waits for the current run. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#running;

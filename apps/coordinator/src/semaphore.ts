@@ -8,6 +8,7 @@ export class Semaphore {
     this.#max = max;
   }
 
+  /** Runs the task when fewer than `max` others run. Settles as the task does. */
   async run<T>(task: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#max) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running++;

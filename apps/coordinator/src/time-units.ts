@@ -1,4 +1,4 @@
-/** Units of time in milliseconds. Days are UTC days, so each has 24 hours. */
+/** Units of time in milliseconds. A day is a UTC day of exactly 24 hours. */
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;

@@ -17,7 +17,7 @@ export class WaitGroup {
     if (this.#count === 0) for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** Resolves when no operation runs. */
+  /** Resolves when the count is 0, at once if no operation runs. */
   async wait(): Promise<void> {
     if (this.#count > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }

@@ -1,11 +1,10 @@
 /**
- * `DeferredReceipts` stores the receipts of jobs with image URLs in memory until the URLs expire, and then in the database.
+ * `DeferredReceipts` stores the signed receipts of jobs with image URLs in memory until the URLs expire, and then in the database.
  *
- * An image URL contains the key of its image. A receipt on disk would thus decrypt the image on the same disk.
+ * A receipt contains its image URLs, and a URL contains the key of its image. On disk, the receipt would thus decrypt the image beside it.
  *
  * A restart loses the receipts in memory. Clients have their own copies.
  */
-
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { ofAccount, type ReceiptRepository, type StoredReceipt } from '../database/providers/receipt-repository.js';
 
@@ -18,6 +17,7 @@ export class DeferredReceipts {
   readonly #repository: Pick<ReceiptRepository, 'add' | 'find' | 'findQueued'>;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
+  /** Key: job id. */
   readonly #deferred = new BoundedMap<string, { readonly receipt: StoredReceipt; readonly until: number }>(MAX_DEFERRED);
 
   constructor(repository: Pick<ReceiptRepository, 'add' | 'find' | 'findQueued'>, now: () => number) {
@@ -27,7 +27,7 @@ export class DeferredReceipts {
     this.#timer.unref();
   }
 
-  /** Stores a receipt in memory until a time in milliseconds. */
+  /** Stores a receipt in memory until a time in milliseconds since 1970. */
   add(receipt: StoredReceipt, until: number): void {
     this.#deferred.set(receipt.jobId, { receipt, until });
   }
@@ -54,6 +54,7 @@ export class DeferredReceipts {
     }
   }
 
+  /** Writes the receipts whose URLs have expired. The others are lost. */
   close(): void {
     clearInterval(this.#timer);
     this.flushExpired();

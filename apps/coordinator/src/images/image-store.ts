@@ -1,4 +1,4 @@
-/** `ImageStore` keeps encrypted images on disk until they expire, in bounded space. The decryption key is only in the image's URL. */
+/** `ImageStore` keeps encrypted images on disk until they expire, in limited space. Only an image's URL contains its key. */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Semaphore } from '../semaphore.js';
@@ -14,11 +14,11 @@ import {
 
 interface ImageStoreOptions {
   readonly directory: string;
-  /** Maximum of stored bytes plus bytes received for unfinished images. */
+  /** Maximum bytes of stored images and of received parts of unfinished images together. */
   readonly maxBytes: number;
-  /** Maximum share of one account, and of the unfinished images of one provider, in percent. Default 100. */
+  /** Maximum percentage of `maxBytes` for one account, and for one provider's unfinished images. Default 100. */
   readonly sharePercent?: number;
-  /** Lifetime of an image URL, counted from the request, in milliseconds. */
+  /** Lifetime of an image URL from {@link ImageStore.allocate}, in milliseconds. */
   readonly lifetimeMs: number;
   /** HMAC key of the tokens in image URLs: 32 bytes that must not change over restarts. */
   readonly macKey: Uint8Array;
@@ -36,10 +36,10 @@ export type FoundImage =
     }
   /** The image has expired. */
   | { readonly kind: 'gone' }
-  /** The image never existed, or was lost. */
+  /** The URL was not issued here, or the file is missing or damaged. */
   | { readonly kind: 'unknown' };
 
-/** File names and disk space for the images of one job. Only received bytes occupy space. Callers must call `close`. */
+/** File names and disk space for the images of one job. Only received bytes take space. The caller must call `close`. */
 export interface ImageAllocation {
   /** Last path segments of the image URLs, one per image. */
   readonly fileNames: readonly string[];
@@ -48,7 +48,7 @@ export interface ImageAllocation {
   holdBytes(bytes: number, providerId: string): boolean;
   /** Releases the reserved bytes when an attempt has ended. */
   releaseBytes(): void;
-  /** Stores the images, one per file name, and closes the allocation. Rejects without storing any if one fails. */
+  /** Stores the images, one per file name, and closes the allocation. If one fails, deletes the others and rejects. */
   store(images: readonly Uint8Array[]): Promise<void>;
   /** Deletes the stored images. */
   deleteStored(): Promise<void>;
@@ -69,6 +69,7 @@ const STORED_FILE_NAME = /^(\d{1,12})-([0-9a-f]{64})$/;
 
 export class ImageStore {
   readonly #options: ImageStoreOptions;
+  /** Key: name of the encrypted file. */
   readonly #stored = new Map<string, Stored>();
   readonly #reads = new Semaphore(8);
   /** Limits the memory for images from peers. Higher than for reads, because a peer may be slow. */
@@ -78,9 +79,9 @@ export class ImageStore {
   /** Bytes received from providers for unfinished images. */
   #heldBytes = 0;
   readonly #heldByProvider = new Map<string, number>();
-  /** Per account: stored bytes, plus the maximum that running jobs can add. */
+  /** Stored bytes since the start, plus the maximum that running jobs can add. Key: account id. */
   readonly #bytesByAccount = new Map<string, number>();
-  /** Fetches the encrypted file of an image from another coordinator, if one has it. */
+  /** Fetches the encrypted file of an image from another coordinator. Set by the cluster, null on a single coordinator. */
   fetchFromPeers: ((name: string) => Promise<Uint8Array | null>) | null = null;
 
   private constructor(options: ImageStoreOptions) {
@@ -101,7 +102,6 @@ export class ImageStore {
     }
   }
 
-  /** Number and bytes of stored images, and bytes of unfinished ones. */
   get usage(): { readonly images: number; readonly bytes: number; readonly heldBytes: number } {
     return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
   }
@@ -110,42 +110,24 @@ export class ImageStore {
     return this.#options.maxBytes;
   }
 
-  /** Returns null if there is no space, or the account would exceed its share. The share never prevents an account's only job. */
+  /** Null if there is no space, or the account would exceed its share. An account without other images may exceed its share. */
   allocate(count: number, fileType: ImageFileType, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, macKey, lifetimeMs, now } = this.#options;
     const reserved = count * (maxBytesEach + ENCRYPTION_OVERHEAD_BYTES);
     if (this.#bytes + this.#heldBytes + reserved > maxBytes) return null;
     const used = this.#bytesByAccount.get(accountId) ?? 0;
     if (used > 0 && used + reserved > this.#share) return null;
-    add(this.#bytesByAccount, accountId, reserved);
+    addTo(this.#bytesByAccount, accountId, reserved);
     const expiresAt = now() + lifetimeMs;
     const fileNames = Array.from({ length: count }, () => newImageFileName(macKey, fileType, expiresAt));
     const tokens = fileNames.map((fileName) => this.#readToken(fileName) as ImageToken);
     let isClosed = false;
-    let held: { readonly providerId: string; bytes: number } | null = null;
-    const releaseBytes = (): void => {
-      if (held === null) return;
-      this.#heldBytes -= held.bytes;
-      add(this.#heldByProvider, held.providerId, -held.bytes);
-      held = null;
-    };
-    const holdBytes = (bytes: number, providerId: string): boolean => {
-      if (isClosed || this.#bytes + this.#heldBytes + bytes > maxBytes) return false;
-      if (held !== null && held.providerId !== providerId) releaseBytes();
-      held ??= { providerId, bytes: 0 };
-      const heldOfProvider = this.#heldByProvider.get(providerId) ?? 0;
-      // A provider may always complete one job.
-      if (heldOfProvider > held.bytes && heldOfProvider + bytes > this.#share) return false;
-      held.bytes += bytes;
-      this.#heldBytes += bytes;
-      add(this.#heldByProvider, providerId, bytes);
-      return true;
-    };
+    const { holdBytes, releaseBytes } = this.#newHold();
     const close = (): void => {
       if (isClosed) return;
       isClosed = true;
       releaseBytes();
-      add(this.#bytesByAccount, accountId, -reserved);
+      addTo(this.#bytesByAccount, accountId, -reserved);
     };
     const deleteStored = async (): Promise<void> => {
       await Promise.all(tokens.map((token) => this.#remove(storedFileName(token))));
@@ -153,7 +135,7 @@ export class ImageStore {
     return {
       fileNames,
       expiresAt,
-      holdBytes,
+      holdBytes: (bytes, providerId) => !isClosed && holdBytes(bytes, providerId),
       releaseBytes,
       store: async (images) => {
         if (isClosed || images.length !== count) throw new Error('the allocation is closed, or was made for another number of images');
@@ -170,14 +152,38 @@ export class ImageStore {
     };
   }
 
-  /** Finds an image by the last path segment of its URL, here or at another coordinator. */
+  /** Counts the bytes that a provider has sent for one job. Bytes of another provider replace those of the previous one. */
+  #newHold(): Pick<ImageAllocation, 'holdBytes' | 'releaseBytes'> {
+    let held: { readonly providerId: string; bytes: number } | null = null;
+    const releaseBytes = (): void => {
+      if (held === null) return;
+      this.#heldBytes -= held.bytes;
+      addTo(this.#heldByProvider, held.providerId, -held.bytes);
+      held = null;
+    };
+    const holdBytes = (bytes: number, providerId: string): boolean => {
+      if (this.#bytes + this.#heldBytes + bytes > this.#options.maxBytes) return false;
+      if (held !== null && held.providerId !== providerId) releaseBytes();
+      held ??= { providerId, bytes: 0 };
+      const heldOfProvider = this.#heldByProvider.get(providerId) ?? 0;
+      // A provider may always complete one job.
+      if (heldOfProvider > held.bytes && heldOfProvider + bytes > this.#share) return false;
+      held.bytes += bytes;
+      this.#heldBytes += bytes;
+      addTo(this.#heldByProvider, providerId, bytes);
+      return true;
+    };
+    return { holdBytes, releaseBytes };
+  }
+
+  /** Finds and decrypts an image by the last path segment of its URL, here or at another coordinator. */
   async find(fileName: string): Promise<FoundImage> {
     const token = this.#readToken(fileName);
     if (token === null) return { kind: 'unknown' };
     if (token.expiresAt <= this.#options.now()) return { kind: 'gone' };
     const name = storedFileName(token);
     if (this.#stored.has(name)) {
-      // If the file is missing, the image has expired meanwhile.
+      // A missing file was deleted after its expiry meanwhile.
       return this.#reads.run(async () => this.#decrypt(await this.#readFile(name), token, 'gone'));
     }
     const { fetchFromPeers } = this;
@@ -261,7 +267,7 @@ export class ImageStore {
   #register(name: string, stored: Stored): void {
     this.#stored.set(name, stored);
     this.#bytes += stored.bytes;
-    if (stored.accountId !== null) add(this.#bytesByAccount, stored.accountId, stored.bytes);
+    if (stored.accountId !== null) addTo(this.#bytesByAccount, stored.accountId, stored.bytes);
   }
 
   async #remove(name: string): Promise<void> {
@@ -278,12 +284,12 @@ export class ImageStore {
       }
     }
     this.#bytes -= stored.bytes;
-    if (stored.accountId !== null) add(this.#bytesByAccount, stored.accountId, -stored.bytes);
+    if (stored.accountId !== null) addTo(this.#bytesByAccount, stored.accountId, -stored.bytes);
   }
 }
 
-/** Adds to an entry, and removes it at zero. */
-function add(sums: Map<string, number>, name: string, bytes: number): void {
+/** Adds bytes to an entry, and removes an entry that becomes zero. */
+function addTo(sums: Map<string, number>, name: string, bytes: number): void {
   const sum = (sums.get(name) ?? 0) + bytes;
   if (sum === 0) sums.delete(name);
   else sums.set(name, sum);

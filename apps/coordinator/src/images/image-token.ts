@@ -1,9 +1,9 @@
 /**
- * File names in image URLs (`<token>.<extension>`), and encryption of images. Used by `ImageStore`.
+ * Makes and reads the file names in image URLs (`<token>.<extension>`), and encrypts images. Used by `ImageStore`.
  *
  * Token, in base64url: secret (32 random bytes), expiry in seconds (5 bytes), file type (1 byte), MAC (16 bytes).
  *
- * The key and id of an image are derived from the secret. The MAC distinguishes expired tokens from forged ones after deletion.
+ * The key and id of an image are derived from the secret. The MAC shows that a token was issued, even if its image is already deleted.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ImageRequest } from '@inference/formats';
@@ -34,7 +34,7 @@ const PAYLOAD_BYTES = FILE_TYPE_OFFSET + 1;
 const MAC_BYTES = 16;
 const FILE_NAME = /^([A-Za-z0-9_-]{72})\.(png|jpg|webp)$/;
 
-/** Last path segment of a new image URL. `expiresAt`, in milliseconds since 1970, is rounded up to a second. */
+/** Last path segment of a new image URL, with a new secret. `expiresAt`, in milliseconds since 1970, is rounded up to a second. */
 export function newImageFileName(macKey: Uint8Array, fileType: ImageFileType, expiresAt: number): string {
   const payload = Buffer.alloc(PAYLOAD_BYTES);
   randomBytes(SECRET_BYTES).copy(payload);

@@ -1,7 +1,7 @@
 /**
  * `inspectImage` checks whether bytes are an image of the requested format and size. Decodes all pixels, off the main thread.
  *
- * Bytes without the expected signature never reach libvips, so providers can only reach three of its decoders.
+ * Bytes reach sharp's library only after a check of their first bytes, so a provider can reach no more than three of its decoders.
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
@@ -21,7 +21,7 @@ sharp.cache(false);
 
 const decodeSlots = new Semaphore(2);
 
-/** Resolves to null if the image is as requested. */
+/** Resolves to the first problem, or to null if the image is as requested. */
 export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promise<ImageProblem | null> {
   const { format, width, height } = expected;
   if (formatOf(bytes) !== format) return Promise.resolve('image.format');

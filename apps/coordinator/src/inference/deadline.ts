@@ -1,12 +1,13 @@
-/** `Deadline`: timeout for the next event from a peer, such as a message. */
-
-/** Restartable timeout. If the event loop was blocked, input that has already arrived is handled before the timeout fires. */
+/**
+ * `Deadline`: restartable timeout for the next input from a client or provider.
+ *
+ * If the event loop was blocked, input that has already arrived is handled before the timeout fires.
+ */
 export class Deadline {
   readonly #onExpiry: () => void;
   #timer: NodeJS.Timeout | null = null;
   #expiry: NodeJS.Immediate | null = null;
 
-  /** The timeout starts with {@link set}. */
   constructor(onExpiry: () => void) {
     this.#onExpiry = onExpiry;
   }
@@ -19,13 +20,13 @@ export class Deadline {
   /** Starts the timeout, and replaces an earlier one. */
   set(ms: number): void {
     this.clear();
-    // After timers, the event loop polls sockets and then runs immediates.
+    // After timers, the event loop reads sockets and then runs immediates.
     this.#timer = setTimeout(() => {
       this.#expiry = setImmediate(this.#onExpiry);
     }, ms);
   }
 
-  /** Restarts the full timeout, also after it has expired. */
+  /** Restarts the timeout with the same duration, also after expiry. No effect before `set`. */
   renew(): void {
     this.#cancelExpiry();
     this.#timer?.refresh();

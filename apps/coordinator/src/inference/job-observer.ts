@@ -1,14 +1,11 @@
-/** Observers of jobs, for metrics and tracing. Events contain codes, counts and times only, never content. */
+/** Interfaces through which a job reports its progress to metrics (`JobObserver`) and tracing (`Tracer`). Nothing contains content. */
 
 export type JobEvent =
   /** A first attempt or a retry got a slot or was refused one. `outcome` is the reason of the choice or of the refusal. */
   | { readonly type: 'placed'; readonly outcome: string; readonly waitMs: number }
-  /**
-   * An attempt failed without itself ending the job. `reason` is a code of the outcome policy. `retried` tells whether the job may
-   * continue with another attempt.
-   */
+  /** An attempt failed with a code of the outcome policy. `retried` tells whether another attempt continues the job or may do so. */
   | { readonly type: 'attempt_failed'; readonly reason: string; readonly retried: boolean }
-  /** A hedged attempt was started, won, or lost. */
+  /** A hedged attempt (started because another one was late) was sent, won, or lost. */
   | { readonly type: 'hedge'; readonly outcome: 'sent' | 'won' | 'lost' }
   /** First content of a stream, `ms` after the request was read and parsed. */
   | { readonly type: 'first_token'; readonly ms: number };
@@ -16,7 +13,7 @@ export type JobEvent =
 /** Implementations must be fast and must not throw. */
 export interface JobObserver {
   event(event: JobEvent): void;
-  /** Called when content is written to a client that keeps up, `ms` after its first byte arrived from the provider. */
+  /** Called when content is written to a client that keeps up, `ms` after the content's first byte arrived from the provider. */
   relayed(ms: number): void;
 }
 
@@ -25,7 +22,7 @@ export type TraceAttributes = Readonly<Record<string, string | number | boolean>
 
 export interface TraceSpan {
   child(name: string, attributes?: TraceAttributes): TraceSpan;
-  /** `error` is a code of this project, null or undefined for success. */
+  /** `error` is a code of this project. Null or absent means success. */
   end(attributes?: TraceAttributes, error?: string | null): void;
 }
 

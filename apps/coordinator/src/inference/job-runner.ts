@@ -1,7 +1,7 @@
 /**
- * `JobRunner` runs a client's job to its end: checks the models, reserves the maximum cost, and runs attempts with each model.
+ * `JobRunner` runs a client's job to its end: checks the requested models, reserves the maximum cost, and tries the models in order.
  *
- * Called by the routes of all inference endpoints, images and sealed requests included.
+ * All inference endpoints use it, through `routes/inference/run-job.ts`. `AttemptRunner` makes the attempts with one model.
  */
 import { type ApiError, apiError, COULD_NOT_PROCESS, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel, VisionOffer } from '@inference/protocol';
@@ -28,19 +28,19 @@ import { type AttemptRecord, type FailedJob, failed, type JobOutcome, NO_ATTEMPT
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
-  /** Called with the first usable model of each request. */
+  /** Called for each request with a usable model, with the first such model. */
   readonly onRequest: (model: string) => void;
-  readonly expected: Pick<RecentlySeenModels, 'has'>;
+  readonly recentlySeenModels: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
-  /** Minimum trust level of a model's providers, if any. */
+  /** Minimum trust level that the operator sets for a model, if any. */
   readonly trustFloor: (model: string) => TrustLevel | null;
 }
 
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #attempts: AttemptRunner;
-  readonly #runs = new Set<ModelRun>();
-  readonly #running = new WaitGroup();
+  readonly #modelRuns = new Set<ModelRun>();
+  readonly #runningJobs = new WaitGroup();
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
@@ -48,23 +48,25 @@ export class JobRunner {
   }
 
   /**
-   * Runs a job and answers its client. `clientSignal` aborts when the client disconnects. Provider failures are outcomes, not rejections.
+   * Runs a job and sends the response through `delivery`. `clientSignal` aborts when the client disconnects.
+   *
+   * Failures of the provider or the client are outcomes. Rejects after an unexpected error.
    */
   async run(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan = NO_TRACE): Promise<JobOutcome> {
-    this.#running.add();
+    this.#runningJobs.add();
     try {
       const outcome = await this.#runReserved(job, delivery, clientSignal, span);
       if (outcome.kind === 'failed') delivery.fail(outcome.error);
       return outcome;
     } finally {
-      this.#running.done();
+      this.#runningJobs.done();
     }
   }
 
   /**
-   * Outcome of a job that would fail without an attempt, because no model is usable, or none is free and the account has no balance.
+   * Failure of a job that needs no attempt: no model is usable, or the account has no balance and no usable model is free.
    *
-   * Null for other jobs. Makes no reservation. `isFunded`: the account has a balance; null if unknown, so that the reservation decides.
+   * Null for other jobs. `isFunded` tells whether the account has a balance. Null means unknown, and counts as funded.
    */
   earlyRefusal(job: JobRequest, isFunded: boolean | null): FailedJob | null {
     const { jobs, refusal } = this.#usableModels(job);
@@ -75,16 +77,20 @@ export class JobRunner {
     return failed(NO_ATTEMPTS, apiError('insufficient_quota', { message }), 'insufficient_balance');
   }
 
-  /** Whether a provider serves the model, or will probably do so again. Other names are client text that must not be stored. */
+  /** Whether a provider serves the model, or did recently. Any other name is arbitrary client text, which must not be stored. */
   knowsModel(model: string): boolean {
-    const { models, expected } = this.#options;
-    return models.serves(model) || expected.has(model);
+    const { models, recentlySeenModels } = this.#options;
+    return models.serves(model) || recentlySeenModels.has(model);
   }
 
-  /** Placements that running jobs may still need if their provider fails, by constraints. A shutdown retains providers for these. */
+  /**
+   * Number of running jobs that could still retry, by the constraints on their provider.
+   *
+   * During a shutdown, `ProviderRegistry.drain` keeps suitable providers connected for these jobs.
+   */
   drainDemands(): Iterable<DrainDemand> {
     const demands = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();
-    for (const run of this.#runs) {
+    for (const run of this.#modelRuns) {
       if (!this.#attempts.canRetry(run)) continue;
       const { model, providerSerial, providerId = null, trustFloor } = run.slotRequest;
       const key = JSON.stringify([model, providerSerial, providerId, trustFloor]);
@@ -97,20 +103,18 @@ export class JobRunner {
 
   /** Number of jobs that have not ended: queued, on a provider, or in a ledger step. */
   get running(): number {
-    return this.#running.count;
+    return this.#runningJobs.count;
   }
 
-  /** Resolves when all jobs have ended. */
   whenIdle(): Promise<void> {
-    return this.#running.wait();
+    return this.#runningJobs.wait();
   }
 
-  /** Stops all attempts, for a shutdown. Clients get an error, inside the stream if it has begun. */
+  /** Stops all attempts, for a shutdown. Their clients get an error, inside the stream if it has begun. */
   stop(): void {
     this.#attempts.stop();
   }
 
-  /** Runs a job under a reservation of its maximum cost. */
   async #runReserved(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { models, placements, onRequest, billing, timings, now } = this.#options;
     const { jobs, refusal: unusable } = this.#usableModels(job);
@@ -121,13 +125,13 @@ export class JobRunner {
     if (named === 'ambiguous') return failed(NO_ATTEMPTS, ambiguousName('provider_serial'), 'ambiguous_serial');
     const routing = job.params.routing === undefined ? null : await resolveRouting(job.params.routing, placements);
     if (routing !== null && 'ambiguous' in routing) return failed(NO_ATTEMPTS, ambiguousName(routing.ambiguous), 'ambiguous_serial');
-    const choices = jobs.map(({ params: { model } }) => ({
+    const billedModels = jobs.map(({ params: { model } }) => ({
       model,
       contextLength: models.contextLength(model, named),
-      // Reads the offers of all providers of the model, so only jobs with images do this.
+      // `vision` reads the offers of all providers of the model, so jobs without images skip it.
       maxImageTokens: job.inputImages === null ? 0 : (models.vision(model)?.max_image_tokens ?? 0),
     }));
-    const bill = billing.open(job, choices);
+    const bill = billing.open(job, billedModels);
     try {
       const reserving = span.child('inference.reservation');
       const refusal = await bill.reserve();
@@ -135,8 +139,8 @@ export class JobRunner {
       if (refusal !== null) return failed(NO_ATTEMPTS, refusal.error, refusal.reason);
       const deadline = now() + timings.overallMs;
       const attemptRecords: AttemptRecord[] = [];
-      const reason = first === job ? null : unusable.reason;
-      return await this.#runModels(jobs, reason, (candidate, { fallbackReason, maxQueueMs, attemptCount }) => ({
+      const whyUnusable = first === job ? null : unusable.reason;
+      return await this.#runModels(jobs, whyUnusable, (candidate, { fallbackReason, maxQueueMs, attemptCount }) => ({
         job: candidate,
         routing,
         fallbackReason,
@@ -163,14 +167,16 @@ export class JobRunner {
   }
 
   /**
-   * Tries the models in order. With several models, the first round does not queue. Busy models get a second round that does.
+   * Tries the models in order until one answers or refuses, or no fallback is allowed.
    *
-   * `reason` tells why the requested model is not usable, if so.
+   * With several models, the first round does not wait in the queue. The second round queues for the models that were busy.
+   *
+   * `whyUnusable` tells why the requested model is not among `jobs`. Null if it is.
    */
   async #runModels(
     jobs: readonly JobRequest[],
-    reason: string | null,
-    begin: (job: JobRequest, progress: Pick<ModelRun, 'fallbackReason' | 'maxQueueMs' | 'attemptCount'>) => ModelRun,
+    whyUnusable: string | null,
+    newRun: (job: JobRequest, progress: Pick<ModelRun, 'fallbackReason' | 'maxQueueMs' | 'attemptCount'>) => ModelRun,
   ): Promise<JobOutcome> {
     const failures = new Map<JobRequest, FailedJob>();
     let attemptCount = 0;
@@ -179,10 +185,10 @@ export class JobRunner {
       const busy: JobRequest[] = [];
       for (const job of waiting) {
         const [firstFailure] = failures.values();
-        const fallbackReason = reason ?? (job === jobs[0] ? null : (firstFailure?.reason ?? null));
-        const run = begin(job, { fallbackReason, maxQueueMs, attemptCount });
-        this.#runs.add(run);
-        const outcome = await this.#attempts.run(run).finally(() => this.#runs.delete(run));
+        const fallbackReason = whyUnusable ?? (job === jobs[0] ? null : (firstFailure?.reason ?? null));
+        const run = newRun(job, { fallbackReason, maxQueueMs, attemptCount });
+        this.#modelRuns.add(run);
+        const outcome = await this.#attempts.run(run).finally(() => this.#modelRuns.delete(run));
         attemptCount = run.attemptCount;
         if (outcome.kind !== 'failed' || !this.#mayFallBack(outcome, run)) return outcome;
         run.delivery.withdraw();
@@ -196,13 +202,13 @@ export class JobRunner {
     return first;
   }
 
-  /** Whether a fallback model may be tried. A request that is invalid for one model is invalid for all. */
+  /** Whether the next model may be tried after this failure. An invalid request counts as invalid for all models. */
   #mayFallBack({ error }: FailedJob, { delivery, clientSignal, deadline }: ModelRun): boolean {
     const isFinal = error.code === 'invalid_request' || error.code === 'shutting_down';
     return !isFinal && !delivery.isCommitted && !clientSignal.aborted && this.#options.now() < deadline;
   }
 
-  /** Copies of the job, one per usable model of the request. `refusal` is for the first model that is not usable. */
+  /** Copies of the job, one per usable model of the request. `refusal` is the failure of the first model that is not usable. */
   #usableModels(job: JobRequest): { readonly jobs: readonly JobRequest[]; readonly refusal: FailedJob } {
     const { routing } = job.params;
     const fallbacks = routing?.allowsFallbacks === false ? [] : (routing?.fallbackModels ?? []);
@@ -213,24 +219,24 @@ export class JobRunner {
       if (refusal === null) jobs.push(withModel(job, model));
       else refusals.push(refusal);
     }
-    // Callers read `refusal` only if a model is not usable.
+    // The default is never read: callers read `refusal` only if a model is not usable.
     return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
   }
 
-  /** Error if the model is not served, has the wrong type, reads too few images, or costs more than `max_price`. */
+  /** Failure if the model is not served, has the wrong type, reads too few images, or costs more than `max_price`. Null if usable. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
-    const { models, expected, billing } = this.#options;
-    // Image jobs waited for a provider earlier.
+    const { models, recentlySeenModels, billing } = this.#options;
+    // Image jobs have already been matched with a model by `ImageSupply`.
     if (job.images === null && !models.serves(model)) {
       const returnsAt = models.returnsAt(model);
       const returnsInMs = returnsAt === null ? null : returnsAt - this.#options.now();
-      return notServed(model, { isExpected: expected.has(model), returnsInMs, listed: () => models.listedNames() });
+      return notServed(model, { isExpected: recentlySeenModels.has(model), returnsInMs, listed: () => models.listedNames() });
     }
     const type = modelTypeOf(job.endpoint);
     if (job.images === null && !models.isOfType(model, type)) {
-      return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
+      return failed(NO_ATTEMPTS, wrongTypeError(models, model, type), 'other_model_type');
     }
-    const unreadable = job.inputImages === null ? null : visionProblem(models.vision(model), job.inputImages);
+    const unreadable = job.inputImages === null ? null : tooManyImages(models.vision(model), job.inputImages);
     if (unreadable !== null) return failed(NO_ATTEMPTS, unreadable, 'no_vision');
     const { routing } = job.params;
     const priced = { model, price: billing.price(model), isForImages: job.images !== null };
@@ -258,7 +264,7 @@ export class JobRunner {
   }
 }
 
-/** Maximum queue wait of each round, in milliseconds. Null stands for the default. */
+/** Maximum queue wait in each round, in milliseconds. Null stands for `JobTimings.queueMs`. */
 const ONE_ROUND = [null];
 const TWO_ROUNDS = [0, null];
 
@@ -267,7 +273,7 @@ const BUSY_REASONS: ReadonlySet<string> = new Set(['timeout', 'hopeless', 'queue
 
 type NamedProvider = Pick<SlotRequest, 'providerSerial' | 'providerId'>;
 
-/** The stricter of two trust levels. Only two levels exist, so `hardware` is stricter. */
+/** The stricter of two minimum trust levels. Providers without a level get no jobs, so only `hardware` restricts further. */
 function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SlotRequest, 'trustFloor' | 'hasClientFloor'> {
   const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
   return { trustFloor, hasClientFloor: trustFloor !== ofModel };
@@ -291,7 +297,7 @@ function ambiguousName(param: 'provider_serial' | AmbiguousName['ambiguous']): A
 }
 
 /** Error if no provider of the model reads this many images. */
-function visionProblem(vision: VisionOffer | null, { count, fields }: InputImages): ApiError | null {
+function tooManyImages(vision: VisionOffer | null, { count, fields }: InputImages): ApiError | null {
   const maxImages = vision?.max_images ?? 0;
   if (count <= maxImages) return null;
   const param = fields[maxImages] ?? 'context.input_images';
@@ -300,8 +306,7 @@ function visionProblem(vision: VisionOffer | null, { count, fields }: InputImage
   return apiError('unsupported_parameter', { param, message: `${param}: ${COULD_NOT_PROCESS} ${reason}` });
 }
 
-/** Error for a model of another type than the endpoint requires. */
-function otherType(models: NetworkModels, model: string, requested: ModelType): ApiError {
+function wrongTypeError(models: NetworkModels, model: string, requested: ModelType): ApiError {
   const output = models.isOfType(model, 'image') ? 'images' : models.isOfType(model, 'embedding') ? 'vectors' : 'text';
   const message = {
     images: 'This model makes images. Use it at /v1/images/generations.',

@@ -1,10 +1,10 @@
-/** Timeouts of a job, in milliseconds. Also the limits on attempts per request, queue length per model and bytes per stream. */
+/** Timeouts of a job, in milliseconds, and limits on attempts per job, queue length per model and bytes per stream. */
 import type { BillingTimings } from './settlement/bill.js';
 
 export interface JobTimings extends BillingTimings {
-  /** Maximum wait in the request queue for a free provider. Image jobs may wait longer, see `ImageJob.waitUntil`. */
+  /** Maximum wait in the request queue for a provider slot. Image jobs may wait longer, see `ImageJob.waitUntil`. */
   readonly queueMs: number;
-  /** Maximum time from sending the job's first message to the provider's `job_accepted`. */
+  /** Maximum time for the provider's `job_accepted`. Restarts while the request is being sent. */
   readonly acceptMs: number;
   /** Maximum time from acceptance, or the last progress message, to the first content. */
   readonly firstContentMs: number;
@@ -16,21 +16,21 @@ export interface JobTimings extends BillingTimings {
   readonly betweenFramesMs: number;
   /** Maximum time without content or progress after the answer has begun; see `StallBudget`. */
   readonly stallMs: number;
-  /** Maximum time for which progress messages without a response frame extend the timeouts. */
+  /** Time without a response frame after which progress messages no longer extend the timeouts. */
   readonly maxWorkWithoutFrameMs: number;
   /** Maximum time from the final frame to `job_completed`. */
   readonly completionMs: number;
   /** Maximum time from a client's disconnect to the provider's signature over the part sent so far. */
   readonly closingMs: number;
-  /** Time until a stream's headers are sent even without content. Counts from acceptance, or from the start of a hedged attempt. */
+  /** Time from acceptance, or from the start of a hedged attempt, until a stream's headers are sent even without content. */
   readonly commitMs: number;
   /** Silence after which a stream gets a keep-alive. */
   readonly keepAliveMs: number;
-  /** Maximum time for a slow client to read all bytes written so far. On Linux, the time restarts while the client reads. */
+  /** Maximum time for a slow client to catch up. On Linux, where progress is visible, the time restarts while the client reads. */
   readonly clientDrainMs: number;
   /** Time after the reservation of the cost during which attempts may begin. */
   readonly overallMs: number;
-  /** Validity of a job context. Includes the transfer of the request to the provider. */
+  /** Validity of a job context, the terms that the provider gets. The transfer of the request must end in this time. */
   readonly contextMs: number;
 }
 
@@ -56,13 +56,13 @@ export const JOB_TIMINGS: JobTimings = {
   settleGiveUpMs: 10 * 60_000,
 };
 
-/** Maximum attempts per request, with all its models together, hedged ones included. */
+/** Maximum attempts of a job, with all its models together, hedged ones included. */
 export const MAX_ATTEMPTS = 3;
 export const MAX_WAITING_PER_MODEL = 256;
 /**
  * Maximum bytes of a stream: a base, plus an amount per output token and per byte of the request.
  *
- * Tokens with twenty log-probability alternatives are the largest. Responses streams repeat instructions and tools three times, completed
- * with defaults; legacy streams repeat the prompt (`echo`) twice in each choice.
+ * The largest tokens have twenty log-probability alternatives. Streams of `/v1/responses` repeat instructions and tools three times, with
+ * defaults filled in. Streams of `/v1/completions` with `echo` repeat the prompt twice in each choice.
  */
 export const MAX_STREAM_BYTES = { base: 256 * 1024, perToken: 16 * 1024, perRequestByte: 16 };

@@ -1,8 +1,4 @@
-/**
- * `ModelRun` is the state of a job while `AttemptRunner` tries one model. Each model and each round of `JobRunner` gets a new one.
- *
- * `recordAttempt` records an ended attempt.
- */
+/** `ModelRun` is the state of a job while `AttemptRunner` tries one model. `JobRunner` creates one per model and round. */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
@@ -29,6 +25,7 @@ export interface ModelRun {
   readonly bill: Bill;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
+  /** Constraints on the provider. Failed attempts add to the two sets. */
   readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId>; readonly excludedOwners: Set<string> };
   /** Providers of `slotRequest.exclude` whose image offer rules the job out; see `mayGenerateImages`. */
   readonly unfitProviders: Set<ProviderId>;
@@ -38,13 +35,12 @@ export interface ModelRun {
   readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
   /** Ended attempts with all models of the job, in order of their end. */
   readonly attemptRecords: AttemptRecord[];
-  /** Providers whose engine failed during this run. */
   readonly engineFailures: Map<ProviderId, EngineFailure>;
-  /** Refusals that blame the client, oldest first. */
+  /** Failures for which a provider blames the client's request, oldest first. */
   readonly refusals: ProviderRefusal[];
   /** Number of attempts so far with all models of the job, including attempts that could not start. */
   attemptCount: number;
-  /** Provider that refused a request sealed by the client, while a second provider is tried. */
+  /** Provider that refused the client's sealed request, if a second provider was then asked. */
   refusingProvider: ProviderConnection | null;
   /** Slot reserved for the attempt on that second provider. */
   reservedSlot: Placed | null;
@@ -56,7 +52,7 @@ export function providerIdOf(provider: ProviderConnection): ProviderId {
   return provider.registration.identity.providerId;
 }
 
-/** `provider` made the deciding or last attempt, if any. */
+/** Summary of the attempts so far. `provider` made the deciding or last one, if any. */
 export function attemptSummary(
   provider: ProviderConnection | null,
   { attemptRecords, attemptCount, job }: Pick<ModelRun, 'attemptRecords' | 'attemptCount' | 'job'>,

@@ -1,7 +1,7 @@
 /**
  * Interfaces through which inference finds models and reserves slots.
  *
- * Implemented by the request queue and the model directory, and in a cluster by `cluster/`.
+ * On a single coordinator, `RequestQueue` and `ModelDirectory` implement them. In a cluster, `ClusterPlacements` and `ClusterModels` do.
  */
 import type { ProviderId } from '@inference/protocol';
 import { resolveClaimants } from '@inference/scheduler';
@@ -9,7 +9,7 @@ import type { ModelDirectory } from '../providers/placement/model-directory.js';
 import type { SerialClaimant } from '../providers/placement/placement-service.js';
 import type { Placed, Placement, SlotRequest } from './queue/request-queue.js';
 
-/** Models that connected providers serve. */
+/** Models that the connected providers of the network serve. */
 export type NetworkModels = Pick<
   ModelDirectory,
   'serves' | 'returnsAt' | 'isOfType' | 'listedNames' | 'contextLength' | 'vision' | 'imageOffers' | 'onCapacity'
@@ -34,13 +34,13 @@ export interface Placements {
 export type ResolvedSerial = ProviderId | 'ambiguous' | null;
 
 /**
- * The provider that proves the serial number with a certificate chain, else the only claimant, else null.
+ * Resolves a device serial number to the provider that proves it with a certificate chain, else to the only provider that claims it.
  *
- * `ambiguous` if several providers claim the serial number and none proves it.
+ * Null if no provider claims it, or several prove it. `ambiguous` if several claim it and none proves it.
  */
 export function resolvedProvider(claimants: readonly SerialClaimant[]): ResolvedSerial {
   const resolved = resolveClaimants(claimants.map((facts) => ({ facts })));
   if (claimants.length > 0 && resolved.length === 0) return 'ambiguous';
-  // Several proven providers can be one machine with several keys. Then any of them may serve the request.
+  // Null if several prove it: these can be one machine with several keys, so placement may use any of them.
   return resolved.length === 1 ? (resolved[0]?.facts.providerId ?? null) : null;
 }

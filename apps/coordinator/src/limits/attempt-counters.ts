@@ -1,20 +1,21 @@
 /**
- * Interfaces of counters that limit guesses at passwords, codes and keys, and the number of e-mails.
+ * Interfaces of counters that limit attempts from outside: sign-ins, guesses at codes and keys, and requests for e-mails.
  *
- * In a cluster, the counts are in the database. Otherwise they are in memory.
+ * Unrelated to the attempts of a job. `openAttemptCounters` chooses the implementation.
  */
 export interface AttemptCounter {
   /**
    * Counts an attempt. Call at its start: otherwise concurrent attempts could exceed the limit. If the promise rejects, refuse the attempt.
    *
-   * @returns Seconds to wait; null: admitted.
+   * @param name Who or what makes the attempt, such as an account or a network address.
+   * @returns Null if admitted, otherwise seconds to wait.
    */
   count(name: string): number | null | Promise<number | null>;
-  /** Removes the count of a successful attempt. Never rejects. */
+  /** Removes one counted attempt, because it succeeded or did not take place. Never rejects. */
   refund(name: string): void | Promise<void>;
 }
 
-/** Names with a recent success. */
+/** Names that succeeded recently. */
 export interface RecentNames {
   has(name: string): boolean | Promise<boolean>;
   /** Records a success. Never rejects. */
@@ -22,7 +23,7 @@ export interface RecentNames {
 }
 
 export interface AttemptCounters {
-  /** `limit`: unique name of the limit. */
+  /** Counter of the limit with this unique name: at most `maxAttempts` per name and window. */
   counter(limit: string, options: { readonly maxAttempts: number; readonly windowMs: number }): AttemptCounter;
   recentNames(list: string, options: { readonly lifetimeMs: number }): RecentNames;
 }
@@ -30,16 +31,15 @@ export interface AttemptCounters {
 /** An attempt within all limits. */
 export interface CountedAttempt {
   readonly isAdmitted: true;
-  /** Removes the counts of the attempt. Further calls do nothing. Never rejects. */
+  /** Removes the attempt from all counters. Further calls do nothing. Never rejects. */
   refund(): Promise<void>;
 }
 
-/** An attempt that a limit refuses, and that no counter counts. */
+/** An attempt that a counter refused. No counter counts it. */
 export interface RefusedAttempt {
   readonly isAdmitted: false;
-  /** The first counter that refused the attempt. */
   readonly refusedBy: AttemptCounter;
-  /** Seconds. */
+  /** Seconds to wait. */
   readonly retryAfter: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * `FairBudget` shares memory for request bodies and connections fairly between holders (accounts or network addresses).
  *
- * A claim that does not fit may evict another claim.
+ * A `Claim` reserves memory for one body or connection. A claim that does not fit may evict claims of others.
  */
 
 interface FairBudgetOptions {
@@ -10,7 +10,7 @@ interface FairBudgetOptions {
   readonly freeMultiple: number;
   /** Fixed bytes per claim, for a connection and its objects. */
   readonly bytesPerClaim?: number;
-  /** Whether a claim may evict others of the same holder. For addresses, which unrelated clients may share. Default false. */
+  /** Whether a claim may evict any other claim of its holder. For addresses, which unrelated clients may share. Default false. */
   readonly evictsOwn?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** `networkOf`: the part of an IP address that identifies a client for limits. */
+/** `networkOf`: the part of an IP address by which limits count a client. */
 import { isIPv6 } from 'node:net';
 
 /** Returns an IPv4 address unchanged, and the /64 network of an IPv6 address, the usual allocation of a subscriber. */

@@ -1,5 +1,6 @@
-/** Interfaces of limits that all coordinators of the network count together, such as requests per API key and minute. */
+/** Interfaces of limits that all coordinators of a cluster count together, such as requests per API key and minute. */
 
+/** Result of a request for permits. A permit is the right to count 1, such as one request. */
 export interface Permit {
   readonly isAdmitted: boolean;
   /** Permits left in the window, as far as this coordinator knows. */
@@ -9,7 +10,11 @@ export interface Permit {
 }
 
 export interface NetworkLimit {
-  /** Takes permits from a key's window. Synchronous while this coordinator has permits left. Never rejects. */
+  /**
+   * Takes permits (by default 1) from the window of a key, such as an API key's id. Never rejects.
+   *
+   * Synchronous while this coordinator has permits left.
+   */
   take(key: string, amount?: number): Permit | Promise<Permit>;
 }
 

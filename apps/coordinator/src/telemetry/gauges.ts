@@ -1,6 +1,4 @@
-/**
- * Registers gauges that are read at each scrape. `EndedSessions` adds up the counters of closed sessions, so that totals never decrease.
- */
+/** `register…Gauges` register gauges whose values are read at each scrape. `EndedSessions` keeps totals of sessions from decreasing. */
 import type { ImageStore } from '../images/image-store.js';
 import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
@@ -8,7 +6,6 @@ import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import { MAX_MODELS, type Metrics, OTHER, type Reading } from './metrics.js';
 
-/** Sums of the counters of closed provider sessions. */
 export class EndedSessions {
   readonly #sums = new Map<string, number>();
 
@@ -17,16 +14,16 @@ export class EndedSessions {
   }
 
   /** Sums over closed and open sessions. */
-  with(running: Iterable<Readonly<SessionCounters>>): ReadonlyMap<string, number> {
+  plus(openSessions: Iterable<Readonly<SessionCounters>>): ReadonlyMap<string, number> {
     const sums = new Map(this.#sums);
-    for (const counters of running) {
+    for (const counters of openSessions) {
       for (const [name, value] of Object.entries(counters)) sums.set(name, (sums.get(name) ?? 0) + value);
     }
     return sums;
   }
 }
 
-/** Registers gauges of the memory for request bodies, and its limits. */
+/** Gauges of the memory for request bodies. Strangers are requests without a valid API key so far. */
 export function registerBodyGauges(
   metrics: Metrics,
   bodies: {
@@ -93,8 +90,8 @@ export function registerProviderGauges(
   });
   metrics.gauge('models_served', 'Models that at least one provider serves.', [], () => [[{}, registry.models.list().length]]);
   metrics.gauge('provider_messages', 'Challenge answers and unexpected messages since the start, by kind.', ['kind'], function* () {
-    const running = [...registry.snapshots()].map(({ counters }) => counters);
-    for (const [name, value] of ended.with(running))
+    const openSessions = [...registry.snapshots()].map(({ counters }) => counters);
+    for (const [name, value] of ended.plus(openSessions))
       yield [{ kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }, value];
   });
 }
@@ -118,7 +115,7 @@ interface WriteBacklog {
   readonly maxRows: number;
 }
 
-/** Registers gauges of rows waiting to be written. A queue at its maximum drops its oldest rows. */
+/** Gauges of rows that wait to be written to the database. A queue at its maximum drops its oldest rows. */
 export function registerBacklogGauges(metrics: Metrics, queues: Readonly<Record<string, { readonly backlog: WriteBacklog }>>): void {
   const read = (value: (backlog: WriteBacklog) => number) => () =>
     Object.entries(queues).map(([queue, { backlog }]): Reading<'queue'> => [{ queue }, value(backlog)]);

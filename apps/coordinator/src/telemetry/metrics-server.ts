@@ -1,4 +1,4 @@
-/** Serves `/metrics` on a separate port, for a Prometheus server in the same private network. No other routes, no authentication. */
+/** `startMetricsServer` serves `/metrics` on a separate port of a private network, without authentication. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from './metrics.js';
@@ -8,7 +8,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** Listens at `host` and `port` (0: chosen by the operating system). Rejects if that fails. */
+/** With port 0, the operating system chooses the port. Rejects if the address cannot be used. */
 export async function startMetricsServer(metrics: Metrics, host: string, port: number): Promise<MetricsServer> {
   const server = createServer((request, response) => {
     request.resume();

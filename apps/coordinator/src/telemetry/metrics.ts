@@ -1,4 +1,4 @@
-/** `Metrics`: Prometheus metrics of this process. Labels have few values, and never contain an account, key, job or text from a client. */
+/** `Metrics`: Prometheus metrics of this process. No label contains an account, key, job or text from a client. */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { StepType } from '../billing/ledger/ledger-steps.js';
@@ -8,9 +8,9 @@ import { RecentCounts } from './recent-counts.js';
 import { type AnswerTimes, ModelPerformance } from './statistics/model-performance.js';
 
 /** Bucket bounds of histograms, in seconds. */
-const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
-const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
-/** Maximum number of models with their own label value. The others share the value `other`. */
+const SHORT_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+const LONG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+/** Maximum models with their own label value. The others share the value `other`. */
 export const MAX_MODELS = 64;
 /** Time span of recent jobs and problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
@@ -18,27 +18,26 @@ const RECENT_MINUTES = 60;
 const STEPS: readonly StepType[] = ['reserve', 'take_nonce', 'settle', 'release', 'deposit', 'request_withdrawal', 'end_withdrawal'];
 const PAYMENT_OUTCOMES = ['posted', 'noted', 'flagged', 'replayed', 'mismatch', 'unknown_order', 'ignored', 'forged', 'failed'];
 
-/** An ended job. */
-interface CountedJob {
+interface EndedJob {
   readonly endpoint: Endpoint;
   /** Whether the client sealed the request (end-to-end mode). */
   readonly isSealed: boolean;
   readonly stream: boolean;
   /** `delivered`, `client_gone`, `refused` (by a provider, end-to-end mode only), or an error code. */
   readonly outcome: string;
-  /** Progress at the client's disconnect; null: the client stayed connected. */
+  /** Whether content had been delivered when the client disconnected. Null if it stayed connected. */
   readonly cancelled: 'before_content' | 'after_content' | null;
   readonly ms: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
-  /** Billed usage; null: nothing was billed. The model name is safe as a label, because a provider served it. */
+  /** Null if nothing was billed. The model name is safe as a label, because a provider served the model. */
   readonly billed: {
     readonly model: string;
     readonly promptTokens: number;
     readonly completionTokens: number;
     readonly images?: number;
   } | null;
-  /** Null: not delivered, or slowed down by the client. */
+  /** Null if not delivered, or not measurable. */
   readonly times: AnswerTimes | null;
 }
 
@@ -53,7 +52,7 @@ export class Metrics implements JobObserver {
   readonly #models = new BoundedLabels(MAX_MODELS);
 
   readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
-  readonly #jobSeconds = this.#histogram('job_seconds', 'Time from request to end.', LONG, ['endpoint', 'stream']);
+  readonly #jobSeconds = this.#histogram('job_seconds', 'Time from request to end.', LONG_BUCKETS, ['endpoint', 'stream']);
   readonly #sealedJobs = this.#counter('e2e_jobs_total', 'Jobs whose requests clients sealed end to end, by endpoint and end.', [
     'endpoint',
     'stream',
@@ -64,10 +63,14 @@ export class Metrics implements JobObserver {
   readonly #tokens = this.#counter('tokens_total', 'Billed tokens by model.', ['model', 'kind']);
   readonly #images = this.#counter('images_total', 'Billed images by model.', ['model']);
   readonly #imageFetches = this.#counter('image_fetches_total', 'Requests for images at their URLs, by outcome.', ['outcome']);
-  readonly #firstToken = this.#histogram('first_token_seconds', 'Time from request to the first content of a stream.', LONG);
-  readonly #relay = this.#histogram('relay_seconds', 'Time from a provider frame to the write of its content to the client.', SHORT);
+  readonly #firstToken = this.#histogram('first_token_seconds', 'Time from request to the first content of a stream.', LONG_BUCKETS);
+  readonly #relay = this.#histogram(
+    'relay_seconds',
+    'Time from a provider frame to the write of its content to the client.',
+    SHORT_BUCKETS,
+  );
   readonly #placements = this.#counter('placements_total', 'Placements, by outcome.', ['outcome']);
-  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a free slot.', LONG);
+  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a free slot.', LONG_BUCKETS);
   readonly #attempts = this.#counter('failed_attempts_total', 'Failed attempts.', ['reason', 'retried']);
   readonly #hedges = this.#counter('hedges_total', 'Hedged requests, by outcome.', ['outcome']);
   readonly #peerPlacements = this.#counter('cluster_placements_total', 'Slots requested of other coordinators, by outcome.', ['outcome']);
@@ -77,7 +80,7 @@ export class Metrics implements JobObserver {
     ['reason'],
   );
   readonly #steps = this.#counter('ledger_steps_total', 'Ledger steps, by outcome.', ['step', 'outcome']);
-  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG, ['step']);
+  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG_BUCKETS, ['step']);
   readonly #sessions = this.#counter('provider_sessions_total', 'Provider sessions that began and ended, by reason.', ['event', 'code']);
   readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers disabled by reputation, and enabled again.', ['event']);
   readonly #rolloutHalts = this.#counter('rollout_halts_total', 'Rollouts of agent versions that this coordinator halted.', []);
@@ -98,7 +101,7 @@ export class Metrics implements JobObserver {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
   }
 
-  /** Starts counters of rare events at 0, because PromQL's `increase` misses the first event of a new series. */
+  /** Starts counters of rare events at 0. PromQL's `increase` would miss the first event of a new series. */
   #beginAtZero(): void {
     for (const event of ['quarantined', 'reinstated']) this.#quarantines.inc({ event }, 0);
     for (const retried of ['true', 'false']) this.#attempts.inc({ reason: 'bad_signature', retried }, 0);
@@ -134,12 +137,11 @@ export class Metrics implements JobObserver {
     }
   }
 
-  /** Counts a rollout that was halted because updated machines did worse. */
   rolloutHalted(): void {
     this.#rolloutHalts.inc();
   }
 
-  /** Counts a request for a slot at another coordinator. */
+  /** Counts a request to a peer for a slot of its providers. */
   peerPlacement(outcome: string): void {
     this.#peerPlacements.inc({ outcome });
   }
@@ -152,7 +154,7 @@ export class Metrics implements JobObserver {
     this.#relay.observe(ms / 1000);
   }
 
-  job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed, times }: CountedJob): void {
+  job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed, times }: EndedJob): void {
     const kind = { endpoint, stream: String(stream) };
     const ended = { endpoint, stream: kind.stream, end: outcome };
     this.#jobs.inc(ended);
@@ -170,7 +172,6 @@ export class Metrics implements JobObserver {
     if (billed.images !== undefined && billed.images > 0) this.#images.inc({ model }, billed.images);
   }
 
-  /** Counts a request for an image at its URL. */
   imageFetched(outcome: 'found' | 'gone' | 'unknown'): void {
     this.#imageFetches.inc({ outcome });
   }
@@ -200,7 +201,7 @@ export class Metrics implements JobObserver {
     }
   }
 
-  /** Counts an event of the payment processor. `outcome`: a code of `Deposits`, `forged` or `failed`. */
+  /** `outcome` is a code of `Deposits`, `forged` or `failed`. */
   paymentEvent(outcome: string): void {
     this.#paymentEvents.inc({ outcome });
   }
@@ -213,7 +214,7 @@ export class Metrics implements JobObserver {
     this.#mails.inc({ kind, outcome });
   }
 
-  /** `witness`: a name from the configuration. */
+  /** Counts a checkpoint sent to a witness (third party that cosigns the transparency log), by its configured name. */
   witnessAsked(witness: string, outcome: 'cosigned' | 'failed'): void {
     this.#witnesses.inc({ witness, outcome });
   }
@@ -265,7 +266,7 @@ export class BoundedLabels {
     this.#max = max;
   }
 
-  /** Returns the name, or {@link OTHER} once `max` names are known. Bounds the number of label values. */
+  /** Returns a known name, or a new one while fewer than `max` are known. Otherwise {@link OTHER}. */
   name(name: string): string {
     if (this.#names.has(name)) return name;
     if (this.#names.size >= this.#max) return OTHER;

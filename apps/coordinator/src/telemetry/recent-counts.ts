@@ -1,4 +1,4 @@
-/** `RecentCounts`: counts by code over the last minutes. Prometheus counters only grow, so one reading does not show the present state. */
+/** `RecentCounts` counts codes, such as job outcomes, over the last minutes, for the operator page. */
 import { MINUTE_MS } from '../time-units.js';
 
 /** Maximum distinct codes per minute. Further codes count as `other`. */
@@ -8,7 +8,7 @@ const OTHER = 'other';
 export class RecentCounts {
   readonly #now: () => number;
   readonly #minutes: number;
-  /** Counts by minute, oldest first. */
+  /** Counts by code. Key: minute since 1970, oldest first. */
   readonly #slices = new Map<number, Map<string, number>>();
 
   constructor(now: () => number, minutes: number) {
@@ -32,7 +32,7 @@ export class RecentCounts {
     slice.set(name, (slice.get(name) ?? 0) + 1);
   }
 
-  /** Most frequent first. */
+  /** Counts over all minutes, most frequent first. */
   read(): readonly { readonly code: string; readonly count: number }[] {
     this.#forget(this.#minute());
     const sums = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** `readTracing` reads from OpenTelemetry's variables whether traces are exported. The OpenTelemetry packages read the other variables. */
+/** `readTracing` reads from OpenTelemetry's environment variables whether and how traces are exported. */
 import { StartupError } from '../config/startup-error.js';
 
 export interface TracingSettings {
@@ -7,7 +7,7 @@ export interface TracingSettings {
 
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 
-/** Null: traces are not exported. A configured exporter or endpoint enables them. Throws {@link StartupError} for unsupported settings. */
+/** Null without a configured exporter or endpoint. Throws {@link StartupError} for unsupported settings. */
 export function readTracing(env: Readonly<Record<string, string | undefined>>): TracingSettings | null {
   const value = (...names: readonly string[]): string => names.map((name) => env[name] ?? '').find((text) => text !== '') ?? '';
   if (value('OTEL_SDK_DISABLED').toLowerCase() === 'true') return null;

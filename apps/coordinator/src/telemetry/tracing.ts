@@ -1,4 +1,4 @@
-/** `openTracing` traces jobs with OpenTelemetry. Its packages are loaded only if tracing is enabled, and read their standard variables. */
+/** `openTracing` traces jobs with OpenTelemetry, whose packages read their standard environment variables. */
 import { withTimeLimit } from '@inference/protocol';
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
@@ -15,7 +15,7 @@ const SERVICE = 'inference-coordinator';
 /** Value of the header `traceparent` (W3C Trace Context, section 3.2): version, trace id, parent id, flags. All zeros are invalid ids. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** `settings` null: no tracing. `onError` receives export errors. */
+/** Without settings, nothing is traced and no package is loaded. `onError` receives export errors. */
 export async function openTracing(settings: TracingSettings | null, onError: (error: unknown) => void): Promise<Tracing> {
   if (settings === null) return { tracer: NO_TRACER, close: async () => {} };
   const [{ BasicTracerProvider, BatchSpanProcessor }, { defaultResource, detectResources, envDetector, resourceFromAttributes }, exporter] =
@@ -55,7 +55,6 @@ function reportExportErrors(exporter: SpanExporter, onError: (error: unknown) =>
   };
 }
 
-/** Implements `Tracer` on a tracer of OpenTelemetry. */
 function tracerOn(tracer: OtelTracer): Tracer {
   return {
     start: (name, attributes, traceparent) => {

@@ -1,7 +1,4 @@
-/**
- * Opens everything that belongs to accounts: sign-in, repositories of account data, alerts, payments, and access guards of the console
- * routes.
- */
+/** `openAccounts` creates the services of accounts: sign-in, repositories of account data, alerts, payments and console access. */
 import { join } from 'node:path';
 import { type AccountNotices, accountNotices } from '../accounts/account-notices.js';
 import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
@@ -48,10 +45,14 @@ export interface AccountServices {
   /** Codes of the OAuth device authorization grant (RFC 8628). The owner enters one in the console to link a provider. */
   readonly deviceCodes: DeviceCodeRepository;
   readonly accountKeys: OwnedKeyRepository;
+  /** Short-lived API keys for the console's playground. */
   readonly playgroundKeys: PlaygroundKeyRepository;
+  /** Limits concurrent requests that hash a password. */
   readonly signInQueue: SignInQueue;
+  /** Cookies of browsers that have signed in before. */
   readonly knownBrowsers: KnownBrowsers;
   readonly secondFactors: SecondFactorRepository;
+  /** E-mails about changes of a user's sign-in. */
   readonly notices: AccountNotices;
   readonly hasMailer: boolean;
   readonly mailer: Mailer | null;
@@ -60,13 +61,12 @@ export interface AccountServices {
   readonly invitations: InvitationRepository;
   readonly closeAccount: CloseAccount;
   readonly exportGrants: ExportGrants;
-  /** Null if no e-mail can be sent. */
+  /** Null without a mail service or a console URL. */
   readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly payments: PaymentServices;
   readonly consoleAccess: ConsoleAccess;
 }
 
-/** Interval at which balances and key budgets are checked for alerts. */
 const ALERTS_MS = 300_000;
 /** Maximum receipts that the deletion of an account erases before its response. The retention job erases the rest. */
 const MAX_RECEIPTS_AT_ONCE = 2000;
@@ -77,7 +77,7 @@ interface AccountDeps {
   readonly metrics: Metrics;
   readonly apiKeyCache: ApiKeyCache;
   readonly providerLinks: ProviderLinks;
-  readonly attempts: AttemptCounters;
+  readonly attemptCounters: AttemptCounters;
 }
 
 export async function openAccounts(context: StartContext, deps: AccountDeps): Promise<AccountServices> {
@@ -114,7 +114,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
       await deleteVerifications(auth, id);
     },
     onDelete: (id) => closeOwnAccount(closeAccount, id, now()),
-    secondSteps: secondStepLimit(config, deps.attempts),
+    secondSteps: secondStepLimit(config, deps.attemptCounters),
     onError: onMailError,
   });
   const cleanup = startSessionCleanup(auth, config.cluster === null ? null : database, (error) =>
@@ -154,10 +154,10 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
 
 const QUARTER_MS = 15 * 60_000;
 
-/** Limits second-factor codes per account. Counted at the start of an attempt, so that concurrent attempts cannot exceed the limit. */
-function secondStepLimit({ rateLimits }: Config, attempts: AttemptCounters): AttemptCounter | undefined {
+/** Limit on second-factor codes per account. Undefined if the setting is 0. */
+function secondStepLimit({ rateLimits }: Config, attemptCounters: AttemptCounters): AttemptCounter | undefined {
   const maxAttempts = rateLimits.emailPerQuarterHour;
-  return maxAttempts === 0 ? undefined : attempts.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });
+  return maxAttempts === 0 ? undefined : attemptCounters.counter('second steps of an account', { maxAttempts, windowMs: QUARTER_MS });
 }
 
 function authSecret({ config, directory }: StartContext, database: Database): string | Promise<string> {
@@ -165,7 +165,7 @@ function authSecret({ config, directory }: StartContext, database: Database): st
   return config.cluster === null ? ensureAuthSecret(file) : sharedAuthSecret(database, file);
 }
 
-/** Starts the alerts about balances and budgets. Null without a mail service, or without a console URL to link to. */
+/** Starts the alerts about balances and key budgets. Null without a mail service, or without a console URL to link to. */
 function openAlerts({ config, log, now, disposal }: StartContext, database: Database, mailer: Mailer | null): LowBalanceRepository | null {
   const { publicOrigin } = config.console;
   if (mailer === null || publicOrigin === null) return null;

@@ -1,4 +1,4 @@
-/** Options and handle of a coordinator: the interface of `startApp` to the program and to tests. */
+/** `AppOptions` is the argument of `startApp`, `App` its result. */
 import type { Ledger } from '../billing/ledger/ledger.js';
 import type { PriceRepository } from '../billing/prices/price-repository.js';
 import type { Config } from '../config/config.js';
@@ -16,7 +16,7 @@ import type { SessionTimings } from '../providers/session/session-options.js';
 import type { TransparencyLog } from '../transparency-log/transparency-log.js';
 import type { ClusterServices } from './cluster.js';
 
-/** All options except `config` and `log` are for tests, which shorten times and replace parts. */
+/** Options other than `config` and `log` are for tests, which shorten times and replace parts. */
 export interface AppOptions {
   readonly config: Config;
   readonly log: Log;
@@ -56,6 +56,7 @@ export interface App {
   readonly providers: ProviderRegistry;
   readonly cluster: ClusterServices;
   readonly changeHints: ChangeHints;
+  /** Runs a check of the agent rollouts now. */
   readonly checkRollouts: () => Promise<void>;
   readonly devices: DeviceManagement;
   readonly apiKeyCache: ApiKeyCache;
@@ -63,8 +64,8 @@ export interface App {
   readonly prices: PriceRepository;
   readonly database: Database;
   readonly transparencyLog: TransparencyLog;
-  /** Port of the separate metrics server; null: none. */
+  /** Port of the separate metrics server. Null without one. */
   readonly metricsPort: number | null;
-  /** Refuses new requests (503, `Retry-After`), ends running jobs within `graceMs` or at `abort`, and closes all resources. */
+  /** Shuts the coordinator down; see `shutDown`. `graceMs` is for running jobs, and `abort` ends it early. */
   close(graceMs?: number, abort?: AbortSignal): Promise<void>;
 }

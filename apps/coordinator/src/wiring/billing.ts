@@ -1,5 +1,4 @@
-/** Opens the ledger, prices, the billing of jobs, and payments. Starts their background jobs. */
-
+/** `openBilling` creates the ledger, the prices and the billing of jobs. `openPayments` creates deposits and withdrawals. */
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { startReservationSweeper, UsageRetentionJob } from '../billing/ledger/ledger-maintenance.js';
 import { observedLedger } from '../billing/ledger/observed-ledger.js';
@@ -29,17 +28,17 @@ export interface BillingServices {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly billing: Billing;
-  /** Releases reservations left by a crash, now and periodically. Also corrects key budgets after an upgrade, in the background. */
-  startSweeping(): Promise<void>;
+  /** Releases reservations of jobs that no longer run, now and periodically. Then corrects key budgets in the background, once. */
+  startLedgerMaintenance(): Promise<void>;
 }
 
-/** Reservations per second from which an account gets a credit lease at this coordinator, on PostgreSQL (decision 0047). */
+/** Reservations per second from which part of an account's balance is leased to this coordinator (decision 0047). */
 const MIN_LEASED_PER_SECOND = 20;
-/** Interval at which old usage entries are deleted. */
+/** Minimum interval between two deletions of old usage entries in a cluster. */
 const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
-  const { config, options, log, now, jobTimings, onWriteError: onError, disposal, changeHints, refresh } = context;
+  const { config, log, now, jobTimings, onWriteError: onError, disposal, changeHints, refresh } = context;
   const { promptPerMillion, cachedPerMillion, completionPerMillion, perImage } = config.defaultPrices;
   const defaults = {
     promptPerMillion: microUsd(promptPerMillion),
@@ -47,9 +46,44 @@ export async function openBilling(context: StartContext, database: Database, met
     completionPerMillion: microUsd(completionPerMillion),
     perImage: microUsd(perImage),
   };
-  const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
   const prices = await PriceRepository.open({ database, defaults, now, onError, onWrite: () => changeHints.publish('prices'), ...refresh });
   changeHints.on('prices', () => prices.changedElsewhere());
+  const ledger = await openObservedLedger(context, database, metrics);
+  const billing = new Billing({ ledger, prices, timings: jobTimings, now, onProblem: (problem) => logBillingProblem(log, problem) });
+  const retention = startUsageRetention(context, database);
+  let stopSweeper = async (): Promise<void> => {};
+  let repair: Promise<void> = Promise.resolve();
+  /** Corrects the period sums of API keys, which an earlier version did not maintain. */
+  const repairBudgets = async (): Promise<void> => {
+    const keys = await repairPeriodSpending(database, now());
+    if (keys > 0) log.info({ keys }, 'spending of API keys that an earlier version counted was added to their budgets');
+  };
+  disposal.defer(() => ledger.close());
+  disposal.defer(() => prices.close());
+  disposal.defer(() => repair);
+  disposal.defer(() => stopSweeper());
+  disposal.defer(() => retention.close());
+  return {
+    ledger,
+    prices,
+    billing,
+    startLedgerMaintenance: async () => {
+      stopSweeper = await startReservationSweeper({
+        ledger,
+        liveJobs: () => billing.liveJobs,
+        now,
+        onSwept: (released) => log.warn({ released }, 'reservations of jobs that no longer run were released'),
+        onError,
+      });
+      repair = repairBudgets().catch(onError);
+    },
+  };
+}
+
+/** The ledger, whose steps are counted in metrics. */
+async function openObservedLedger(context: StartContext, database: Database, metrics: Metrics): Promise<Ledger> {
+  const { config, options, now, onWriteError: onError, changeHints } = context;
+  const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
   const sqlLedger = await openLedger({
     database,
     providerSharePercent,
@@ -67,9 +101,12 @@ export async function openBilling(context: StartContext, database: Database, met
     onError,
     now,
   });
-  const ledger = observedLedger(options.wrapLedger?.(sqlLedger) ?? sqlLedger, (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms));
-  const billing = new Billing({ ledger, prices, timings: jobTimings, now, onProblem: (problem) => logBillingProblem(log, problem) });
-  const retention = new UsageRetentionJob({
+  return observedLedger(options.wrapLedger?.(sqlLedger) ?? sqlLedger, (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms));
+}
+
+/** Starts deleting old usage entries. */
+function startUsageRetention({ config, log, now, onWriteError: onError }: StartContext, database: Database): UsageRetentionJob {
+  return new UsageRetentionJob({
     days: config.usageRetentionDays,
     now,
     prune: async (before, signal) => {
@@ -83,35 +120,9 @@ export async function openBilling(context: StartContext, database: Database, met
     onPruned: (entries) => log.info({ entries }, 'old usage entries removed'),
     onError,
   });
-  let stopSweeper = async (): Promise<void> => {};
-  let repair: Promise<void> = Promise.resolve();
-  const repairBudgets = async (): Promise<void> => {
-    const keys = await repairPeriodSpending(database, now());
-    if (keys > 0) log.info({ keys }, 'spending of API keys that an earlier version counted was added to their budgets');
-  };
-  disposal.defer(() => ledger.close());
-  disposal.defer(() => prices.close());
-  disposal.defer(() => repair);
-  disposal.defer(() => stopSweeper());
-  disposal.defer(() => retention.close());
-  return {
-    ledger,
-    prices,
-    billing,
-    startSweeping: async () => {
-      stopSweeper = await startReservationSweeper({
-        ledger,
-        liveJobs: () => billing.liveJobs,
-        now,
-        onSwept: (released) => log.warn({ released }, 'reservations of jobs that no longer run were released'),
-        onError,
-      });
-      repair = repairBudgets().catch(onError);
-    },
-  };
 }
 
-/** Logs failed or missing settlements: ids, counts and codes, never content. */
+/** Logs a failed ledger step, or a job that was delivered and not charged. */
 function logBillingProblem(log: Log, problem: BillingProblem): void {
   switch (problem.type) {
     case 'reserve_failed':

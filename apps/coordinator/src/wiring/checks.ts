@@ -1,4 +1,4 @@
-/** `openChecks` starts the periodic checks of database, disk, ledger, pending money and transparency log. Metrics contain their values. */
+/** `openChecks` starts periodic checks of database, disk, ledger, pending money and transparency log, and registers their gauges. */
 import { statfs } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { databaseTime } from '../database/connection/database-clock.js';
@@ -21,7 +21,7 @@ import type { StartContext } from './start-context.js';
 const DATABASE_TIMEOUT_MS = 2000;
 const DATABASE_INTERVAL_MS = 15_000;
 const DEFAULT_INTERVAL_MS = 60_000;
-/** Longer, because this check reads every balance. */
+/** The check of the ledger reads every balance, so it is rare. */
 const LEDGER_INTERVAL_MS = 300_000;
 
 interface ChecksDeps {
@@ -60,7 +60,7 @@ async function readDatabase(database: Database): Promise<DatabaseReading> {
   return { isOk, answerMs, clockDifferenceMs: isOk && dialectOf(database) === 'postgres' ? await readClockDifference(database) : null };
 }
 
-/** Clock of the database minus clock of this process, in milliseconds. Assumes equal transfer times in both directions. */
+/** Clock of the database minus clock of this process, in milliseconds. Assumes that query and result travel equally long. */
 async function readClockDifference(database: Database): Promise<number> {
   const before = Date.now();
   const { rows } = await sql<{ at: number | string }>`select ${databaseTime(database)} as at`.execute(database);

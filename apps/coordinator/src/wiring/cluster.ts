@@ -1,4 +1,4 @@
-/** Joins the cluster if `NATS_URL` is set. Otherwise none of the cluster code is loaded. */
+/** `openCluster` joins the cluster if `NATS_URL` is set. Otherwise, local services take the place of the cluster's. */
 import { LOCAL_VIEWS, type NetworkViews } from '../cluster/views.js';
 import type { ImageStore } from '../images/image-store.js';
 import type { NetworkModels, Placements } from '../inference/placements.js';
@@ -9,17 +9,20 @@ import type { Metrics } from '../telemetry/metrics.js';
 import type { ProviderServices } from './providers.js';
 import type { StartContext } from './start-context.js';
 
+/** Services that differ between a cluster (several coordinators of one network) and a single coordinator. */
 export interface ClusterServices {
+  /** Reserves slots of providers, also of those connected to peers (other live coordinators). */
   readonly placements: Placements;
   readonly models: NetworkModels;
+  /** Asks each coordinator for its part of some data, such as its models. */
   readonly views: NetworkViews;
-  /** Number of known providers of a model at other coordinators. */
+  /** Number of a model's known providers at peers. */
   readonly servingAtPeers: (model: string) => number;
-  /** Number of live peers; 0 outside a cluster. */
+  /** Number of peers that are not shutting down. */
   readonly peerCount: () => number;
-  /** Limits that all coordinators count together; null outside a cluster. */
+  /** Limits that all coordinators count together. Null outside a cluster. */
   readonly limits: NetworkLimits | null;
-  /** Executes an owner command at the coordinator to which the machine is connected. Null: not connected. Never rejects. */
+  /** Sends an owner's command to a machine, through the coordinator to which it is connected. Null: not connected. Never rejects. */
   readonly executeOwnerCommand: ProviderRegistry['executeOwnerCommand'];
   /** Tells peers that this coordinator is shutting down. */
   readonly announceDrain: () => void;
@@ -50,6 +53,7 @@ export async function openCluster(context: StartContext, deps: ClusterDeps): Pro
       whenPeersServed: () => Promise.resolve(),
     };
   }
+  // Imported on demand, so that a single coordinator loads none of the cluster's code.
   const { joinCluster } = await import('./join-cluster.js');
   return joinCluster(context, cluster, deps);
 }

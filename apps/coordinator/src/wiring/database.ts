@@ -1,4 +1,4 @@
-/** Opens the database, and the repositories that several capabilities share. */
+/** `connectDatabase` opens the database, `openRepositories` what several parts of the program read from it and write to it. */
 import { join } from 'node:path';
 import { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
@@ -23,7 +23,7 @@ import { RECENTLY_SEEN_MS } from '../providers/placement/recently-seen-models.js
 import { localAttempts } from '../routes/plugins/attempt-limit.js';
 import type { StartContext } from './start-context.js';
 
-/** PostgreSQL at `DATABASE_URL`; otherwise an SQLite file in the data directory. */
+/** Connects to PostgreSQL at `DATABASE_URL`, or opens an SQLite file in the data directory. */
 export async function connectDatabase({ config, options, log, directory, disposal }: StartContext): Promise<Database> {
   const database = await openDatabase(
     config.databaseUrl === null
@@ -39,23 +39,33 @@ export async function connectDatabase({ config, options, log, directory, disposa
 }
 
 export interface Repositories {
+  /** Authenticates requests by API key, and caches valid keys. */
   readonly apiKeyCache: ApiKeyCache;
+  /** Record of each provider's faults, which delay or disable the placement of jobs there. */
   readonly reputations: ReputationRepository;
+  /** State of each provider that an account owns, when its connection last began or ended. */
   readonly lastSeen: LastSeenRepository;
-  /** Quarantines imposed by operators. */
+  /** Providers that an operator excluded from jobs. */
   readonly quarantines: QuarantineRepository;
+  /** The operator's list of models, with the hashes of the files that providers may serve. */
   readonly catalogue: CatalogueRepository;
+  /** Record of the operators' actions. */
   readonly auditLog: OperatorAuditLog;
+  /** Derives the ids that separate the accounts' prompt caches on a provider. */
   readonly cacheScopes: CacheScopes;
+  /** Hashes the beginnings of prompts, by which placement finds providers that cached them. */
   readonly prefixHashes: PrefixHashes;
-  /** Counters that limit guesses and e-mails. */
-  readonly attempts: AttemptCounters;
+  /** Limits on sign-ins, guesses at codes and keys, and requests for e-mails. */
+  readonly attemptCounters: AttemptCounters;
+  /** Published lists of the providers' keys, to which clients encrypt end to end. */
   readonly keysets: KeysetRepository;
+  /** Error codes of failed inference requests. */
   readonly failedRequests: FailedRequestRepository;
-  /** Models of recent jobs from before this process started. */
-  readonly recentModels: readonly string[];
+  /** Models of the last day's jobs, from before this process started. */
+  readonly modelsOfRecentJobs: readonly string[];
 }
 
+/** In a cluster, `changeHints` tells the other coordinators of changed rows, which they then read again. */
 export async function openRepositories(context: StartContext, database: Database): Promise<Repositories> {
   const { now, options, onWriteError, disposal, changeHints, refresh } = context;
   const apiKeyCache = new ApiKeyCache({
@@ -90,7 +100,7 @@ export async function openRepositories(context: StartContext, database: Database
   });
   changeHints.on('catalogue', () => catalogue.changedElsewhere());
   disposal.defer(() => catalogue.close());
-  pruneNonces(context, database);
+  startPruningNonces(context, database);
   const failedRequests = new FailedRequestRepository({ database, onWriteError });
   disposal.defer(() => failedRequests.close());
   return {
@@ -102,28 +112,27 @@ export async function openRepositories(context: StartContext, database: Database
     auditLog: new OperatorAuditLog({ database, now }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     prefixHashes: new PrefixHashes(context.config.cluster === null ? undefined : await sharedSecret(database, PREFIX_HASH_SECRET)),
-    attempts: await openAttempts(context, database),
+    attemptCounters: await openAttemptCounters(context, database),
     keysets: new KeysetRepository(database),
     failedRequests,
-    recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
+    modelsOfRecentJobs: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
 }
 
-const PRUNE_ATTEMPTS_MS = 600_000;
+const PRUNE_MS = 600_000;
 
-const PRUNE_NONCES_MS = 600_000;
-
-function pruneNonces({ onWriteError, disposal }: StartContext, database: Database): void {
+/** Deletes the nonces of expired sealed (end-to-end encrypted) requests. Until then, a nonce rejects a replayed request. */
+function startPruningNonces({ onWriteError, disposal }: StartContext, database: Database): void {
   const work = () => pruneSealedNonces(database);
-  disposal.defer(everyPeriod({ database, name: 'prune sealed nonces', periodMs: PRUNE_NONCES_MS, work, onError: onWriteError }));
+  disposal.defer(everyPeriod({ database, name: 'prune sealed nonces', periodMs: PRUNE_MS, work, onError: onWriteError }));
 }
 
 /** In a cluster, the counters are in the database. Otherwise they are in memory. */
-async function openAttempts({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {
+async function openAttemptCounters({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {
   if (config.cluster === null) return localAttempts(now);
   const attempts = new AttemptRepository({ database, secret: await sharedSecret(database, ATTEMPT_NAMES_SECRET), onWriteError });
   disposal.defer(
-    everyPeriod({ database, name: 'prune attempts', periodMs: PRUNE_ATTEMPTS_MS, work: () => attempts.prune(), onError: onWriteError }),
+    everyPeriod({ database, name: 'prune attempts', periodMs: PRUNE_MS, work: () => attempts.prune(), onError: onWriteError }),
   );
   return attempts;
 }

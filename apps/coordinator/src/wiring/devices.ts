@@ -1,4 +1,6 @@
-/** Connects device management to the provider registry, for evidence of connected providers and for enrolment requests. */
+/**
+ * `openDevices` connects device management (MDM) to the provider registry: supplies evidence about connected Macs, and offers enrolment.
+ */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
@@ -20,19 +22,18 @@ import type { StartContext } from './start-context.js';
 
 export interface ManagedDevices {
   readonly management: DeviceManagement;
-  /** Trust anchor of device certificate chains. */
   readonly anchor: TrustAnchor;
   /** Handles a provider's request to enrol in device management. */
   readonly enrol: EnrolmentService;
   readonly onProviderEvent: (event: ProviderEvent) => void;
-  /** Passes later changes of evidence to the sessions of this registry. */
+  /** From now on, passes changed evidence to this registry. */
   notifyProviders(providers: ProviderRegistry): void;
 }
 
 interface DevicesDeps {
   readonly database: Database;
   readonly metrics: Metrics;
-  /** URL of the HTTP server; empty until the server listens. */
+  /** URL of the HTTP server. Empty until the server listens. */
   readonly address: () => string;
 }
 
@@ -79,6 +80,7 @@ export function openDevices(context: StartContext, { database, metrics, address 
 
 const PRUNE_DIGESTS_MS = 600_000;
 
+/** Hashes of handled webhook events, by which the coordinators of a cluster recognize a repeated event. */
 function openDigests({ onWriteError, disposal }: StartContext, database: Database): WebhookDigestRepository {
   const digests = new WebhookDigestRepository(database);
   disposal.defer(
@@ -93,19 +95,19 @@ function openDigests({ onWriteError, disposal }: StartContext, database: Databas
   return digests;
 }
 
-/** Returns a listener that loads the device evidence of providers that register. */
+/** Returns a listener that loads a provider's device evidence when it joins, and drops the evidence when it leaves. */
 function evidenceLoader({ evidence }: DeviceManagement): (event: ProviderEvent) => void {
-  // Sessions that have joined. A session refused in its last step leaves without having joined.
-  const followed = new Set<string>();
+  // Ids of sessions that have joined. A session that is refused in its last step leaves without having joined.
+  const joinedSessions = new Set<string>();
   return (event) => {
     if (event.type === 'joined') {
       const { publicKeySha256 } = event.provider.registration.identity;
-      followed.add(event.provider.sessionId);
+      joinedSessions.add(event.provider.sessionId);
       void evidence.watch(publicKeySha256);
       // The device may have changed while it was disconnected.
       evidence.markReconnected(publicKeySha256);
     }
-    if (event.type === 'left' && followed.delete(event.sessionId) && event.provider !== null) {
+    if (event.type === 'left' && joinedSessions.delete(event.sessionId) && event.provider !== null) {
       evidence.unwatch(event.provider.registration.identity.publicKeySha256);
     }
   };

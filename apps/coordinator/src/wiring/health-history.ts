@@ -1,4 +1,4 @@
-/** `openHealthHistory` records health figures of this coordinator until shutdown, and returns the repository for the charts. */
+/** `openHealthHistory` records figures of this coordinator's health until shutdown, and returns the repository for the admin charts. */
 import { hostname } from 'node:os';
 import { HealthHistoryRepository } from '../database/health-history-repository.js';
 import type { Database } from '../database/tables.js';

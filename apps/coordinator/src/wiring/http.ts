@@ -1,4 +1,4 @@
-/** Opens the HTTP server without routes: limits of bodies and rates, API key authentication, audit log, and console files. */
+/** `openHttpServer` creates the HTTP server without routes: limits on bodies and rates, API key authentication, audit log, console files. */
 import type { FastifyInstance } from 'fastify';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -17,14 +17,13 @@ import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum connections waiting to be accepted. Thousands of clients may reconnect at once. The operating system may lower it. */
+/** Maximum connections that wait to be accepted, for thousands of clients that reconnect at once. The operating system may lower it. */
 const BACKLOG = 4096;
 
 export interface HttpServices {
   readonly server: FastifyInstance;
   /** Tracks responses that clients are still reading. */
   readonly responses: ResponseDrain;
-  /** Null if no console was built. */
   readonly consoleFiles: ConsoleFiles | null;
 }
 
@@ -61,8 +60,8 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
   registerBodyGauges(metrics, server.requestBodies);
   const responses = new ResponseDrain(jobTimings.clientDrainMs);
   responses.attach(server.server);
-  const { apiKeyCache, auditLog, attempts } = repositories;
-  const shared = networkLimits === null ? null : { limits: networkLimits, attempts };
+  const { apiKeyCache, auditLog, attemptCounters } = repositories;
+  const shared = networkLimits === null ? null : { limits: networkLimits, attempts: attemptCounters };
   await server.register(rateLimits, { ...config.rateLimits, shared });
   await server.register(apiKeyAuth, { apiKeyCache, now, onFailure: onWriteError });
   await server.register(openApi);
@@ -70,7 +69,7 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
   return { server, responses, consoleFiles };
 }
 
-/** Returns the URL, `http://host:port`. Throws StartupError if the port cannot be used. */
+/** Starts to listen, and returns the URL, `http://host:port`. Throws StartupError if the port cannot be used. */
 export async function listen({ config, disposal }: StartContext, server: FastifyInstance): Promise<string> {
   const { host, port } = config;
   // Registered last, so that after a failed start the server closes before the resources of its requests.

@@ -1,4 +1,4 @@
-/** Opens the image store and the repository of receipts. Receipts with image URLs are written to it only after the URLs have expired. */
+/** `openImages` creates the image store and the repositories of receipts. */
 import { join } from 'node:path';
 import { ReceiptRepository } from '../database/providers/receipt-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
@@ -13,6 +13,7 @@ const IMAGE_TOKEN_SECRET = 'image-address';
 
 export interface ImageServices {
   readonly receipts: ReceiptRepository;
+  /** For receipts with image URLs, which reach the database only after the URLs have expired. */
   readonly deferredReceipts: DeferredReceipts;
   readonly imageStore: ImageStore;
 }

@@ -1,4 +1,4 @@
-/** Opens the services that run jobs: the request queue, the queue for image providers, the encapsulation pool and the job runner. */
+/** `openInference` creates the services that run jobs, and joins the cluster, if any. */
 import type { TrustLevel } from '@inference/protocol';
 import { EncapsulationPool } from '../inference/attempt/sealing/encapsulation-pool.js';
 import { JobRunner } from '../inference/job-runner.js';
@@ -33,11 +33,11 @@ interface InferenceDeps {
 export async function openInference(context: StartContext, deps: InferenceDeps): Promise<InferenceServices> {
   const { config, options, log, now, jobTimings, disposal } = context;
   const { metrics } = deps;
-  const { providers, expectedModels, endedSessions } = deps.providers;
+  const { providers, recentlySeenModels, endedSessions } = deps.providers;
   const trustFloor = trustFloorPolicy(config.hardwareOnlyModels);
   const requestQueue = new RequestQueue(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
   const cluster = await openCluster(context, { providers: deps.providers, requestQueue, images: deps.images.imageStore, metrics });
-  const imageSupply = new ImageSupply(cluster.models, expectedModels);
+  const imageSupply = new ImageSupply(cluster.models, recentlySeenModels);
   const encapsulationPool = new EncapsulationPool({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
   });
@@ -47,7 +47,7 @@ export async function openInference(context: StartContext, deps: InferenceDeps):
     models: cluster.models,
     placements: cluster.placements,
     onRequest: (model) => providers.placement.reports.requestReceived(model),
-    expected: expectedModels,
+    recentlySeenModels,
     imageSupply,
     billing: deps.billing.billing,
     timings: jobTimings,
@@ -65,7 +65,7 @@ export async function openInference(context: StartContext, deps: InferenceDeps):
   return { requestQueue, imageSupply, runner, cluster };
 }
 
-/** Minimum trust level of a model's providers (`HARDWARE_ONLY_MODELS`); null: any. */
+/** Returns a model's minimum trust level by the setting `HARDWARE_ONLY_MODELS`. Null means any level. */
 function trustFloorPolicy(models: readonly string[]): (model: string) => TrustLevel | null {
   const hardwareOnly = new Set(models);
   return (model) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);

@@ -1,4 +1,4 @@
-/** Prepares a new database before requests arrive: development keys with a deposit, and the operator's admin key. */
+/** `ensureInitialData` creates missing data: development keys with a deposit (in development mode), and the operator's admin key. */
 import { join } from 'node:path';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { ensureDevelopmentDeposit } from '../billing/payments/deposits.js';
@@ -12,7 +12,7 @@ import {
 import type { Database } from '../database/tables.js';
 import type { StartContext } from './start-context.js';
 
-/** Idempotent. Returns null outside development mode. */
+/** Returns the development keys. Null outside development mode. */
 export async function ensureInitialData(context: StartContext, database: Database, ledger: Ledger): Promise<DevelopmentKeys | null> {
   const { config, now } = context;
   const keys = config.development ? await developmentKeys(context, database) : null;

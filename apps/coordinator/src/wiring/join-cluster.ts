@@ -1,4 +1,8 @@
-/** `joinCluster` connects to NATS, and creates the additional services of a coordinator in a cluster. */
+/**
+ * `joinCluster` connects to NATS, and creates the services of a coordinator in a cluster.
+ *
+ * A peer is another live coordinator. `Membership` tracks the peers, and a link transfers requests and streams between two coordinators.
+ */
 import { accessSync, constants } from 'node:fs';
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
@@ -33,14 +37,14 @@ import { WaitGroup } from '../wait-group.js';
 import type { ClusterDeps, ClusterServices } from './cluster.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for another coordinator to grant permits of a rate limit. */
+/** Maximum time for a peer to grant permits (rights to count requests against a limit of the whole network). */
 const PERMITS_TIMEOUT_MS = 500;
-/** Time after a reconnect to NATS within which all peers send a heartbeat. */
+/** Time after a reconnect to NATS in which each live peer has sent a heartbeat. */
 const HEARTBEATS_ARRIVAL_MS = 2500;
 /** Time for the last message to reach the peers before the connection is closed. */
 const GOODBYE_MS = 250;
 
-/** Connects to NATS and starts the cluster services. At shutdown, `context.disposal` announces the departure and disconnects. */
+/** At shutdown, `context.disposal` announces the departure to the peers and disconnects. */
 export async function joinCluster(context: StartContext, settings: ClusterSettings, deps: ClusterDeps): Promise<ClusterServices> {
   const { log, now, changeHints, disposal } = context;
   const { providers } = deps.providers;
@@ -90,8 +94,8 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   };
 }
 
-/** This coordinator's connection to the cluster. `self`: its id. */
 interface Connection {
+  /** Id of this coordinator. */
   readonly self: string;
   readonly transport: NatsTransport;
   readonly links: PeerLinks;
@@ -121,7 +125,7 @@ function createMembership(
   context: StartContext,
   deps: ClusterDeps,
   { self, transport, links, broadcast }: Connection,
-  late: Pick<MembershipEventDeps, 'updatePermits' | 'placement'>,
+  createdLater: Pick<MembershipEventDeps, 'updatePermits' | 'placement'>,
 ): Membership {
   const { now, isDraining } = context;
   const { providers } = deps.providers;
@@ -132,13 +136,13 @@ function createMembership(
     providers: () => providers.connections,
     isDraining,
     requestModels: async (id) => fetchModels(peerOver(links.link(id))),
-    events: membershipEvents(context, deps, { links, transport, ...late }),
+    events: membershipEvents(context, deps, { links, transport, ...createdLater }),
     now,
   });
 }
 
 interface Peers {
-  /** Null: the peer is not live. */
+  /** Returns null if the coordinator is not live. */
   readonly find: (id: string) => Peer | null;
   readonly live: () => Peer[];
 }
@@ -150,10 +154,14 @@ function peersOf(membership: Membership, links: PeerLinks): Peers {
 
 /** Services that place local requests at peers, and requests of peers at this coordinator. */
 interface PlacementServices {
+  /** Exchanges with peers which coordinator's providers cached which prompt prefixes. */
   readonly prefixes: PrefixHints;
+  /** Places requests of local clients, here or at a peer. */
   readonly placements: ClusterPlacements;
   readonly clusterModels: ClusterModels;
+  /** Places requests of peers at providers of this coordinator. */
   readonly server: PlacementServer;
+  /** Announces new provider connections, so that a peer closes an older connection of the same provider. */
   readonly moved: MovedProviders;
 }
 
@@ -185,7 +193,7 @@ function createPlacement(
   };
 }
 
-/** Publishes cached prompt prefixes and changed models of local providers. Returns a function that stops this. */
+/** Publishes to peers what local providers cached, and changes of their models. Returns a function that stops this. */
 function publishChanges(providers: ProviderRegistry, prefixes: PrefixHints, membership: Membership): () => void {
   const stopPrefixes = providers.placement.onPrefixesCached((chain) => prefixes.answered(chain));
   const stopModels = providers.models.onCapacity(() => membership.modelsChanged());
@@ -217,7 +225,7 @@ interface MembershipEventDeps {
   readonly transport: NatsTransport;
   /** Tells `NetworkPermits` which coordinators are live. */
   readonly updatePermits: () => void;
-  /** Placement services, which are created after the membership. */
+  /** A function, because the placement services are created after the membership. */
   readonly placement: () => PlacementServices;
 }
 
@@ -239,7 +247,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
       log.info({ peer: id }, 'coordinator left');
     },
     changed: (models) => {
-      for (const { id, digest } of models) if (digest !== null) providers.expectedModels.record(id);
+      for (const { id, digest } of models) if (digest !== null) providers.recentlySeenModels.record(id);
       placement().placements.digestsChanged(models);
       placement().clusterModels.digestsChanged(models);
     },
@@ -251,7 +259,7 @@ function membershipEvents({ log, now }: StartContext, { metrics, providers }: Cl
   };
 }
 
-/** Rules for verifying the providers of peers, the same as for local providers. */
+/** Rules by which this coordinator verifies the providers of peers, equal to those for local providers. */
 function descriptionRules({ config, now }: StartContext, { providers: { devices } }: ClusterDeps): DescriptionRules {
   return {
     allowSimulatedEnclave: config.allowSimulatedEnclave,
@@ -281,7 +289,7 @@ function serveRequests(links: PeerLinks, providers: ProviderRegistry, { membersh
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
 }
 
-/** Serves streams of peers, by kind. Returns the group of open streams, which include jobs of the peers' clients. */
+/** Serves streams of peers, by kind. Returns the group of open streams, among them jobs of the peers' clients. */
 function serveStreams(
   links: PeerLinks,
   log: Log,
@@ -359,7 +367,7 @@ function refusalAlarm(log: Log, now: () => number): (peerId: string, refusal: Re
   };
 }
 
-/** Returns a function that is true at most once a minute per peer. */
+/** Returns a function that returns true at most once a minute per peer. */
 function oncePerMinute(now: () => number): (peerId: string) => boolean {
   const loggedAt = new Map<string, number>();
   return (peerId) => {

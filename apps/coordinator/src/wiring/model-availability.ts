@@ -1,4 +1,4 @@
-/** `openModelAvailability` records every minute which models the network serves. In a cluster, one coordinator does this. */
+/** `openModelAvailability` records periodically which models the network serves. In a cluster, one coordinator does so per period. */
 import { ModelOfferSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { ModelAvailabilityRepository } from '../database/model-availability-repository.js';

@@ -1,4 +1,7 @@
-/** Opens the status page: reports of running components, incidents, and the service that combines both. */
+/**
+ * `openNetworkStatus` creates the services of the status page. `reportComponents` reports periodically which parts of the service
+ * (`api`, `console`, `payments`) run here.
+ */
 import type { PaymentHealth } from '../billing/payments/payment-health.js';
 import { ComponentAvailabilityRepository } from '../database/component-availability-repository.js';
 import { IncidentRepository } from '../database/incident-repository.js';
@@ -35,7 +38,7 @@ interface ReportDeps {
   readonly paymentHealth: PaymentHealth;
 }
 
-/** Reports the components of this coordinator, now and periodically until shutdown. Call after the server listens. */
+/** Reports now and periodically until shutdown. Call after the server listens. */
 export async function reportComponents(context: StartContext, deps: ReportDeps): Promise<void> {
   const { now, options, onWriteError, isDraining, disposal } = context;
   const { database, hasConsole, hasPayments, paymentHealth } = deps;

@@ -1,4 +1,8 @@
-/** Opens the provider registry with device management, and connects both to log, metrics and repositories. */
+/**
+ * `openProviders` creates the registry of connected providers and device management, and connects both to log, metrics and repositories.
+ *
+ * `acceptProviders` opens the WebSocket endpoint.
+ */
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { apiError } from '@inference/formats';
@@ -29,13 +33,14 @@ import type { StartContext } from './start-context.js';
 export interface ProviderServices {
   readonly providers: ProviderRegistry;
   readonly devices: ManagedDevices;
+  /** Links providers to the accounts of their owners. */
   readonly providerLinks: ProviderLinks;
-  /** Models that currently have no provider, but are expected to return. */
-  readonly expectedModels: RecentlySeenModels;
+  /** Models of the catalogue, and models served within the last day. */
+  readonly recentlySeenModels: RecentlySeenModels;
   readonly endedSessions: EndedSessions;
   /** Attempts and failures of each provider since the last rollout check. */
   readonly outcomes: JobOutcomes;
-  /** Called after a provider has registered. Set by the cluster. */
+  /** Called after a provider has registered. Replaced by the cluster. */
   onJoined: (provider: ProviderSnapshot) => void;
 }
 
@@ -43,13 +48,13 @@ interface ProviderDeps {
   readonly database: Database;
   readonly repositories: Repositories;
   readonly metrics: Metrics;
-  /** URL of the HTTP server; empty until the server listens. */
+  /** URL of the HTTP server. Empty until the server listens. */
   readonly address: () => string;
 }
 
 export function openProviders(context: StartContext, { database, repositories, metrics, address }: ProviderDeps): ProviderServices {
   const { config, options, log, now, random, onWriteError, disposal, changeHints } = context;
-  const { catalogue, quarantines, lastSeen, reputations, recentModels } = repositories;
+  const { catalogue, quarantines, lastSeen, reputations, modelsOfRecentJobs } = repositories;
   const devices = openDevices(context, { database, metrics, address });
   const endedSessions = new EndedSessions();
   const outcomes = new JobOutcomes();
@@ -92,14 +97,13 @@ export function openProviders(context: StartContext, { database, repositories, m
   catalogue.onChange = () => providers.reevaluateOffers();
   reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
   quarantines.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
-  const expectedModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: recentModels, now });
-  disposal.defer(() => expectedModels.close());
+  const recentlySeenModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: modelsOfRecentJobs, now });
+  disposal.defer(() => recentlySeenModels.close());
   disposal.defer(() => devices.management.close());
-  const services: ProviderServices = { providers, devices, providerLinks, expectedModels, endedSessions, outcomes, onJoined: () => {} };
+  const services: ProviderServices = { providers, devices, providerLinks, recentlySeenModels, endedSessions, outcomes, onJoined: () => {} };
   return services;
 }
 
-/** Accepts WebSockets of providers on this HTTP server. */
 export function acceptProviders({ config, disposal, now }: StartContext, providers: ProviderRegistry, server: Server): void {
   const { trustedProxies } = config;
   const refuse = (socket: Duplex, refusal: UpgradeRefusal): void => refuseUpgrade(socket, refusal, newRequestId(now()));
@@ -118,7 +122,7 @@ function refuseUpgrade(socket: Duplex, refusal: UpgradeRefusal, requestId: strin
   endWithError(socket, { error, requestId, headers: { 'sec-websocket-version': '13' } });
 }
 
-/** Reports rejections and missing answers of a service of sessions, which only ask the provider to try later. */
+/** Wraps a service that provider sessions call. Reports its failures and timeouts, for which a session only asks to try later. */
 function reportingFailures<Args extends readonly unknown[], Answer extends object>(
   service: (...args: Args) => Promise<Answer>,
   onFailure: (error: unknown) => void,
@@ -164,7 +168,7 @@ function logProviderEvent(log: Log, event: ProviderEvent): void {
   }
 }
 
-/** Notifies other coordinators of a new or ended restriction, once it is in the database. Never rejects. */
+/** Tells other coordinators of a provider's new or ended restriction, once it is in the database. */
 async function publishReputation({ changeHints }: StartContext, reputations: ReputationRepository, event: ProviderEvent): Promise<void> {
   if (event.type !== 'quarantined' && event.type !== 'cooling_down' && event.type !== 'reinstated') return;
   if (!changeHints.isShared) return;
@@ -183,7 +187,7 @@ function recordLastSeen(lastSeen: LastSeenRepository, event: ProviderEvent, at: 
   lastSeen.note(provider.registration.identity.providerId, { at, facts });
 }
 
-/** `end`: null when the connection begins. */
+/** `end` is null when the connection begins. */
 function lastSeenFacts(provider: ProviderSnapshot, end: SessionEnd | null): LastFacts {
   const { identity, agentName, agentVersion } = provider.registration;
   const { requestsServed, tokensGenerated, decodeTps } = provider.statistics;
@@ -200,13 +204,9 @@ function lastSeenFacts(provider: ProviderSnapshot, end: SessionEnd | null): Last
   };
 }
 
-const CHECK_MS = 15_000;
+const CHECK_UNLINKS_MS = 15_000;
 
-/**
- * `followUnlinks` tells connected providers within seconds that another coordinator unlinked them from their account.
- *
- * Notifications only trigger a check. The database decides.
- */
+/** In a cluster, tells connected providers that another coordinator unlinked them from their account, as the database says. */
 function followUnlinks(
   { config, options, changeHints, onWriteError, disposal }: StartContext,
   database: Database,
@@ -214,6 +214,7 @@ function followUnlinks(
 ): void {
   if (config.cluster === null) return;
   const machines = new OwnedProviderRepository(database);
+  // Periodically checks all linked providers, and at once those that a change hint names.
   const check = async (isSuspected: (providerId: string) => boolean): Promise<void> => {
     const owned = [...providers.owned()].filter(({ providerId }) => isSuspected(providerId));
     if (owned.length === 0) return;
@@ -226,7 +227,11 @@ function followUnlinks(
     }
   };
   changeHints.on('unlinked', (providerIds) => void check((id) => providerIds.has(id)).catch(onWriteError));
-  const checking = new PeriodicRefresh({ read: () => check(() => true), everyMs: options.refreshMs ?? CHECK_MS, onError: onWriteError });
+  const checking = new PeriodicRefresh({
+    read: () => check(() => true),
+    everyMs: options.refreshMs ?? CHECK_UNLINKS_MS,
+    onError: onWriteError,
+  });
   void checking.begin();
   disposal.defer(() => checking.close());
 }

@@ -1,4 +1,4 @@
-/** Opens the file of agent releases, and the rollouts that offer their versions to machines. */
+/** `openReleases` opens the file of agent releases, and the rollouts, which offer new versions to machines in stages. */
 import { randomUUID } from 'node:crypto';
 import { RolloutRepository } from '../database/rollout-repository.js';
 import type { Database } from '../database/tables.js';
@@ -14,7 +14,7 @@ import type { StartContext } from './start-context.js';
 export interface ReleaseServices {
   readonly releases: AgentReleaseFile;
   readonly rollouts: RolloutService;
-  /** Records this coordinator's machines, and decides about rollouts, even if another coordinator just did. */
+  /** Records this coordinator's machines, and advances or halts rollouts, even if another coordinator just did. */
   readonly checkRollouts: () => Promise<void>;
   /** Versions in the release file. */
   readonly published: () => Promise<readonly string[]>;
@@ -49,7 +49,6 @@ export async function openReleases(
     ...refresh,
   });
   disposal.defer(() => rollouts.close());
-  // Versions that were published before this start are not new.
   await rollouts.begin(await published());
   changeHints.on('rollouts', () => rollouts.changedElsewhere());
   const coordinatorId = config.cluster?.id ?? randomUUID();
@@ -69,6 +68,7 @@ export async function openReleases(
     },
     onStage: (version, stage) => log.info({ version, stage }, 'agent release reached its next stage'),
   });
+  /** End of the last requested check. Checks run one after another. */
   let running: Promise<void> = Promise.resolve();
   let unfinished = 0;
   const checkRollouts = (periodMs = 0): Promise<void> => {

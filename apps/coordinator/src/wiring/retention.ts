@@ -7,7 +7,7 @@ import type { StartContext } from './start-context.js';
 
 const INTERVAL_MS = 3_600_000;
 
-/** The first run starts at once. A shutdown aborts a run; its completed statements remain. */
+/** The first run starts at once. A shutdown aborts a running one. */
 export function startRetention({ config, log, now, onWriteError, disposal }: StartContext, database: Database): void {
   const shutdown = new AbortController();
   const apply = async (): Promise<void> => {

@@ -63,7 +63,6 @@ interface RoutesDeps {
   readonly agentReleases: ReleaseServices;
 }
 
-/** Called once by `app.ts`, after all services are created. */
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
   const { server, consoleFiles } = deps.http;
   const { devices } = deps.providers;
@@ -83,7 +82,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   serveUpgradesAsRequests(server.server, isProviderUpgrade);
 }
 
-/** A plugin with its own scope and a name. Fastify searches all loaded CommonJS modules for the name of an unnamed plugin. */
+/** Names a plugin after its function, because Fastify searches all loaded CommonJS modules for the name of an unnamed one. */
 function named<Deps extends object>(plugin: FastifyPluginAsync<Deps>): FastifyPluginAsync<Deps> {
   return fastifyPlugin(plugin, { name: plugin.name, encapsulate: true });
 }
@@ -91,8 +90,8 @@ function named<Deps extends object>(plugin: FastifyPluginAsync<Deps>): FastifyPl
 function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) {
   const { accounts, database } = deps;
   const { receipts } = deps.images;
-  const { failedRequests, lastSeen, attempts } = deps.repositories;
-  /** Export of an account's data. First writes queued rows. */
+  const { failedRequests, lastSeen, attemptCounters } = deps.repositories;
+  /** Export of an account's data. First writes queued rows to the database. */
   const exportOf = async function* (accountId: string): AsyncGenerator<string> {
     await Promise.all([receipts.flush(), failedRequests.flush(), lastSeen.flush()]);
     yield* exportAccount(database, accountId, now());
@@ -101,7 +100,7 @@ function accountRouteDeps({ config, log, now }: StartContext, deps: RoutesDeps) 
     ...accounts,
     ...accounts.payments,
     providerLinks: deps.providers.providerLinks,
-    attempts,
+    attempts: attemptCounters,
     ledger: deps.billing.ledger,
     exportOf,
     settings: consoleSettings(config, accounts),
@@ -167,7 +166,7 @@ function providerRouteDeps({ now, onWriteError: onFailure }: StartContext, deps:
   const { database, accounts } = deps;
   const { requestQueue, cluster } = deps.inference;
   const { providers, providerLinks, devices } = deps.providers;
-  const { quarantines, lastSeen, attempts } = deps.repositories;
+  const { quarantines, lastSeen, attemptCounters } = deps.repositories;
   return {
     providers,
     views: cluster.views,
@@ -179,7 +178,7 @@ function providerRouteDeps({ now, onWriteError: onFailure }: StartContext, deps:
     accounts: accounts.accounts,
     ownedProviders: accounts.ownedProviders,
     providerLinks,
-    attempts,
+    attempts: attemptCounters,
     executeOwnerCommand: cluster.executeOwnerCommand,
     releases: deps.agentReleases.releases,
     rollouts: deps.agentReleases.rollouts,

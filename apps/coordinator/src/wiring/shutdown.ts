@@ -1,4 +1,4 @@
-/** Shuts a coordinator down: waits for running jobs, then closes connections, then all resources in reverse order of their opening. */
+/** `shutDown` lets running jobs end for a while, then closes connections and all resources. */
 import type { FastifyInstance } from 'fastify';
 import type { Billing } from '../inference/settlement/billing.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
@@ -6,7 +6,7 @@ import type { ResponseDrain } from '../routes/plugins/connections/response-drain
 import type { InferenceServices } from './inference.js';
 import type { StartContext } from './start-context.js';
 
-/** Time for last responses, closing handshakes and settlements after the grace period. */
+/** Time after the grace period for last responses and closing handshakes, and then for settlements. */
 const FLUSH_MS = 750;
 
 interface ShutdownDeps {
@@ -20,7 +20,7 @@ interface ShutdownDeps {
 /** Time for load balancers to send new requests to other coordinators. */
 const HANDOVER_MS = 5000;
 
-/** Shuts down a listening coordinator. `abort` ends the grace period early. */
+/** `graceMs` is the time for running jobs. `abort` ends it early. */
 export async function shutDown(context: StartContext, deps: ShutdownDeps, graceMs: number, abort?: AbortSignal): Promise<void> {
   const { server, responses, providers, billing } = deps;
   const { runner, requestQueue, imageSupply, cluster } = deps.inference;
@@ -28,19 +28,19 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   context.draining.abort();
   cluster.announceDrain();
   providers.drain(() => runner.drainDemands());
-  // Until load balancers have noticed, new requests are still accepted, and placed on providers of other coordinators.
+  // New requests are accepted until load balancers have noticed, and placed on providers of other coordinators.
   const hasPeers = cluster.peerCount() > 0;
   if (hasPeers) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
   context.refusing.abort();
   if (hasPeers) {
-    // On an open connection, the client's next request would be refused. On a new one, it may reach another coordinator.
+    // The client's next request would be refused on an open connection, but may reach another coordinator on a new one.
     responses.endConnections();
-    // Node.js also considers connections idle whose responses the client has not read yet.
+    // Waits, because Node.js also closes connections as idle whose responses the client has not read yet.
     void responses.whenDrained().then(() => server.server.closeIdleConnections());
   }
   requestQueue.drain();
   imageSupply.close();
-  // A job ends with its complete response, which the client may still be reading.
+  // When a job has ended, its client may still be reading the response.
   const allDelivered = Promise.all([runner.whenIdle().then(() => responses.whenDrained()), cluster.whenPeersServed()]);
   await Promise.race([allDelivered, pause(Math.max(0, deadline - performance.now()), abort)]);
   const closed = server.close();
@@ -49,7 +49,6 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   providers.closeSessions();
   await Promise.race([Promise.allSettled([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
   const { disposal } = context;
-  // Closers run in reverse order, even if some reject.
   disposal.defer(() => closed);
   disposal.defer(() => providers.close());
   disposal.defer(() => server.server.closeAllConnections());

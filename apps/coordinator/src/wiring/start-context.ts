@@ -1,4 +1,4 @@
-/** `StartContext`: values that all wiring functions share, and the stack of resources to close at shutdown. */
+/** `StartContext`: values that the functions of `wiring/` share, and the stack of resources to close at shutdown. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { ChangeHints } from '../database/change-hints.js';
@@ -10,13 +10,14 @@ export interface StartContext {
   readonly options: AppOptions;
   readonly config: Config;
   readonly log: Log;
+  /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: () => number;
   readonly jobTimings: JobTimings;
   /** Directory for the files of this coordinator. */
   readonly directory: string;
   readonly disposal: DisposalStack;
-  /** Notifications about changed rows, to and from other coordinators. */
+  /** Notifications about changed database rows, to and from the other coordinators of a cluster. */
   readonly changeHints: ChangeHints;
   /** Logs a failed database write that no request waits for. */
   readonly onWriteError: (error: unknown) => void;
@@ -25,7 +26,7 @@ export interface StartContext {
   readonly isDraining: () => boolean;
   /** Aborted when new requests are refused: at the shutdown, or in a cluster after load balancers had time to notice. */
   readonly refusing: AbortController;
-  /** Interval at which repositories reread their rows. Only tests set it. */
+  /** Interval at which repositories read their rows again. Empty for the default, which only tests change. */
   readonly refresh: { readonly refreshMs?: number };
 }
 
@@ -55,7 +56,6 @@ export function createStartContext(options: AppOptions): StartContext {
 class DisposalStack {
   readonly #closers: (() => unknown)[] = [];
 
-  /** Registers a function that runs before all earlier ones. */
   defer(close: () => unknown): void {
     this.#closers.push(close);
   }

@@ -1,4 +1,4 @@
-/** Opens tracing and metrics. Other wiring functions add their own gauges to the returned metrics. */
+/** `openTelemetry` creates metrics and tracing. `serveMetrics` serves the metrics on a separate port. */
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import type { Tracer } from '../inference/job-observer.js';
@@ -8,7 +8,6 @@ import { type MetricsServer, startMetricsServer } from '../telemetry/metrics-ser
 import { openTracing } from '../telemetry/tracing.js';
 import type { StartContext } from './start-context.js';
 
-/** Maximum time for sending the last spans. */
 const TRACE_FLUSH_MS = 750;
 
 export interface Telemetry {
@@ -22,7 +21,7 @@ export async function openTelemetry({ config, log, now, disposal }: StartContext
   return { metrics: new Metrics(now), tracer: tracing.tracer };
 }
 
-/** Starts the metrics server if the configuration contains its address. Returns the port, or null. */
+/** Returns the port. Null if the configuration has no address for the metrics. */
 export async function serveMetrics({ config, disposal }: StartContext, metrics: Metrics): Promise<number | null> {
   if (config.metrics === null) return null;
   const server = await listen(metrics, config.metrics);

@@ -1,4 +1,8 @@
-/** Opens the transparency log, publishes it regularly, and appends the network's providers, quarantines and releases. */
+/**
+ * `openTransparencyLog` opens the public append-only log of the network, and publishes it periodically. Witnesses (third parties) cosign.
+ *
+ * `recordNetwork` appends the connected providers, quarantines and agent releases.
+ */
 import { type LogEntry, providerLogEntry } from '@inference/protocol';
 import { sha256 } from '@inference/protocol/crypto';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
@@ -32,7 +36,7 @@ export async function openTransparencyLog(
     },
   });
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be published');
-  // If a coordinator stopped between append and publication, a leaf is still unpublished.
+  // Publishes entries of a coordinator that stopped after it had appended them.
   const first = transparencyLog.refresh().catch(onError);
   disposal.defer(() => first);
   disposal.defer(
@@ -48,7 +52,7 @@ interface RecordedNetwork {
   readonly releases: AgentReleaseFile;
 }
 
-/** Appends connected providers, quarantines and releases every five minutes, and changed quarantines at once. */
+/** Appends what is new every five minutes, and at once after a change of quarantines. */
 export function recordNetwork({ disposal, log }: StartContext, network: RecordedNetwork): void {
   const { transparencyLog, quarantines } = network;
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be written');
@@ -66,6 +70,7 @@ export function recordNetwork({ disposal, log }: StartContext, network: Recorded
     recording.close();
     await running;
   });
+  // Keeps the listener that `openProviders` has set.
   const { onChange } = quarantines;
   quarantines.onChange = (providerIds) => {
     onChange(providerIds);

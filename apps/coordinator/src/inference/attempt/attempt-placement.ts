@@ -29,7 +29,7 @@ export interface AttemptPlacementOptions {
 
 /** Maximum wait for the slot of a second provider that confirms a refusal, in milliseconds. */
 const CONFIRMATION_WAIT_MS = 2000;
-/** Maximum time to find out that no candidate reads images, in milliseconds. Each silent peer would delay every candidate. */
+/** Maximum time to find out that no candidate reads images, in milliseconds. A coordinator that does not answer delays each check. */
 const VISION_CHECK_MS = 2000;
 
 export class AttemptPlacement {
@@ -40,7 +40,7 @@ export class AttemptPlacement {
   }
 
   /**
-   * Waits for a slot. If the attempt only confirms a refusal (`isConfirmation`), the wait is short and no provider loads the model.
+   * Waits for a slot. If the attempt is only to confirm a provider's refusal, the wait is short and no provider loads the model.
    */
   async place(run: ModelRun, isConfirmation: boolean): Promise<Placed | NotPlaced> {
     const { placements, timings, now, observer } = this.#options;
@@ -62,8 +62,8 @@ export class AttemptPlacement {
   /**
    * Waits for an image provider to connect, after the last suitable one has left. Waits at most once between two attempts.
    *
-   * After `retry`, the job must be placed again. `none` means that no suitable provider connected in time. Null means that no wait
-   * applies, or that the client disconnected.
+   * After `retry`, the job must be placed again. `none` means that the wait ended without a provider for the job's image size. Null means
+   * that no wait applies, or that the client disconnected.
    */
   async waitForImages(run: ModelRun, last: JobOutcome | null, reason: NotPlaced['reason']): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
@@ -140,8 +140,8 @@ async function placeByPreference(
 /**
  * Places on any provider that the request permits.
  *
- * Each coordinator of a cluster knows only its own providers, so none can tell that no candidate reads images. Candidates are therefore
- * tried one by one, for at most {@link VISION_CHECK_MS}.
+ * Each coordinator of a cluster sees only its own providers, so none alone can tell whether any candidate reads images. Candidates are
+ * therefore tried one by one, for at most {@link VISION_CHECK_MS}.
  */
 async function placeOnAny(placements: Placements, request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
   const placement = await placements.place(request, waitMs, signal);

@@ -1,4 +1,8 @@
-/** `AttemptRunner` runs the attempts of a job with one model: retries until the first byte is sent to the client, and hedged attempts. */
+/**
+ * `AttemptRunner` runs the attempts of a job with one model. After a failure, it retries while nothing was sent to the client.
+ *
+ * While the first content is late, a second (hedged) attempt may run beside the first. Used by `JobRunner`.
+ */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
@@ -20,7 +24,7 @@ import { blamesClient, isFailure, outcomePolicy, UNFIT_FOR_IMAGES } from '../set
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
 import { settleAnswer } from '../settlement/settle-answer.js';
-import type { AttemptOutcome, AttemptPlan } from './attempt.js';
+import type { AttemptOutcome, AttemptPlan, CompletedAttempt } from './attempt.js';
 import { AttemptPlacement, type AttemptPlacementOptions } from './attempt-placement.js';
 import { type EndedAttempt, HedgedRequest } from './hedged-request.js';
 import { HedgeBudget, LatencyTracker } from './hedging-policy.js';
@@ -39,11 +43,11 @@ export interface AttemptRunnerOptions extends AttemptPlacementOptions {
   readonly onImageStoreError: (error: unknown) => void;
 }
 
-/** Share of the refusals of sealed (end-to-end encrypted) requests that a second candidate must confirm. */
+/** Share of refused sealed (end-to-end encrypted) requests that are also sent to a second candidate. */
 const CONFIRMED_SHARE = 1 / 20;
 
-/** End of one attempt or hedged request. After `retry`, the outcome is that of the job only if no other provider can be tried. */
-interface Step {
+/** Result of an attempt, or of two concurrent ones. After `retry`, `outcome` stands only if no other provider can be tried. */
+interface NextStep {
   readonly kind: 'done' | 'retry';
   readonly outcome: JobOutcome;
 }
@@ -70,14 +74,15 @@ export class AttemptRunner {
   /** Runs attempts until one decides the job with this model. The caller has reserved the job's maximum cost. */
   async run(run: ModelRun): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(run);
-    this.#recorders.engineFailures.settle(run, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
-    this.#recorders.refusals.settle(run, outcome);
+    this.#recorders.engineFailures.runEnded(run, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
+    this.#recorders.refusals.runEnded(run, outcome);
     if (outcome.kind === 'delivered' && run.refusingProvider !== null) {
       this.#recorders.refusals.contradicted(run.job.accountId, run.refusingProvider);
     }
     return outcome;
   }
 
+  /** Whether a further attempt of the run may begin now. */
   canRetry({ attemptCount, delivery, deadline, clientSignal, routing }: ModelRun): boolean {
     const isInTime = this.#options.now() < deadline;
     const maxAttempts = routing?.preferences.allowsFallbacks === false ? 1 : MAX_ATTEMPTS;
@@ -105,7 +110,7 @@ export class AttemptRunner {
       }
       const { kind, outcome } = await this.#tryProvider(placement, run);
       if (kind === 'done') return outcome;
-      // Like a candidate excluded before, an unfit one does not decide the outcome while others may be busy or have failed.
+      // Other providers may be busy or have failed, so one whose image sizes do not suit the job does not decide the outcome.
       if (outcome.kind !== 'failed' || outcome.reason !== UNFIT_FOR_IMAGES) last = outcome;
       const refusal = run.refusals.at(-1);
       if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === outcome.provider) provenRefusal = outcome;
@@ -119,7 +124,7 @@ export class AttemptRunner {
   }
 
   /** Runs an attempt on a placed provider, and a second one elsewhere if the first is late. */
-  async #tryProvider(placed: Placed, run: ModelRun): Promise<Step> {
+  async #tryProvider(placed: Placed, run: ModelRun): Promise<NextStep> {
     const plan = this.#plan(placed, run, run.attemptCount === 0 ? 'first' : 'retry');
     if (plan === null) return this.#notStarted(placed.slot.provider, run);
     this.#hedgeBudget.earn();
@@ -129,7 +134,7 @@ export class AttemptRunner {
     this.#hedgedRequests.add(hedged);
     try {
       hedged.start(plan);
-      const decided = await this.#followDecisions(hedged, run);
+      const decided = await this.#followEvents(hedged, run);
       this.#recordDecisive(decided, run);
       return await this.#conclude(decided.plan, decided.outcome, run);
     } finally {
@@ -138,27 +143,28 @@ export class AttemptRunner {
     }
   }
 
-  async #followDecisions(hedged: HedgedRequest, run: ModelRun): Promise<EndedAttempt> {
+  /** Reacts to late and silent attempts until one attempt decides. */
+  async #followEvents(hedged: HedgedRequest, run: ModelRun): Promise<EndedAttempt> {
     for (;;) {
-      const decision = await hedged.next();
-      switch (decision.kind) {
+      const event = await hedged.next();
+      switch (event.kind) {
         case 'decided':
-          return decision;
+          return event;
         case 'ended':
-          this.#recordEnded(decision, run);
+          this.#recordEnded(event, run);
           break;
         case 'overdue': {
-          const requestElsewhere = withoutProvidersOf(run.slotRequest, decision.running);
-          if (decision.silent !== null && this.canRetry(run) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
-            hedged.abandon(decision.silent);
-          } else if (decision.isLate) {
+          const requestElsewhere = withoutProvidersOf(run.slotRequest, event.running);
+          if (event.silent !== null && this.canRetry(run) && this.#options.placements.hasIdleProvider(requestElsewhere)) {
+            hedged.abandon(event.silent);
+          } else if (event.isLate) {
             const second = await this.#planHedge(requestElsewhere, run);
             if (second !== null) hedged.start(second);
           }
           break;
         }
         default:
-          decision satisfies never;
+          event satisfies never;
       }
     }
   }
@@ -193,7 +199,7 @@ export class AttemptRunner {
     recordAttempt(run, plan, outcome, elapsedMs);
   }
 
-  /** Returns null, and releases the slot, if the attempt cannot start. */
+  /** Counts and plans an attempt. Returns null, and releases the slot, if the attempt cannot start. */
   #plan({ slot, estimate }: Placed, run: ModelRun, role: AttemptPlan['role']): AttemptPlan | null {
     const { encapsulationPool } = this.#options;
     const { latencyTracker } = this.#recorders;
@@ -228,9 +234,10 @@ export class AttemptRunner {
     return plan;
   }
 
+  /** Terms of the job for a provider. Null if the provider has no usable sealing key, or its offer does not suit the job. */
   #context({ job }: ModelRun, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
-    // The provider may have changed its offer since unfit providers were excluded.
+    // The provider may have changed its offer since the placement excluded unsuitable providers.
     if (!mayGenerateImages(job, imageOfferOf(provider, job.params.model))) return null;
     const maxImages = visionOfferOf(provider, job.params.model)?.max_images ?? 0;
     if (job.inputImages !== null && job.inputImages.count > maxImages) return null;
@@ -246,7 +253,7 @@ export class AttemptRunner {
     });
   }
 
-  #notStarted(provider: ProviderConnection, run: ModelRun): Step {
+  #notStarted(provider: ProviderConnection, run: ModelRun): NextStep {
     const { clientSignal, attemptRecords, attemptCount, slotRequest, unfitProviders } = run;
     const isStopped = clientSignal.aborted || this.#isStopping;
     const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable(run.job, provider) });
@@ -261,9 +268,9 @@ export class AttemptRunner {
   }
 
   /**
-   * For some refusals of sealed requests, reserves a slot at another candidate that confirms the refusal or answers.
+   * For a random share of refused sealed requests, reserves a slot at a second candidate, because the coordinator cannot read the reason.
    *
-   * The coordinator cannot read the reason of such a refusal. Returns null if the refusal is final.
+   * Returns null if the first refusal is final.
    */
   async #reserveConfirmation(run: ModelRun): Promise<Placed | null> {
     const { refusingProvider, slotRequest, attemptRecords } = run;
@@ -272,7 +279,7 @@ export class AttemptRunner {
     return this.#options.placements.placeOnIdleProvider({ ...slotRequest, exclude });
   }
 
-  #retryToConfirm(second: Placed, provider: ProviderConnection, run: ModelRun, summary: AttemptSummary): Step {
+  #retryToConfirm(second: Placed, provider: ProviderConnection, run: ModelRun, summary: AttemptSummary): NextStep {
     run.delivery.withdraw();
     run.refusingProvider = provider;
     run.reservedSlot = second;
@@ -288,35 +295,38 @@ export class AttemptRunner {
     return { kind: 'refused', signed, billed: null, ...summary };
   }
 
-  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, run: ModelRun): Promise<Step> {
+  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, run: ModelRun): Promise<NextStep> {
+    if (outcome.kind === 'completed') return this.#concludeCompleted(plan, outcome, run);
+    // `recordResult` reads the duration of overtaken attempts only, and an overtaken attempt never decides the job.
+    recordResult(plan, outcome, 0, run, this.#recorders);
+    const summary = attemptSummary(plan.slot.provider, run);
+    if (run.clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
+    const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(run) : outcome);
+    return { kind: retry ? 'retry' : 'done', outcome: failed(summary, error, reason) };
+  }
+
+  /** Settles and delivers a completed answer, unless its verification fails. */
+  async #concludeCompleted(plan: AttemptPlan, completed: CompletedAttempt, run: ModelRun): Promise<NextStep> {
     const { provider } = plan.slot;
     const { delivery, clientSignal, slotRequest } = run;
     const summary = attemptSummary(provider, run);
-    if (outcome.kind === 'completed') {
-      const settled = await settleAnswer(outcome, plan, run, this.#options.onImageStoreError);
-      if (settled.kind === 'refused') {
-        const second = await this.#reserveConfirmation(run);
-        if (second !== null) return this.#retryToConfirm(second, provider, run, summary);
-        return { kind: 'done', outcome: await this.#deliverRefusal(settled.signed, run, summary) };
-      }
-      if (settled.kind !== 'rejected') return { kind: 'done', outcome: settled };
-      const { result } = settled;
-      recordResult(plan, result, outcome.elapsedMs, run, this.#recorders);
-      const { error, reason, retry } = outcomePolicy(result);
-      const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
-      const end = { ...failed(summary, error, reason), ...problem };
-      if (!retry || delivery.isCommitted || clientSignal.aborted) return { kind: 'done', outcome: end };
-      // No byte was sent to the client yet.
-      delivery.withdraw();
-      slotRequest.exclude.add(providerIdOf(provider));
-      return { kind: 'retry', outcome: end };
+    const settled = await settleAnswer(completed, plan, run, this.#options.onImageStoreError);
+    if (settled.kind === 'refused') {
+      const second = await this.#reserveConfirmation(run);
+      if (second !== null) return this.#retryToConfirm(second, provider, run, summary);
+      return { kind: 'done', outcome: await this.#deliverRefusal(settled.signed, run, summary) };
     }
-    // Only overtaken attempts need their duration, and none of them decides the job.
-    recordResult(plan, outcome, 0, run, this.#recorders);
-    if (clientSignal.aborted) return { kind: 'done', outcome: clientDisconnected(summary) };
-    const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(run) : outcome);
-    const end = failed(summary, error, reason);
-    return { kind: retry ? 'retry' : 'done', outcome: end };
+    if (settled.kind !== 'rejected') return { kind: 'done', outcome: settled };
+    const { result } = settled;
+    recordResult(plan, result, completed.elapsedMs, run, this.#recorders);
+    const { error, reason, retry } = outcomePolicy(result);
+    const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
+    const end = { ...failed(summary, error, reason), ...problem };
+    if (!retry || delivery.isCommitted || clientSignal.aborted) return { kind: 'done', outcome: end };
+    // No byte was sent to the client yet.
+    delivery.withdraw();
+    slotRequest.exclude.add(providerIdOf(provider));
+    return { kind: 'retry', outcome: end };
   }
 }
 
@@ -326,7 +336,7 @@ function takeReservedSlot(run: ModelRun): Placed | null {
   return reservedSlot;
 }
 
-/** Why a provider without a job context may not get the job. */
+/** Why {@link AttemptRunner} made no job context for this provider. */
 function notUsable(job: JobRequest, provider: ProviderConnection): 'key_expired' | 'unfit_for_images' | 'stale_key' {
   if (job.sealed === null) return 'key_expired';
   return mayGenerateImages(job, imageOfferOf(provider, job.params.model)) ? 'stale_key' : 'unfit_for_images';

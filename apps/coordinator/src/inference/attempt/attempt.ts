@@ -1,4 +1,4 @@
-/** `Attempt` runs a job once on one provider: sends the encrypted request, applies the timeouts, and ends with exactly one outcome. */
+/** `Attempt` runs a job once on one provider: sends the encrypted request, applies the timeouts, and resolves to exactly one outcome. */
 import {
   type Frame,
   INITIAL_CREDIT_BYTES,
@@ -25,7 +25,7 @@ import { StallBudget } from './stall-budget.js';
 
 /** Ways in which a provider breaks the job protocol. */
 type Violation = ResponseViolation | 'out_of_turn' | 'too_large';
-/** In phase `progress`, content arrives too slowly to complete the answer. */
+/** Phase in which a timeout expired. `progress` means that the answer had begun, and its `StallBudget` ran out. */
 type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
 /** In phase `closing`, the client has disconnected, and the provider may still sign the part delivered so far. */
 type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
@@ -50,7 +50,7 @@ export type FailedAttempt =
   | { readonly kind: 'violated'; readonly violation: Violation }
   /** The request was still queued behind other requests on the provider's connection when its time ran out. */
   | { readonly kind: 'unsent' }
-  /** The provider's sealing key is malformed. */
+  /** The provider's sealing key is malformed, so the request could not be encrypted. */
   | { readonly kind: 'unsealable' }
   /** The provider could not open the client's sealed request, or rejected it. Provider or client may be at fault. */
   | { readonly kind: 'unopened'; readonly code: UnopenedCode };
@@ -61,21 +61,24 @@ export type UnopenedCode = (typeof UNOPENED_CODES)[number];
 export type AttemptOutcome =
   | CompletedAttempt
   | FailedAttempt
-  /** The client disconnected before the provider signed anything, or the coordinator is shutting down. */
+  /** The coordinator stopped the attempt: the client disconnected and got no signed part of an answer, or a shutdown began. */
   | { readonly kind: 'stopped' }
-  /** Another attempt of the same job decided its outcome first. */
+  /** Another attempt of the same job was faster. */
   | { readonly kind: 'overtaken' };
 
-/** Input of an attempt: the slot, the terms of the job on its provider, and the expectations by which lateness is measured. */
+/** Input of an attempt. */
 export interface AttemptPlan {
+  /** Reserved slot of the provider. The attempt starts or releases the slot. */
   readonly slot: ProviderSlot;
+  /** Terms of the job in clear: model, limits, provider and times. The encryption binds the request to these terms. */
   readonly context: JobContext;
   /** Returns an HPKE encapsulation to the provider's sealing key, in plain mode. Throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
   /** Set if the client sealed the body to this provider. Otherwise, the coordinator seals it. */
   readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
+  /** Expected times to the first token and to the end. */
   readonly estimate: LatencyEstimate;
-  /** Names of the events of which one ends a stream. Empty if none does. */
+  /** Names of the server-sent events that can end a stream, such as `message_stop`. Empty if the format has none. */
   readonly terminalEvents: readonly string[];
   /** Expected time per output token, in milliseconds. */
   readonly tokenMs: number;
@@ -86,7 +89,6 @@ export interface AttemptPlan {
   /** Number of other jobs on the provider when the attempt began. */
   readonly otherJobCount: number;
   readonly role: 'first' | 'retry' | 'hedge';
-  /** Written to the headers of the response. */
   readonly route: Route;
   /** Time since the start without content, in milliseconds, after which a second attempt may begin. */
   readonly lateAfterMs: number;
@@ -94,9 +96,9 @@ export interface AttemptPlan {
   readonly silentAfterMs: number;
 }
 
-/** Callbacks of an attempt, implemented by `HedgedRequest`. */
+/** Callbacks of an attempt, implemented by `HedgedRequest`, which runs up to two attempts at a time. */
 export interface AttemptGroup {
-  /** The delivery, if its headers name this attempt's provider. */
+  /** The response to the client, if its headers name this attempt's provider. Null for the other attempt. */
   deliveryOf(attempt: Attempt): Delivery | null;
   /** Called before the request is sent. */
   started(attempt: Attempt): void;
@@ -110,7 +112,7 @@ export class Attempt implements JobSink {
   readonly #group: AttemptGroup;
   readonly #timings: JobTimings;
   readonly #stallBudget: StallBudget;
-  readonly #settle: (outcome: AttemptOutcome) => void;
+  readonly #resolve: (outcome: AttemptOutcome) => void;
   /** Null until the request is sealed. */
   #reader: AnswerReader | null = null;
   #handle: JobHandle | null = null;
@@ -131,11 +133,11 @@ export class Attempt implements JobSink {
     this.#group = group;
     this.#timings = timings;
     this.#stallBudget = new StallBudget({ maxMs: timings.stallMs, tokenMs: plan.tokenMs, maxTokens: plan.context.max_tokens });
-    let settle: (outcome: AttemptOutcome) => void = () => {};
+    let resolveOutcome: (outcome: AttemptOutcome) => void = () => {};
     this.outcome = new Promise((resolve) => {
-      settle = resolve;
+      resolveOutcome = resolve;
     });
-    this.#settle = settle;
+    this.#resolve = resolveOutcome;
     this.#deadline.set(timings.acceptMs);
   }
 
@@ -143,7 +145,6 @@ export class Attempt implements JobSink {
     return this.#phase !== 'acceptance';
   }
 
-  /** Time since the start. */
   get elapsedMs(): number {
     return performance.now() - this.#startedAt;
   }
@@ -153,7 +154,6 @@ export class Attempt implements JobSink {
     return performance.now() - this.#lastActivityAt;
   }
 
-  /** Sends the request to the provider. */
   start(body: Uint8Array): void {
     const { slot } = this.plan;
     this.#group.started(this);
@@ -170,7 +170,7 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** Returns credit for bytes that the client's connection has taken. */
+  /** Lets the provider send as many bytes again as the client's connection has taken. */
   drained(bytes: number): void {
     this.#reader?.drained(bytes);
   }
@@ -189,7 +189,7 @@ export class Attempt implements JobSink {
     if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
-  /** Handles a client's disconnect. If the client got content, the provider has `closingMs` to sign its output so far. */
+  /** Handles the client's disconnect. If the client got content, asks the provider to sign its output so far within `closingMs`. */
   recall(): void {
     if (this.#isOver || this.#phase === 'closing') return;
     if ((this.#group.deliveryOf(this)?.delivered ?? 0) === 0) this.stop();
@@ -200,7 +200,7 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** Reports progress of the provider's send queue. The acceptance timeout restarts once the first message of this job was sent. */
+  /** Called while the provider's connection sends queued bytes. Restarts the acceptance timeout if this job's first message is sent. */
   sending(): void {
     if (this.#isOver || this.#phase !== 'acceptance') return;
     this.#lastActivityAt = performance.now();
@@ -215,7 +215,11 @@ export class Attempt implements JobSink {
     this.#group.accepted();
   }
 
-  /** Restarts the timeout without a frame, because a long prefill, or an answer that is not a stream, may take minutes. */
+  /**
+   * Handles a progress message. Restarts the timeout, because a long prefill, or an answer that is not a stream, may take minutes.
+   *
+   * Has no effect if no frame has arrived for `maxWorkWithoutFrameMs`.
+   */
   progressed(): void {
     if (this.#isOver || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
     const now = performance.now();
@@ -265,7 +269,7 @@ export class Attempt implements JobSink {
     this.#end({ kind: 'lost' });
   }
 
-  /** Throws SealingError `bad_key` on a malformed sealing key. */
+  /** Encrypted request, and a reader for its answer. Throws SealingError `bad_key` on a malformed sealing key. */
   #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: RequestFrames; readonly reader: AnswerReader } {
     const { context, candidate, encapsulate, fetchedImages, terminalEvents } = this.plan;
     const onCredit = (bytes: number): void => {
@@ -321,12 +325,13 @@ export class Attempt implements JobSink {
   }
 
   #timeOut(): void {
-    // A provider without credit waits for the client, which has its own timeout.
+    // The provider may send nothing until the slow client has read. The client's own timeout applies.
     if (this.#phase === 'next_frame' && this.#group.deliveryOf(this)?.isStalled === true) this.#deadline.renew();
     else if (this.#phase === 'closing') this.#abandon({ kind: 'stopped' });
     else this.#abandonLate(this.#phase);
   }
 
+  /** Abandons the attempt as timed out, or as `unsent` if its first message has not left the queue. */
   #abandonLate(phase: TimedPhase): void {
     const isUnsent = phase === 'acceptance' && this.#handle?.isSent() === false;
     this.#abandon(isUnsent ? { kind: 'unsent' } : { kind: 'timeout', phase });
@@ -345,7 +350,7 @@ export class Attempt implements JobSink {
     this.#deadline.clear();
     const delivery = outcome.kind === 'completed' ? null : this.#group.deliveryOf(this);
     if (delivery !== null && !delivery.isCommitted) delivery.withdraw();
-    this.#settle(outcome);
+    this.#resolve(outcome);
   }
 }
 
@@ -354,7 +359,7 @@ function fetchedMembers(images: readonly FetchedInputImage[]): Pick<JobMessage, 
   return { fetched_images: images.map(({ mediaType, bytes }) => ({ media_type: mediaType, bytes: bytes.length })) };
 }
 
-/** Keeps only the code: other details of a failure describe the sealed body. */
+/** Failure of a sealed request. Keeps only the code: other details would describe the sealed body. */
 function sealedFailure({ code }: JobFailure): FailedAttempt {
   const unopened = UNOPENED_CODES.find((known) => known === code);
   return unopened === undefined ? { kind: 'failed', failure: { code } } : { kind: 'unopened', code: unopened };

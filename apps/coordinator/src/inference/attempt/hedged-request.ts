@@ -1,7 +1,7 @@
 /**
  * `HedgedRequest` runs an attempt of a job, and a second one beside it if the first is late. The first attempt with content wins.
  *
- * `AttemptRunner` makes a new one for each retry, reads decisions from `next` and reacts with `start` or `abandon`.
+ * `AttemptRunner` creates one per retry, reads events from `next`, and reacts with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -14,12 +14,19 @@ export interface EndedAttempt {
   readonly elapsedMs: number;
 }
 
-type HedgingDecision =
-  /** No content arrived in time. `silent` is the only attempt, if inactive. If `isLate`, a second attempt may start. */
-  | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
+type HedgingEvent =
+  /** No content has arrived in time. */
+  | {
+      readonly kind: 'overdue';
+      readonly running: readonly AttemptPlan[];
+      /** The only running attempt, if its provider shows no activity. */
+      readonly silent: AttemptPlan | null;
+      /** Whether a second attempt may start. */
+      readonly isLate: boolean;
+    }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
-  /** The winner's outcome, or the last outcome if no attempt won. No decision follows. */
+  /** The winner's outcome, or the last outcome if no attempt won. No event follows. */
   | ({ readonly kind: 'decided' } & EndedAttempt);
 
 /** Maximum delay of a Node.js timer, in milliseconds. A longer delay fires immediately. */
@@ -34,12 +41,12 @@ export class HedgedRequest implements AttemptGroup {
   #deliveringAttempt: Attempt | null = null;
   #winner: Attempt | null = null;
   #isHedged = false;
-  /** Outcome of the deciding attempt. Reported after every overtaken attempt has ended. */
-  #decided: (HedgingDecision & { readonly kind: 'decided' }) | null = null;
+  /** Outcome of the deciding attempt. Reported once no attempt is running. */
+  #decided: (HedgingEvent & { readonly kind: 'decided' }) | null = null;
   readonly #nextCheck = new Deadline(() => this.#check());
   #commitTimer: NodeJS.Timeout | null = null;
-  readonly #decisions: HedgingDecision[] = [];
-  #onDecision: (() => void) | null = null;
+  readonly #events: HedgingEvent[] = [];
+  #onEvent: (() => void) | null = null;
 
   constructor(delivery: Delivery, body: Uint8Array, timings: JobTimings) {
     this.#delivery = delivery;
@@ -47,7 +54,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#timings = timings;
   }
 
-  /** Starts an attempt, and stops the other one if that throws. After an attempt has won, only releases the slot. */
+  /** Starts an attempt. If that throws, stops all attempts. If an attempt has already won, only releases the slot. */
   start(plan: AttemptPlan): void {
     if (this.#winner !== null || this.#decided !== null) {
       plan.slot.release();
@@ -56,7 +63,7 @@ export class HedgedRequest implements AttemptGroup {
     const attempt = new Attempt(plan, this, this.#timings);
     if (this.#running.length > 0) {
       this.#isHedged = true;
-      // The second attempt gets as much time as the first had.
+      // The second attempt gets as much time until the headers are sent as the first had.
       if (this.#commitTimer !== null) this.#commitIn(this.#timings.commitMs);
     }
     this.#running.push(attempt);
@@ -71,17 +78,18 @@ export class HedgedRequest implements AttemptGroup {
     this.#scheduleCheck();
   }
 
-  async next(): Promise<HedgingDecision> {
+  /** Resolves to the next event. Events wait until they are read. */
+  async next(): Promise<HedgingEvent> {
     for (;;) {
-      const decision = this.#decisions.shift();
-      if (decision !== undefined) return decision;
+      const event = this.#events.shift();
+      if (event !== undefined) return event;
       await new Promise<void>((resolve) => {
-        this.#onDecision = resolve;
+        this.#onEvent = resolve;
       });
     }
   }
 
-  /** Abandons a silent attempt before its deadline. Does nothing once its content has arrived. */
+  /** Abandons a silent attempt before its timeout. Does nothing once content of the attempt has arrived. */
   abandon(plan: AttemptPlan): void {
     this.#running.find((attempt) => attempt.plan === plan)?.abandonSilent();
   }
@@ -132,10 +140,10 @@ export class HedgedRequest implements AttemptGroup {
     if (this.#decided !== null && this.#running.length === 0) this.#report(this.#decided);
   }
 
-  #report(decision: HedgingDecision): void {
-    this.#decisions.push(decision);
-    this.#onDecision?.();
-    this.#onDecision = null;
+  #report(event: HedgingEvent): void {
+    this.#events.push(event);
+    this.#onEvent?.();
+    this.#onEvent = null;
   }
 
   /** Makes the response headers name the attempt's provider. */
@@ -158,7 +166,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#commitTimer = setTimeout(() => this.#commit(), ms);
   }
 
-  /** Sends the headers without content. Headers name one provider, so the most recently active attempt wins. */
+  /** Sends a stream's headers without content. Headers name one provider, so the most recently active accepted attempt wins. */
   #commit(): void {
     this.#commitTimer = null;
     const [first, second] = this.#running.filter(({ isAccepted }) => isAccepted);
@@ -169,6 +177,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#delivery.commit();
   }
 
+  /** Sets the timer for the next moment at which an attempt becomes silent or late. */
   #scheduleCheck(): void {
     this.#nextCheck.clear();
     if (this.#decided !== null || this.#winner !== null) return;
@@ -181,6 +190,7 @@ export class HedgedRequest implements AttemptGroup {
     this.#nextCheck.set(Math.min(Math.ceil(nextMs), MAX_TIMER_MS));
   }
 
+  /** Abandons the silent one of two attempts, or reports that the only attempt is silent or late. */
   #check(): void {
     const silent = this.#running.find(({ plan, silentMs }) => silentMs >= plan.silentAfterMs) ?? null;
     const [only, other] = this.#running;

@@ -1,28 +1,35 @@
-/** `LatencyTracker` decides when the first content of a job is late, per model. `HedgeBudget` limits the number of hedged attempts. */
+/**
+ * `LatencyTracker` computes when the first content of a job counts as late. `AttemptRunner` may then start a second, hedged attempt.
+ *
+ * `HedgeBudget` limits the number of hedged attempts.
+ */
 import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** Share of jobs whose first content should arrive in time. */
 const ON_TIME_SHARE = 0.95;
-/** Change of the lateness factor per job, on a logarithmic scale. The factor multiplies the expected time. */
+/** Step size of the lateness factor on a logarithmic scale. Content is late after the factor times the expected time. */
 const STEP = 0.2;
 const MIN_FACTOR = 2;
 const MAX_FACTOR = 100;
 /** Minimum expected time until the first content, in milliseconds. Covers network round trips. */
 const MIN_EXPECTED_MS = 100;
 const MAX_MODELS = 10_000;
-/** Maximum silence, as a multiple of the expected time to the first token. Later phases report activity. */
+/** Maximum silence, as a multiple of the expected time to the first token. */
 const SILENT_FACTOR = 4;
 
-/** Minimum thresholds, from `JobTimings`. */
 interface LatencyFloors {
   readonly lateMs: number;
   readonly silentMs: number;
 }
 
-/** Estimates, per model, the 95th percentile of actual divided by expected time until the first content. Later content is late. */
+/**
+ * Estimates the 95th percentile of the ratio of actual to expected time until the first content, per model, for streams and other
+ * responses. Content after this time is late.
+ */
 export class LatencyTracker {
   readonly #floors: LatencyFloors;
+  /** Lateness factors. Key: `keyOf`. */
   readonly #factors = new BoundedMap<string, number>(MAX_MODELS);
 
   constructor(floors: LatencyFloors) {
@@ -51,40 +58,39 @@ export class LatencyTracker {
   }
 }
 
-/** The first content of a stream is its first token. A plain response arrives as a whole. */
+/** Expected time to the first content: the first token of a stream, or the whole of another response. */
 function expectedMs(streamed: boolean, { firstTokenMs, completionMs }: LatencyEstimate): number {
   return Math.max(MIN_EXPECTED_MS, streamed ? firstTokenMs : completionMs);
 }
 
 function keyOf(model: string, streamed: boolean): string {
-  return `${streamed ? 'stream' : 'plain'} ${model}`;
+  return `${streamed ? 'stream' : 'whole'} ${model}`;
 }
 
 /** Maximum number of hedged attempts in one burst. */
 const MAX_BURST = 3;
 
-/** Token bucket: limits hedged attempts to a share of the other attempts, so that hedging cannot double the load. */
+/** Limits hedged attempts to a share of the other attempts (token bucket algorithm), so that hedging cannot double the load. */
 export class HedgeBudget {
   readonly #share: number;
-  #left: number;
+  #availableAttempts: number;
 
   /** `percent` is relative to the attempts that are not hedged. 0 disables hedging. */
   constructor(percent: number) {
     this.#share = percent / 100;
-    this.#left = percent === 0 ? 0 : MAX_BURST;
+    this.#availableAttempts = percent === 0 ? 0 : MAX_BURST;
   }
 
-  /** Adds budget for one attempt that is not hedged. */
+  /** Called for each attempt that is not hedged. */
   earn(): void {
-    this.#left = Math.min(MAX_BURST, this.#left + this.#share);
+    this.#availableAttempts = Math.min(MAX_BURST, this.#availableAttempts + this.#share);
   }
 
   get canSpend(): boolean {
-    return this.#left >= 1;
+    return this.#availableAttempts >= 1;
   }
 
-  /** Takes budget for one hedged attempt. */
   spend(): void {
-    this.#left--;
+    this.#availableAttempts--;
   }
 }

@@ -1,4 +1,8 @@
-/** Relays a sealed (end-to-end encrypted) request and its answer. Checks structure, order and credit, and hashes the ciphertext. */
+/**
+ * For sealed (end-to-end encrypted) requests: `relayedRequestFrames` splits the request, `RelayedAnswerReader` reads the answer's frames.
+ *
+ * The reader checks structure, order and flow-control credit, and hashes the ciphertext, which the coordinator cannot decrypt.
+ */
 import {
   E2eAnswerMeter,
   E2eError,
@@ -64,7 +68,7 @@ export class RelayedAnswerReader implements AnswerReader {
     return {
       finished: this.#isFinished && this.#meter.isFinal,
       hasTerminalEvent: true,
-      // Without a final frame, no hash matches the provider's.
+      // Null before the final frame. The empty string equals no hash, so verification then fails.
       responseSha256: this.#meter.sealedSha256 ?? '',
       bytes: this.#meter.contentBytes,
       plaintextBytes: this.#meter.plaintextBytes,

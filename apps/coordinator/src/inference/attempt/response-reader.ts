@@ -15,15 +15,16 @@ export interface ReadResponse {
   readonly bytes: number;
   /** Upper bound of the plaintext bytes. Exact in plain mode. */
   readonly plaintextBytes: number;
+  /** Token counts that the response body states. Empty in end-to-end mode and for images. */
   readonly reportedUsage: UsageReport;
 }
 
+/** Reads the response frames of one attempt. Implemented for both modes. */
 export interface AnswerReader {
-  /** Whether the provider must wait until the client has taken more bytes. */
+  /** Whether the provider may send nothing until the client has taken more bytes. */
   readonly isOutOfCredit: boolean;
   /** Returns the frame's bytes for delivery, or the rule that the frame violates. */
   read(frame: Frame): Uint8Array | ResponseViolation;
-  /** Reports bytes that the client's connection has taken. */
   drained(bytes: number): void;
   /** Grants extra credit after the client's disconnect, for bytes that the provider has already produced. */
   grantClosingCredit(): void;

@@ -10,17 +10,15 @@ interface StallBudgetOptions {
   readonly maxMs: number;
   /** Expected time per output token. */
   readonly tokenMs: number;
-  /** Maximum output tokens. */
   readonly maxTokens: number;
 }
 
 /** Maximum ratio of actual to expected time per token. */
 const MAX_SLOWDOWN = 16;
-/** Minimum time allowed per token. */
 const MIN_TOKEN_MS = 1000;
-/** Assumed bytes per token. In every format, a token streamed alone takes more. */
+/** Assumed response bytes per token. A low estimate: a token streamed alone has more bytes, and thus refills its whole allowed time. */
 const TOKEN_BYTES = 16;
-/** Minimum reserve in milliseconds, for short answers that are sent slowly. */
+/** Minimum of the reserve, in milliseconds, so that a short answer may be slow. */
 const MIN_RESERVE_MS = 10 * 60_000;
 
 export class StallBudget {

@@ -1,7 +1,7 @@
 /**
- * `ClientConnection` writes a response to a client, detects its disconnect, and disconnects clients that read too slowly.
+ * `ClientConnection` writes a response to a client, detects the client's disconnect, and disconnects clients that read too slowly.
  *
- * On Linux, writing pauses while the client's TCP stack has not acknowledged more than one window of bytes.
+ * On Linux, a client also counts as slow while its TCP stack has more than one window of bytes to acknowledge; see `SendQueues`.
  */
 import type { OutgoingHttpHeader, ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,9 +11,9 @@ import type { SendQueues } from './send-queues.js';
 
 type Headers = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
 
-/** Maximum of unacknowledged bytes. Also the number of written bytes after which the kernel's send queue is read again. */
+/** Maximum unacknowledged bytes of a client that keeps up. Also the written bytes after which the kernel's send queue is read again. */
 export const CLIENT_WINDOW_BYTES = 64 * 1024;
-/** Maximum of bytes written while the send queue is being read, which takes some 50 ms. */
+/** Maximum bytes written while the send queue is being read, which takes some 50 ms. */
 export const MAX_UNCHECKED_BYTES = 4 * CLIENT_WINDOW_BYTES;
 /** Interval between readings of a slow client's send queue, in milliseconds. */
 const READ_INTERVAL_MS = 25;
@@ -23,21 +23,21 @@ export class ClientConnection {
   readonly #disconnected = new AbortController();
   readonly #drainMs: number;
   readonly #headers: Headers;
-  /** Destroys `req.socket`: a pipelined response has no socket of its own yet. */
+  /** Timeout of a slow client. Destroys `req.socket`, because a pipelined response may have no socket of its own yet. */
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
-  /** Null if the operating system does not report unacknowledged bytes. */
+  /** Null if the operating system does not report unacknowledged bytes of this connection, or they are not needed. */
   #queues: SendQueues | null;
-  #written = 0;
-  /** Bytes of chunks that Node.js buffers: `response.write` returned false, and `drain` has not followed. */
-  #buffered = 0;
+  #writtenBytes = 0;
+  /** Bytes of chunks for which `response.write` returned false, until `drain`. Node.js buffers these. */
+  #bufferedBytes = 0;
   /** Bytes in the kernel that the client had not acknowledged at the last reading of the send queue. */
-  #unacknowledged = 0;
+  #unacknowledgedBytes = 0;
   /** Bytes written since the last reading of the send queue began. */
-  #unchecked = 0;
+  #uncheckedBytes = 0;
   #isReading = false;
   #onReady: (() => void) | null = null;
 
-  /** See `JobTimings.clientDrainMs` for `drainMs`. Every response has the `headers`, such as the request id. */
+  /** `drainMs`: see `JobTimings.clientDrainMs`. `headers`, such as the request id, precede those of `writeHead`. */
   constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null, headers: Headers = {}) {
     this.response = response;
     this.#drainMs = drainMs;
@@ -61,10 +61,14 @@ export class ClientConnection {
     return this.#disconnected.signal.aborted;
   }
 
-  /** Bytes that are not billed after a disconnect: bytes buffered here, and at most one window of unacknowledged bytes. */
+  /**
+   * Bytes that are not billed after a disconnect: buffered bytes, and at most one window of unacknowledged bytes.
+   *
+   * The first window of a response always counts as delivered once it left the buffer.
+   */
   get undeliveredBytes(): number {
-    const passedOn = this.#written - this.#buffered;
-    return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
+    const passedOn = this.#writtenBytes - this.#bufferedBytes;
+    return this.#bufferedBytes + Math.min(this.#unacknowledgedBytes, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
   }
 
   writeHead(status: number, headers: Headers): void {
@@ -82,12 +86,12 @@ export class ClientConnection {
   /** Writes a chunk. Returns false if the client is slow, and calls `onReady` once the client has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
-    this.#written += bytes;
-    this.#unchecked += bytes;
+    this.#writtenBytes += bytes;
+    this.#uncheckedBytes += bytes;
     if (!this.response.write(chunk)) {
-      this.#buffered += bytes;
+      this.#bufferedBytes += bytes;
       this.response.once('drain', () => {
-        this.#buffered = 0;
+        this.#bufferedBytes = 0;
         this.#resume();
       });
     }
@@ -112,16 +116,17 @@ export class ClientConnection {
   }
 
   get #isBehind(): boolean {
-    if (this.#buffered > 0) return true;
-    return this.#queues !== null && (this.#unacknowledged > CLIENT_WINDOW_BYTES || this.#unchecked > MAX_UNCHECKED_BYTES);
+    if (this.#bufferedBytes > 0) return true;
+    return this.#queues !== null && (this.#unacknowledgedBytes > CLIENT_WINDOW_BYTES || this.#uncheckedBytes > MAX_UNCHECKED_BYTES);
   }
 
-  /** Starts the timeout of a slow client, except while the send queue is being read. */
+  /** Starts the timeout of a slow client. Unchecked bytes alone do not make a client slow. */
   #limitWait(): void {
-    const isSlow = this.#buffered > 0 || this.#unacknowledged > CLIENT_WINDOW_BYTES;
+    const isSlow = this.#bufferedBytes > 0 || this.#unacknowledgedBytes > CLIENT_WINDOW_BYTES;
     if (isSlow && this.#onReady !== null && !this.#draining.isSet) this.#draining.set(this.#drainMs);
   }
 
+  /** Calls `onReady` of the last write, once the client has caught up. */
   #resume(): void {
     if (this.#isBehind) return;
     this.#draining.clear();
@@ -135,17 +140,17 @@ export class ClientConnection {
     if (this.#isReading) return;
     this.#isReading = true;
     while (this.#queues !== null && !this.isDisconnected && !this.response.writableEnded) {
-      if (this.#unacknowledged > CLIENT_WINDOW_BYTES) await pause(READ_INTERVAL_MS);
-      else if (this.#unchecked < CLIENT_WINDOW_BYTES) break;
-      const written = this.#unchecked;
+      if (this.#unacknowledgedBytes > CLIENT_WINDOW_BYTES) await pause(READ_INTERVAL_MS);
+      else if (this.#uncheckedBytes < CLIENT_WINDOW_BYTES) break;
+      const written = this.#uncheckedBytes;
       const unacknowledged = await this.#queues.unacknowledged(this.response.req.socket);
-      // The system does not list closed connections, so the previous reading stays valid.
+      // Closed connections are not listed, so the previous reading stays valid.
       if (this.isDisconnected || this.response.writableEnded) break;
       if (unacknowledged === null) this.#queues = null;
       // The client is reading, so its timeout restarts.
-      if ((unacknowledged ?? 0) < this.#unacknowledged) this.#draining.renew();
-      this.#unacknowledged = unacknowledged ?? 0;
-      this.#unchecked -= written;
+      if ((unacknowledged ?? 0) < this.#unacknowledgedBytes) this.#draining.renew();
+      this.#unacknowledgedBytes = unacknowledged ?? 0;
+      this.#uncheckedBytes -= written;
       this.#limitWait();
       this.#resume();
     }

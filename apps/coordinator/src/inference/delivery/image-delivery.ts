@@ -1,9 +1,8 @@
 /**
- * `ImageDelivery` buffers a plain-mode image response until every image matches the receipt and the request.
+ * `ImageDelivery` buffers an image response that the coordinator can read, and checks its images against receipt and request.
  *
- * Images with URLs are then stored, and the body is sent through `PlainDelivery`.
+ * Images that the client downloads by URL go to the image store. The body is sent through `PlainDelivery`.
  */
-
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
 import { ImagesAnswerSchema, pixelsOf, type ResponseMetadata, schemaCheck } from '@inference/formats';
 import {
@@ -27,10 +26,10 @@ import type { Attachments, Delivery } from './delivery.js';
 interface ImageDeliveryOptions {
   readonly plain: Delivery;
   readonly responseMetadata: ResponseMetadata;
-  readonly work: ImageJob;
-  /** Where the images are stored for download. Null if the body contains them. */
+  readonly imageJob: ImageJob;
+  /** Space in the image store for the images. Null if the body contains the images. */
   readonly allocation: ImageAllocation | null;
-  /** Called when the image store has no room. The caller cancels the job, without blame for the provider. */
+  /** Called when the image store has no room. The caller must cancel the job. */
   readonly onNoRoom: () => void;
   /** Maximum time from the first byte of an attempt to its last, in milliseconds. */
   readonly maxMs: number;
@@ -119,12 +118,12 @@ export class ImageDelivery implements Delivery {
   }
 
   get #bounds() {
-    const { work, allocation } = this.#options;
+    const { imageJob, allocation } = this.#options;
     return {
-      images: allocation === null ? 0 : work.count,
-      maxImageBytes: maxBytesOf(work.pixels),
+      images: allocation === null ? 0 : imageJob.count,
+      maxImageBytes: maxBytesOf(imageJob.pixels),
       // Requests with a larger response were rejected earlier.
-      maxBodyBytes: maxBodyBytes(work) ?? 0,
+      maxBodyBytes: maxBodyBytes(imageJob) ?? 0,
     };
   }
 
@@ -140,33 +139,33 @@ export class ImageDelivery implements Delivery {
   }
 
   async #verify(receipt: Receipt): ReturnType<Attachments['verify']> {
-    const { work } = this.#options;
+    const { imageJob } = this.#options;
     if (this.#parts === null) return 'image.cut_off';
-    if (receipt.usage.images !== work.count) return 'receipt.usage.images';
+    if (receipt.usage.images !== imageJob.count) return 'receipt.usage.images';
     const images = this.#imagesOf(this.#parts, receipt);
     if (images === null) return 'response_body';
     const hashes = receipt.image_sha256 ?? [];
     if (hashes.length !== images.length || images.some((image, index) => sha256Hex(image) !== hashes[index])) return 'receipt.image_sha256';
-    const expected = { format: work.format, ...pixelsOf(work.pixels) };
+    const expected = { format: imageJob.format, ...pixelsOf(imageJob.pixels) };
     const problems = await Promise.all(images.map((image) => inspectImage(image, expected)));
     return problems.find((problem) => problem !== null) ?? null;
   }
 
   /** The images, if the body describes exactly these. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
-    const { work, responseMetadata } = this.#options;
+    const { imageJob, responseMetadata } = this.#options;
     const answer = readBody(body);
-    if (answer === null || answer.data.length !== work.count || answer.created !== responseMetadata.created) return null;
-    if (answer.output_format !== work.format || answer.size !== work.pixels) return null;
+    if (answer === null || answer.data.length !== imageJob.count || answer.created !== responseMetadata.created) return null;
+    if (answer.output_format !== imageJob.format || answer.size !== imageJob.pixels) return null;
     const { input_tokens, output_tokens, total_tokens, input_tokens_details } = answer.usage;
     if (input_tokens !== usage.prompt_tokens || output_tokens !== usage.completion_tokens || total_tokens !== usage.total_tokens)
       return null;
     if (input_tokens_details.text_tokens !== usage.prompt_tokens || input_tokens_details.image_tokens !== 0) return null;
-    if (work.urls !== null) {
-      const { urls } = work;
+    if (imageJob.urls !== null) {
+      const { urls } = imageJob;
       return answer.data.every((image, index) => 'url' in image && image.url === urls[index]) ? images : null;
     }
-    return imagesInBody(answer, maxBytesOf(work.pixels));
+    return imagesInBody(answer, maxBytesOf(imageJob.pixels));
   }
 }
 
@@ -174,7 +173,7 @@ function readBody(body: Uint8Array): ImagesAnswer | null {
   try {
     return readAnswer(JSON.parse(fromUtf8(body)));
   } catch {
-    // Not UTF-8, not JSON, or of another shape. The provider is at fault in each case.
+    // Not UTF-8, not JSON, or of another shape.
     return null;
   }
 }

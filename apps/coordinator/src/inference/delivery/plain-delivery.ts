@@ -1,8 +1,4 @@
-/**
- * `PlainDelivery` delivers a response that is not a stream: buffers the body up to a maximum size, and sends it after verification.
- *
- * Also used for sealed answers without streaming, and by `ImageDelivery`.
- */
+/** `PlainDelivery` delivers a response that is not a stream: buffers the body up to a maximum size, and sends it after verification. */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -25,7 +21,7 @@ export class PlainDelivery implements Delivery {
   #route: Route | null = null;
   #grant: (bytes: number) => void = () => {};
   #parts: Uint8Array[] = [];
-  /** Length of `#parts` in bytes. */
+  /** Bytes received from the current provider. */
   #bytes = 0;
   #delivered = 0;
   /** No byte is sent before the end, so another provider can always take over. */

@@ -1,4 +1,4 @@
-/** Headers of successful responses: the provider and its attestation status, the signature, and ignored request members. */
+/** Headers of successful responses: provider and attestation, signature and receipt, and request members that had no effect. */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -6,9 +6,9 @@ import type { Identity } from '../../providers/session/registration/admission.js
 
 type Headers = Record<string, string>;
 
+/** Headers that stay the same for an identity. Cached, because each response needs them. */
 const fixedHeaders = new WeakMap<Identity, Headers>();
 
-/** Headers that describe the provider. Known when the response begins. */
 export function providerHeaders(provider: ProviderConnection): Headers {
   const { identity } = provider.registration;
   let fixed = fixedHeaders.get(identity);
@@ -44,7 +44,7 @@ export function signatureHeaders(signed: SignedParts): Headers {
   };
 }
 
-/** Maximum length of the header value, in characters. Proxies limit header lines. */
+/** Maximum listed characters in the header's value. Proxies limit header lines. */
 const MAX_IGNORED_LENGTH = 1024;
 
 /** Header that lists request members without effect. Empty if there are none. */

@@ -1,8 +1,8 @@
 /**
- * `StreamFraming` for sealed (end-to-end encrypted) answers. Withholds the final frame, which carries the proof, until the job is
- * verified and charged.
+ * `SealedFraming`: `StreamFraming` for sealed (end-to-end encrypted) answers. Withholds the final frame, without which the client rejects
+ * the answer, until `ending`.
  *
- * Keep-alive and abort frames are not encrypted, because the coordinator writes them.
+ * The coordinator writes keep-alive and abort frames, so these are not encrypted.
  */
 import { type ApiError, ERRORS } from '@inference/formats';
 import {
@@ -39,7 +39,7 @@ export class SealedFraming implements StreamFraming {
     return { bytes: concatBytes(...this.#finalFrame), trailers: null };
   }
 
-  /** Abort frame. Empty after an incomplete frame, so that the answer ends without a final frame. */
+  /** Abort frame with the error. Empty after an incomplete frame, where no other frame may follow. */
   failure(error: ApiError): Uint8Array {
     const abort = encodeE2eAbort({ status: ERRORS[error.code].status, code: error.code, message: error.message });
     // The withheld final frame is not written, so the written bytes end at a frame boundary.
@@ -55,34 +55,38 @@ const FINAL_FLAG = 0x01;
 
 /** Finds the frame boundaries of a sealed answer by its unencrypted frame headers. `E2eAnswerMeter` validates the frames. */
 export class SealedFrameTracker {
-  /** Bytes until the next frame header. The answer starts with a nonce. */
+  /** Bytes until the next frame header: at first those of the nonce with which an answer starts. */
   #untilHeader = E2E_RESPONSE_NONCE_BYTES;
   /** Bytes of the current header read so far. */
   #headerBytes = 0;
+  /** Length of the current frame's ciphertext, as far as its header was read. */
   #length = 0;
-  #isFinalFrame = false;
+  #hasFinalFrameBegun = false;
+  #isEmpty = true;
 
   /** Whether no byte has arrived yet. */
-  isEmpty = true;
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
 
   /** Whether the next byte begins a frame, and the final frame has not begun. */
   get isAtBoundary(): boolean {
-    return this.#untilHeader === 0 && this.#headerBytes === 0 && !this.#isFinalFrame;
+    return this.#untilHeader === 0 && this.#headerBytes === 0 && !this.#hasFinalFrameBegun;
   }
 
   /** Takes the next bytes of the answer. Returns the number of bytes that precede the final frame. */
   push(bytes: Uint8Array): number {
-    if (bytes.length > 0) this.isEmpty = false;
+    if (bytes.length > 0) this.#isEmpty = false;
     let at = 0;
-    while (at < bytes.length && !this.#isFinalFrame) {
+    while (at < bytes.length && !this.#hasFinalFrameBegun) {
       const skipped = Math.min(this.#untilHeader, bytes.length - at);
       this.#untilHeader -= skipped;
       at += skipped;
       if (at === bytes.length) break;
       const byte = bytes[at] as number;
       if (this.#headerBytes === 0) {
-        if (byte === FINAL_FLAG) this.#isFinalFrame = true;
-        if (this.#isFinalFrame) break;
+        if (byte === FINAL_FLAG) this.#hasFinalFrameBegun = true;
+        if (this.#hasFinalFrameBegun) break;
         this.#length = 0;
       } else this.#length = this.#length * 256 + byte;
       at++;

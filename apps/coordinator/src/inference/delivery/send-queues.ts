@@ -1,18 +1,20 @@
-/** `SendQueues` reads from `/proc/net/tcp` (proc_pid_net(5)) how many sent bytes of a TCP connection are unacknowledged. Linux only. */
+/** `SendQueues` reads from `/proc/self/net/tcp` (proc_pid_net(5)) how many sent bytes of a connection are unacknowledged. Linux only. */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
 type ReadTable = (table: 'tcp' | 'tcp6') => Promise<string>;
 
-/** Pause after a reading: a multiple of the reading's duration, and at least this many milliseconds. */
+/** Minimum pause after a reading, in milliseconds. */
 const MIN_PAUSE_MS = 10;
+/** Pause after a reading, as a multiple of its duration. */
 const PAUSE_FACTOR = 5;
 /** Rows parsed per turn of the event loop. Busy machines list tens of thousands of connections. */
 const ROWS_PER_TURN = 500;
 /** Local and remote address, state, and bytes in the send queue. */
 const ROW = /: ([0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:[0-9A-F]{4}) [0-9A-F]{2} ([0-9A-F]{8}):/g;
 
+/** Bytes in the send queue. Key: local and remote address, as in the table. */
 type Rows = ReadonlyMap<string, number>;
 
 export class SendQueues {
@@ -35,14 +37,14 @@ export class SendQueues {
 
 /** A kernel table. Readings never overlap, and all waiting callers share the next reading. */
 class Table {
-  readonly #text: () => Promise<string>;
+  readonly #readText: () => Promise<string>;
   #next: Promise<Rows | null> | null = null;
   #latest: Promise<unknown> = Promise.resolve();
   #readyAt = 0;
   #isReadable = true;
 
-  constructor(text: () => Promise<string>) {
-    this.#text = text;
+  constructor(readText: () => Promise<string>) {
+    this.#readText = readText;
   }
 
   /** Rows of a reading that starts after this call. Always null once a reading has failed. */
@@ -66,7 +68,7 @@ class Table {
     try {
       const rows = new Map<string, number>();
       let parsedCount = 0;
-      for (const [, ends = '', queue = ''] of (await this.#text()).matchAll(ROW)) {
+      for (const [, ends = '', queue = ''] of (await this.#readText()).matchAll(ROW)) {
         rows.set(ends, Number.parseInt(queue, 16));
         if (++parsedCount % ROWS_PER_TURN === 0) await nextTurn();
       }

@@ -1,4 +1,4 @@
-/** `StreamFraming` for server-sent events: headers, comments as keep-alive, and at the end the signature event or an error. */
+/** `SseFraming`: `StreamFraming` for server-sent events. Comments keep the stream alive, and the signature or an error ends it. */
 import {
   type AnswerFormat,
   type ApiError,
@@ -11,13 +11,13 @@ import { ignoredHeader, signatureHeaders } from './response-headers.js';
 import type { StreamFraming } from './stream-framing.js';
 
 interface SseOptions {
-  readonly answer: AnswerFormat;
+  readonly answerFormat: AnswerFormat;
   readonly responseMetadata: ResponseMetadata;
   readonly signatureForm: SignatureForm;
   /** Names of request members that have no effect. */
   readonly ignored: readonly string[];
   readonly requestId: string;
-  /** Whether the client sent `TE: trailers`. */
+  /** Whether the client accepts HTTP trailers (`TE: trailers`), which then repeat the signature. */
   readonly trailers: boolean;
 }
 
@@ -55,14 +55,14 @@ export class SseFraming implements StreamFraming {
   }
 
   ending(signed: SignedParts, model: string | null): ReturnType<StreamFraming['ending']> {
-    const { answer, responseMetadata, signatureForm, trailers } = this.#options;
+    const { answerFormat, responseMetadata, signatureForm, trailers } = this.#options;
     const metadata = { ...responseMetadata, model: model ?? responseMetadata.model };
-    return { bytes: answer.signatureEvent(metadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
+    return { bytes: answerFormat.signatureEvent(metadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
   }
 
   /** Error event. Blank lines first end an incomplete event of the provider, which would otherwise absorb the error. */
   failure(error: ApiError): string {
-    const { answer, requestId } = this.#options;
-    return (this.isBetweenUnits ? '' : '\n\n') + answer.streamError(error, requestId);
+    const { answerFormat, requestId } = this.#options;
+    return (this.isBetweenUnits ? '' : '\n\n') + answerFormat.streamError(error, requestId);
   }
 }

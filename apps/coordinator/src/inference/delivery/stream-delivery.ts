@@ -1,4 +1,8 @@
-/** `StreamDelivery` writes a stream to the client unchanged. Credit returns to the provider only for bytes that the client has taken. */
+/**
+ * `StreamDelivery` writes a stream to the client as it arrives. A `StreamFraming` supplies headers, keep-alives and the last bytes.
+ *
+ * A provider gets further credit (bytes that it may send) only for bytes that the client's connection has taken.
+ */
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobObserver } from '../job-observer.js';
@@ -13,7 +17,7 @@ export interface StreamOptions {
   readonly framing: StreamFraming;
   /** Error response, if no byte of the stream was sent yet. */
   readonly errorResponse: (error: ApiError) => HttpError;
-  /** Headers that name the provider and the routing decision. */
+  /** Headers that describe the provider and the routing decision. */
   readonly providerHeaders: (provider: ProviderConnection, route: Route) => Readonly<Record<string, string>>;
   readonly jobId: string;
   /** Maximum content bytes. A longer stream is the provider's fault. */
@@ -32,14 +36,14 @@ export class StreamDelivery implements Delivery {
   #isCommitted = false;
   #isStalled = false;
   #isOver = false;
-  #written = 0;
-  #pushed = 0;
-  #pending: Uint8Array[] = [];
-  /** Arrival time of the first pending byte. Null while the client is slow. */
+  #writtenBytes = 0;
+  #receivedBytes = 0;
+  #unwritten: Uint8Array[] = [];
+  /** Arrival time of the oldest pending byte, for the metric of the relay's delay. Null if none is pending, or the client was slow. */
   #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
   /** Bytes written while the client was slow, whose credit is not returned yet. */
-  #undrained = 0;
+  #undrainedBytes = 0;
   #keepAlive: NodeJS.Timeout | null = null;
 
   constructor(options: StreamOptions) {
@@ -56,7 +60,7 @@ export class StreamDelivery implements Delivery {
   }
 
   get delivered(): number {
-    return Math.max(0, this.#written - this.#options.client.undeliveredBytes);
+    return Math.max(0, this.#writtenBytes - this.#options.client.undeliveredBytes);
   }
 
   begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void {
@@ -72,18 +76,18 @@ export class StreamDelivery implements Delivery {
 
   push(bytes: Uint8Array, receivedAt: number): boolean {
     if (bytes.length === 0 || this.#isOver) return true;
-    this.#pushed += bytes.length;
-    if (this.#pushed > this.#options.maxBytes) return false;
+    this.#receivedBytes += bytes.length;
+    if (this.#receivedBytes > this.#options.maxBytes) return false;
     const content = this.#options.framing.take(bytes);
     if (content.length === 0) return true;
     this.#commit();
     if (!this.#isStalled) this.#oldestAt ??= receivedAt;
-    this.#pending.push(content);
+    this.#unwritten.push(content);
     this.#flush ??= setImmediate(() => this.#writePending());
     return true;
   }
 
-  /** No effect: a stream with content is committed, and cannot move to another provider. */
+  /** Nothing to discard: with its first content, a stream is committed and cannot move to another provider. */
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
@@ -117,42 +121,43 @@ export class StreamDelivery implements Delivery {
     this.#keepAlive = setTimeout(() => this.#sendKeepAlive(), timings.keepAliveMs);
   }
 
+  /** Writes up to one window of pending content, and schedules the rest. With `last`, writes all, even to a slow client. */
   #writePending(last = false): void {
     if (this.#flush !== null) clearImmediate(this.#flush);
     this.#flush = null;
-    if (this.#isOver || this.#pending.length === 0 || (this.#isStalled && !last)) return;
-    const [first] = this.#pending;
-    const all = this.#pending.length === 1 && first !== undefined ? first : Buffer.concat(this.#pending);
+    if (this.#isOver || this.#unwritten.length === 0 || (this.#isStalled && !last)) return;
+    const [first] = this.#unwritten;
+    const all = this.#unwritten.length === 1 && first !== undefined ? first : Buffer.concat(this.#unwritten);
     const chunk = last ? all : all.subarray(0, CLIENT_WINDOW_BYTES);
-    this.#pending = chunk.length === all.length ? [] : [all.subarray(chunk.length)];
+    this.#unwritten = chunk.length === all.length ? [] : [all.subarray(chunk.length)];
     this.#observe();
     this.#write(chunk, chunk.length);
-    if (this.#pending.length > 0 && !this.#isStalled) this.#flush ??= setImmediate(() => this.#writePending());
+    if (this.#unwritten.length > 0 && !this.#isStalled) this.#flush ??= setImmediate(() => this.#writePending());
   }
 
   /** Reports latency to the observer, just before content is written. */
   #observe(): void {
     const { observer, startedAt } = this.#options;
     const now = performance.now();
-    if (this.#written === 0) observer.event({ type: 'first_token', ms: now - startedAt });
+    if (this.#writtenBytes === 0) observer.event({ type: 'first_token', ms: now - startedAt });
     if (this.#oldestAt !== null) observer.relayed(now - this.#oldestAt);
     this.#oldestAt = null;
   }
 
   #write(chunk: Uint8Array | string, contentBytes: number): void {
     this.#keepAlive?.refresh();
-    this.#written += contentBytes;
+    this.#writtenBytes += contentBytes;
     if (this.#options.client.write(chunk, () => this.#drained())) this.#grant(contentBytes);
     else {
       this.#isStalled = true;
-      this.#undrained += contentBytes;
+      this.#undrainedBytes += contentBytes;
     }
   }
 
   #drained(): void {
     this.#isStalled = false;
-    const drained = this.#undrained;
-    this.#undrained = 0;
+    const drained = this.#undrainedBytes;
+    this.#undrainedBytes = 0;
     if (this.#isOver) return;
     this.#grant(drained);
     this.#writePending();
@@ -161,14 +166,14 @@ export class StreamDelivery implements Delivery {
   #sendKeepAlive(): void {
     if (this.#isOver) return;
     const { framing } = this.#options;
-    const isBetweenUnits = this.#pending.length === 0 && framing.isBetweenUnits;
+    const isBetweenUnits = this.#unwritten.length === 0 && framing.isBetweenUnits;
     if (isBetweenUnits && !this.#isStalled) this.#write(framing.keepAlive, 0);
     else this.#keepAlive?.refresh();
   }
 
   #finish(): void {
     this.#isOver = true;
-    this.#pending = [];
+    this.#unwritten = [];
     if (this.#flush !== null) clearImmediate(this.#flush);
     if (this.#keepAlive !== null) clearTimeout(this.#keepAlive);
   }

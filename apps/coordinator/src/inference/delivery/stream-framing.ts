@@ -1,5 +1,5 @@
 /**
- * `StreamFraming` defines the parts of a stream that depend on its format: headers, keep-alive and last bytes.
+ * `StreamFraming` defines what the coordinator adds to a provider's stream: headers, keep-alives and the last bytes.
  *
  * Implemented for server-sent events (`SseFraming`) and for sealed answers (`SealedFraming`).
  */
@@ -12,8 +12,9 @@ export interface StreamFraming {
   take(bytes: Uint8Array): Uint8Array;
   /** Whether the bytes so far end at a point where a keep-alive may follow. */
   readonly isBetweenUnits: boolean;
+  /** Bytes without meaning to the client, sent while the provider is silent. */
   readonly keepAlive: Uint8Array | string;
-  /** Last bytes of a verified stream, which `model` answered. */
+  /** Last bytes of a verified stream, and its HTTP trailers, if any. `model` is the answering model. */
   ending(
     signed: SignedParts,
     model: string | null,

@@ -1,4 +1,4 @@
-/** `FairQueue` serves the queued requests of one model fairly between accounts (start-time fair queuing, Goyal et al. 1996). */
+/** `FairQueue` orders the queued requests of one model fairly between accounts (start-time fair queuing, Goyal et al. 1996). */
 
 export interface Queued {
   readonly accountId: string;
@@ -6,7 +6,7 @@ export interface Queued {
   readonly cost: number;
 }
 
-/** The queued items of one account. */
+/** The queued items of one account. Flow is the term of fair queuing. */
 interface Flow<T> {
   readonly waiting: T[];
   /** Virtual time at which the next item is due. The earliest is served first. */
@@ -14,23 +14,28 @@ interface Flow<T> {
 }
 
 export class FairQueue<T extends Queued> {
-  readonly #max: number;
+  readonly #maxItems: number;
+  /** Key: account id. */
   readonly #flows = new Map<string, Flow<T>>();
-  /** Due times of accounts without queued items, while their recent work still delays them. */
+  /** Due times of accounts without queued items whose recently served work still delays them. Key: account id. */
   readonly #recentDue = new Map<string, number>();
   #size = 0;
-  /** Virtual time: the total work that an account with items at all times would have received. */
+  /** Virtual time: the work that an account would have got so far if it always had queued items. Unit of `Queued.cost`. */
   #time = 0;
 
-  constructor(max: number) {
-    this.#max = max;
+  constructor(maxItems: number) {
+    this.#maxItems = maxItems;
   }
 
   get size(): number {
     return this.#size;
   }
 
-  /** Estimated number of items served before a new item of this account, or all (null). `counts` selects the items to count. */
+  /**
+   * Estimated number of items that are served before a new item of this account. For a null account, all items.
+   *
+   * `counts` selects the items to count. Null counts all.
+   */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
     const flow = accountId === null ? undefined : this.#flows.get(accountId);
@@ -40,21 +45,21 @@ export class FairQueue<T extends Queued> {
     return ahead;
   }
 
-  count(holds: (item: T) => boolean): number {
+  count(matches: (item: T) => boolean): number {
     let count = 0;
-    for (const { waiting } of this.#flows.values()) for (const item of waiting) if (holds(item)) count++;
+    for (const { waiting } of this.#flows.values()) for (const item of waiting) if (matches(item)) count++;
     return count;
   }
 
-  some(holds: (item: T) => boolean): boolean {
-    for (const { waiting } of this.#flows.values()) if (waiting.some(holds)) return true;
+  some(matches: (item: T) => boolean): boolean {
+    for (const { waiting } of this.#flows.values()) if (waiting.some(matches)) return true;
     return false;
   }
 
   /** Adds an item. Returns null, or the item that the full queue drops: the last one of the longest flow, or the new item itself. */
   add(item: T): T | null {
     let displaced: T | null = null;
-    if (this.#size >= this.#max) {
+    if (this.#size >= this.#maxItems) {
       const longest = this.#longest();
       if (longest === null || longest.waiting.length <= this.#waitingOf(item.accountId) + 1) return item;
       displaced = longest.waiting.at(-1) as T;

@@ -1,4 +1,8 @@
-/** `ImageSupply` chooses model and size for image requests. While no suitable provider is connected, requests wait here. */
+/**
+ * `ImageSupply` matches image requests with a model and size that connected providers offer. A request for which none is connected waits.
+ *
+ * A matched request then waits for a slot in the `RequestQueue`.
+ */
 import { type ApiError, apiError, type ImageRequestParams, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';
@@ -19,7 +23,7 @@ type ImageMatch =
   | { readonly kind: 'matched'; readonly model: string; readonly pixels: string }
   /** The request cannot be served, and waiting would not change that. */
   | { readonly kind: 'refused'; readonly error: ApiError; readonly reason: string }
-  /** No suitable image provider is connected. */
+  /** No suitable image provider is connected now. */
   | { readonly kind: 'none' };
 
 type AwaitedMatch = Exclude<ImageMatch, { kind: 'none' }> | { readonly kind: 'disconnected' };
@@ -32,16 +36,17 @@ const MAX_LISTED = 32;
 
 export class ImageSupply {
   readonly #models: NetworkModels;
-  readonly #expected: Pick<RecentlySeenModels, 'has'>;
+  readonly #recentlySeenModels: Pick<RecentlySeenModels, 'has'>;
   readonly #closing = new AbortController();
   #waiting = 0;
   readonly #waitingByAccount = new Map<string, number>();
 
-  constructor(models: NetworkModels, expected: Pick<RecentlySeenModels, 'has'>) {
+  constructor(models: NetworkModels, recentlySeenModels: Pick<RecentlySeenModels, 'has'>) {
     this.#models = models;
-    this.#expected = expected;
+    this.#recentlySeenModels = recentlySeenModels;
   }
 
+  /** Number of waiting requests. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -51,13 +56,13 @@ export class ImageSupply {
     const offered = this.#models.imageOffers();
     if (model !== null) return this.#matchNamed(model, image, offered);
     const allowed = [...offered].filter(([id]) => mayUse(id));
-    // The model with the most providers, then the first id, so that equal requests get the same model.
+    // Models with the most providers come first, then the order of ids decides, so that equal requests get the same model.
     allowed.sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || (a < b ? -1 : 1));
     const matches = allowed.map(([id, offers]) => sizeAndCount(id, offers, image));
     return matches.find(({ kind }) => kind === 'matched') ?? matches[0] ?? { kind: 'none' };
   }
 
-  /** Like {@link match}, but waits up to `waitMs` for an image provider. */
+  /** Like {@link match}, but waits up to `waitMs` for an image provider, and then refuses. `signal` aborts when the client disconnects. */
   async wait(query: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     const first = this.match(query);
     if (first.kind !== 'none') return first;
@@ -79,7 +84,7 @@ export class ImageSupply {
     }
   }
 
-  /** Updates the data of {@link match} from other coordinators, after a placement found no provider. */
+  /** Reads again which other coordinators serve the model, after a placement found no provider. */
   async refresh(model: string): Promise<void> {
     await this.#models.refresh?.(model);
   }
@@ -126,7 +131,7 @@ export class ImageSupply {
       const error = apiError('invalid_request', { param: 'model', message: 'This model makes no images.' });
       return { kind: 'refused', error, reason: 'other_model_type' };
     }
-    if (offered.size === 0 || this.#expected.has(model)) return { kind: 'none' };
+    if (offered.size === 0 || this.#recentlySeenModels.has(model)) return { kind: 'none' };
     const listed = this.#models.listedNames().filter((name) => offered.has(name));
     return { kind: 'refused', error: unknownModel(model, listed), reason: 'model_not_found' };
   }
@@ -148,7 +153,7 @@ function sizeAndCount(model: string, offers: readonly ImageOffer[], image: Image
   return refused('n', `n must be at most ${Math.min(max, MAX_IMAGES)} for this model and size.`);
 }
 
-/** Size that most providers would make for the request, if any. */
+/** Size that the most providers would make for the request. Null if none makes an acceptable size. */
 function commonSize(offers: readonly ImageOffer[], { size }: ImageRequestParams): string | null {
   const counts = new Map<string, number>();
   for (const { sizes } of offers) {

@@ -1,10 +1,9 @@
 /**
- * `RequestQueue` places attempts on providers of this coordinator. Requests wait while all suitable providers are busy, fairly between
- * accounts and bounded in number and time.
+ * `RequestQueue` reserves provider slots for attempts, on providers of this coordinator. While all suitable providers are busy, requests
+ * wait, fairly between accounts and limited in number and time.
  *
- * Used by inference directly, and in a cluster by `ClusterPlacements`.
+ * Used by `AttemptPlacement`. In a cluster, `ClusterPlacements` lies between both.
  */
-
 import type { ImageRequestParams } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import {
@@ -50,7 +49,7 @@ export interface SlotRequest extends SchedulingRequest {
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
-  /** Set at another coordinator: the client's coordinator already counts this wait with {@link RequestQueue.countWait}. */
+  /** True for a request of another coordinator's client, because that coordinator counts the wait with {@link RequestQueue.countWait}. */
   readonly isCounted?: boolean;
   /** Images that an image job generates. */
   readonly image?: ImageDemand | null;
@@ -64,23 +63,24 @@ export interface ImageDemand extends Pick<ImageRequestParams, 'size' | 'count'> 
 
 interface Waiter extends Queued {
   readonly request: SlotRequest;
-  /** Only some of the model's providers are suitable, so one of them may be free while requests ahead still wait. */
+  /** Whether only some of the model's providers are suitable. One of these may be free while requests ahead still wait. */
   readonly isRestricted: boolean;
-  readonly settle: (placement: Placement) => void;
+  readonly resolve: (placement: Placement) => void;
 }
 
-type Providers = Pick<ProviderRegistry, 'models' | 'placement'>;
+type LocalProviders = Pick<ProviderRegistry, 'models' | 'placement'>;
 type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
 
 /** A request behind others is refused at once if the expected wait exceeds the maximum wait by this factor. */
 export const MAX_WAIT_RATIO = 2;
-/** Maximum `Retry-After`, in milliseconds. Longer than any wait of text jobs that {@link MAX_WAIT_RATIO} permits. */
+/** Maximum `Retry-After`, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 export class RequestQueue implements Placements {
-  readonly #registry: Providers;
+  readonly #registry: LocalProviders;
   readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
+  /** Queues that are not empty. Key: model. */
   readonly #queues = new Map<string, FairQueue<Waiter>>();
   /** Number of waits that {@link countWait} counts, by model. */
   readonly #countedWaits = new Map<string, number>();
@@ -88,7 +88,7 @@ export class RequestQueue implements Placements {
   readonly #stopListening: () => void;
 
   /** `floorOf` returns the minimum trust level that the operator sets for a model, if any. */
-  constructor(registry: Providers, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
+  constructor(registry: LocalProviders, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
     this.#registry = registry;
     this.#maxPerModel = maxPerModel;
     this.#floorOf = floorOf;
@@ -98,17 +98,16 @@ export class RequestQueue implements Placements {
     });
   }
 
-  /** Reserves a slot on the best provider, waiting up to `waitMs`. The caller must start or release the slot. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
-    // Starting a provider that must load the model first may be faster than waiting.
+    // Even if others wait: a provider that must load the model first may be faster than the queue.
     if (!this.#queues.has(request.model) || this.#registry.models.canLoad(request.model)) {
       const placement = this.#tryNow(request, expectedMs);
       if (placement !== null) return placement;
     }
     if (waitMs <= 0) {
-      // Requests in the queue already took every free provider that suits them, so only a restricted request can find one.
+      // The queued requests have already taken all free providers that suit them. Only a restricted request may find another one.
       const placement = this.#queues.has(request.model) && isRestricted(request) ? this.#tryNow(request, expectedMs) : null;
       return placement ?? this.#retryLater('timeout', request);
     }
@@ -117,7 +116,7 @@ export class RequestQueue implements Placements {
     return this.#wait(request, waitMs, signal);
   }
 
-  /** Like {@link place} without waiting. Returns null if all suitable providers are busy, or other requests wait. */
+  /** Places without waiting. Null if all suitable providers are busy, or if others wait and no provider can load the model. */
   placeNow(request: SlotRequest): Placement | null {
     if (this.#queues.has(request.model) && !this.#registry.models.canLoad(request.model)) return null;
     return this.#tryNow(request, this.#expectedMs(request.model, request.accountId, request));
@@ -127,12 +126,10 @@ export class RequestQueue implements Placements {
     return resolvedProvider(this.#registry.placement.claimants(serialNumber));
   }
 
-  /** Whether an idle provider could take the request now. False while requests wait for the model. */
   hasIdleProvider(request: SlotRequest): boolean {
     return this.#idleProvider(request) !== null;
   }
 
-  /** Reserves a slot on an idle provider, if there is one, without waiting, for a hedged attempt. */
   placeOnIdleProvider(request: SlotRequest): Placed | null {
     const choice = this.#idleProvider(request);
     return choice === null ? null : placedOn(choice);
@@ -142,19 +139,19 @@ export class RequestQueue implements Placements {
     this.#serviceTimes.add(model, ms);
   }
 
-  /** Mean time of a job in its slot, in milliseconds, if known. */
+  /** Mean time for which a job occupies its slot, in milliseconds. Null until enough jobs were measured. */
   meanServiceMs(model: string): number | null {
     return this.#serviceTimes.waitMs(model, 0, 1);
   }
 
-  /** Number of queued requests of all models. */
+  /** Number of queued requests of all models, including those of other coordinators' clients. */
   get waiting(): number {
     let count = 0;
     for (const queue of this.#queues.values()) count += queue.size;
     return count;
   }
 
-  /** Counts one wait of a local client's request that queues at several coordinators. Returns the function that ends the wait. */
+  /** Counts a local client's request that waits at several coordinators as one wait. Returns a function that ends the wait. */
   countWait(model: string): () => void {
     const add = (change: number): void => {
       const count = (this.#countedWaits.get(model) ?? 0) + change;
@@ -175,7 +172,7 @@ export class RequestQueue implements Placements {
     return count;
   }
 
-  /** Queue length of a model, and expected wait at this trust level in milliseconds (null if unknown). */
+  /** Queue length of a model, and expected wait of a new request with this minimum trust level, in milliseconds (null if unknown). */
   outlook(model: string, trustFloor = this.#floorOf(model)): { readonly waiting: number; readonly waitMs: number | null } {
     const waiting = this.#queues.get(model)?.size ?? 0;
     const isFree = waiting === 0 && this.#registry.models.isFree(model, trustFloor);
@@ -187,6 +184,7 @@ export class RequestQueue implements Placements {
     this.#refuseWaiting((waiter) => waiter.request.retried !== true);
   }
 
+  /** Refuses all queued requests, for a shutdown. */
   close(): void {
     this.#stopListening();
     this.#refuseWaiting(() => true);
@@ -194,7 +192,7 @@ export class RequestQueue implements Placements {
 
   #refuseWaiting(isRefused: (waiter: Waiter) => boolean): void {
     for (const queue of [...this.#queues.values()]) {
-      for (const waiter of [...queue.inOrder()]) if (isRefused(waiter)) waiter.settle(refused('aborted'));
+      for (const waiter of [...queue.inOrder()]) if (isRefused(waiter)) waiter.resolve(refused('aborted'));
     }
   }
 
@@ -215,11 +213,11 @@ export class RequestQueue implements Placements {
         cost: work.promptTokens + work.completionTokens,
         request,
         isRestricted: isRestricted(request),
-        settle: leave,
+        resolve: leave,
       };
       const abort = (): void => leave(refused('aborted'));
       const timeOut = (): void => {
-        // Removed before the estimate, which must not count the request itself.
+        // Removes the request first, so that the estimate of the wait does not count it.
         queue.remove(waiter);
         leave(this.#retryLater('timeout', request));
       };
@@ -228,13 +226,13 @@ export class RequestQueue implements Placements {
       const hadOthers = queue.size > 0;
       const displaced = queue.add(waiter);
       if (queue.size > 0) this.#queues.set(model, queue);
-      displaced?.settle(this.#retryLater('queue_full', displaced.request));
-      // A provider may suit this request although it suits none of those ahead.
+      displaced?.resolve(this.#retryLater('queue_full', displaced.request));
+      // A free provider may suit this request although it suits none of the requests ahead.
       if (hadOthers && displaced !== waiter) this.#serve(model);
     });
   }
 
-  /** Offers free slots to waiting requests. After an unrestricted request gets none, only restricted ones are tried. */
+  /** Gives free slots to waiting requests, in order. Once an unrestricted request gets none, only restricted ones are tried. */
   #serve(model: string): void {
     let isUnrestrictedBlocked = false;
     const queue = this.#queues.get(model);
@@ -243,7 +241,7 @@ export class RequestQueue implements Placements {
       if (isUnrestrictedBlocked && !waiter.isRestricted) continue;
       const nextSlotMs = this.#serviceTimes.waitMs(model, 0, this.#registry.models.slotCount(model, waiter.request));
       const placement = this.#tryNow(waiter.request, nextSlotMs);
-      if (placement !== null) waiter.settle(placement);
+      if (placement !== null) waiter.resolve(placement);
       else if (!waiter.isRestricted) {
         isUnrestrictedBlocked = true;
         if (!queue.some(({ isRestricted }) => isRestricted)) return;

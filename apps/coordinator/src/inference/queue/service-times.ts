@@ -1,4 +1,4 @@
-/** `ServiceTimes` measures the mean time that a completed job occupies a slot, per model, from which the request queue estimates waits. */
+/** `ServiceTimes` averages for how long completed jobs of a model occupied a slot. The request queue estimates waits from it. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** Weight of the newest job in the moving average, after the first ten. */
@@ -8,6 +8,7 @@ const MAX_MODELS = 10_000;
 const MIN_JOBS = 3;
 
 export class ServiceTimes {
+  /** Key: model. */
   readonly #models = new BoundedMap<string, { readonly meanMs: number; readonly jobs: number }>(MAX_MODELS);
 
   add(model: string, ms: number): void {
@@ -17,7 +18,7 @@ export class ServiceTimes {
     this.#models.set(model, { meanMs, jobs });
   }
 
-  /** Expected wait behind `ahead` queued jobs, while all `slots` are busy, in milliseconds. Null if unknown. */
+  /** Expected wait behind `ahead` queued jobs while all `slots` are busy, in milliseconds. Null with too few measurements, or no slot. */
   waitMs(model: string, ahead: number, slots: number): number | null {
     const known = this.#models.get(model);
     if (known === undefined || known.jobs < MIN_JOBS || slots < 1) return null;

@@ -1,9 +1,9 @@
 /**
- * `CacheScopes` derives the id that separates the prompt caches of accounts on a provider (decision 0014).
+ * `CacheScopes` derives cache scopes: ids that separate the accounts' prompt caches on a provider (decision 0014).
  *
- * The id is a keyed hash of account and provider, so providers can neither identify an account nor link it across providers.
+ * A scope is a keyed hash of account and provider, so providers can neither identify an account nor link it across providers.
  *
- * Used in plain mode only. A sealed (end-to-end encrypted) request may contain a secret from which the provider derives the scope.
+ * Not used for sealed (end-to-end encrypted) requests, which may contain a secret from which the provider derives the scope.
  */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';

@@ -1,9 +1,9 @@
 /**
- * Limits `POST /v1/messages/count_tokens` per account, because counting is free.
+ * `CountTokensLimit` limits `POST /v1/messages/count_tokens` per account, because counting is free.
  *
- * A token bucket limits bytes per minute. Concurrent requests and their bytes are limited too. Pixels of images are charged as bytes.
+ * The bytes per minute, the concurrent requests and the bytes of these are limited. Pixels of images are charged as bytes.
  *
- * These limits apply to one coordinator. A cluster adds a limit of the whole network.
+ * The limits apply to one coordinator. `token-counting.ts` adds a limit of the whole cluster.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { InputImages } from './job-request.js';
@@ -16,32 +16,32 @@ interface CountTokensLimitOptions {
 }
 
 interface Usage {
-  /** Content of the token bucket. */
+  /** Bytes that may be charged now. Refilled continuously up to `bytesPerMinute` (token bucket algorithm). */
   availableBytes: number;
   refilledAt: number;
-  /** Running requests, and the bytes charged for them. */
   requestCount: number;
+  /** Bytes charged for running requests. */
   heldBytes: number;
 }
 
 export interface AdmittedCount {
   readonly kind: 'admitted';
-  /** Charges further bytes to the request. If refused, cancels it and returns the seconds until a retry may succeed. */
+  /** Charges further bytes to the request. Null if admitted. Otherwise cancels the request, and returns the seconds to wait. */
   add(bytes: number): number | null;
   /** Ends the request after its response. */
   release(): void;
-  /** Releases a request that was refused after all, and returns its bytes to the bucket. */
+  /** Releases a request that did not run, and gives its charged bytes back. */
   cancel(): void;
 }
 
 type CountTokensAdmission = AdmittedCount | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
-/** Above the number of prompts that Claude Code counts at once, some 15. */
+/** Claude Code counts some 15 prompts at once. */
 const MAX_REQUESTS_AT_ONCE = 32;
 const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
 const MAX_ACCOUNTS = 20_000;
 const MINUTE_MS = 60_000;
-/** The largest image has 40 megapixels and costs 5 MB, about the maximum size of an image file. */
+/** With this rate, the largest image, of 40 megapixels, costs 5 MB: about the maximum size of an image file. */
 const PIXELS_PER_BYTE = 8;
 /** Tolerance for rounding, so that a retry after `retryAfterSeconds` succeeds. */
 const TOLERANCE_BYTES = 0.001;
@@ -62,7 +62,7 @@ export class CountTokensLimit {
     this.#accounts = new BoundedMap(MAX_ACCOUNTS);
   }
 
-  /** Bytes charged for a request. At most the whole bucket, or large requests would never be admitted. */
+  /** Bytes charged for a request. At most those of a minute, or larger requests would never be admitted. */
   costOf(bytes: number): number {
     return Math.min(bytes, this.#bytesPerMinute);
   }
@@ -90,7 +90,7 @@ export class CountTokensLimit {
       release();
     };
     const add = (more: number): number | null => {
-      // The request has ended.
+      // A request that has ended is not charged.
       if (isReleased) return null;
       this.#refill(usage);
       const total = chargedBytes + more;

@@ -1,8 +1,7 @@
 /**
- * `FreeRefusals` limits how many sealed (end-to-end encrypted) requests of an API key providers refuse for free per hour, by number and
- * bytes, at this coordinator.
+ * `FreeRefusals` counts, at this coordinator, an API key's sealed (end-to-end encrypted) requests that providers refused for free.
  *
- * Checked before a request runs, so concurrent requests may exceed the limit.
+ * Above a number or size per hour, the key must wait. Running requests are not counted, so concurrent ones may exceed the limit.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
@@ -10,21 +9,21 @@ const WINDOW_MS = 3_600_000;
 export const MAX_FREE_REFUSALS = 60;
 /** Maximum bytes of refused sealed requests per key and hour. */
 const MAX_FREE_BYTES = 64 * 1024 * 1024;
-const MAX_KEYS = 20_000;
+const MAX_API_KEYS = 20_000;
 
+/** Refused requests of one API key in the current hour. */
 interface Usage {
-  /** Start of the hour. */
+  /** Time of the first one, which starts the hour. */
   readonly since: number;
-  /** Refused requests since then, and their bytes. */
   readonly count: number;
   readonly bytes: number;
 }
 
 export class FreeRefusals {
   readonly #now: () => number;
-  readonly #keys = new BoundedMap<string, Usage>(MAX_KEYS);
+  /** Key: id of the API key. */
+  readonly #usages = new BoundedMap<string, Usage>(MAX_API_KEYS);
 
-  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -38,12 +37,12 @@ export class FreeRefusals {
 
   count(apiKeyId: string, bytes: number): void {
     const usage = this.#usageOf(apiKeyId);
-    this.#keys.set(apiKeyId, { since: usage.since, count: usage.count + 1, bytes: usage.bytes + bytes });
+    this.#usages.set(apiKeyId, { since: usage.since, count: usage.count + 1, bytes: usage.bytes + bytes });
   }
 
   #usageOf(apiKeyId: string): Usage {
     const now = this.#now();
-    const known = this.#keys.get(apiKeyId);
+    const known = this.#usages.get(apiKeyId);
     return known === undefined || Math.abs(now - known.since) >= WINDOW_MS ? { since: now, count: 0, bytes: 0 } : known;
   }
 }

@@ -1,7 +1,7 @@
 /**
  * `ImageFetcher` downloads the images at `https` URLs in requests, if the operator allows it.
  *
- * Against server-side request forgery, only port 443 of public addresses is allowed, each connection is checked, and redirects are few.
+ * Against server-side request forgery, only port 443 of public addresses is allowed, also after redirects, which are limited.
  *
  * Bytes, time, concurrency and rate are limited. No cookie, credential or header of the client is sent.
  */
@@ -57,8 +57,10 @@ const MINUTE_MS = 60_000;
 const MAX_ACCOUNTS = 20_000;
 const MAX_URL_LENGTH = 4096;
 
-interface Account {
+/** Limits of one account. */
+interface AccountLimits {
   readonly slots: Semaphore;
+  /** Start of the minute in which `urlCount` URLs were charged. */
   windowStart: number;
   urlCount: number;
 }
@@ -66,7 +68,7 @@ interface Account {
 export class ImageFetcher {
   readonly #options: Required<Omit<ImageFetcherOptions, 'ca'>> & Pick<ImageFetcherOptions, 'ca'>;
   readonly #slots = new Semaphore(MAX_CONCURRENT);
-  readonly #accounts = new BoundedMap<string, Account>(MAX_ACCOUNTS);
+  readonly #accounts = new BoundedMap<string, AccountLimits>(MAX_ACCOUNTS);
 
   constructor(options: ImageFetcherOptions = {}) {
     this.#options = { isAllowed: isPublicAddress, resolve: addressesOf, port: '443', totalMs: TOTAL_MS, ...options };
@@ -75,7 +77,7 @@ export class ImageFetcher {
   /**
    * Fetches images, by URL. Throws RequestError that names the request part of the first failed image.
    *
-   * @param claim Reserves memory for received bytes. If false, the request is refused.
+   * @param claim Reserves memory for received bytes. Returns false if there is none, and the request is then refused.
    */
   async fetchAll(
     urls: readonly ImageUrl[],
@@ -95,8 +97,8 @@ export class ImageFetcher {
     return new Map(await Promise.all(urls.map(fetchOne)));
   }
 
-  /** Charges the URLs to the account's rate. Throws RequestError above the rate. */
-  #admit(accountId: string, urls: readonly ImageUrl[]): Account {
+  /** Charges the URLs to the account. Throws RequestError above the account's rate. */
+  #admit(accountId: string, urls: readonly ImageUrl[]): AccountLimits {
     const now = performance.now();
     const account = this.#accounts.get(accountId) ?? { slots: new Semaphore(MAX_CONCURRENT_PER_ACCOUNT), windowStart: now, urlCount: 0 };
     if (now - account.windowStart >= MINUTE_MS) {
@@ -113,7 +115,6 @@ export class ImageFetcher {
     return account;
   }
 
-  /** Downloads one image, following redirects. */
   async #fetch(first: string, { field, claim, signal }: FetchTerms): Promise<FetchedInputImage> {
     let url = this.#parsed(first, field);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
@@ -143,13 +144,13 @@ export class ImageFetcher {
     return url;
   }
 
-  /** Resolves when the response headers have arrived. The checked address is the one that the connection uses. */
+  /** Resolves when the response headers have arrived. Connects only to addresses that were checked. */
   #get(url: URL, field: string, signal: AbortSignal): Promise<IncomingMessage> {
     const { isAllowed, resolve: resolveHost, ca } = this.#options;
     const host = url.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && !isAllowed(host)) throw notPublic(field);
     const lookup: LookupFunction = (hostname, { all }, callback) => {
-      const answer = (found: readonly string[]): void => {
+      const onResolved = (found: readonly string[]): void => {
         const addresses = found.map((address) => ({ address, family: isIP(address) }));
         const [first] = addresses;
         if (first === undefined) callback(new Error('the name has no address'), '');
@@ -159,7 +160,7 @@ export class ImageFetcher {
         else callback(null, first.address, first.family);
       };
       const fail = (): void => callback(new Error('the name was not resolved'), '');
-      resolveHost(hostname, signal).then(answer, fail);
+      resolveHost(hostname, signal).then(onResolved, fail);
     };
     return new Promise((resolve, reject) => {
       // No connection pool: a pooled socket may be connected to the address of another name.
@@ -196,9 +197,9 @@ class PrivateAddressError extends Error {
 }
 
 /**
- * Addresses of a name in DNS. Rejects when aborted.
+ * Addresses of a name in DNS, none if the lookup fails. Rejects when aborted.
  *
- * Not `dns.lookup`, which cannot be aborted and shares few threads: unresolvable names would delay lookups of the database and mail server.
+ * `dns.lookup` cannot be aborted and shares few threads, so unresolvable names would delay lookups of the database and mail server.
  */
 async function addressesOf(host: string, signal: AbortSignal): Promise<readonly string[]> {
   signal.throwIfAborted();

@@ -1,4 +1,4 @@
-/** `ImageJob` has the parameters of a plain-mode image request with the resolved size. Functions compute its work and maximum bytes. */
+/** `ImageJob`: parameters of an image request that the coordinator can read, with the resolved size. Functions compute work and sizes. */
 import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
@@ -11,7 +11,7 @@ export interface ImageJob extends ImageRequestParams {
   readonly waitUntil: number;
 }
 
-/** Pixels per token of scheduler work. Image work is expressed in tokens, so that throughput is measured as for text. */
+/** Pixels that count as one token. The scheduler measures the work of image jobs in tokens, as that of text. */
 const PIXELS_PER_TOKEN = 1024;
 /** Maximum bytes of a response body without its images. */
 const BODY_BYTES = 8 * 1024;
@@ -31,7 +31,6 @@ export function imageTokens({ count, pixels }: ImageJob): number {
   return count * Math.max(1, Math.round((width * height) / PIXELS_PER_TOKEN));
 }
 
-/** Number of pixels in a size `<width>x<height>`. */
 export function pixelCount(pixels: string): number {
   const { width, height } = pixelsOf(pixels);
   return width * height;

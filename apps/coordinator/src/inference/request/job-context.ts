@@ -14,7 +14,7 @@ interface ContextInput {
 }
 
 export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now, lifetimeMs }: ContextInput): JobContext {
-  // Members in canonical order, so that serialization need not sort them. Names come before spreads (decision 0066).
+  // Members are in canonical JSON order, so that serialization need not sort them. Members after a spread would be slow (decision 0066).
   const terms: Omit<JobContext, 'cache_scope' | 'client_nonce'> = {
     created: job.responseMetadata.created,
     endpoint: job.endpoint,
@@ -35,6 +35,7 @@ export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now
   return cacheScope === null ? { ...nonce, ...terms } : { cache_scope: cacheScope, ...nonce, ...terms };
 }
 
+/** Values that the provider must use in place of the body's, or in addition to the body. */
 function overridesOf({ params, images, fetchedImages }: JobRequest): JobContext['overrides'] {
   return {
     ...(fetchedImages.length === 0 ? {} : { fetched_images: fetchedImages.map(({ sha256 }) => sha256) }),

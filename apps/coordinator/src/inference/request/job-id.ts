@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
 
 const REQUEST_ID_PREFIX = 'req_';
-/** UUID with or without dashes. A request id or response id adds a prefix such as `chatcmpl-` or `msg_`. */
+/** A UUID, with or without dashes, after an optional prefix such as `req_`, `chatcmpl-` or `msg_`. */
 const JOB_ID_TEXT = /^(?:[a-z]{1,16}[-_])?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/;
 
 /** New job id: UUID version 7 (RFC 9562 section 5.7). Its timestamp keeps recent jobs adjacent in indexes. */
 export function newJobId(now: number): JobId {
   const time = now.toString(16).padStart(12, '0');
-  // The rest is from a random UUID, including its variant bits.
+  // The rest comes from a random UUID, which has the same variant bits.
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}` as JobId;
 }
 
@@ -25,7 +25,7 @@ export function jobIdOfRequest(requestId: string): JobId {
   return jobId;
 }
 
-/** Finds the job id in a job id, request id or response id. Returns null for other texts. */
+/** Job id that a job id, request id or response id contains. Null for other texts. */
 export function findJobId(text: string): JobId | null {
   const match = JOB_ID_TEXT.exec(text.trim().toLowerCase());
   return match === null ? null : (match.slice(1).join('-') as JobId);

@@ -1,4 +1,4 @@
-/** `JobRequest` has all that routing, billing and attempts need from a client's request. Later code does not parse the body again. */
+/** `JobRequest`: a client's parsed request, with what routing, billing and attempts need. Functions here build and measure it. */
 import {
   type AnswerFormat,
   DEFAULT_MAX_TOKENS,
@@ -28,9 +28,9 @@ import type { PrefixHashes } from './prefix-hashes.js';
 import { readNonce, readProviderId, readSignatureForm, readTrustFloor } from './request-headers.js';
 import type { SealedRequest } from './sealed-request.js';
 
-/** Assumed mean bytes of a request body per prompt token. */
+/** Assumed bytes of a request body per prompt token, on average. */
 const BYTES_PER_TOKEN = 4;
-/** Assumed answer length in tokens, because most answers are shorter than their limit. */
+/** Assumed length of an answer in tokens. Most answers are shorter than their limit. */
 const TYPICAL_COMPLETION_TOKENS = 400;
 
 export interface JobRequest {
@@ -43,7 +43,7 @@ export interface JobRequest {
   readonly keyBudget: KeyBudget | null;
   readonly endpoint: Endpoint;
   readonly params: RequestParams;
-  /** Null except for image jobs in plain mode. */
+  /** Images to generate. Null for other jobs, and for sealed requests. */
   readonly images: ImageJob | null;
   /** Images in the prompt, if any. */
   readonly inputImages: InputImages | null;
@@ -53,21 +53,24 @@ export interface JobRequest {
   readonly promptPrefixes: readonly PromptPrefix[];
   /** Prefix hashes by model, for the fallback models. */
   readonly fallbackPrefixes: ReadonlyMap<string, readonly PromptPrefix[]>;
+  /** Id, time and model that the response states. */
   readonly responseMetadata: ResponseMetadata;
-  /** Names of the events of which one ends the response stream. Empty if none does, and for a sealed request. */
+  /** Names of the server-sent events that can end the response stream. Empty if the format has none, and for a sealed request. */
   readonly terminalEvents: readonly string[];
   /** Request body of the client, unchanged: JSON, or a sealed request. */
   readonly body: Uint8Array;
   /** Size of the JSON body. For a sealed request, the size that its context states. */
   readonly jsonBytes: number;
-  /** Clear terms of a request that the client sealed (end-to-end encrypted). Null in plain mode. */
+  /** Readable part of a request that the client sealed (end-to-end encrypted). Null in plain mode, where the coordinator encrypts. */
   readonly sealed: SealedRequest | null;
   readonly requestSha256: string;
+  /** Nonce of the client, which the receipt repeats. */
   readonly clientNonce: string | null;
   /** Minimum trust level that the client requires, if any. The model may require another. */
   readonly trustFloor: TrustLevel | null;
-  /** Parameter in which the client required the trust level. For errors. */
+  /** Header or body member that set `trustFloor`, for errors. */
   readonly trustParam: 'X-Inference-Trust' | 'provider.min_trust';
+  /** Whether a stream's signature is sent as an event or a comment. */
   readonly signatureForm: SignatureForm;
   /** Names of request members and tools that have no effect. */
   readonly ignored: readonly string[];
@@ -75,24 +78,23 @@ export interface JobRequest {
   readonly providerId: ProviderId | null;
 }
 
-/** Images in the prompt of a request. */
 export interface InputImages {
   readonly count: number;
   /** Base64 characters of the images in the JSON body. */
   readonly base64Bytes: number;
   /** Paths of the images' parts in the body, in order. Empty for a sealed request. */
   readonly fields: readonly string[];
-  /** Maximum pixels of all images together. 0 except for token counts, whose limit needs the number. */
+  /** Pixels of all images together, or their maximum for a sealed request. 0 except for token counting, which is limited by pixels. */
   readonly maxPixels: number;
 }
 
 /** A request whose body the coordinator can read. */
 export interface ReadableJobRequest extends JobRequest {
-  /** Writes the parts of the response that the coordinator adds. */
-  readonly answer: AnswerFormat;
+  /** Formats the parts of the response that the coordinator adds, such as the signature. */
+  readonly answerFormat: AnswerFormat;
 }
 
-/** Parameters of a request outside its body, and the caller. */
+/** An unparsed request, its headers, and the API key that sent it. */
 export interface RequestInput {
   readonly jobId: JobId;
   readonly endpoint: Endpoint;
@@ -107,7 +109,7 @@ export interface RequestInput {
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
   readonly signatureHeader: string | undefined;
-  /** Default of the API key if the request has no such header. */
+  /** The API key's default if `signatureHeader` is absent. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
   readonly providerIdHeader: string | undefined;
@@ -115,7 +117,7 @@ export interface RequestInput {
   readonly now: number;
 }
 
-/** Maximum prompt tokens of a job, for a model that needs up to `maxImageTokens` per image. */
+/** Upper bound of a job's prompt tokens, for a model that needs up to `maxImageTokens` per image. */
 export function maxPromptTokens({ jsonBytes, inputImages }: Pick<JobRequest, 'jsonBytes' | 'inputImages'>, maxImageTokens: number): number {
   if (inputImages === null) return promptTokenBound(jsonBytes);
   return promptTokenBound(jsonBytes - inputImages.base64Bytes, inputImages.count * maxImageTokens);
@@ -124,10 +126,10 @@ export function maxPromptTokens({ jsonBytes, inputImages }: Pick<JobRequest, 'js
 /** Job of a parsed image request, with the resolved model and size. Throws RequestError on a malformed header. */
 export function imageJobRequest(
   input: RequestInput,
-  { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
+  { params, answer: answerFormat, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
 ): ReadableJobRequest {
-  return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, inputImages: null, ignored });
+  return jobOf(input, { params: { ...params, model }, answerFormat, promptPrefixes: [], images, inputImages: null, ignored });
 }
 
 /** Job of a sealed request. Among the headers, only the trust level applies. Throws RequestError. */
@@ -200,7 +202,7 @@ export function mayGenerateImages({ images, sealed }: Pick<JobRequest, 'images' 
   return sealed.context.image_size !== undefined || offer.sizes.every((size) => pixelCount(size) <= chargedPixels);
 }
 
-/** Requires that a body, less its images, has at most `maxTextBytes`. Throws RequestError. */
+/** Throws RequestError if a body, without its images, has more than `maxTextBytes`. */
 export function requireTextSize(bodyBytes: number, maxTextBytes: number, images: InputImages | null): void {
   if (bodyBytes - (images?.base64Bytes ?? 0) <= maxTextBytes) return;
   const message = `The request body has more than ${maxTextBytes} bytes${images === null ? '' : ' besides its images'}.`;
@@ -210,10 +212,10 @@ export function requireTextSize(bodyBytes: number, maxTextBytes: number, images:
 /** Job of a parsed body. Throws RequestError on a malformed header. */
 export function jobOf(
   input: RequestInput,
-  parsed: Pick<ReadableJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
+  parsed: Pick<ReadableJobRequest, 'params' | 'answerFormat' | 'promptPrefixes' | 'images' | 'inputImages' | 'ignored'> &
     Partial<Pick<ReadableJobRequest, 'fallbackPrefixes'>>,
 ): ReadableJobRequest {
-  const { params, answer } = parsed;
+  const { params, answerFormat } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const inHeader = readTrustFloor(input.trustHeader);
   const inBody = params.routing?.minTrust ?? null;
@@ -231,11 +233,11 @@ export function jobOf(
     fallbackPrefixes: new Map(),
     ...parsed,
     responseMetadata: {
-      responseId: answer.idPrefix + jobId.replaceAll('-', ''),
+      responseId: answerFormat.idPrefix + jobId.replaceAll('-', ''),
       created: Math.floor(input.now / 1000),
       model: params.model,
     },
-    terminalEvents: answer.terminalEvents,
+    terminalEvents: answerFormat.terminalEvents,
     body: input.body,
     jsonBytes: input.body.length,
     fetchedImages: [],
@@ -249,7 +251,7 @@ export function jobOf(
   };
 }
 
-/** The same job for another model of the request. Each model has its own prefix hashes. */
+/** Copy of the job for a fallback model, with its prefix hashes. For the job's own model, `job` itself. */
 export function withModel(job: JobRequest, model: string): JobRequest {
   if (model === job.params.model) return job;
   const promptPrefixes = job.fallbackPrefixes.get(model) ?? [];

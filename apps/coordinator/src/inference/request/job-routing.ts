@@ -1,4 +1,4 @@
-/** Translates a client's routing preferences into placement constraints, errors and response headers. */
+/** Converts a client's routing preferences (`provider`, `models`) to placement constraints, errors and response headers. */
 import { type ApiError, apiError, COULD_NOT_PROCESS, type RequestParams, type RoutingPreferences } from '@inference/formats';
 import { PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import { NO_FILTER, type ProviderFilter, type SortCriterion } from '@inference/scheduler';
@@ -9,6 +9,7 @@ import type { InputImages, JobRequest } from './job-request.js';
 
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 
+/** Routing preferences, with the named providers resolved to ids. */
 export interface JobRouting {
   readonly preferences: RoutingPreferences;
   /** Providers of `provider.only`, connected or not. Null for any provider. */
@@ -48,7 +49,7 @@ export async function resolveRouting(
   };
 }
 
-/** Routing for a fallback model: only providers whose agents accept a model that the body names as a fallback. */
+/** Routing for a fallback model: restricted to agents that accept jobs for one. Earlier versions refuse them. */
 export function fallbackRouting(routing: JobRouting | null): JobRouting | null {
   if (routing === null) return null;
   return { ...routing, filter: { ...NO_FILTER, ...routing.filter, servesFallbackModels: true } };
@@ -65,7 +66,7 @@ interface Capabilities {
   readonly images: number;
 }
 
-/** Ids of the named providers, in the order of the names. A serial number that no connected provider claims is left out. */
+/** Ids of the named providers, in the order of the names. Leaves out serial numbers for which `resolveSerial` returns null. */
 async function resolveNames(names: readonly string[], placements: Pick<Placements, 'resolveSerial'>): Promise<ProviderId[] | 'ambiguous'> {
   const ids: ProviderId[] = [];
   for (const name of names) {
@@ -110,7 +111,7 @@ export function maxPriceProblem(
 /** Members of `provider` that can exclude all providers of a model. */
 const SELECTING: ReadonlySet<string> = new Set(['only', 'ignore', 'order', 'quantizations']);
 
-/** Error if no connected provider of the model matches the preferences, reads the images and generates several choices. */
+/** Error for a request that no connected provider suits: the preferences, the images or the number of choices rule out all. */
 export function nothingMatches(
   { model, choices = 1 }: Pick<RequestParams, 'model' | 'choices'>,
   { routing, images }: { readonly routing: JobRouting | null; readonly images: Pick<InputImages, 'count' | 'fields'> | null },
@@ -135,7 +136,7 @@ export function nothingMatches(
   return apiError('provider_not_available', { param: members[0] ?? 'provider', message });
 }
 
-/** Error if the client named providers, for a request whose images none of them reads. */
+/** Error for a request whose images none of the providers reads that the client named. Null if the client named none. */
 export function namedWithoutVision({
   sealed,
   providerId,
@@ -149,12 +150,12 @@ export function namedWithoutVision({
     ...(routing === undefined || routing.only === null ? [] : ['provider.only']),
     ...(routing === undefined || routing.order.length === 0 || routing.allowsFallbacks ? [] : ['provider.order']),
   ];
-  const [name] = named;
-  if (name === undefined || inputImages === null) return null;
+  const [firstMember] = named;
+  if (firstMember === undefined || inputImages === null) return null;
   const { count, fields } = inputImages;
   const param = fields[0] ?? 'context.input_images';
   const read = count === 1 ? 'an image' : `${count} images`;
-  const message = `${param}: ${COULD_NOT_PROCESS} No provider that ${name} names reads ${read} with this model.`;
+  const message = `${param}: ${COULD_NOT_PROCESS} No provider that ${firstMember} names reads ${read} with this model.`;
   return apiError('unsupported_parameter', { param, message });
 }
 

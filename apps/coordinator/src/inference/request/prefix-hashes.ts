@@ -1,24 +1,25 @@
 /**
- * `PrefixHashes` computes keyed hashes of prompt prefixes, per account and model, for prefix affinity.
+ * `PrefixHashes` computes keyed hashes of a prompt's leading blocks, per account and model.
  *
- * Follow-up turns of a conversation then go to a provider that probably caches the earlier turns.
+ * With these, placement prefers a provider that probably caches the earlier turns of the same conversation (prefix affinity).
  */
 import { hash, randomBytes } from 'node:crypto';
 import { hashPromptPrefixes, type TextRequest } from '@inference/formats';
 import type { PromptPrefix } from '@inference/scheduler';
 
-/** Maximum hexadecimal digits of an exact integer in a JavaScript number. */
+/** Hexadecimal digits of a hash. The most for which a JavaScript number is exact. */
 const HASH_DIGITS = 13;
 const HASH_RANGE = 16 ** HASH_DIGITS;
 /** Assumed mean characters of a prompt per token. */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** Name of the hash key in the database, shared by the coordinators of a cluster. Elsewhere, each process has a random key. */
+/** Name of the hash key in the database, for the coordinators of a cluster. */
 export const PREFIX_HASH_SECRET = 'prefix-hashes';
 
 export class PrefixHashes {
   readonly #key: string;
 
+  /** Without a key, hashes are only comparable within this process. */
   constructor(key: Uint8Array = randomBytes(32)) {
     this.#key = Buffer.from(key).toString('hex');
   }
@@ -30,6 +31,7 @@ export class PrefixHashes {
     const blocks = hashPromptPrefixes(request, start, sha256);
     return new Map(
       models.map((model) => {
+        // Added to all hashes of the prompt, so that models have different hashes.
         const offset = numberOf(sha256(`${start}${model}`));
         const prefixes = blocks.map(({ digest, characters }) => ({
           hash: (numberOf(digest) + offset) % HASH_RANGE,

@@ -1,4 +1,4 @@
-/** Readers of the request headers of inference. Each returns null for an absent header, and throws RequestError for a malformed one. */
+/** Parsers of `X-Inference-…` request headers. Each returns null for an absent header, and throws RequestError for a malformed one. */
 import { apiError, RequestError, type SignatureForm } from '@inference/formats';
 import { fromBase64Url, PROVIDER_ID_PATTERN, type ProviderId, type TrustLevel } from '@inference/protocol';
 
@@ -6,13 +6,18 @@ const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 
 export function readNonce(header: string | undefined): string | null {
   if (header === undefined) return null;
-  try {
-    if (fromBase64Url(header).length === 32) return header;
-  } catch {
-    // The error below applies.
-  }
+  if (isNonce(header)) return header;
   const { code, message } = apiError('invalid_request', { message: 'X-Inference-Nonce must be 32 bytes in base64url without padding.' });
   throw new RequestError(code, 'X-Inference-Nonce', message);
+}
+
+function isNonce(text: string): boolean {
+  try {
+    return fromBase64Url(text).length === 32;
+  } catch {
+    // Not base64url.
+    return false;
+  }
 }
 
 export function readTrustFloor(header: string | undefined): TrustLevel | null {

@@ -1,4 +1,4 @@
-/** Reads the clear part of a sealed (end-to-end encrypted) request, and validates its structure, times and sizes. */
+/** `readSealedRequest` parses the readable part of a sealed (end-to-end encrypted) request, and validates structure, times and sizes. */
 import { apiError, RequestError } from '@inference/formats';
 import {
   CLOCK_TOLERANCE_MS,
@@ -16,15 +16,17 @@ import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 /** Maximum validity of a sealed request, in milliseconds. Bounds how long coordinators and providers must remember its nonce. */
 export const MAX_SEALED_LIFETIME_MS = 3_600_000;
 
+/** Provider to which the client sealed the request. Any candidate may answer. */
 export interface SealedCandidate {
   /** Position in the context's `recipients`. */
   readonly index: number;
   readonly keyId: KeyId;
-  /** HPKE encapsulated key that wraps the data key, 32 bytes. */
+  /** HPKE encapsulated key (RFC 9180), 32 bytes. With it, the provider unwraps the key of the request. */
   readonly enc: Uint8Array;
 }
 
 export interface SealedRequest {
+  /** Terms of the request in clear: endpoint, model, limits, times and recipients. */
   readonly context: E2eContext;
   /** SHA-256 of the context's canonical JSON, in lowercase hexadecimal. */
   readonly contextSha256: string;
@@ -45,7 +47,7 @@ export function readSealedRequest(body: Uint8Array, now: number): Omit<SealedReq
   return { context, contextSha256: sha256Hex(contextBytes), candidates };
 }
 
-/** Nonce for the ledger, which accepts it once per account until the request has expired at every coordinator. */
+/** Replay nonce for the ledger, which accepts each nonce of an account once until the request has expired at every coordinator. */
 export function sealedNonce(
   { context: { nonce, issued_at, expires_at } }: Pick<SealedRequest, 'context'>,
   { accountId, jobId }: { readonly accountId: string; readonly jobId: JobId },

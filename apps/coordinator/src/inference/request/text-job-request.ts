@@ -1,4 +1,8 @@
-/** `readJobRequest` parses a request for text, embeddings or a token count. `withFetchedImages` then adds the images at its URLs. */
+/**
+ * `readJobRequest` parses a request for text, embeddings or a token count.
+ *
+ * If its body has image URLs, the caller fetches these, and `withFetchedImages` completes the job.
+ */
 import {
   type EmbeddingRequest,
   formatFor,
@@ -19,7 +23,7 @@ export type TextInput = RequestInput & { readonly endpoint: Exclude<Endpoint, '/
 
 /** A parsed request whose image URLs are not fetched yet. */
 export interface UnfetchedRequest {
-  /** Without prefix hashes if there are image URLs, because the images are part of the prompt. */
+  /** Complete if there are no image URLs. Otherwise without prefix hashes, which cover the images too. */
   readonly job: ReadableJobRequest;
   readonly request: TextRequest | EmbeddingRequest;
   /** Distinct image URLs in the body, in order of first appearance. */
@@ -30,17 +34,18 @@ export interface UnfetchedRequest {
 export function readJobRequest(input: TextInput, { mayFetch }: { readonly mayFetch: boolean }): UnfetchedRequest {
   const { body, unknownMembers, maxTextBytes } = input;
   // Checked before parsing, because parsing a large body would block the event loop.
-  if (!mayContainImages(body)) requireTextSize(body.length, maxTextBytes, null);
+  if (!mayEmbedImages(body)) requireTextSize(body.length, maxTextBytes, null);
   const options = { unknownMembers, ...(mayFetch ? { imageAt: notFetched } : {}) };
-  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(body, options);
+  const { request, params, answer: answerFormat, ignored } = formatFor(input.endpoint).parse(body, options);
   const inputImages = request.task === 'embed' ? null : inputImagesOf(request, body.length);
   requireTextSize(body.length, maxTextBytes, inputImages);
-  const parsed = { params, answer, promptPrefixes: [], images: null, inputImages, ignored: ignored.slice(0, MAX_IGNORED) };
+  const parsed = { params, answerFormat, promptPrefixes: [], images: null, inputImages, ignored: ignored.slice(0, MAX_IGNORED) };
   const job = jobOf(input, parsed);
   const imageUrls = request.task === 'embed' ? [] : imageUrlsOf(request);
   return { job: imageUrls.length === 0 ? withPrefixes(job, request, input) : job, request, imageUrls };
 }
 
+/** The job with its fetched images. `fetched` must contain each of `imageUrls`. */
 export function withFetchedImages(
   { job, request }: UnfetchedRequest,
   fetched: ReadonlyMap<string, FetchedInputImage>,
@@ -100,7 +105,7 @@ function sumOf<Value>(values: readonly Value[], numberOf: (value: Value) => numb
   return values.reduce((sum, value) => sum + numberOf(value), 0);
 }
 
-/** A body with images, in any format, contains the word `base64`. */
-function mayContainImages(body: Uint8Array): boolean {
+/** Whether the body may contain the data of images. In every format, such a body contains the word `base64`. */
+function mayEmbedImages(body: Uint8Array): boolean {
   return Buffer.from(body.buffer, body.byteOffset, body.length).includes('base64');
 }

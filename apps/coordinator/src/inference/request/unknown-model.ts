@@ -1,10 +1,10 @@
-/** `unknownModel` is the error for a model that this network does not serve, with similar listed names as suggestions. */
+/** `unknownModel` returns the error for a model that this network does not serve. Suggests similar names from the model list. */
 import { type ApiError, apiError, nearestNames } from '@inference/formats';
 
 const MAX_SUGGESTIONS = 3;
-/** Maximum characters of the model name in the error message. */
+/** Maximum characters of each name in the error message. */
 const MAX_SHOWN = 120;
-/** Minimum length for suggestions that contain the text. Shorter texts occur in too many names. */
+/** Minimum length of a requested name for suggestions that contain it. Shorter texts occur in too many names. */
 const MIN_PART = 4;
 
 export function unknownModel(model: string, listed: Iterable<string>): ApiError {
@@ -14,7 +14,7 @@ export function unknownModel(model: string, listed: Iterable<string>): ApiError 
   return apiError('model_not_found', { param: 'model', message });
 }
 
-/** Listed names at a small edit distance, with or without the part before the last slash, and names that contain the text. */
+/** Listed names similar to `model`, with or without the part before the last slash, then names that contain its last part. */
 function nearModels(model: string, listed: readonly string[]): readonly string[] {
   const own = lastPart(model).toLowerCase();
   const ownPart = new Map(listed.map((name) => [lastPart(name), name]));

@@ -1,4 +1,4 @@
-/** `Bill` accounts for one job in the ledger: reserves the maximum cost, then charges the signed usage or releases the reservation. */
+/** `Bill` books one job in the ledger: reserves the maximum cost, then charges the given usage or releases the reservation. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';
 import { type JobId, type ProviderId, withTimeLimit } from '@inference/protocol';
@@ -7,10 +7,11 @@ import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import { costOf, type Price } from '../../billing/prices/price.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 
-/** Charge of a job. A `pending` settlement continues in the background, because the ledger did not respond in time. */
+/** Charge of a job. */
 export type Charge =
   | { readonly kind: 'settled'; readonly cost: MicroUsd }
   | { readonly kind: 'free' }
+  /** The ledger has not responded in time. The settlement continues in the background. */
   | { readonly kind: 'pending' }
   /** Nothing is charged: the ledger no longer has a reservation for this job, or all retries of the settlement failed. */
   | { readonly kind: 'unbilled' };
@@ -42,7 +43,7 @@ export interface BillingTimings {
   /** Pause before the first retry of a failed settlement. Doubles with each retry, up to `settleRetryMaxMs`. */
   readonly settleRetryMs: number;
   readonly settleRetryMaxMs: number;
-  /** Time after which a settlement is not retried any more. */
+  /** Time after which a failed settlement gets one last retry. */
   readonly settleGiveUpMs: number;
 }
 
@@ -51,11 +52,11 @@ export interface BillDependencies {
   readonly timings: BillingTimings;
   readonly now: () => number;
   readonly onProblem: (problem: BillingProblem) => void;
-  /** Aborted when the coordinator stops. Waiting retries then run at once, for the last time. */
+  /** Aborted when the coordinator stops. A settlement that waits for a retry then runs at once, for the last time. */
   readonly stopping: AbortSignal;
 }
 
-/** Why a job may not start, for the client and for the log. */
+/** Why a job may not start: `error` for the client, `reason` for the log. */
 interface ReserveRefusal {
   readonly error: ApiError;
   readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'key_budget_exceeded' | 'replayed' | 'ledger_unavailable';
@@ -65,9 +66,9 @@ interface ReserveRefusal {
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
 export interface BillTerms {
-  /** Reservations for the models that may answer, one per model. Empty if the job is free. */
+  /** Alternative reservations, one per model that may answer. Empty for token counting, which is free. */
   readonly reservations: readonly Reservation[];
-  /** Nonce of a sealed (end-to-end encrypted) request that is free. Reservations contain the nonces of others. */
+  /** Replay nonce of a sealed (end-to-end encrypted) request without a reservation. A reservation contains its request's nonce. */
   readonly freeNonce: SealedNonce | null;
 }
 
@@ -78,7 +79,7 @@ export class Bill {
   readonly #prices: ReadonlyMap<string, Price>;
   readonly #deps: BillDependencies;
   #state: 'open' | 'reserving' | 'reserved' | 'settling' | 'closed' = 'open';
-  /** Resolves after the last ledger step of this job. */
+  /** Resolves after the last call to the ledger for this job. */
   readonly done: Promise<void>;
   #finish: () => void = () => {};
 
@@ -92,7 +93,7 @@ export class Bill {
     });
   }
 
-  /** Reserves the maximum cost, and takes the nonce of a sealed request. Resolves to null if the job may run. */
+  /** Reserves the maximum cost, and consumes the nonce of a sealed request. Resolves to null if the job may run. */
   async reserve(): Promise<ReserveRefusal | null> {
     const reservation = this.#reservation;
     if (reservation === null) return this.#freeNonce === null ? null : this.#takeNonce(this.#freeNonce);
@@ -124,13 +125,14 @@ export class Bill {
     return refusalOf(outcome, reservation);
   }
 
-  /** Charges usage at the price of the model that answered. Resolves when the charge is durable, or to `pending` after `ledgerMs`. */
+  /** Charges usage at the price of the model that answered. Resolves to `pending` if the ledger takes longer than `ledgerMs`. */
   async settle({ model, ...usage }: JobUsage & { readonly providerId: ProviderId; readonly model: string }): Promise<Charge> {
     const reservation = this.#reservation;
     if (reservation === null) return { kind: 'free' };
     if (this.#state !== 'reserved') throw new Error(`a bill that is ${this.#state} cannot be settled`);
     this.#state = 'settling';
     const price = this.#prices.get(model);
+    // `served` names the answering model if it is another than the reserved one.
     const served = price === undefined || model === reservation.model ? {} : { served: { model, price } };
     const settlement: Settlement = { jobId: reservation.jobId, ...usage, ...served, at: this.#deps.now() };
     const settled = this.#settleWithRetries(settlement);
@@ -237,7 +239,7 @@ function budgetState({ budget, spent, reserved, resetsAt }: Extract<ReserveOutco
   return `Of this API key's budget of ${usd(budget.amount)} per ${budget.period}, ${usd(spent)} is spent${running}. The budget resets at ${resets}.`;
 }
 
-/** Combines the reservations of a job for different models, if any, into a single one that covers all. */
+/** The reservation of the most expensive model, with the largest token counts of all models. Null for a free job. */
 function coveringReservation(reservations: readonly Reservation[]): Reservation | null {
   const [only, ...others] = reservations;
   if (only === undefined) return null;

@@ -1,4 +1,8 @@
-/** `Billing` creates the bill of each job. While a bill is open, `liveJobs` protects its reservation from the reservation sweeper. */
+/**
+ * `Billing` creates the bill of each job. `liveJobs` lists the jobs with open bills.
+ *
+ * The reservation sweeper (`ledger-maintenance.ts`) releases no reservation of a live job.
+ */
 import { DEFAULT_MAX_TOKENS } from '@inference/formats';
 import { type Endpoint, type JobId, withTimeLimit } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
@@ -34,7 +38,7 @@ export class Billing {
     this.#billDeps = { ...options, stopping: this.#stopping.signal };
   }
 
-  /** Jobs whose reservations belong to this process. */
+  /** Jobs of this process whose bills are not closed yet. */
   get liveJobs(): ReadonlySet<JobId> {
     return new Set(this.#open.keys());
   }
@@ -43,13 +47,13 @@ export class Billing {
     return this.#options.prices.current(model);
   }
 
-  /** Whether text requests of any length are free. */
+  /** Whether requests without image output are free, whatever their length. */
   isFree(endpoint: Endpoint, model: string): boolean {
     const { promptPerMillion, completionPerMillion } = this.price(model);
     return endpoint === COUNT_TOKENS || (promptPerMillion === 0 && completionPerMillion === 0);
   }
 
-  /** Opens the bill of a job: reserves for the most expensive model, charges the model that answers. The caller closes the bill. */
+  /** Opens the bill of a job. Makes no reservation yet. The caller must close the bill. */
   open(job: JobRequest, models: readonly BilledModel[]): Bill {
     const bill = new Bill(this.#terms(job, models), this.#billDeps);
     this.#open.set(job.jobId, bill);
@@ -57,7 +61,7 @@ export class Billing {
     return bill;
   }
 
-  /** Lets pending settlements retry once more, within `ms`. Other coordinators or the next start release the rest. */
+  /** Waits up to `ms` for pending settlements, which get one last retry. */
   async close(ms: number): Promise<void> {
     this.#stopping.abort();
     await withTimeLimit(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);

@@ -1,4 +1,7 @@
-/** Verifies a completed response in plain mode: the hash of the relayed bytes, the signature over it, and the signed receipt. */
+/**
+ * `checkCompletion` verifies a completed response that the coordinator can read (plain mode): the hash of the received bytes, the signature
+ * over the hash, and the signed receipt.
+ */
 import type { SignedParts } from '@inference/formats';
 import {
   agreesWithReceipt,
@@ -31,7 +34,7 @@ export type CompletionProblem =
   | `usage.${Bound | 'reported' | 'hidden_tokens'}`
   | `image.${string}`;
 
-/** Verified token counts of an answer, from a receipt of either mode. */
+/** Token counts of an answer that passed verification, from a receipt of either mode. */
 export interface VerifiedCounts {
   readonly model: string;
   readonly usage: Usage;
@@ -77,7 +80,6 @@ interface UsageBounds {
   readonly maxPromptTokens: number;
   /** Plaintext bytes of the response, at most. */
   readonly responseBytes: number;
-  /** Duration of the attempt. */
   readonly elapsedMs: number;
   readonly hidden: HiddenBounds;
 }
@@ -86,11 +88,11 @@ interface UsageBounds {
 interface HiddenBounds {
   /** Whether the model writes think segments, if known. */
   readonly thinks: boolean | null;
-  /** Returns false far above the provider's measured decode rate. */
+  /** False if the rate is far above the measured decode rates of the model's providers. */
   couldDecode(tokensPerSecond: number): boolean;
 }
 
-/** Verifies both signatures concurrently, off the main thread. */
+/** Returns the first fault, or the verified receipt. Both signatures are verified concurrently, off the main thread. */
 export async function checkCompletion(message: JobCompleted, observed: ObservedAnswer): Promise<PlainCompletionCheck> {
   if (!observed.finished) return bad('incomplete_response');
   if (message.response_sha256 !== observed.responseSha256) return bad('response_hash');
@@ -101,7 +103,7 @@ export async function checkCompletion(message: JobCompleted, observed: ObservedA
   ]);
   if (!signatureVerified) return bad('response_signature');
   if (receipt === null) return bad('receipt_statement');
-  // Only a stream that the client has left may end early.
+  // Without its terminal event, a stream is incomplete, unless it was ended early because the client disconnected.
   if (!observed.hasTerminalEvent && receipt.value.finish_reason !== 'cancelled') return bad('incomplete_response');
   const problem =
     receiptProblem(receipt.value, observed) ??
@@ -151,7 +153,7 @@ function receiptProblem(
   return receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
 }
 
-/** First count that exceeds a bound, or null. Agents apply the same bounds before they sign, so a larger count is false. */
+/** First count that exceeds a bound, or null. Agents apply the same bounds before they sign, so a larger count cannot be honest. */
 export function usageProblem(
   { usage, hidden_tokens }: Pick<Receipt, 'usage' | 'hidden_tokens'>,
   { context, bounds }: Pick<ObservedAnswer, 'context' | 'bounds'>,
@@ -170,6 +172,7 @@ export function usageProblem(
       elapsedMs: bounds.elapsedMs,
     },
   );
+  // `settlementBounds` lists the bounds to which it had to lower a count.
   const [first] = lowered;
   if (first !== undefined) return `usage.${first}`;
   if (hidden_tokens === 0) return null;
@@ -179,12 +182,12 @@ export function usageProblem(
   return hidden.couldDecode(tokensPerSecond) ? null : 'usage.time';
 }
 
+/** Whether `signature` (base64 of DER) is the key's signature over the hash. False for malformed base64. */
 export async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): Promise<boolean> {
   let der: Uint8Array;
   try {
     der = fromBase64(signature);
   } catch {
-    // The signature is not canonical base64.
     return false;
   }
   return verifyResponseSignatureAsync(publicKey, responseSha256, der);

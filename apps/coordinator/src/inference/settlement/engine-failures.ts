@@ -1,8 +1,8 @@
 /**
- * `EngineFailures` decides who is at fault when a provider's engine process fails during a job: the provider or the request.
+ * `EngineFailures` decides whether a failure of a provider's engine process counts as the provider's fault.
  *
- * If the engines of several providers fail on a job and none completes it, the request is suspected. The first such jobs of an account
- * still count as faults of the providers, further ones do not.
+ * If the engines of several providers fail on a job and no provider completes the job, the request is suspected. The first suspected jobs
+ * of an account still count as faults of the providers, the later ones do not.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -16,7 +16,7 @@ export interface EngineFailure {
   readonly isRecorded: boolean;
 }
 
-/** Suspected jobs per account and window after which a failed engine is recorded at the end of its job, if at all. */
+/** After so many suspected jobs per account and window, a failure is recorded at the end of its job, unless that job is suspected too. */
 const MAX_COUNTED_JOBS = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_ACCOUNTS = 10_000;
@@ -32,19 +32,19 @@ export class EngineFailures {
   readonly #now: () => number;
   readonly #counts = new BoundedMap<string, JobCount>(MAX_ACCOUNTS);
 
-  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
+  /** Called when a provider's engine has failed on the job. */
   failed({ engineFailures, job }: RunWithFailures, provider: ProviderConnection): void {
     const isRecorded = this.#countOf(job.accountId).jobs < MAX_COUNTED_JOBS;
     if (isRecorded) reportFault(provider);
     engineFailures.set(providerIdOf(provider), { provider, isRecorded });
   }
 
-  /** Records the end of the run. `wasCompleted` is also true if the client disconnected. */
-  settle({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
+  /** Called at the end of a run. `wasCompleted` is also true if the client disconnected. */
+  runEnded({ engineFailures, job }: RunWithFailures, wasCompleted: boolean): void {
     if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
     else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);
     engineFailures.clear();

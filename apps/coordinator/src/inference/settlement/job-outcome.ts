@@ -24,6 +24,7 @@ export type FailedJob = AttemptSummary & {
   readonly error: ApiError;
   /** Code for the log. */
   readonly reason: string;
+  /** Why verification rejected the last answer, if it did. */
   readonly problem?: CompletionProblem;
 };
 
@@ -45,7 +46,7 @@ export interface AnswerPace {
   readonly decodedTokens: number | null;
 }
 
-/** Record of one attempt, for log and metrics. */
+/** Record of one attempt, for the log. */
 export interface AttemptRecord {
   readonly providerId: ProviderId;
   /** A `retry` follows a failed attempt, a `hedge` starts because another attempt is late. */
@@ -85,9 +86,10 @@ interface UnservedModel {
   readonly listed: () => readonly string[];
 }
 
-/** Maximum `Retry-After`, because providers choose the time of return that they announce. */
+/** Maximum `Retry-After`. Providers choose the time of return that they announce, so it may be far away. */
 const MAX_RETURN_MS = 24 * 3_600_000;
 
+/** Outcome for a model without a provider: 404 if the model is unknown, otherwise 503. */
 export function notServed(model: string, { isExpected, returnsInMs, listed }: UnservedModel): FailedJob {
   if (!isExpected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';

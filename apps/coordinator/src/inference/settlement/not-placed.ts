@@ -1,4 +1,4 @@
-/** Outcomes of jobs that got no provider slot: a table of the client's errors by the reason of the refusal. */
+/** Outcome of a job for which no provider slot was found: the client's error, by the reason. */
 import { type ApiError, apiError } from '@inference/formats';
 import { attemptSummary, type ModelRun } from '../model-run.js';
 import type { NotPlacedReason } from '../queue/request-queue.js';
@@ -7,7 +7,7 @@ import { namedWithoutVision, nothingMatches } from '../request/job-routing.js';
 import { clientDisconnected, failed, type JobOutcome } from './job-outcome.js';
 import { NONE_FIT_FOR_IMAGES } from './outcome-policy.js';
 
-/** A refusal of the queue. The reason `unfit_for_images` stands for candidates that were excluded for their image offers. */
+/** The request queue gave no slot. The reason `unfit_for_images` means that all candidates were excluded for their image offers. */
 export interface NotPlaced {
   readonly kind: 'refused';
   readonly reason: NotPlacedReason | 'unfit_for_images';

@@ -1,4 +1,4 @@
-/** Maps each unsuccessful result of an attempt to a retry decision, the consequence for the provider and the client's error. */
+/** `outcomePolicy` maps each unsuccessful result of an attempt to a retry decision, a consequence for the provider and a client error. */
 import { type ApiError, apiError, jobFailureError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
 import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
@@ -7,9 +7,9 @@ import type { CompletionProblem } from './completion-check.js';
 /** Result of an attempt after verification. Includes results that only the coordinator can find. */
 export type AttemptResult =
   | Exclude<AttemptOutcome, { kind: 'completed' }>
-  /** Plain mode: the attempt could not start, because the provider's sealing key expired or its offer of the model changed. */
+  /** Plain mode: the attempt could not start, because the provider's sealing key expired or its offer does not suit the job. */
   | { readonly kind: 'key_expired' }
-  /** End-to-end mode: the attempt could not start. The provider lost the key that the client chose, or changed its offer. */
+  /** End-to-end mode: the attempt could not start. The provider no longer accepts the client's key, or its offer does not suit the job. */
   | { readonly kind: 'stale_key' }
   /** End-to-end mode: the candidate was not asked, because its image sizes do not suit the job (`mayGenerateImages`). */
   | { readonly kind: 'unfit_for_images' }
@@ -24,9 +24,10 @@ export type AttemptResult =
 type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
- * Consequence for the provider. A lost connection is `none` here, because the provider registry records the fault.
+ * Consequence for the provider, which `recordResult` applies. A lost connection is `none`, because the registry records that fault.
  *
- * - `none`: no fault, but this job gets no further attempt there. `slow`: like `none`, because another attempt was faster.
+ * - `none`: no fault. The job gets no further attempt on this connection.
+ * - `slow`: another attempt was faster. The delay is recorded, and the job gets no further attempt there.
  * - `busy`, `draining`: no fault, and this job may get another attempt there.
  * - `client`: the provider blames the client. `misbehaved`: the provider violated the protocol.
  */
@@ -63,6 +64,7 @@ export function blamesClient(outcome: AttemptOutcome): outcome is FailedAttempt 
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
 
+/** The policy for a result. Whether a retry takes place also depends on time, attempts left and sent bytes; see `AttemptRunner`. */
 export function outcomePolicy(result: AttemptResult): OutcomePolicy {
   switch (result.kind) {
     case 'failed':
@@ -124,7 +126,7 @@ function unopenedError(code: UnopenedCode): ApiError {
 function reportedFailurePolicy(failure: JobFailure): OutcomePolicy {
   const reason = failure.code;
   switch (JOB_FAILURES[failure.code].blame) {
-    // Only the reason is used. `RefusalTracker` decides retry and blame.
+    // Callers need only the reason for the log. Retry and blame follow from `refusalResult`, which knows all refusals of the job.
     case 'client':
       return refusalPolicy(failure, 'confirmed');
     case 'capacity':

@@ -1,4 +1,7 @@
-/** `recordResult` applies the outcome policy to the provider of an unsuccessful attempt: reputation, connection, exclusion from retries. */
+/**
+ * `recordResult` applies the outcome policy to the provider of an unsuccessful attempt: reports faults, ends its connection after a
+ * violation of the protocol, and excludes the provider from retries of the job.
+ */
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { LatencyTracker } from '../attempt/hedging-policy.js';
 import { type ModelRun, providerIdOf } from '../model-run.js';
@@ -26,7 +29,7 @@ export function recordResult(
     refusals.refused(run, provider, result.failure);
     return;
   }
-  // The coordinator cancelled the job because the client disconnected, and the provider had nothing to sign.
+  // The client disconnected, so the coordinator cancelled the job, and the provider had nothing to sign.
   if (clientSignal.aborted && result.kind === 'failed' && result.failure.code === 'cancelled') return;
   const { blame, detail } = outcomePolicy(result);
   switch (blame) {

@@ -1,7 +1,7 @@
 /**
  * `RefusalRates` compares the share of a model's jobs that a provider refuses with the share that the model's other providers refuse.
  *
- * Only refusals that blame the client are counted, by `RefusalTracker`. Counts decay with a half-life of ten minutes.
+ * `RefusalTracker` reports the refusals, which are failures that blame the client. Counts decay with a half-life of ten minutes.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -15,20 +15,22 @@ interface Counts {
 const HALF_LIFE_MS = 10 * 60_000;
 const MAX_MODELS = 5000;
 const MAX_PROVIDER_MODELS = 50_000;
-/** Refusals are never frequent below this number, or up to this share of the provider's jobs. */
+/** Below this number, refusals are never frequent. */
 const MIN_REFUSALS = 4;
+/** Up to this share of the provider's jobs, refusals are never frequent. */
 const MIN_SHARE = 0.2;
-/** Refusals are frequent if the provider's rate exceeds the other providers' rate by this factor. */
+/** Above this multiple of the other providers' share, refusals are frequent. */
 const MAX_RATIO = 4;
-/** Refusals are frequent above this share, whatever the other providers do. */
+/** Above this share, refusals are frequent, whatever the other providers do. */
 const MAX_SHARE = 0.9;
 
 export class RefusalRates {
   readonly #now: () => number;
+  /** Counts of all providers together. Key: model. */
   readonly #models = new BoundedMap<string, Counts>(MAX_MODELS);
-  readonly #providers = new BoundedMap<string, Counts>(MAX_PROVIDER_MODELS);
+  /** Key: provider and model. */
+  readonly #providerModels = new BoundedMap<string, Counts>(MAX_PROVIDER_MODELS);
 
-  /** `now` returns milliseconds since 1970. */
   constructor(now: () => number) {
     this.#now = now;
   }
@@ -43,7 +45,7 @@ export class RefusalRates {
 
   /** Whether the provider refuses a much larger share of its jobs than the model's other providers, and more than `minShare`. */
   isFrequent(model: string, providerId: ProviderId, minShare = MIN_SHARE): boolean {
-    const own = this.#read(this.#providers, keyOf(model, providerId));
+    const own = this.#read(this.#providerModels, keyOf(model, providerId));
     const all = this.#read(this.#models, model);
     const others = { refused: Math.max(0, all.refused - own.refused), answered: Math.max(0, all.answered - own.answered) };
     // Laplace smoothing (one refused and one answered job are added), so that few answers have little weight.
@@ -54,7 +56,7 @@ export class RefusalRates {
 
   #add(model: string, providerId: ProviderId, what: 'refused' | 'answered'): void {
     const entries = [
-      [this.#providers, keyOf(model, providerId)],
+      [this.#providerModels, keyOf(model, providerId)],
       [this.#models, model],
     ] as const;
     for (const [counts, key] of entries) {

@@ -1,10 +1,10 @@
 /**
- * `RefusalTracker` evaluates failures (`job_failed`) for which a provider blames the client's request: refusals.
+ * `RefusalTracker` evaluates refusals: failures (`job_failed`) for which a provider blames the client's request, such as a long prompt.
  *
  * If possible, another provider must confirm a refusal. False and unusually frequent refusals are recorded as faults of the provider.
  *
- * Signed refusals of sealed (end-to-end encrypted) requests have no readable reason. Only those that another answer contradicts are
- * recorded.
+ * A provider can also refuse a sealed (end-to-end encrypted) request, with a signed reason that only the client can read. That refusal is
+ * recorded only if another provider answers the request; see `contradicted`.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -22,23 +22,22 @@ import { RefusalRates } from './refusal-rates.js';
 export interface ProviderRefusal {
   readonly provider: ProviderConnection;
   readonly failure: JobFailure;
-  /** The provider's offer of the model at the time, if any. */
+  /** The provider's offer of the model at the time of the refusal, if any. */
   readonly offer: ModelOffer | undefined;
-  /** See `ProviderConnection.isProven`. */
   readonly isProven: boolean;
-  /** Whether the provider's own offer contradicts the refusal. */
+  /** Whether the request or the provider's own offer contradicts the refusal. */
   readonly isFalse: boolean;
 }
 
-/** Maximum faults of a provider that one account may cause per window. */
+/** Maximum faults per window, account and provider. Bounds the harm that one client can do to a provider. */
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
-const MAX_PAIRS = 50_000;
-/** Number of refusals that confirm each other if no provider is proven (`ProviderConnection.isProven`). Otherwise, two suffice. */
+const MAX_ACCOUNT_PROVIDERS = 50_000;
+/** Number of refusals that confirm each other. With a proven provider (`ProviderConnection.isProven`) among them, two suffice. */
 const UNPROVEN_QUORUM = 3;
 /** Minimum plausible context limit, as a share of the offered context. An engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
-/** Minimum share of refused jobs for frequent refusals, if a provider with another agent version answered the job. */
+/** `minShare` for {@link RefusalRates.isFrequent} if a provider with another agent version answered the job. */
 const MIN_SHARE_OF_OTHER_AGENT = 0.9;
 
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
@@ -53,14 +52,15 @@ interface RefusalTrackerOptions {
 export class RefusalTracker {
   readonly #options: RefusalTrackerOptions;
   readonly #rates: RefusalRates;
-  readonly #counts = new BoundedMap<string, { readonly since: number; count: number }>(MAX_PAIRS);
+  /** Faults in the current window. Key: account and provider. */
+  readonly #counts = new BoundedMap<string, { readonly since: number; count: number }>(MAX_ACCOUNT_PROVIDERS);
 
   constructor(options: RefusalTrackerOptions) {
     this.#options = options;
     this.#rates = new RefusalRates(options.now);
   }
 
-  /** Records a refusal. Excludes the provider, and other providers of its owner, from this job. */
+  /** Records a refusal. Excludes the provider from this job and, unless the refusal is false, the owner's other providers. */
   refused({ job, slotRequest, refusals }: ModelRun, provider: ProviderConnection, failure: JobFailure): void {
     const { model } = slotRequest;
     const { ownerAccountId } = provider;
@@ -80,45 +80,47 @@ export class RefusalTracker {
   }
 
   /** Evaluates the refusals of a model run after its end. An answer by another provider contradicts some of them. */
-  settle({ refusals, job, slotRequest }: ModelRun, outcome: JobOutcome): void {
+  runEnded({ refusals, job, slotRequest }: ModelRun, outcome: JobOutcome): void {
     const { model } = slotRequest;
-    const isPinned = namesProvider(slotRequest);
+    const isNamedByClient = namesProvider(slotRequest);
     const answer = outcome.kind === 'failed' ? null : outcome.billed;
-    if (answer !== null && outcome.provider !== null && !isPinned) this.#rates.answered(model, providerIdOf(outcome.provider));
+    if (answer !== null && outcome.provider !== null && !isNamedByClient) this.#rates.answered(model, providerIdOf(outcome.provider));
     for (const refusal of refusals) {
+      // False refusals are already recorded.
       if (refusal.isFalse) continue;
-      const { provider } = refusal;
-      const providerId = providerIdOf(provider);
-      if (answer !== null) {
-        if (!isContradicted(refusal, answer.receipt)) {
-          // The answer shows that the prompt exceeds this provider's context.
-          if (refusal.failure.code === 'context_length_exceeded') continue;
-        } else if (isImpossible(refusal, job)) {
-          provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
-          continue;
-        } else {
-          if (this.#countWithinLimit(job.accountId, providerId)) {
-            provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
-          }
-          if (!isPinned) this.#rates.refused(model, providerId);
-          continue;
+      const { provider, failure } = refusal;
+      if (answer !== null && isContradicted(refusal, answer.receipt)) {
+        if (isImpossible(refusal, job)) provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
+        else {
+          this.#reportFault(job.accountId, provider, CONTRADICTED_REFUSAL);
+          if (!isNamedByClient) this.#rates.refused(model, providerIdOf(provider));
         }
+        continue;
       }
-      // Not counted: a client that names the provider could make refusals of its choice look frequent.
-      if (isPinned) continue;
-      this.#rates.refused(model, providerId);
-      const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
-      const isFrequent = answer !== null && this.#rates.isFrequent(model, providerId, minShare);
-      if (isFrequent && this.#countWithinLimit(job.accountId, providerId)) {
-        provider.report({ kind: 'fault', fault: 'failed', reason: FREQUENT_REFUSALS });
+      // The answer shows that the prompt exceeds this provider's context.
+      if (answer !== null && failure.code === 'context_length_exceeded') continue;
+      // A client that names the provider could otherwise make refusals of its choice look frequent.
+      if (isNamedByClient) continue;
+      this.#rates.refused(model, providerIdOf(provider));
+      if (answer !== null && this.#isFrequent(refusal, model, outcome.provider)) {
+        this.#reportFault(job.accountId, provider, FREQUENT_REFUSALS);
       }
     }
   }
 
   /** Records that a second candidate answered a sealed request which this provider had refused. */
   contradicted(accountId: string, provider: ProviderConnection): void {
-    if (this.#countWithinLimit(accountId, providerIdOf(provider)))
-      provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
+    this.#reportFault(accountId, provider, CONTRADICTED_REFUSAL);
+  }
+
+  #isFrequent(refusal: ProviderRefusal, model: string, answering: ProviderConnection | null): boolean {
+    const minShare = answering !== null && isOtherAgent(refusal, answering) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
+    return this.#rates.isFrequent(model, providerIdOf(refusal.provider), minShare);
+  }
+
+  /** Reports a fault to the provider's reputation, unless this account has already caused the maximum number there. */
+  #reportFault(accountId: string, provider: ProviderConnection, reason: string): void {
+    if (this.#countWithinLimit(accountId, providerIdOf(provider))) provider.report({ kind: 'fault', fault: 'failed', reason });
   }
 
   /** Counts a fault caused by this account. Returns false if the account has reached its maximum. */
@@ -156,7 +158,7 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
   return limit < LIMIT_TOLERANCE * offer.context_length - 1 || (actual !== undefined && actual < limit);
 }
 
-/** Whether no prompt of this size can exceed the context. False for embeddings, whose tokenizers may expand text. */
+/** Whether the refused prompt cannot have exceeded the context. False for embeddings, whose tokenizers may expand text. */
 function isImpossible({ failure, offer }: ProviderRefusal, job: JobRequest): boolean {
   if (job.endpoint === '/v1/embeddings' || offer === undefined) return false;
   const bound = maxPromptTokens(job, offer.vision?.max_image_tokens ?? 0);

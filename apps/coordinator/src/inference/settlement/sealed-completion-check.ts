@@ -1,4 +1,7 @@
-/** Verifies a completed answer in end-to-end mode without reading it: the signature over the ciphertext's hash, and the receipt. */
+/**
+ * `checkSealedCompletion` verifies a completed answer that the coordinator cannot decrypt (end-to-end mode): the signature over the
+ * ciphertext's hash, and the signed receipt.
+ */
 import {
   CLOCK_TOLERANCE_MS,
   type E2eReceipt,
@@ -18,6 +21,7 @@ export interface ObservedSealedAnswer extends Omit<ObservedAnswer, 'receiptVersi
   readonly sealed: SealedRequest;
 }
 
+/** Returns the first fault, the verified receipt of an answer, or a verified refusal, whose receipt has no usage. */
 export async function checkSealedCompletion(message: JobCompleted, observed: ObservedSealedAnswer): Promise<CompletionCheck> {
   if (!observed.finished) return { ok: false, problem: 'incomplete_response' };
   if (message.response_sha256 !== observed.responseSha256) return { ok: false, problem: 'response_hash' };

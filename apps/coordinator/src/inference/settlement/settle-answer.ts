@@ -1,4 +1,4 @@
-/** `settleAnswer` verifies a completed response, charges the usage within its bounds, records measurements, and delivers the response. */
+/** `settleAnswer` verifies a completed response, charges its usage, reports measurements of the provider, and delivers the response. */
 import type { SignedParts } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import type { AnswerSample } from '@inference/scheduler';
@@ -14,10 +14,11 @@ import { type AnswerPace, clientDisconnected, type JobOutcome } from './job-outc
 import type { AttemptResult } from './outcome-policy.js';
 import { checkSealedCompletion } from './sealed-completion-check.js';
 
-/** A `rejected` answer is neither charged nor delivered. `refused` is a verified refusal, not delivered yet, of a sealed request. */
 export type SettledAnswer =
   | Exclude<JobOutcome, { kind: 'failed' | 'refused' }>
+  /** The provider's signed refusal of a sealed (end-to-end encrypted) request. Verified, not delivered yet. */
   | { readonly kind: 'refused'; readonly signed: SignedParts }
+  /** The answer is neither charged nor delivered. */
   | { readonly kind: 'rejected'; readonly result: AttemptResult & { readonly kind: 'unverified' | 'images_not_stored' } };
 
 /** `onImageStoreError` is called when verified images could not be stored for download. */
@@ -38,7 +39,7 @@ export async function settleAnswer(
   if (check.kind === 'refused') return { kind: 'refused', signed: check.signed };
   provider.report({ kind: 'answer_verified' });
   const { receipt, signed } = check;
-  // A connected client will also receive the bytes that it has not read yet.
+  // A client that stays connected will receive all bytes.
   const delivered = clientSignal.aborted ? delivery.delivered : completed.bytes;
   if (clientSignal.aborted && delivered === 0) return clientDisconnected(summary);
   if (delivery.attachments !== undefined) {
@@ -65,14 +66,14 @@ export async function settleAnswer(
 type ChargedUsage = Omit<BoundedUsage, 'lowered'>;
 
 interface ChargeFacts {
-  /** Content bytes that the client's connection has taken, or will take. */
+  /** Content bytes that the client has received or will receive. */
   readonly delivered: number;
   readonly job: JobRequest;
   readonly context: JobContext;
   readonly maxPromptTokens: number;
 }
 
-/** Usage to charge. A disconnected client pays for a part, which is bounded here: verification bounded the whole response. */
+/** Usage to charge. Bounded again, because a disconnected client pays for a part, and verification bounded the whole response only. */
 function chargedUsage(
   receipt: VerifiedCounts,
   { bytes: signed, elapsedMs }: CompletedAttempt,
@@ -89,7 +90,7 @@ function chargedUsage(
   return usage;
 }
 
-/** Reports the answer to the provider's records: throughput, prefix cache, weights and hidden tokens. */
+/** Reports the answer to the provider connection: throughput, prefix cache, weights and hidden tokens. */
 function reportSettled(
   { recalled }: CompletedAttempt,
   { slot: { provider }, context }: AttemptPlan,
@@ -112,12 +113,12 @@ function reportSettled(
 
 /** Plaintext bytes in the part of the answer that was delivered. */
 function deliveredPlaintext(responseBytes: number, { delivered, signed }: DeliveredBytes): number {
-  // `settlementBounds` bills nothing for 0 bytes.
+  // At least 1, because `settlementBounds` bills nothing for 0 bytes.
   if (delivered >= signed) return Math.max(1, responseBytes);
   return Math.ceil((responseBytes * delivered) / Math.max(1, signed));
 }
 
-/** Verifies the signatures, the receipt and the attachments. */
+/** Verifies the signatures, the receipt and, of an image response, the images. */
 async function verifyAnswer(
   { message, finished, hasTerminalEvent, recalled, responseSha256, reportedUsage, bytes, plaintextBytes, elapsedMs }: CompletedAttempt,
   { job, delivery: { attachments } }: ModelRun,

@@ -1,4 +1,4 @@
-/** Schemas of catalogue changes and responses. Descriptions of fields complete error messages: "<field> must be <description>". */
+/** Schemas of the catalogue. A description in a change's schema completes the error message "<field> must be <description>". */
 import { ModelOfferSchema, type ModelType, Sha256HexSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { MAX_PER_IMAGE, MAX_PER_MILLION } from '../../billing/prices/price-repository.js';

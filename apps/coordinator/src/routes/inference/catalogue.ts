@@ -1,7 +1,4 @@
-/**
- * Routes of the operator's model catalogue, the models and file hashes that providers may serve: `/v1/catalogue` (public) and
- * `/admin/v1/catalogue`.
- */
+/** Routes of the catalogue, the operator's list of models with files and prices: `/v1/catalogue` and `/admin/v1/catalogue`. */
 import {
   type AdminCatalogue,
   type AdminCatalogueEntry,
@@ -40,7 +37,7 @@ interface CatalogueRoutes {
 
 export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): void {
   const { catalogue, prices, exclusive } = routes;
-  const list = (): AdminCatalogue => ({
+  const catalogueBody = (): AdminCatalogue => ({
     object: 'list',
     exclusive,
     currency: 'micro_usd',
@@ -53,11 +50,10 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
   };
   addPublicRoute(server, '/v1/catalogue', listSchema, async (_request, reply) => {
     reply.header('cache-control', 'no-cache');
-    return list();
+    return catalogueBody();
   });
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
-  server.get('/admin/v1/catalogue', { ...options, schema: { response: { 200: AdminCatalogueSchema } } }, async () => list());
-  // Wildcards, because model ids may contain slashes.
+  server.get('/admin/v1/catalogue', { ...options, schema: { response: { 200: AdminCatalogueSchema } } }, async () => catalogueBody());
   const putSchema = { params: pathParams('id'), body: CatalogueChangeSchema, response: { 200: AdminCatalogueEntrySchema } };
   server.put<{ Params: { '*': string } }>('/admin/v1/catalogue/*', { ...options, schema: putSchema }, async (request) => {
     const id = modelOf(request.params['*']);
@@ -76,7 +72,7 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
         minMemoryBytes: change.min_memory_bytes ?? null,
         fileSha256: change.file_sha256 ?? [],
       },
-      // Entry and price are written in one transaction.
+      // `prices.set` writes price and entry in one transaction, so that neither is stored alone.
       price === null ? undefined : (writeEntry) => prices.set(price, writeEntry),
     );
     const entry = catalogue.entries.get(id);

@@ -1,4 +1,8 @@
-/** Routes of all plain-mode inference endpoints, token counting included, except image generation. */
+/**
+ * `addTextEndpoints` registers chat, responses, completions, messages, embeddings and token counting.
+ *
+ * Image generation is in `image-generations.ts`. Requests that the coordinator cannot decrypt are in `sealed-requests.ts`.
+ */
 import {
   type ApiError,
   DEFAULT_MAX_TOKENS,
@@ -32,26 +36,26 @@ import { headerValue, requestInput } from './request-input.js';
 import { type RunJobDeps, recordJob, runJob } from './run-job.js';
 import { type TokenCountingLimits, tokenCountAdmission } from './token-counting.js';
 
-export interface InferenceDeps extends RunJobDeps, TokenCountingLimits, ImageFetching {
-  /** Declared again, because both parents have a runner. */
+export interface EndpointDeps extends RunJobDeps, TokenCountingLimits, ImageFetching {
+  /** Declared again, because two of the interfaces declare `runner` with different types. */
   readonly runner: JobRunner;
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
 }
 
-export function addInference(server: FastifyInstance, deps: InferenceDeps): void {
-  const queues = new SendQueues();
+export function addTextEndpoints(server: FastifyInstance, deps: EndpointDeps): void {
+  // Shared by all endpoints, because each reading lists all connections of the machine.
+  const sendQueues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
-    // Image generation has its own route, in `image-generations.ts`.
-    if (endpoint !== '/v1/images/generations') addEndpoint(server, deps, endpoint, queues);
+    if (endpoint !== '/v1/images/generations') addEndpoint(server, deps, endpoint, sendQueues);
   }
 }
 
 function addEndpoint(
   server: FastifyInstance,
-  deps: InferenceDeps,
+  deps: EndpointDeps,
   endpoint: Exclude<Endpoint, '/v1/images/generations'>,
-  queues: SendQueues,
+  sendQueues: SendQueues,
 ): void {
   const options = {
     schema: inferenceRouteSchema(endpoint),
@@ -60,25 +64,28 @@ function addEndpoint(
   };
   server.post(endpoint, options, async (request, reply) => {
     const key = keyOf(request);
-    // Token counting is rate-limited by bytes: of the body before it is parsed, and of the images' pixels after.
+    // Token counting is free, so its bytes are limited: those of the body before parsing, those for the images' pixels after it.
     const admitBytes = endpoint === '/v1/messages/count_tokens' ? tokenCountAdmission(reply, key, deps) : null;
     if (admitBytes !== null && !(await admitBytes(bytesOf(request).length))) return;
     const startedAt = performance.now();
     const { job, refusal } = await readRequest({ endpoint, ...requestInput(request, key, deps) }, request, reply, deps);
     if (refusal !== null) {
+      // `runJob` records the other jobs.
       recordJob(deps, job, { outcome: refusal, responseBytes: 0, startedAt, durationMs: performance.now() - startedAt });
       sendError(reply, refusal.error);
       return;
     }
     if (admitBytes !== null && job.inputImages !== null && !(await admitBytes(bytesChargedForPixels(job.inputImages)))) return;
+    // From here, `runJob` writes the response, not Fastify.
     reply.hijack();
-    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, queues, reply.getHeaders());
+    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, sendQueues, reply.getHeaders());
     await runJob(deps, request, job, { delivery: deliveryFor(deps, job, client, request), signal: client.signal });
   });
 }
 
-function deliveryFor(deps: InferenceDeps, job: ReadableJobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
-  const { answer, responseMetadata, signatureForm, ignored } = job;
+/** The writer of the job's response: a stream, or a body sent as a whole. */
+function deliveryFor(deps: EndpointDeps, job: ReadableJobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
+  const { answerFormat, responseMetadata, signatureForm, ignored } = job;
   const errorResponse = (error: ApiError): HttpError => formatFor(job.endpoint).error(error, request.id);
   if (!job.params.stream) {
     const headers = (provider: ProviderConnection, signed: SignedParts, route: Route) => ({
@@ -87,10 +94,10 @@ function deliveryFor(deps: InferenceDeps, job: ReadableJobRequest, client: Clien
     });
     return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_PLAIN_RESPONSE_BYTES });
   }
-  const trailers = /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(headerValue(request, 'te') ?? '');
+  const trailers = acceptsTrailers(request);
   return new StreamDelivery({
     client,
-    framing: new SseFraming({ answer, responseMetadata, signatureForm, ignored, requestId: request.id, trailers }),
+    framing: new SseFraming({ answerFormat, responseMetadata, signatureForm, ignored, requestId: request.id, trailers }),
     errorResponse,
     providerHeaders: (provider, route) => ({ ...providerHeaders(provider), ...routeHeaders(route, provider) }),
     jobId: job.jobId,
@@ -101,7 +108,12 @@ function deliveryFor(deps: InferenceDeps, job: ReadableJobRequest, client: Clien
   });
 }
 
-/** Maximum bytes of a streamed response. The prompt's text counts once per choice, because each choice may repeat it. */
+/** Whether the request's `TE` header lists `trailers` (RFC 9110 section 10.1.4). */
+function acceptsTrailers(request: FastifyRequest): boolean {
+  return /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(headerValue(request, 'te') ?? '');
+}
+
+/** Maximum bytes of a streamed response. The request's text counts once per choice, because each choice may repeat it. */
 export function maxStreamBytes({ params, jsonBytes, inputImages }: Pick<JobRequest, 'params' | 'jsonBytes' | 'inputImages'>): number {
   const { maxTokens, choices = 1 } = params;
   const { base, perToken, perRequestByte } = MAX_STREAM_BYTES;

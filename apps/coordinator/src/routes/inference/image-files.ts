@@ -19,7 +19,7 @@ interface ImageFileRoutes {
   readonly now: () => number;
 }
 
-/** Errors must not be cached, because the URL exists before its image. */
+/** For errors: a URL exists before its image, so its 404 must not be cached. */
 const NO_STORE = { 'cache-control': 'no-store' };
 
 const IMAGE_CONTENT = Object.fromEntries(Object.values(IMAGE_CONTENT_TYPES).map((type) => [type, { schema: {} }]));

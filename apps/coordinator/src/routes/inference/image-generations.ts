@@ -1,7 +1,4 @@
-/**
- * `POST /v1/images/generations` (spec: image generation): waits for an image provider, reserves image URLs if the client wants URLs, then
- * runs the job.
- */
+/** `POST /v1/images/generations`: waits for a provider of the requested images, reserves image URLs if requested, and runs the job. */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -19,7 +16,7 @@ import { routeHeaders } from '../../inference/request/job-routing.js';
 import { errorFacts } from '../../log.js';
 import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
 import { originOf } from '../plugins/request-origin.js';
-import type { InferenceDeps } from './endpoints.js';
+import type { EndpointDeps } from './endpoints.js';
 import { IMAGE_FILES_PATH } from './image-files.js';
 import { requestInput } from './request-input.js';
 import { runJob } from './run-job.js';
@@ -28,7 +25,7 @@ const ENDPOINT = '/v1/images/generations';
 /** Maximum time from the first byte of a provider's response to its last, in milliseconds. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
-interface ImageDeps extends Omit<InferenceDeps, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
+interface ImageDeps extends Omit<EndpointDeps, 'countTokensLimit' | 'countTokensNetworkLimit' | 'imageFetcher'> {
   readonly store: ImageStore;
   readonly deferredReceipts: DeferredReceipts;
   readonly supply: ImageSupply;
@@ -78,7 +75,7 @@ interface Rejection {
   readonly reason: string;
 }
 
-/** Returns null if the response was sent or the client disconnected. Throws RequestError for an invalid header. */
+/** Returns a rejection that is not sent yet, otherwise null. Throws RequestError for an invalid header. */
 async function generateImages(deps: ImageDeps, { input, parsed, key, origin, client, request }: ImageCall): Promise<Rejection | null> {
   const { image, model: named } = parsed.params;
   const waitUntil = deps.now() + deps.queueMs;
@@ -87,19 +84,19 @@ async function generateImages(deps: ImageDeps, { input, parsed, key, origin, cli
   if (match.kind === 'disconnected') return null;
   if (match.kind === 'refused') return match;
   const { model, pixels } = match;
-  const work = { ...image, pixels, waitUntil };
-  if (maxBodyBytes(work) === null) {
+  const imageJob = { ...image, pixels, waitUntil };
+  if (maxBodyBytes(imageJob) === null) {
     const message = 'response_format b64_json cannot carry n images of this size. Request fewer images, or response_format url.';
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.responseFormat === 'b64_json') {
-    return runImageJob(deps, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allocation: null });
+    return runImageJob(deps, { input, parsed, client, request }, { model, imageJob: { ...imageJob, urls: null }, allocation: null });
   }
   const allocation = deps.store.allocate(image.count, image.format, maxBytesOf(pixels), key.accountId);
   if (allocation === null) return STORE_FULL;
   try {
     const urls = allocation.fileNames.map((fileName) => `${origin}${IMAGE_FILES_PATH}/${fileName}`);
-    return await runImageJob(deps, { input, parsed, client, request }, { model, work: { ...work, urls }, allocation });
+    return await runImageJob(deps, { input, parsed, client, request }, { model, imageJob: { ...imageJob, urls }, allocation });
   } finally {
     allocation.close();
   }
@@ -110,9 +107,9 @@ const STORE_FULL: Rejection = { error: apiError('images_unavailable'), reason: '
 async function runImageJob(
   deps: ImageDeps,
   { input, parsed, client, request }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'request'>,
-  { model, work, allocation }: { readonly model: string; readonly work: ImageJob; readonly allocation: ImageAllocation | null },
+  { model, imageJob, allocation }: { readonly model: string; readonly imageJob: ImageJob; readonly allocation: ImageAllocation | null },
 ): Promise<Rejection | null> {
-  const job = imageJobRequest(input, parsed, { model, images: work });
+  const job = imageJobRequest(input, parsed, { model, images: imageJob });
   const plain = new PlainDelivery({
     client,
     errorResponse: (error) => formatFor(ENDPOINT).error(error, request.id),
@@ -121,17 +118,25 @@ async function runImageJob(
   });
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
-  const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
+  const delivery = new ImageDelivery({
+    plain,
+    responseMetadata: job.responseMetadata,
+    imageJob,
+    allocation,
+    onNoRoom,
+    maxMs: MAX_TRANSFER_MS,
+  });
   const receipts = allocation === null ? deps.receipts : deferringReceipts(deps.deferredReceipts, allocation.expiresAt);
   // If the image store is full, the job is cancelled without a charge or an effect on the provider's reputation.
   const signal = AbortSignal.any([client.signal, noRoom.signal]);
   const end = await runJob({ ...deps, receipts }, request, job, { delivery, signal });
+  // No images of a job that was not charged remain.
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
   // `noRoom` also ends the job as `client_gone`.
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL : null;
 }
 
-/** Stores receipts in the database only after `until`, when the image URLs expire; see `DeferredReceipts`. */
+/** Keeps receipts in memory until the image URLs in them expire; see `DeferredReceipts`. */
 function deferringReceipts(deferredReceipts: DeferredReceipts, until: number): ImageDeps['receipts'] {
   return { add: (receipt) => deferredReceipts.add(receipt, until) };
 }

@@ -1,4 +1,4 @@
-/** `inferenceRoutes` registers the inference endpoints, images, sealed requests, model lists, receipts and the model catalogue. */
+/** `inferenceRoutes` registers the routes of inference, token counting, image files, model lists, receipts and the catalogue. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
@@ -23,7 +23,7 @@ import type { Log } from '../../log.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { addCatalogue } from './catalogue.js';
-import { addInference } from './endpoints.js';
+import { addTextEndpoints } from './endpoints.js';
 import { addImageFiles } from './image-files.js';
 import { addImages } from './image-generations.js';
 import { addModels, defineModelsView } from './models.js';
@@ -53,7 +53,7 @@ interface InferenceRoutesDeps {
   readonly log: Log;
   readonly now: () => number;
   readonly catalogueOnly: boolean;
-  /** Fetches images at URLs of requests. Without a fetcher, URLs are refused. */
+  /** Fetches images at URLs in requests. Null: such requests are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
   /** Free token counting: maximum bytes per account and minute. */
   readonly countTokensBytesPerMinute: number;
@@ -72,7 +72,7 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     countTokensLimit: new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute }),
     countTokensNetworkLimit: countTokensNetworkLimit(deps),
   };
-  addInference(server, { ...inference, ...countTokens, imageFetcher: deps.imageFetcher });
+  addTextEndpoints(server, { ...inference, ...countTokens, imageFetcher: deps.imageFetcher });
   addSealedRequests(server, {
     ...inference,
     ...countTokens,

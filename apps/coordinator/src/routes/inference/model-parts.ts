@@ -1,7 +1,4 @@
-/**
- * The model list of the network is combined from one part per coordinator. This file computes the part of this coordinator (`modelPart`,
- * `demandOf`), and combines the parts of all (`networkModels`, `networkDemand`).
- */
+/** `modelPart` and `demandOf` describe a model at this coordinator. `network…` functions combine the descriptions of all coordinators. */
 import { ModelOfferSchema, ModelTypeSchema, type VisionOffer, VisionOfferSchema } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -13,10 +10,11 @@ const count = Type.Integer({ minimum: 0 });
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const { id, display_name, quantization } = ModelOfferSchema.properties;
 
-/** Maximum hashes of weights per model in a part. Hashes that the most providers report are retained. */
+/** Maximum hashes of weights (model files) per model in a part. Hashes reported by the most providers are retained. */
 const MAX_WEIGHTS_PER_PART = 64;
 const MAX_SIZES = 1024;
 
+/** A model at one coordinator, as sent to other coordinators. Also the combination of these parts. */
 export const ModelPartSchema = Type.Object({
   id,
   model_type: ModelTypeSchema,
@@ -51,7 +49,7 @@ export const DemandSchema = Type.Object({
 });
 export type Demand = Static<typeof DemandSchema>;
 
-/** `model` is null if no provider of this coordinator serves the model. Its clients may still request the model, so there is a demand. */
+/** `model` is null if no provider of the coordinator serves the model. The coordinator's clients may still wait for it. */
 export const ModelDemandSchema = Type.Object({ model: nullable(ModelPartSchema), demand: DemandSchema });
 
 export function modelPart({ offer, providers, firstSeenAt }: ServedModel, registry: ProviderRegistry): ModelPart {
@@ -120,7 +118,7 @@ export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
     providers: sum(parts.map(({ providers }) => providers)),
     attested: sum(parts.map(({ attested }) => attested)),
     has_hardware_trust: parts.some(({ has_hardware_trust }) => has_hardware_trust),
-    // Earlier versions report only whether there is such a provider.
+    // Coordinators of earlier versions report only whether there is such a provider.
     hardware: sum(parts.map(({ hardware, has_hardware_trust }) => hardware ?? Number(has_hardware_trust))),
     context_length: contexts.length === 0 ? null : Math.max(...contexts),
     thinks: parts.some(({ thinks }) => thinks === true),
@@ -151,6 +149,7 @@ export function shortestWait(waits: readonly (number | null)[]): number | null {
 
 type Weights = ModelPart['weights'];
 
+/** Adds up the counts of equal hashes. Sorted by descending count, up to the maximum. */
 function byCount(entries: Weights): Weights {
   const counts = new Map<string, number>();
   for (const { sha256, provider_count } of entries) counts.set(sha256, (counts.get(sha256) ?? 0) + provider_count);

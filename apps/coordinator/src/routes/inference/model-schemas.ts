@@ -1,7 +1,4 @@
-/**
- * Schemas of the model list (spec: model list). Descriptions of query parameters complete error messages of the form "<name> must be
- * <description>".
- */
+/** Schemas of the model lists. A query parameter's description completes the error message "<name> must be <description>". */
 import { ModelStatisticsSchema } from '@inference/formats';
 import Type, { type TProperties } from 'typebox';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
@@ -14,7 +11,7 @@ export const ModelListQuerySchema = Type.Object({
 });
 const count = Type.Integer({ minimum: 0 });
 const trustLevel = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
-const texts = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
+const stringProperties = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
 
 const Model = Type.Object({
   id: Type.String(),
@@ -27,7 +24,7 @@ const Model = Type.Object({
   max_output_tokens: Type.Optional(tokensOrNull('Maximum output tokens, as far as the prompt leaves room. Absent for image models.')),
   ...OPEN_ROUTER_MEMBERS,
   metadata: Type.Object({
-    ...texts('model_type', 'quantization', 'display_name'),
+    ...stringProperties('model_type', 'quantization', 'display_name'),
     provider_count: count,
     attested_providers: count,
     hardware_providers: Type.Optional(Type.Integer({ minimum: 0, description: 'Part of `provider_count` with trust level hardware.' })),

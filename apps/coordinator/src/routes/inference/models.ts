@@ -1,4 +1,8 @@
-/** `GET /v1/models` and `GET /v1/models/{id}` (spec: model list). The response about one model also has its current demand. */
+/**
+ * `GET /v1/models` and `GET /v1/models/{id}`, with the members of OpenAI's, OpenRouter's and, for its clients, Anthropic's model lists.
+ *
+ * The response about one model also has its current demand.
+ */
 import { documentedErrors, RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
@@ -25,7 +29,7 @@ import {
 import { ModelListQuerySchema } from './model-schemas.js';
 import { openRouterMembers } from './open-router-members.js';
 
-const OWNER = 'inference-network';
+const OWNED_BY = 'inference-network';
 
 type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
@@ -40,7 +44,7 @@ interface ModelRoutes {
   readonly prices: Pick<PriceRepository, 'current'>;
 }
 
-/** Reads the model list of each coordinator. */
+/** Reads the model list of each coordinator of the network. */
 export type ModelsView = View<null, readonly ModelPart[]>;
 
 export function defineModelsView(views: NetworkViews, registry: ProviderRegistry): ModelsView {
@@ -53,13 +57,13 @@ export function modelEntry(model: ModelPart, prices: ModelRoutes['prices']) {
   return { ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) };
 }
 
-export function addModels(server: FastifyInstance, { registry, requestQueue, directory, views, readModels, prices }: ModelRoutes): void {
-  const entryOf = (model: ModelPart) => modelEntry(model, prices);
-  const readModel = views.define('model', { query: Type.String({ maxLength: 512 }), part: ModelDemandSchema }, (id) => {
-    const model = registry.models.find(id);
-    return { model: model === null ? null : modelPart(model, registry), demand: demandOf(id, registry, requestQueue) };
-  });
-  const listSchema = {
+export function addModels(server: FastifyInstance, routes: ModelRoutes): void {
+  addModelList(server, routes);
+  addModelDetails(server, routes);
+}
+
+function addModelList(server: FastifyInstance, { readModels, prices }: ModelRoutes): void {
+  const schema = {
     summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
     tags: ['Models'],
     querystring: ModelListQuerySchema,
@@ -68,40 +72,45 @@ export function addModels(server: FastifyInstance, { registry, requestQueue, dir
       ...documentedErrors(['invalid_request', ...KEY_ERRORS], 'OpenAiError', queryErrorExample(ModelListQuerySchema, 'limit')),
     },
   };
-  server.get('/v1/models', { schema: listSchema, onRequest: server.guards.account }, async (request) => {
+  server.get('/v1/models', { schema, onRequest: server.guards.account }, async (request) => {
     const query = readListQuery(request.url);
     const { models, hasMore } = pageOf(networkModels(await readModels(null)), query);
     const isAnthropic = isAnthropicClient(request);
-    const data = models.map((model) => (isAnthropic ? { ...entryOf(model), ...anthropicMembers(model) } : entryOf(model)));
+    const data = models.map((model) => ({ ...modelEntry(model, prices), ...(isAnthropic ? anthropicInfo(model) : {}) }));
     const list = { object: 'list', data };
+    // OpenAI's list has no members for pages, so they appear only on request.
     if (!isAnthropic && Object.keys(query).length === 0) return list;
     return { ...list, has_more: hasMore, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
   });
-  const modelSchema = {
+}
+
+function addModelDetails(server: FastifyInstance, { registry, requestQueue, directory, views, prices }: ModelRoutes): void {
+  const readModel = views.define('model', { query: Type.String({ maxLength: 512 }), part: ModelDemandSchema }, (id) => {
+    const model = registry.models.find(id);
+    return { model: model === null ? null : modelPart(model, registry), demand: demandOf(id, registry, requestQueue) };
+  });
+  const schema = {
     summary: 'One model that is served now, with its demand. The id may contain slashes.',
     tags: ['Models'],
     params: pathParams('id'),
     response: { 200: jsonResponse('Model'), ...documentedErrors([...KEY_ERRORS, 'model_not_found']) },
   };
   // A wildcard, because model ids may contain slashes.
-  server.get<{ Params: { '*': string } }>(
-    '/v1/models/*',
-    { schema: modelSchema, onRequest: server.guards.account },
-    async (request, reply) => {
-      const id = request.params['*'];
-      const parts = await readModel(id);
-      const model = networkModel(parts.flatMap(({ model }) => model ?? []));
-      if (model === null) {
-        sendError(reply, unknownModel(id, directory.listedNames()));
-        return reply;
-      }
-      const { metadata, ...entry } = entryOf(model);
-      const members = isAnthropicClient(request) ? anthropicMembers(model) : {};
-      return { ...entry, ...members, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
-    },
-  );
+  server.get<{ Params: { '*': string } }>('/v1/models/*', { schema, onRequest: server.guards.account }, async (request, reply) => {
+    const id = request.params['*'];
+    const parts = await readModel(id);
+    const model = networkModel(parts.flatMap(({ model }) => model ?? []));
+    if (model === null) {
+      sendError(reply, unknownModel(id, directory.listedNames()));
+      return reply;
+    }
+    const { metadata, ...entry } = modelEntry(model, prices);
+    const anthropicMembers = isAnthropicClient(request) ? anthropicInfo(model) : {};
+    return { ...entry, ...anthropicMembers, metadata: { ...metadata, ...networkDemand(parts.map(({ demand }) => demand)) } };
+  });
 }
 
+/** A page of the list, which is sorted by id. Throws RequestError if both ends are given. */
 function pageOf(
   listed: readonly ModelPart[],
   { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
@@ -114,17 +123,17 @@ function pageOf(
   return { models, hasMore: models.length < rest.length };
 }
 
-/** Maximum hashes of weights in an entry: those that the most providers report. */
+/** Maximum hashes of weights (model files) per model. Those that the most providers report are listed. */
 const MAX_WEIGHTS = 8;
 
-/** Members besides those of OpenRouter and Anthropic. */
+/** Members of OpenAI's model list, and this network's `metadata`. */
 function ownMembers(model: ModelPart) {
   const { sizes, max_images, vision, weights } = model;
   return {
     id: model.id,
     object: 'model',
     created: Math.floor(model.first_seen_at / 1000),
-    owned_by: OWNER,
+    owned_by: OWNED_BY,
     metadata: {
       model_type: model.model_type,
       quantization: model.quantization,
@@ -141,13 +150,13 @@ function ownMembers(model: ModelPart) {
   };
 }
 
-/** Limits of the provider with the largest context; null: unknown. Empty for image models. */
+/** Token limits of the provider with the largest context. None for image models. */
 function limitsOf({ model_type, context_length }: ModelPart) {
   return model_type === 'image' ? {} : { context_length, max_output_tokens: model_type === 'text' ? context_length : null };
 }
 
-/** Members of Anthropic's model list. Null where this network has no value. */
-function anthropicMembers({ display_name, first_seen_at, context_length }: ModelPart) {
+/** Members of Anthropic's model list. Null without a value in this network. */
+function anthropicInfo({ display_name, first_seen_at, context_length }: ModelPart) {
   return {
     type: 'model',
     display_name,

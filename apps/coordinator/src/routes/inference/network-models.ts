@@ -1,4 +1,4 @@
-/** `GET /v1/network/models`: public list of the models served now by the whole network, with prices, measured performance and uptime. */
+/** `GET /v1/network/models`: public list of the models that the network serves, with prices, measured performance and uptime. */
 import type { Uptime } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
@@ -17,8 +17,7 @@ import { jsonResponse } from '../plugins/route-schemas.js';
 import { networkModels } from './model-parts.js';
 import { type ModelsView, modelEntry } from './models.js';
 
-/** Maximum age of the list and its statistics, in milliseconds. Prices are always current. */
-const MAX_AGE_MS = 60_000;
+const MAX_STATISTICS_AGE_MS = 60_000;
 
 interface NetworkModelRoutes {
   readonly readModels: ModelsView;
@@ -33,7 +32,7 @@ export function addNetworkModels(server: FastifyInstance, routes: NetworkModelRo
   const { readModels, views, performance, availability, prices, now } = routes;
   const readPerformance = views.define('model-performance', { query: Type.Null(), part: PerformancePartSchema }, () => performance.part());
   const cache = new TimedCache({
-    maxAgeMs: MAX_AGE_MS,
+    maxAgeMs: MAX_STATISTICS_AGE_MS,
     now,
     make: async (time) => {
       const [models, performances, uptimes] = await Promise.all([readModels(null), readPerformance(null), availability.read(time)]);

@@ -1,7 +1,7 @@
 /**
  * Members of a model as in OpenRouter's model list (openrouter.ai/docs/models), and the schemas of these members.
  *
- * Model lists include them, so that clients written for OpenRouter find names, prices and limits.
+ * Model lists of this network contain these members, so that clients written for OpenRouter find names, prices and limits.
  */
 import { DEFAULT_TEMPERATURE, supportedParameters } from '@inference/formats';
 import type { ModelType } from '@inference/protocol';
@@ -83,7 +83,7 @@ function decimal(units: number, places: number): string {
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** Schema of a token count that may be unknown. Also used by `model-schemas.ts`. */
+/** Schema of a token count that may be unknown. */
 export const tokensOrNull = (description: string) => Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description });
 
 const usd = (description: string) => Type.String({ pattern: '^(0|[1-9][0-9]*)(\\.[0-9]+)?$', description });
@@ -122,7 +122,7 @@ export const OPEN_ROUTER_MEMBERS = {
     },
     { description: 'Limits of the provider with the longest context.' },
   ),
-  per_request_limits: Type.Null({ description: 'No limits besides the context.' }),
+  per_request_limits: Type.Null({ description: 'Always null: no token limits besides the context.' }),
   supported_parameters: Type.Array(Type.String(), {
     description: 'Parameters that take effect: of `POST /v1/chat/completions`, or of the embeddings or images endpoint for such models.',
   }),

@@ -1,8 +1,4 @@
-/**
- * `readRequest` parses an inference request, and fetches the images that the request references by URL, if the operator permits that.
- *
- * Fetches nothing for a job that cannot run, because no model is usable or the account has no balance (`JobRunner.earlyRefusal`).
- */
+/** `readRequest` parses an inference request, and fetches the images at URLs in its body, if the operator permits that. */
 import { RequestError } from '@inference/formats';
 import { MAX_VISION_REQUEST_BYTES } from '@inference/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -15,13 +11,13 @@ import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 
 export interface ImageFetching {
   readonly runner: Pick<JobRunner, 'earlyRefusal'>;
-  /** Fetches images at URLs of requests. Without a fetcher, URLs are refused. */
+  /** Fetches images at URLs in requests. Null: such requests are refused. */
   readonly imageFetcher: Pick<ImageFetcher, 'fetchAll'> | null;
 }
 
 interface ReadRequest {
   readonly job: ReadableJobRequest;
-  /** If not null, the job must not run. Only for requests with image URLs, before the images are fetched. */
+  /** Failure for which no images were fetched. The job must not run. Null if it may run. */
   readonly refusal: FailedJob | null;
 }
 

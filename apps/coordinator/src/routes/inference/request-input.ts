@@ -1,4 +1,4 @@
-/** `requestInput` collects what parsers of inference requests need: body, headers, and the account's and API key's settings. */
+/** `requestInput` collects what the parsers of all inference requests need: body, headers and API key. */
 import { MAX_REQUEST_BYTES } from '@inference/protocol';
 import type { FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
@@ -31,7 +31,7 @@ export function requestInput(
     trustHeader: headerValue(request, 'x-inference-trust'),
     signatureHeader: headerValue(request, 'x-inference-signature'),
     keySignatureForm: key.signatureForm,
-    // Requests for beta features may have members that the schema does not know.
+    // A request for beta features of Anthropic's API may have members that the schema does not know.
     unknownMembers: request.headers['anthropic-beta'] === undefined ? 'refuse' : 'refuse_misspelt',
     providerIdHeader: headerValue(request, 'x-inference-provider-id'),
     now: now(),

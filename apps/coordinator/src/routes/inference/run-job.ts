@@ -1,4 +1,4 @@
-/** `runJob` runs the job of an HTTP request, and records its end: log line, metrics, trace, and the receipt or the error code. */
+/** `runJob` runs the job of an HTTP request, and records how it ended: log line, metrics, trace, and receipt or error code. */
 import { apiError, type ErrorCode, modelTypeOf, type SignedParts } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 import type { FailedRequestRepository } from '../../database/failed-request-repository.js';
@@ -40,7 +40,7 @@ interface EndedJob {
   readonly durationMs: number;
 }
 
-/** The response goes to `delivery`. Resolves to null after an unexpected error, which the client gets as `internal`. */
+/** Resolves to null after an unexpected error, which is logged and sent to the client as `internal`. */
 export async function runJob(
   deps: RunJobDeps,
   request: FastifyRequest,
@@ -67,7 +67,6 @@ export async function runJob(
   }
 }
 
-/** Attributes never contain content. */
 function startSpan({ tracer }: Pick<RunJobDeps, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
   const attributes = {
     'http.request.method': 'POST',
@@ -108,7 +107,7 @@ export function recordJob(deps: Omit<RunJobDeps, 'receipts' | 'tracer'>, job: Jo
   countJob(deps, job, ended);
 }
 
-/** The requested model is stored only if the network knows it: other names are arbitrary client text. */
+/** Stores the error code of a failed request. Stores the requested model only if it is known: other names are arbitrary client text. */
 function storeFailure(
   { runner, failedRequests, now }: Pick<RunJobDeps, 'runner' | 'failedRequests' | 'now'>,
   job: JobRequest,
@@ -148,9 +147,9 @@ function countJob(
   });
 }
 
-/** Times of a delivered answer since the start of the job. Null if its speed cannot be measured. */
+/** Times of a delivered answer from the start of its job. Null if unknown, or without meaning for the model's speed. */
 function answerTimes({ params, endpoint }: JobRequest, { receipt, pace }: Billed, startedAt: number): AnswerTimes | null {
-  // A text that is not streamed arrives at once, so its throughput is unknown.
+  // A text that is not streamed arrives as a whole, so its speed is unknown.
   if (pace === null || (!params.stream && modelTypeOf(endpoint) === 'text')) return null;
   const durationMs = pace.completedAt - startedAt;
   const firstTokenMs = params.stream ? durationMs - pace.contentMs : null;
@@ -172,7 +171,7 @@ function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   );
 }
 
-/** Logs the model only after an attempt was made: until then, the name is arbitrary client text. */
+/** Logs one line. `model` is null without an attempt, because the requested name may be arbitrary client text. */
 function logJob(deps: Pick<RunJobDeps, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const line = {
     job: job.jobId,

@@ -1,7 +1,4 @@
-/**
- * `POST /v1/e2e/requests`: requests that clients seal (encrypt end to end) to providers, the candidates. The coordinator relays and charges
- * a request by its context: terms in clear, such as the model.
- */
+/** `POST /v1/e2e/requests`: requests that clients seal (encrypt end to end) to providers. The coordinator relays and bills them. */
 import { type ApiError, apiError, documentedErrors, RequestError, sealedRequestError } from '@inference/formats';
 import {
   E2E_REQUEST_CONTENT_TYPE,
@@ -27,12 +24,12 @@ import type { ProviderConnection } from '../../providers/provider-connection.js'
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { KEY_ERRORS } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import { type InferenceDeps, maxStreamBytes } from './endpoints.js';
+import { type EndpointDeps, maxStreamBytes } from './endpoints.js';
 import { requestInput } from './request-input.js';
 import { runJob } from './run-job.js';
 import { tokenCountAdmission } from './token-counting.js';
 
-interface SealedDeps extends InferenceDeps {
+interface SealedDeps extends EndpointDeps {
   readonly freeRefusals: FreeRefusals;
   /** Models of the whole network. */
   readonly directory: Pick<NetworkModels, 'imageOffers'>;
@@ -67,7 +64,7 @@ const SCHEMA = {
       content: { [E2E_RESPONSE_CONTENT_TYPE]: { schema: { type: 'string', format: 'binary' } } },
     },
     422: {
-      description: 'No candidate is connected with the key that the request names. Read the keyset again and seal anew.',
+      description: 'No candidate is connected with the key to which the request is sealed. Read the keyset and seal the request again.',
       content: {
         'application/problem+json': {
           schema: { type: 'object' },
@@ -106,7 +103,7 @@ const SCHEMA = {
 };
 
 export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): void {
-  const queues = new SendQueues();
+  const sendQueues = new SendQueues();
   const { maxVisionBytes: bodyLimit } = server.requestBodies;
   server.post(PATH, { schema: SCHEMA, onRequest: server.guards.apiKey, bodyLimit }, async (request, reply) => {
     const key = keyOf(request);
@@ -124,14 +121,14 @@ export function addSealedRequests(server: FastifyInstance, deps: SealedDeps): vo
     }
     if (job.endpoint === '/v1/messages/count_tokens' && !(await tokenCountAdmission(reply, key, deps)(countedBytes(job)))) return;
     reply.hijack();
-    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, queues, reply.getHeaders());
+    const client = new ClientConnection(reply.raw, deps.timings.clientDrainMs, sendQueues, reply.getHeaders());
     const delivery = deliveryFor(deps, job, sealed, client);
     const end = await runJob(deps, request, job, { delivery, signal: client.signal });
     if (end?.kind === 'refused') deps.freeRefusals.count(key.id, job.body.length);
   });
 }
 
-/** The pixels of sealed images are unknown here, so the maximum counts. */
+/** Bytes charged to the limit on token counting. The pixels of sealed images are unknown, so the maximum is charged. */
 function countedBytes({ body, inputImages }: Pick<JobRequest, 'body' | 'inputImages'>): number {
   return body.length + (inputImages === null ? 0 : bytesChargedForPixels(inputImages));
 }
@@ -144,9 +141,9 @@ function requireContentType({ headers }: FastifyRequest): void {
 }
 
 /**
- * Pixels per image to charge: of the size in the context, by default of the model's largest size. Null if no images are requested.
+ * Pixels for which each image is billed: of the size in the context, by default of the model's largest size. Null without images.
  *
- * Without known sizes, for example if no provider serves the model any more, the maximum counts: 0 pixels would be free.
+ * If no size is known, for example from an outdated view of the cluster, the network's maximum is billed.
  */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedDeps['directory']): number | null {
   if (context.images === undefined) return null;

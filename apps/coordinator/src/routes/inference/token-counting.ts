@@ -1,4 +1,4 @@
-/** `tokenCountAdmission` applies both limits on free token counting to a request: that of this coordinator, and that of the cluster. */
+/** `tokenCountAdmission` applies the limits on free token counting: of this coordinator and, in a cluster, of all coordinators. */
 import { apiError } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -15,7 +15,7 @@ export interface TokenCountingLimits {
 const LIMIT_REACHED =
   'Token counting is free, so concurrent requests and bytes per minute are limited per account. Pixels of images count as bytes. Try again later.';
 
-/** Returns a function that counts further bytes of the request. If a limit is reached, it sends the 429 and returns false. */
+/** Returns a function that charges bytes of the request. If a limit is reached, the function sends status 429 and resolves to false. */
 export function tokenCountAdmission(
   reply: FastifyReply,
   { accountId }: Pick<ApiKey, 'accountId'>,

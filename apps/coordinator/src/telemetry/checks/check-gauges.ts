@@ -1,5 +1,4 @@
-/** Registers the Prometheus gauges of the periodic checks. Their values are absent until the check has succeeded once. */
-
+/** `registerCheckGauges` registers the gauges of the periodic checks. A check's gauges have no value until it has succeeded once. */
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { PendingMoney } from '../../database/ledger/pending-money.js';
 import type { Metrics, Reading } from '../metrics.js';
@@ -18,7 +17,6 @@ export interface DiskReading {
 }
 
 export interface LogReading {
-  /** Number of entries in the transparency log. */
   readonly appended: number;
   /** Number of entries that the published checkpoint covers. */
   readonly published: number;
@@ -35,7 +33,6 @@ export interface Checks {
 
 interface ProcessState {
   readonly isDraining: () => boolean;
-  /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `HealthFigures`: measurements of one coordinator over an interval, for the charts of the admin console. Pure.
+ * `HealthFigures`: measurements of one coordinator over an interval, for the charts of the admin console.
  *
  * Averages are stored as sums with a sample count, so that figures of two intervals can be merged.
  */
@@ -16,7 +16,7 @@ export const HealthFiguresSchema = Type.Object({
   jobs: counts,
   /** Failed attempts by reason. */
   failedAttempts: counts,
-  /** Jobs per bucket of duration, by upper bound in seconds. Not cumulative. Has all buckets, or none if no job ended. */
+  /** Histogram of job durations: counts by upper bound in seconds. Not cumulative. Has all buckets, or none if no job ended. */
   jobSeconds: counts,
   /** The same for the time from request to first content of streams. */
   firstTokenSeconds: counts,
@@ -28,7 +28,7 @@ export const HealthFiguresSchema = Type.Object({
   sums: Type.Object({ waiting: number, running: number, routable: number, slots: number, usedSlots: number }),
   /** Sums of connected providers over all samples, by trust level. */
   providers: counts,
-  /** Maximum number of waiting jobs in one sample. */
+  /** Most waiting jobs in one sample. */
   maxWaiting: number,
   /** Longest time that a busy event loop delayed a timer. */
   maxLoopLagMs: number,
@@ -114,6 +114,6 @@ export function quantileOf(histogram: Counts, quantile: number): number | null {
     before += count;
     lower = bound;
   }
-  // Not reached, because `rank` is at most the total. Only the compiler needs this line.
+  // Never reached, because `rank` is at most the total.
   return lower;
 }

@@ -1,8 +1,8 @@
-/** `healthPoints` converts the stored figures of all coordinators to the chart points of `GET /admin/v1/health/history`. Pure. */
+/** `healthPoints` converts the stored figures of all coordinators to the chart points of `GET /admin/v1/health/history`. */
 import { type AdminHealthPoint, ERRORS } from '@inference/formats';
 import { addCounts, type Counts, type HealthFigures, laterLedger, quantileOf } from './health-figures.js';
 
-/** Maximum number of error codes per point, and of trust levels. */
+/** Maximum error codes and trust levels per point. */
 const MAX_KEYS = 20;
 
 /** Figures of one coordinator in one slot, an interval of fixed length. */
@@ -69,7 +69,7 @@ function pointOf(at: number, parts: readonly HealthFigures[]): AdminHealthPoint 
 
 type RequestKind = keyof AdminHealthPoint['requests'];
 
-/** Kind of an ended job. Error codes with HTTP status 500 or above are failures of the network; others are faults of the request. */
+/** Kind of an ended job. Error codes with HTTP status 500 or above are failures. Others are refused requests. */
 function kindOf(outcome: string): RequestKind {
   if (outcome === 'delivered') return 'delivered';
   if (outcome === 'client_gone') return 'cancelled';

@@ -1,4 +1,4 @@
-/** `HealthRecorder` samples the gauges and counters of this coordinator, and stores the figures of each complete minute. */
+/** `HealthRecorder` samples the gauges and counters of this coordinator, and stores figures for each minute. */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { MINUTE_MS } from '../../time-units.js';
 import { type HealthFigures, mergeFigures, NO_FIGURES } from './health-figures.js';
@@ -18,7 +18,7 @@ interface HealthRecorderOptions {
 
 const SAMPLE_MS = 15_000;
 const LAG_TIMER_MS = 1000;
-/** Maximum minutes in memory while the database does not answer. The oldest are dropped. */
+/** Maximum minutes in memory while they cannot be stored. The oldest are dropped. */
 const MAX_UNSTORED_MINUTES = 120;
 
 export class HealthRecorder {
@@ -71,7 +71,7 @@ export class HealthRecorder {
   async #addSample(): Promise<void> {
     const { counts, read, now } = this.#options;
     const reading = read();
-    // Last of all that can fail, because the increases that it returns are not returned again.
+    // Last, because the returned increases would be lost if a later step failed.
     const increases = await counts.sincePrevious();
     const minute = Math.floor(now() / MINUTE_MS) * MINUTE_MS;
     const figures = { ...increases, ...reading, samples: 1, maxWaiting: reading.sums.waiting, maxLoopLagMs: this.#maxLoopLagMs };

@@ -7,11 +7,11 @@ import { PERFORMANCE_HOURS, type Percentiles } from '@inference/formats';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import Type, { type Static } from 'typebox';
 
-/** Buckets are logarithmic, with 8 per doubling. The middle of a bucket is within 5 percent of its values. */
+/** Buckets are logarithmic. The middle of a bucket is within 5 percent of its values. */
 const BUCKETS_PER_DOUBLING = 8;
 /** Buckets for values from 1 to 2^20. */
 const BUCKET_COUNT = 20 * BUCKETS_PER_DOUBLING;
-/** A histogram consists of slices of some hours. A new slice replaces the oldest. */
+/** A histogram consists of slices of this length. A new slice replaces the oldest. */
 const SLICE_HOURS = 4;
 const SLICE_MS = SLICE_HOURS * 3_600_000;
 /** Slices of the whole period, plus the incomplete one. */

@@ -1,9 +1,8 @@
 /**
  * `networkStats` builds the body of the public statistics: lifetime sums, requests of the last 30 minutes, connected providers.
  *
- * `statisticsPart` is the contribution of one coordinator, which its peers request.
+ * It combines the parts that `statisticsPart` computes at each coordinator.
  */
-
 import { STATS_SCHEMAS, type Stats } from '@inference/formats';
 import { ProviderIdSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -28,7 +27,7 @@ export function seriesStart(now: number): number {
   return (Math.floor(now / MINUTE_MS) - (SERIES_MINUTES - 1)) * MINUTE_MS;
 }
 
-/** Providers and models of one coordinator. `shown`: the public data of a provider. */
+/** Providers and models of one coordinator. `shown` is a provider's entry in the body. */
 export const StatisticsPartSchema = Type.Object({
   providers: Type.Array(
     Type.Object({

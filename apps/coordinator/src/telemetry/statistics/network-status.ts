@@ -1,8 +1,8 @@
 /**
- * `NetworkStatusService` computes the content of the status page: component reports, model checks and incidents in the database,
- * and the models served now.
+ * `NetworkStatusService` computes the content of the status page, from component reports, model checks and incidents in the database,
+ * and from the models served now.
  *
- * A status is cached for 30 seconds. While the database does not answer, the last status is shown with all components down.
+ * While the database does not answer, the last status is shown with all components down.
  */
 import {
   COMPONENT_STATES,
@@ -83,7 +83,6 @@ interface NetworkStatusDeps {
 export class NetworkStatusService {
   readonly #deps: NetworkStatusDeps;
   readonly #cache: TimedCache<StatusSnapshot>;
-  /** Newest status that could be computed from the database. */
   #last: StatusSnapshot | null = null;
 
   constructor(deps: NetworkStatusDeps) {

@@ -1,4 +1,4 @@
-/** `pseudonyms`: names of accounts on the leaderboard, from a keyed hash of the account id. Only the key links a name to its account. */
+/** `pseudonyms` names accounts on the leaderboard by a keyed hash of their id. Only the key links a name to its account. */
 import { createHmac } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 

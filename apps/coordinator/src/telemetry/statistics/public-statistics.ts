@@ -1,5 +1,4 @@
-/** `PublicStatistics`: statistics that anyone may read (network, leaderboard, totals), cached for the times in {@link MAX_AGE_SECONDS}. */
-
+/** `PublicStatistics` computes and caches the statistics that anyone may read: network, leaderboards and totals. */
 import {
   LEADERBOARD_METRICS,
   type Leaderboard,
@@ -26,7 +25,7 @@ import { pseudonyms } from './pseudonym.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
 export const MAX_AGE_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
-/** Name of the secret shared by all coordinators of a database, so that an account has one pseudonym. */
+/** Name of the secret in the database. All coordinators share it, so that an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';
 /** Length of the cached leaderboard. Each response contains a part of it. */
 const MAX_LEADERS = 200;
@@ -100,10 +99,9 @@ function requireCache<T>(cache: TimedCache<T> | undefined): TimedCache<T> {
   return cache;
 }
 
-/** Sum by which each leaderboard is ordered. */
+/** Stored sum by which each leaderboard is ordered. */
 const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = { earnings: 'earned', tokens: 'served_tokens', jobs: 'served_jobs' };
 
-/** `pseudonym`: name under which an account appears. */
 function leaderboard(
   choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
   leaders: readonly LeaderTotals[],

@@ -1,5 +1,4 @@
 /** `TimedCache` caches one computed value for a period. Concurrent callers share a computation. Failures are not cached. */
-
 export interface Cached<T> {
   readonly value: T;
   /** Whole seconds since the computation began, as in the HTTP header `Age` (RFC 9111 section 5.1). */
@@ -19,11 +18,10 @@ export class TimedCache<T> {
     this.#compute = options.make;
   }
 
-  /** Rejects if the computation fails. The next call computes again. */
   async get(): Promise<Cached<T>> {
     if (this.#value !== null) {
       const age = this.#now() - this.#value.computedAt;
-      // A negative age means that the clock was set back, so the value is computed again.
+      // After the clock was set back, the age is negative.
       if (age >= 0 && age < this.#maxAgeMs) return { value: this.#value.value, ageSeconds: Math.floor(age / 1000) };
     }
     this.#computation ??= this.#recompute().finally(() => {

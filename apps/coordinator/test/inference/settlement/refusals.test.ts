@@ -180,7 +180,7 @@ it('frequent refusals of a feature are a failure only beside providers of the sa
     const ended = (by: never, refuses: boolean): void => {
       const run = { job, slotRequest: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;
       if (refuses) refusals.refused(run, refuser, { code: 'unsupported', param: 'tools' });
-      refusals.settle(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, provider: by } as never);
+      refusals.runEnded(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, provider: by } as never);
     };
     for (let count = 0; count < 40; count++) ended(newer, false);
     for (let count = 0; count < answered; count++) ended(refuser, false);

@@ -1,5 +1,5 @@
 /**
- * `EncapsulationPool` computes HPKE encapsulations (RFC 9180 section 4.1) in advance, in a worker thread.
+ * `EncapsulationPool` computes HPKE encapsulations (RFC 9180 section 4.1: ephemeral public key and shared secret) in advance, in a thread.
  *
  * Encapsulation is most of the cost of sealing a request to a provider. Used by attempts in plain mode.
  */
@@ -31,7 +31,7 @@ interface RecipientPool {
 
 interface EncapsulationPoolOptions {
   readonly now?: () => number;
-  /** Called when the worker thread has failed. Later encapsulations are computed on the main thread. */
+  /** Called when the worker thread has failed. The main thread then computes all encapsulations. */
   readonly onError: (error: unknown) => void;
   readonly startThread?: () => Worker;
 }
@@ -43,7 +43,8 @@ export class EncapsulationPool {
   readonly #now: () => number;
   readonly #pruning: NodeJS.Timeout;
   #thread: Worker | null = null;
-  #failed = false;
+  /** True after a failure of the thread, and after `close`. Nothing is precomputed then. */
+  #isDisabled = false;
 
   constructor(options: EncapsulationPoolOptions) {
     this.#options = options;
@@ -65,6 +66,7 @@ export class EncapsulationPool {
     return encapsulation;
   }
 
+  /** Number of precomputed encapsulations to a key, for tests. */
   readyCount(recipient: Uint8Array): number {
     return this.#pools.get(nameOf(recipient))?.ready.length ?? 0;
   }
@@ -72,7 +74,7 @@ export class EncapsulationPool {
   /** Drops all precomputed encapsulations and stops the thread. */
   async close(): Promise<void> {
     clearInterval(this.#pruning);
-    this.#failed = true;
+    this.#isDisabled = true;
     for (const pool of this.#pools.values()) erase(pool);
     this.#pools.clear();
     await this.#thread?.terminate();
@@ -90,8 +92,8 @@ export class EncapsulationPool {
 
   #refill(pool: RecipientPool): void {
     const missing = pool.targetCount - pool.ready.length - pool.requestedCount;
-    // Requests at least half of the target at once: a message to the thread costs as much as a few encapsulations.
-    if (this.#failed || 2 * missing < pool.targetCount || missing === 0) return;
+    // Waits until half of the target is missing: a message to the thread costs as much as a few encapsulations.
+    if (this.#isDisabled || 2 * missing < pool.targetCount || missing === 0) return;
     pool.requestedCount += missing;
     try {
       this.#thread ??= this.#start();
@@ -110,13 +112,14 @@ export class EncapsulationPool {
   }
 
   #fail(error: unknown): void {
-    this.#failed = true;
+    this.#isDisabled = true;
     this.#options.onError(error);
   }
 
   #receive({ recipient, count, pairs }: EncapsulationBatch): void {
     const pool = this.#pools.get(nameOf(recipient));
     if (pool === undefined) {
+      // The pool was dropped, so its secrets are erased.
       pairs?.fill(0);
       return;
     }
