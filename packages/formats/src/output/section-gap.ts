@@ -2,8 +2,8 @@
  * `SectionGap` removes white space around think segments, because models separate the segments from the answer by blank lines.
  *
  * - Before a segment at the start of the output, up to 16 characters of white space are dropped.
- * - After such a segment, all white space is dropped until the first visible text.
- * - After a later segment that starts on its own line, blank lines are dropped, but not the indentation of the next line.
+ * - After a segment at the start of the output, all white space is dropped until the first visible text.
+ * - After a later segment that starts at the beginning of a line, blank lines are dropped, but not the indentation of the next line.
  */
 type State = 'start' | 'nothing_visible_yet' | 'after_section' | 'in_text';
 

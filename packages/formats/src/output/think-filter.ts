@@ -142,8 +142,6 @@ function append(events: TextEvent[], type: TextEvent['type'], text: string): voi
   else events.push({ type, text });
 }
 
-/** `TokenTally` counts tokens in think segments. A piece of text counts in proportion to its hidden characters, once all are decided. */
-
 /** Piece of generated text. Lengths in UTF-16 units. */
 interface Piece {
   readonly length: number;
@@ -152,6 +150,7 @@ interface Piece {
   hiddenLength: number;
 }
 
+/** Counts tokens in think segments. A piece of text counts in proportion to its hidden characters, once all are decided. */
 class TokenTally {
   /** Pieces with undecided characters, oldest first. At most as many as a tag has characters. */
   readonly #pieces: Piece[] = [];
