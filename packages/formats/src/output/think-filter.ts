@@ -6,7 +6,7 @@
  */
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';
-import { SectionGap } from './section-gap.js';
+import { SegmentGap } from './segment-gap.js';
 
 /** Drops characters that would complete a tag in the visible text. Removing a segment can join two halves: `<thi<think></think>nk>`. */
 class TagGuard {
@@ -44,7 +44,7 @@ type OnVisibilityDecided = (length: number, hidden: boolean) => void;
 export class ThinkFilter {
   readonly #tags: ThinkTags;
   readonly #onSettled: OnVisibilityDecided;
-  readonly #gap = new SectionGap();
+  readonly #gap = new SegmentGap();
   readonly #guard: TagGuard;
   readonly #tally = new TokenTally();
   /** Nesting depth of think segments. */
