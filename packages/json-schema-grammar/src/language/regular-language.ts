@@ -19,12 +19,12 @@ export interface Leaf {
   step(code: number): Leaf | null;
 }
 
+/** A set of texts. `nothing` has no text, `empty` only the empty text. */
 export type Language = {
   readonly id: number;
   /** Whether the language contains the empty text. */
   readonly nullable: boolean;
-} & /** `nothing`: no text. `empty`: only the empty text. */
-(
+} & (
   | { readonly kind: 'nothing' | 'empty' }
   | { readonly kind: 'one_of'; readonly ranges: readonly number[] }
   | { readonly kind: 'sequence'; readonly first: Language; readonly then: Language }
