@@ -1,6 +1,6 @@
 /** Entry of the client package for browsers and other runtimes without `node:crypto`. */
 import { nobleE2eCrypto } from './crypto/noble-crypto.js';
-import { type CheckpointVerifier, keysetLog, type LogVerifier } from './network/log-verifier.js';
+import { type CheckpointVerifier, type LogVerifier, logVerifierFrom } from './network/log-verifier.js';
 import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
 
 export * from './exports.js';
@@ -12,5 +12,5 @@ export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetc
 
 /** Creates a value for the option `logVerifier` from a verifier of checkpoints. */
 export function createLogVerifier<Stored>(verifier: CheckpointVerifier<Stored>): LogVerifier {
-  return keysetLog(nobleE2eCrypto, verifier);
+  return logVerifierFrom(nobleE2eCrypto, verifier);
 }

@@ -1,6 +1,6 @@
 /** Entry of the client package for Node: the same client on `node:crypto`, and a file store. */
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
-import { type CheckpointVerifier, keysetLog, type LogVerifier } from './network/log-verifier.js';
+import { type CheckpointVerifier, type LogVerifier, logVerifierFrom } from './network/log-verifier.js';
 import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
 
 export * from './exports.js';
@@ -14,5 +14,5 @@ export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetc
 
 /** Creates a value for the option `logVerifier` from a verifier of checkpoints. */
 export function createLogVerifier<Stored>(verifier: CheckpointVerifier<Stored>): LogVerifier {
-  return keysetLog(nodeE2eCrypto, verifier);
+  return logVerifierFrom(nodeE2eCrypto, verifier);
 }

@@ -2,19 +2,19 @@
 export const E2E_REFUSAL_CODES = [
   /** A sealing key differs from the key that the provider's enclave signed. */
   'key_unbound',
-  /** A key, challenge, certificate chain, keyset or checkpoint is too old. */
+  /** A key, challenge, certificate chain, keyset or checkpoint is too old, about to expire or not valid yet. */
   'stale',
   /** Part of the answer does not open: altered, out of order, or of another answer or candidate. */
   'open_failed',
   /** The answer ends before its final frame or its proof, or within an event of its stream. */
   'truncated',
-  /** The coordinator offers less than end-to-end mode: a plain answer, a redirect, or a missing or empty keyset. */
+  /** The coordinator offers less than end-to-end mode: a plain answer, a redirect, or a missing, invalid or empty keyset. */
   'downgraded',
   /** The receipt names another model or endpoint. */
   'wrong_model',
   /** The receipt or the signature of the answer does not verify or belongs to another exchange, or its stream is malformed. */
   'bad_proof',
-  /** The coordinator's error: unauthenticated, and never part of the output. */
+  /** An error, or a malformed or oversized answer, that the coordinator can have caused. Never part of the output. */
   'coordinator_said',
   /** The provider's protections are off, or it missed its newest challenge. */
   'revoked',

@@ -4,7 +4,7 @@ import type { VerifiedProvider } from './network/verified-provider.js';
 import type { E2ERefused } from './refusal.js';
 
 export type E2eVerdict =
-  /** Relayed unchanged, because the request is not an inference request. */
+  /** Answer to a GET or HEAD request, which is neither sealed nor verified. */
   | { readonly state: 'unverified' }
   /** A stream that has not ended: every byte so far is authenticated, the end is not verified. */
   | { readonly state: 'pending'; readonly provider: VerifiedProvider; readonly jobId: string }

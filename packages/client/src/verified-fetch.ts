@@ -63,7 +63,8 @@ export interface VerifiedFetch {
  * Creates a `fetch` that seals inference requests. GET and HEAD are relayed unverified; other requests reject with
  * {@link E2ERefused}.
  *
- * A local refusal of an inference request becomes a 403, which SDKs do not retry. `verdictOf` tells the reason.
+ * A refused inference request resolves to an error response; refusals of this client have status 403, which SDKs do not retry.
+ * `verdictOf` tells the reason.
  *
  * @throws {PolicyError} The policy is invalid.
  * @throws {TypeError} Another option is invalid.
@@ -249,7 +250,7 @@ function messageIn(body: Uint8Array): string {
   }
 }
 
-/** RFC 9457 answer with status 422: a candidate's key is no longer in use. */
+/** Problem response (RFC 9457) with status 422: no candidate has the key that the sealed request names. */
 function isStaleKey(response: Response): boolean {
   return response.status === 422 && (response.headers.get('content-type') ?? '').startsWith('application/problem+json');
 }

@@ -1,6 +1,6 @@
 /** Simulated Macs, device management and certificate authority, for development and CI. */
 export { AcmeServer, type AcmeServerOptions } from './acme/acme-server.js';
-export { attestationObject, respondToChallenge } from './acme/challenge.js';
+export { attestationObject } from './acme/challenge.js';
 export {
   type AuthorityNames,
   type AuthorityOptions,
@@ -13,9 +13,9 @@ export {
 export type { CertificateTemplate, Extension } from './certificate-authority/certificate.js';
 export { type AttestedDevice, DEVICE_OIDS } from './certificate-authority/device-extensions.js';
 export { type P384Key, p384Key, type Random } from './certificate-authority/key.js';
-export { type ChainMutation, type ChainSample, DEVICE as SAMPLE_DEVICE, MutationBench } from './certificate-authority/mutation-bench.js';
+export { type ChainMutation, type ChainSample, MutationBench, SAMPLE_DEVICE } from './certificate-authority/mutation-bench.js';
 export { CHAIN_MUTATIONS } from './certificate-authority/mutations.js';
-export { type EnrolmentOrders, readEnrolmentProfile } from './management-server/enrolment-profile.js';
+export { type EnrolmentProfile, readEnrolmentProfile } from './management-server/enrolment-profile.js';
 export {
   FakeMac,
   type MacAnswer,

@@ -1,7 +1,7 @@
 /**
- * Entry file of the simulation: a certificate authority, a management server and an ACME server.
+ * Program that simulates managed Macs: a management server and an ACME server on one certificate authority.
  *
- * The parent process receives the addresses over IPC, and sends the coordinator's address (or sets COORDINATOR_URL).
+ * A parent process with an IPC channel receives {@link SimulationFacts}. `{coordinator: url}` or COORDINATOR_URL names the coordinator.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,8 +10,8 @@ import { AcmeServer } from './acme/acme-server.js';
 import { SimulatedAuthority } from './certificate-authority/authority.js';
 import { ManagementServer } from './management-server/management-server.js';
 
-/** Settings that a coordinator needs to use the simulation, as environment variables. */
 export interface SimulationFacts {
+  /** Environment variables that connect a coordinator to the simulation. */
   readonly coordinator_env: Readonly<Record<string, string>>;
   /** Address of the management server, where simulated Macs install profiles. */
   readonly management_url: string;
@@ -20,7 +20,7 @@ export interface SimulationFacts {
 /** Time for pending reports after a stop request, in milliseconds. */
 const MAX_SHUTDOWN_MS = 2000;
 
-/** Port 9 refuses connections: reports fail until a coordinator is named. */
+/** Placeholder: reports fail until a coordinator is named. */
 const UNREACHABLE_URL = 'http://127.0.0.1:9';
 
 async function main(env: NodeJS.ProcessEnv): Promise<void> {
@@ -36,10 +36,10 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
     authority,
     apiKey,
     webhook: { url: UNREACHABLE_URL, secret },
-    port: port(env.PORT, 0),
+    port: port(env.PORT),
     stateFile: join(directory, 'macs.json'),
   });
-  const acme = await AcmeServer.start({ hook: { url: UNREACHABLE_URL, secret }, port: port(env.ACME_PORT, 0) });
+  const acme = await AcmeServer.start({ hook: { url: UNREACHABLE_URL, secret }, port: port(env.ACME_PORT) });
   const reportTo = (coordinator: string): void => {
     management.webhook = { url: `${coordinator}/mdm/v1/webhook`, secret };
     acme.hook = { url: `${coordinator}/mdm/v1/acme`, secret };
@@ -57,7 +57,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
       MDM_ACME_DIRECTORY_URL: acme.directoryUrl,
     },
   };
-  // Without secrets: the parent gets them over IPC, other programs read them from the data directory.
+  // Secrets go over IPC or are read from the data directory, never to the output.
   process.stdout.write(`${JSON.stringify({ management_url: management.url, data_dir: directory })}\n`);
   process.send?.(facts);
   process.on('message', (message: { readonly coordinator?: unknown }) => {
@@ -67,14 +67,14 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   });
 
   const end = (): void => {
-    // Bounds the wait for pending reports, which a stopped coordinator never accepts.
+    // `close` waits for pending reports, which a stopped coordinator never accepts.
     setTimeout(() => process.exit(0), MAX_SHUTDOWN_MS);
     void Promise.all([management.close(), acme.close()]).then(() => process.exit(0));
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(signal, end);
 }
 
-/** Reads a file; creates a missing file with `make`. */
+/** Reads a file. A missing file is first created with the content of `make`. */
 function readOrCreate(file: string, make: () => string): string {
   if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' });
   return readFileSync(file, 'utf8');
@@ -85,12 +85,12 @@ function newSecret(): string {
 }
 
 function newAuthority(): string {
-  // Issued an hour ago, so that a clock that is behind finds the certificate valid.
-  return SimulatedAuthority.create({ now: Date.now() - 3_600_000, random: (bytes) => new Uint8Array(randomBytes(bytes)) }).save();
+  return SimulatedAuthority.create({ now: Date.now(), random: (bytes) => new Uint8Array(randomBytes(bytes)) }).save();
 }
 
-function port(text: string | undefined, fallback: number): number {
-  const number = Number(text || fallback);
+/** 0, where the setting is absent, lets the system choose. */
+function port(text: string | undefined): number {
+  const number = Number(text || 0);
   if (!Number.isInteger(number) || number < 0 || number > 65_535) throw new RangeError('a port is a whole number from 0 to 65535');
   return number;
 }

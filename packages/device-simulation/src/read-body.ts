@@ -1,7 +1,6 @@
-/** Reads an HTTP body up to a limit. */
 import type { IncomingMessage } from 'node:http';
 
-/** Rejects with RangeError beyond `maxBytes`. */
+/** Resolves with the whole body of a request. Rejects with RangeError beyond `maxBytes`. */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

@@ -54,7 +54,7 @@ describe('the lists of the Swift helper', () => {
 
   it('has the limits', () => {
     expect(requests).toContain(`let contractVersion: Int64 = ${CONTRACT_VERSION}\n`);
-    expect(requests).toContain(`let longestLine = ${MAX_LINE_BYTES / 1024} * 1024\n`);
-    expect(requests).toContain(`let longestKeyLife: Int64 = ${MAX_KEY_LIFETIME_MS / 60_000} * 60_000\n`);
+    expect(requests).toContain(`let maxLineBytes = ${MAX_LINE_BYTES / 1024} * 1024\n`);
+    expect(requests).toContain(`let maxKeyLife: Int64 = ${MAX_KEY_LIFETIME_MS / 60_000} * 60_000\n`);
   });
 });

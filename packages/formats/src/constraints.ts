@@ -4,7 +4,7 @@
  * Schemas from these parameters are treated as strict, because those servers enforce schemas.
  */
 import Type, { type Static, type TObject } from 'typebox';
-import { isPresent, reject } from './errors/refusal.js';
+import { isPresent, rejectInvalid } from './errors/reject.js';
 import { flag, JSON_SCHEMA, nullable } from './fields.js';
 import { isJsonObject, parsedJson } from './json/json-value.js';
 import type { ResponseFormat } from './request.js';
@@ -25,7 +25,7 @@ const choice = nullable(
 
 export const StructuredOutputsSchema = Type.Object({ json: schemaOrText, regex, choice, json_object: flag });
 
-/** The parameters as members of chat and legacy completion requests. */
+/** Members of chat and legacy completion requests, beside `response_format`. */
 export const CONSTRAINTS = {
   guided_json: schemaOrText,
   guided_regex: regex,
@@ -57,7 +57,7 @@ export function requestedFormat(body: Static<TObject<typeof CONSTRAINTS>>, respo
   if (form === undefined) return responseFormat;
   if (other !== undefined || responseFormat.type !== 'text') {
     const fields = [form, other].flatMap((each) => (each !== undefined && 'field' in each ? [each.field] : []));
-    reject(fields[0] ?? 'response_format', 'The request asks for more than one form of the answer. Give only one.');
+    rejectInvalid(fields[0] ?? 'response_format', 'The request asks for more than one form of the answer. Give only one.');
   }
   return form;
 }
@@ -68,7 +68,7 @@ const ANY_OBJECT: ResponseFormat = { type: 'json_object' };
 export function schemaForm(given: unknown, field: string): ResponseFormat | null {
   if (!isPresent(given) || given === '') return null;
   const schema = typeof given === 'string' ? parsedJson(given) : given;
-  if (!isJsonObject(schema)) return reject(field, `${field} must be a JSON Schema object, or its JSON text.`);
+  if (!isJsonObject(schema)) return rejectInvalid(field, `${field} must be a JSON Schema object, or its JSON text.`);
   return { type: 'json_schema', name: 'output', schema, strict: true, field };
 }
 
@@ -80,7 +80,7 @@ function choiceForm(choices: Nullable<readonly string[]>, field: string): Respon
   return isPresent(choices) ? { type: 'choice', choices: [...new Set(choices)], field } : null;
 }
 
-/** Member table entries that refuse all these parameters, for formats with a structured output parameter of their own. */
+/** Member table entries that refuse {@link CONSTRAINTS} and `response_format`, for formats with a parameter of their own. */
 export function refuseConstraints(advice: string) {
   return Object.fromEntries(Object.keys({ ...CONSTRAINTS, response_format: null }).map((name) => [name, { advice }]));
 }

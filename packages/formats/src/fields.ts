@@ -1,7 +1,7 @@
 /**
  * Field schemas that several formats share.
  *
- * Each description completes the error message "<field> must be ...". Fields made with `nullable` may be null, which means absent.
+ * A description completes the error message "<field> must be ...". Fields made with `nullable` may be absent or null, which is the same.
  */
 import Type, { type TSchema } from 'typebox';
 
@@ -51,9 +51,9 @@ export const top_logprobs = nullable(Type.Integer({ minimum: 0, maximum: 20 }), 
 
 /** JSON Schema of a tool or a response format. */
 export const JSON_SCHEMA = Type.Record(Type.String(), Type.Unknown(), { description: 'a JSON Schema object' });
-/** Name of a tool where it is used. A call may have any name, because models misspell names and clients repeat such calls. */
+/** Name in a tool call or choice. Freer than in a definition, because models misspell names and clients send such calls back. */
 export const TOOL_NAME = Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' });
-/** Schema options of a tool's name where the tool is defined. */
+/** Schema options for the name in a tool definition. */
 export const newToolName = (maxLength: number) => ({
   pattern: `^[a-zA-Z0-9_-]{1,${maxLength}}$`,
   description: `a string of 1 to ${maxLength} letters (a-z, A-Z), digits, underscores and dashes`,

@@ -1,7 +1,7 @@
 /**
  * Interfaces that each public format implements: parsing a request, and rendering its response.
  *
- * Providers render the exact response bytes and sign them. The coordinator uses the parsers.
+ * Coordinators parse requests to route them. Providers parse them again, render the exact response bytes and sign them.
  */
 import type { Endpoint } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors/errors.js';
@@ -23,7 +23,7 @@ export interface ResponseMetadata {
   readonly systemFingerprint?: string;
 }
 
-/** Request parameters for routing and reservation. Besides these, the coordinator reads only prefixes and images of the prompt. */
+/** Request parameters for routing and reservation. */
 export interface RequestParams {
   readonly endpoint: Endpoint;
   readonly model: string;
@@ -76,13 +76,13 @@ export interface SignedParts {
   readonly receiptSignature: string;
 }
 
-/** Renders the response to one request. Created by the parser, because request parameters affect the rendering. */
+/** Renderers for the response to one request. The parser creates them, because request parameters affect the rendering. */
 export interface AnswerFormat {
   /** Prefix of response ids, such as `chatcmpl-`. */
   readonly idPrefix: string;
   /** Prefix of tool call ids. Default: `call_`. */
   readonly callIdPrefix?: 'toolu_';
-  /** Names of the events of which one ends a stream. Empty if the coordinator's `[DONE]` ends the stream. */
+  /** Names of the events that can end a stream; empty if only `[DONE]` ends it. */
   readonly terminalEvents: readonly string[];
   stream(responseMetadata: ResponseMetadata): StreamRenderer;
   plain(responseMetadata: ResponseMetadata): PlainRenderer;
@@ -123,7 +123,7 @@ export interface ParseOptions {
 
 /** Parser and error renderer of an endpoint. */
 export interface Format<Request> {
-  /** Parses a body. Throws RequestError, which names the field but contains no values of the request. */
+  /** Parses a body. Throws RequestError, which names the field. */
   parse(body: Uint8Array, options?: ParseOptions): Request;
   /** Error response before the first byte of a response. Formats without a member for `requestId` ignore it. */
   error(error: ApiError, requestId?: string): HttpError;
@@ -133,7 +133,7 @@ export type TextFormat = Format<ParsedRequest>;
 export type EmbeddingFormat = Format<ParsedEmbeddings>;
 export type ImageFormat = Format<ParsedImages>;
 
-/** `AnswerFormat` of endpoints that never stream and render their body directly. Only `idPrefix` may be used. */
+/** `AnswerFormat` of endpoints that never stream and whose body other functions render. All its renderers throw. */
 export function answerWithoutEvents(idPrefix: string): AnswerFormat {
   const fail = (): never => {
     throw new Error(`a response ${idPrefix} has no events`);

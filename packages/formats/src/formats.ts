@@ -59,14 +59,14 @@ export function modelTypeOf(endpoint: Endpoint): ModelType {
 }
 
 /**
- * Error response in the format that clients of the path expect. Unknown paths get OpenAI's format.
+ * Error response in the format that clients of the path expect: OAuth's, Anthropic's, or else OpenAI's.
  *
- * @param messagesClient Whether the client uses the Messages format. Matters for paths that clients of both formats use.
+ * @param isMessagesClient Whether the client uses the Messages format. Matters for model lists and unknown paths.
  */
-export function errorAt(path: string, error: ApiError, requestId?: string, messagesClient = false): HttpError {
+export function errorAt(path: string, error: ApiError, requestId?: string, isMessagesClient = false): HttpError {
   if (path.startsWith('/oauth/')) return oauthError(error);
   const isShared = isAt(path, '/v1/models') || error.code === 'not_found';
-  return isAt(path, '/v1/messages') || (messagesClient && isShared) ? anthropicError(error, requestId) : openAiError(error);
+  return isAt(path, '/v1/messages') || (isMessagesClient && isShared) ? anthropicError(error, requestId) : openAiError(error);
 }
 
 function isAt(path: string, place: string): boolean {

@@ -18,7 +18,7 @@ export interface TokenLogprob extends Logprob {
 export type OutputEvent =
   /** End of prefill. If present, the first event. The Messages format requires the event. */
   | { readonly type: 'start'; readonly promptTokens: number; readonly cachedTokens?: number }
-  /** Visible text. One event per generated piece, so that streams have no artificial delay. */
+  /** Visible text. */
   | { readonly type: 'text'; readonly text: string; readonly logprobs?: readonly TokenLogprob[] }
   /** Text of a think segment, without its tags. */
   | { readonly type: 'reasoning'; readonly text: string }

@@ -1,7 +1,7 @@
 /**
- * `hashPromptPrefixes` hashes the prefixes of a prompt, in whole blocks, for prefix affinity.
+ * `hashPromptPrefixes` hashes the prefixes of a prompt, in whole blocks.
  *
- * The next turn of a conversation has the same hashes at its start, so the coordinator finds providers with cached prefixes.
+ * The next turn of a conversation starts with the same hashes. By them the coordinator finds providers that probably cache the prefix.
  */
 import type { ChatMessage, MessageContent, TextRequest } from './request.js';
 
@@ -20,7 +20,7 @@ const BLOCKS_PER_DOUBLING = 32;
 /**
  * Hashes of a prompt's prefixes, the shortest first. An incomplete last block is left out.
  *
- * @param key Part of every hash.
+ * @param key Part of every hash, so that equal prompts under different keys have different hashes.
  */
 export function hashPromptPrefixes(request: TextRequest, key: string, hash: (text: string) => string): readonly PrefixBlock[] {
   const text = promptText(request, hash);

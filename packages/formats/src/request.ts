@@ -1,4 +1,4 @@
-/** Internal requests, to which the parsers convert all public formats. Contain only what the engine needs, nothing about rendering. */
+/** Internal requests, to which the parsers convert all public formats. */
 import type { InputImageType } from '@inference/protocol';
 
 export interface ToolCall {
@@ -10,10 +10,10 @@ export interface ToolCall {
 
 export type { InputImageType };
 
-/** An image in a prompt. Structure, size and dimensions were checked without decoding pixels. */
+/** An image in a prompt. Once there is data, structure, size and dimensions are checked, without decoding pixels. */
 export interface InputImage {
   readonly mediaType: InputImageType;
-  /** Canonical base64 of the image file. */
+  /** Canonical base64 of the image file; empty for an image at a URL until it is fetched. */
   readonly base64: string;
   readonly detail: 'auto' | 'low' | 'high';
   /** Path of the image's part in the client's request, such as `messages[0].content[1]`. */
@@ -104,7 +104,7 @@ export type ResponseFormat =
   /** A text that the regular expression (ECMA-262) matches as a whole. */
   | { readonly type: 'regex'; readonly pattern: string; readonly field: string };
 
-/** Sampling parameters; null: not requested. */
+/** Sampling parameters; null: not requested, or without effect. */
 export interface Sampling {
   /** 0 to 2; 0 means greedy sampling. */
   readonly temperature: number;

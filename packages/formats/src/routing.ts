@@ -4,7 +4,7 @@
  * Source: openrouter.ai/docs/features/provider-routing.
  */
 import Type, { type Static } from 'typebox';
-import { isPresent } from './errors/refusal.js';
+import { isPresent } from './errors/reject.js';
 import { flag, model, nullable } from './fields.js';
 import { memberTable } from './members/member-table.js';
 
@@ -47,7 +47,7 @@ export const ProviderPreferencesSchema = Type.Object(
     /** Extension; OpenRouter has no trust levels. */
     min_trust: nullable(Type.Enum(['self_signed', 'hardware']), 'self_signed or hardware'),
     sort: nullable(Type.Union([SortSchema, SortConfigSchema]), 'one of price, throughput, latency'),
-    /** Has no effect, because all providers support the same parameters. */
+    /** No effect: all providers support the same parameters. */
     require_parameters: flag,
   },
   { description: 'an object' },
@@ -66,7 +66,7 @@ export const PROVIDER_PREFERENCES = memberTable({
   schema: ProviderPreferencesSchema,
   refused: {
     data_collection: { allowedValues: ['allow'], advice: 'Providers read prompts. Use min_trust, or the end-to-end mode.' },
-    zdr: { advice: 'Providers keep prompt prefixes in memory for a while.' },
+    zdr: { advice: 'Providers may keep prompt prefixes in memory for a while.' },
     enforce_distillable_text: {},
     preferred_min_throughput: SORT,
     preferred_max_latency: SORT,
@@ -143,7 +143,7 @@ function listOf(list: readonly string[] | null | undefined): readonly string[] |
   return list === null || list === undefined || list.length === 0 ? null : list;
 }
 
-/** This network's quantization labels for OpenRouter's names. */
+/** Key: OpenRouter's name. Value: further labels of this network that match. */
 const LABELS: Readonly<Record<string, readonly string[]>> = {
   int4: ['4bit'],
   int8: ['8bit'],

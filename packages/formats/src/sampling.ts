@@ -1,6 +1,6 @@
 /** Schemas of sampling parameters, and their conversion to the internal form. */
 import Type, { type Static, type TObject } from 'typebox';
-import { isPresent, reject } from './errors/refusal.js';
+import { isPresent, rejectInvalid } from './errors/reject.js';
 import { nullable } from './fields.js';
 import type { Sampling } from './request.js';
 
@@ -48,12 +48,12 @@ export const OPEN_AI_SAMPLING = {
 /** Parameters of chat and legacy completions. */
 export const COMPLETION_SAMPLING = { ...OPEN_AI_SAMPLING, logit_bias };
 
-/** Throws RequestError. */
+/** Converts the sampling members of a request. Throws RequestError on two different repetition penalties. */
 export function samplingOf(body: Static<TObject<typeof COMPLETION_SAMPLING>>): Sampling {
   // `top_p` 0 should select only the most probable token. Engines interpret 0 differently, so greedy sampling replaces it.
   const greedy = body.top_p === 0;
   if (isPresent(body.repetition_penalty) && isPresent(body.repeat_penalty) && body.repetition_penalty !== body.repeat_penalty)
-    reject('repeat_penalty', 'repetition_penalty and repeat_penalty differ. Give only one of them.');
+    rejectInvalid('repeat_penalty', 'repetition_penalty and repeat_penalty differ. Give only one of them.');
   const repetition = body.repetition_penalty ?? body.repeat_penalty ?? 1;
   return {
     temperature: greedy ? 0 : (body.temperature ?? DEFAULT_TEMPERATURE),

@@ -5,7 +5,7 @@ export function signatureMembers({ signature, responseSha256, receipt, receiptSi
   return { se_signature: signature, response_hash: responseSha256, receipt, receipt_signature: receiptSignature };
 }
 
-/** SSE comment with the signature, for formats or API keys with this form. Bytes from the comment on are not signed. */
+/** SSE comment with the signature. The comment and later bytes are not signed. */
 export function signatureComment(signed: SignedParts): string {
   return `: inference-signature ${JSON.stringify(signatureMembers(signed))}\n\n`;
 }

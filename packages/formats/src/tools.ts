@@ -1,5 +1,5 @@
 /** Validation of tools and tool choice that all formats share. */
-import { refuse, reject } from './errors/refusal.js';
+import { rejectInvalid, rejectUnsupported } from './errors/reject.js';
 import type { Tool, ToolChoice } from './request.js';
 
 /** JSON Schema for a tool without parameters. */
@@ -9,14 +9,14 @@ export const NO_PARAMETERS = { type: 'object', properties: {} } as const;
 export function requireDistinctNames(tools: readonly Tool[], field = 'tools'): void {
   const names = new Set<string>();
   for (const { name } of tools) {
-    if (names.has(name)) reject(field, `${field} must have different names.`);
+    if (names.has(name)) rejectInvalid(field, `${field} must have different names.`);
     names.add(name);
   }
 }
 
 /** Throws RequestError for an unsupported tool type. */
 export function refuseToolType(type: string, path: string): never {
-  return refuse(path, `${path} is ${quotedType(type)}, which is not supported here. Remove it, or offer it as a function.`);
+  return rejectUnsupported(path, `${path} is ${quotedType(type)}, which is not supported here. Remove it, or offer it as a function.`);
 }
 
 /** Phrase for an error message. Repeats the type only if it looks like one; otherwise it may be client content. */
@@ -28,11 +28,11 @@ export function quotedType(type: string): string {
 export function choiceAmong(tools: readonly Tool[], choice: ToolChoice): ToolChoice {
   switch (choice.type) {
     case 'required':
-      if (tools.length === 0) reject('tool_choice', 'tool_choice demands a call, but tools has none that can be called.');
+      if (tools.length === 0) rejectInvalid('tool_choice', 'tool_choice requires a call, but there is no tool that can be called.');
       return choice;
     case 'named':
       if (!tools.some(({ name }) => name === choice.name)) {
-        reject('tool_choice', 'tool_choice names a tool that tools does not have, or one of a type that is not served.');
+        rejectInvalid('tool_choice', 'tool_choice names a tool that is not in tools, or that is not supported.');
       }
       return choice;
     case 'auto':
@@ -47,6 +47,7 @@ export function choiceAmong(tools: readonly Tool[], choice: ToolChoice): ToolCho
 export function toolsNamed(tools: readonly Tool[], names: readonly string[]): readonly Tool[] {
   const allowed = new Set(names);
   const chosen = tools.filter(({ name }) => allowed.has(name));
-  if (chosen.length !== allowed.size) refuse('tool_choice', 'tool_choice allows tools that tools does not have or that are not served.');
+  if (chosen.length !== allowed.size)
+    rejectUnsupported('tool_choice', 'tool_choice allows tools that are not in tools, or that are not supported.');
   return chosen;
 }

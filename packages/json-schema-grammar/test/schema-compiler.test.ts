@@ -192,7 +192,7 @@ test('the shortest completion is minimal', () => {
   expect(machine.rest(state)).toBe('{"name":"a","age":0}');
   for (const character of '{ "name": "Zoë') state = machine.step(state, character.codePointAt(0) as number);
   expect(machine.rest(state)).toBe('","age":0}');
-  expect(machine.cost(state)).toBe(10);
+  expect(machine.restBytes(state)).toBe(10);
 });
 
 test('names and values with any characters are spelled as JSON', () => {

@@ -1,8 +1,7 @@
 /**
- * Specifications of Apple chips: memory bandwidth, largest configuration sold, power.
+ * Specifications of Apple chips: memory bandwidth, largest configuration sold, and power of desktop Macs.
  *
- * The agent reports the bandwidth and estimates the cost of power. The coordinator lowers reported values to the maxima of the chip, or
- * to general maxima for an unlisted chip.
+ * Agents look up their own chip. Coordinators check reported hardware against the table.
  */
 
 export interface ChipFacts {
@@ -10,9 +9,11 @@ export interface ChipFacts {
   readonly name: string;
   /** For example `M3`. */
   readonly family: string;
-  /** Cores and memory of the largest configuration sold. */
+  /** Of the largest configuration sold. */
   readonly cpuCores: number;
+  /** Of the largest configuration sold. */
   readonly gpuCores: number;
+  /** Of the largest configuration sold. */
   readonly memoryGb: number;
   /** Memory bandwidth in GB/s, of the slowest variant. */
   readonly bandwidthGbs: number;
@@ -27,12 +28,12 @@ type Row = readonly [
   memoryGb: number,
   gbs: number,
   faster: readonly [fromGpuCores: number, gbs: number] | null,
-  /** Source: date of Apple's announcement. Slower variants are taken from the technical specifications. */
-  announced: string,
+  /** Documentation: date of Apple's announcement, and technical specifications for slower variants. */
+  source: string,
 ];
 
 const ROWS: readonly Row[] = [
-  // Apple's M2 announcement states 50 % more bandwidth than the M1's.
+  // The M1's bandwidth follows from Apple's M2 announcement, which states 50 % more.
   ['M1', 8, 8, 16, 68, null, '2020-11-10 and 2022-06-06'],
   ['M1 Pro', 10, 16, 32, 200, null, '2021-10-18'],
   ['M1 Max', 10, 32, 64, 400, null, '2021-10-18'],

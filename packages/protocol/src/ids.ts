@@ -5,7 +5,7 @@ import { toHex } from './bytes.js';
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
-/** Lowercase UUID of one job. Streams send it as `X-Inference-Job-ID`, usage entries as `request_id`. */
+/** Lowercase UUID of one job. In HTTP, the header `X-Inference-Job-ID` of streams and `request_id` of usage entries. */
 export type JobId = Branded<'JobId'>;
 /** First 16 bytes of SHA-256 over the x963 enclave public key, as 32 hexadecimal digits. */
 export type ProviderId = Branded<'ProviderId'>;

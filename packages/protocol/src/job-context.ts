@@ -37,8 +37,9 @@ export const JobContextSchema = Type.Object({
   /** Maximum tokens that the job may generate, including hidden tokens. */
   max_tokens: Type.Integer({ minimum: 1 }),
   overrides: OverridesSchema,
-  /** `id` and `created` (Unix seconds) of the response. */
+  /** `id` of the response. */
   response_id: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+  /** `created` of the response, in Unix seconds. */
   created: Type.Integer({ minimum: 0 }),
   /** SHA-256 of the client's body, byte for byte as received. */
   request_sha256: Sha256HexSchema,

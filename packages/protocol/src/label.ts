@@ -6,30 +6,30 @@
 import Type from 'typebox';
 
 /** Control and formatting characters, unpaired surrogates, line and paragraph separators, markup delimiters. */
-const REFUSED = '\\p{C}\\p{Zl}\\p{Zp}<>&"`\\\\';
-const refused = new RegExp(`[${REFUSED}]+`, 'gu');
+const FORBIDDEN_IN_LABELS = '\\p{C}\\p{Zl}\\p{Zp}<>&"`\\\\';
+const forbiddenInLabels = new RegExp(`[${FORBIDDEN_IN_LABELS}]+`, 'gu');
 
 /** Schema of a label of 1 to `maxLength` characters (code points). */
 export function labelSchema(maxLength: number) {
-  return Type.String({ minLength: 1, maxLength, pattern: `^[^${REFUSED}]+$` });
+  return Type.String({ minLength: 1, maxLength, pattern: `^[^${FORBIDDEN_IN_LABELS}]+$` });
 }
 
-/** Converts a text to a valid label; `fallback`, itself a valid label, if nothing remains. */
+/** Converts a text to a valid label; if nothing remains, returns `fallback`, which must be a valid label. */
 export function cleanLabel(text: string, maxLength: number, fallback: string): string {
-  const clean = text.normalize('NFC').replace(refused, ' ').replace(/\s+/g, ' ').trim().slice(0, maxLength);
+  const clean = text.normalize('NFC').replace(forbiddenInLabels, ' ').replace(/\s+/g, ' ').trim().slice(0, maxLength);
   // `slice` may have split a surrogate pair.
-  return clean.replace(refused, '').trim() || fallback;
+  return clean.replace(forbiddenInLabels, '').trim() || fallback;
 }
 
 /**
  * Control characters, line breaks, unpaired surrogates and direction overrides. Names may contain markup characters, which the
  * renderer must escape.
  */
-const REFUSED_IN_NAMES = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u202A-\\u202E\\u2066-\\u2069';
-const refusedInNames = new RegExp(`[${REFUSED_IN_NAMES}]+`, 'gu');
+const FORBIDDEN_IN_NAMES = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u202A-\\u202E\\u2066-\\u2069';
+const forbiddenInNames = new RegExp(`[${FORBIDDEN_IN_NAMES}]+`, 'gu');
 
-/** Pattern of a one-line name of an account, key or machine. */
-export const NAME_PATTERN = `^[^${REFUSED_IN_NAMES}]*$`;
+/** Pattern of a one-line name of an account, key or machine. Allows the empty text. */
+export const NAME_PATTERN = `^[^${FORBIDDEN_IN_NAMES}]*$`;
 const name = new RegExp(NAME_PATTERN, 'u');
 
 export function isName(text: string): boolean {
@@ -38,5 +38,5 @@ export function isName(text: string): boolean {
 
 /** Replaces characters that {@link isName} rejects by spaces. */
 export function cleanName(text: string): string {
-  return text.replace(refusedInNames, ' ').trim();
+  return text.replace(forbiddenInNames, ' ').trim();
 }

@@ -1,7 +1,7 @@
 /**
  * Response of `GET /v1/machine/earnings`, which the agent requests with its machine token.
  *
- * Amounts are in micro-USD. Days are in the owner's time zone.
+ * Amounts are in micro-USD.
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
@@ -17,12 +17,12 @@ export const MachineEarningsSchema = Type.Object({
   object: Type.Literal('machine.earnings'),
   provider_id: ProviderIdSchema,
   account_name: Type.String({ maxLength: 256 }),
-  /** IANA time zone of the days. */
+  /** IANA time zone of the days, as the request asked. */
   time_zone: Type.String({ maxLength: 64 }),
   /** First and last day; the last is today. */
   from: Day,
   to: Day,
-  /** One entry per day and model with jobs, oldest first. Only earnings of this machine for this account. */
+  /** One entry per day and model with jobs, oldest first. Only what this machine earned for this account. */
   data: Type.Array(
     Type.Object({
       day: Day,

@@ -49,7 +49,7 @@ export function releaseBytes(release: Omit<Release, 'signature'>): Uint8Array {
   return concatBytes(utf8('inference/release/v1\0'), utf8(canonicalJson({ version, platform, url, sha256, size, node, notes })));
 }
 
-/** Negative if `a` is older than `b`, zero if equal. Both must match {@link ReleaseVersionSchema}. */
+/** Negative if `a` is older than `b`, zero if equal, positive if newer. Both must match {@link ReleaseVersionSchema}. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [a.split('.').map(Number), b.split('.').map(Number)];
   for (let index = 0; index < 3; index++) {
@@ -59,7 +59,7 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Response header of the feed that names a newer version in a rollout, which this machine does not get yet. */
+/** Response header of the feed: a newer version that the coordinator withholds from this machine for now, in a staged rollout. */
 export const ROLLOUT_HEADER = 'inference-rollout';
 
 /** Reasons for withholding a version. `capacity`: enough machines are updating now. `failed_here`: the trial on this machine failed. */
@@ -78,7 +78,7 @@ export function rolloutHeader({ version, reason, mayUpdateNow }: RolloutNotice):
 
 const ROLLOUT_PATTERN = /^version=((?:0|[1-9]\d{0,8})(?:\.(?:0|[1-9]\d{0,8})){2}); reason=([a-z_]{1,32}); now=(yes|no)$/;
 
-/** Null if the header is missing or malformed. An unknown reason, from a newer coordinator, becomes `later_stage`. */
+/** Parses {@link ROLLOUT_HEADER}. Null if the header is missing or malformed. An unknown reason, from a newer coordinator, becomes `later_stage`. */
 export function parseRolloutHeader(text: string | null): RolloutNotice | null {
   const [, version, reason, now] = ROLLOUT_PATTERN.exec(text ?? '') ?? [];
   if (version === undefined) return null;

@@ -32,6 +32,7 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+/** The bytes of `data:`. */
 const DATA = [0x64, 0x61, 0x74, 0x61, COLON] as const;
 const NAME_OF_USAGE = 'usage';
 
@@ -45,8 +46,8 @@ export class UsageReader {
   readonly #usages = new Map<string, ReportedUsage>();
   #isUnreadable = false;
 
-  /** Number of matched bytes of `data:` at the start of the line; 5: inside the value; -1: a line of another field. */
-  #field: number;
+  /** Matched bytes of `data:` at the start of the line; 5: inside the value; -1: the line has another field. */
+  #dataPrefixBytes: number;
   #isLineEmpty = true;
 
   // The fields below are the state of one JSON text.
@@ -55,21 +56,25 @@ export class UsageReader {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  /** Whether the JSON values at depth 1 and depth 2 are objects that may contain usage. */
+  /** The JSON text is an object. */
   #isRootObject = false;
+  /** The current value at depth 2 is the object of the container member. */
   #isInContainer = false;
   /** The next string is a member name. */
   #expectsName = false;
+  /** Bytes so far of a member name; null outside one. */
   #name: number[] | null = null;
   /** Name of the current member at depth 1 and at depth 2. */
-  #member1 = '';
-  #member2 = '';
+  #rootMember = '';
+  #innerMember = '';
+  /** Bytes so far of a usage value; null outside one. */
   #capture: number[] | null = null;
+  /** Depth of the object that has the usage value as a member. */
   #captureDepth = 0;
 
   constructor(endpoint: Endpoint, stream: boolean) {
     this.#isStream = stream;
-    this.#field = stream ? 0 : DATA.length;
+    this.#dataPrefixBytes = stream ? 0 : DATA.length;
     this.#member = endpoint === '/v1/messages/count_tokens' ? 'input_tokens' : NAME_OF_USAGE;
     this.#container = !stream ? null : endpoint === '/v1/messages' ? 'message' : endpoint === '/v1/responses' ? 'response' : null;
   }
@@ -80,7 +85,7 @@ export class UsageReader {
     for (let index = 0; index < length; index++) {
       if (this.#isStream) {
         // Only `data:` lines of a stream contain JSON.
-        if (this.#field !== DATA.length || bytes[index] === LF) {
+        if (this.#dataPrefixBytes !== DATA.length || bytes[index] === LF) {
           this.#line(bytes[index] as number);
           continue;
         }
@@ -115,11 +120,11 @@ export class UsageReader {
     if (byte === LF) {
       if (this.#isLineEmpty) this.#reset();
       this.#isLineEmpty = true;
-      this.#field = 0;
+      this.#dataPrefixBytes = 0;
       return;
     }
     this.#isLineEmpty = false;
-    if (this.#field >= 0) this.#field = byte === DATA[this.#field] ? this.#field + 1 : -1;
+    if (this.#dataPrefixBytes >= 0) this.#dataPrefixBytes = byte === DATA[this.#dataPrefixBytes] ? this.#dataPrefixBytes + 1 : -1;
   }
 
   #reset(): void {
@@ -176,8 +181,8 @@ export class UsageReader {
   #named(bytes: readonly number[]): void {
     const name = textOf(bytes);
     this.#expectsName = false;
-    if (this.#depth === 1) this.#member1 = name;
-    else this.#member2 = name;
+    if (this.#depth === 1) this.#rootMember = name;
+    else this.#innerMember = name;
   }
 
   #structure(byte: number): void {
@@ -195,7 +200,7 @@ export class UsageReader {
       case OPEN_BRACE:
         this.#depth++;
         if (this.#depth === 1) this.#isRootObject = true;
-        else if (this.#depth === 2) this.#isInContainer = this.#isRootObject && this.#member1 === this.#container;
+        else if (this.#depth === 2) this.#isInContainer = this.#isRootObject && this.#rootMember === this.#container;
         this.#expectsName = this.#holdsMembers;
         return;
       case OPEN_BRACKET:
@@ -222,7 +227,7 @@ export class UsageReader {
 
   #beginValue(): void {
     if (!this.#holdsMembers) return;
-    const isUsage = this.#depth === 1 ? this.#member1 === this.#member : this.#member2 === NAME_OF_USAGE;
+    const isUsage = this.#depth === 1 ? this.#rootMember === this.#member : this.#innerMember === NAME_OF_USAGE;
     if (!isUsage) return;
     this.#capture = [];
     this.#captureDepth = this.#depth;

@@ -1,6 +1,4 @@
-/** `withTimeLimit` waits for a promise with a time limit. */
-
-/** Value of the promise, or `'late'` after `ms`. The promise itself continues. Rejects with the promise. */
+/** Resolves to the promise's value, or after `ms` to `'late'`, while the promise goes on. Rejects if the promise rejects in time. */
 export async function withTimeLimit<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<'late'>((resolve) => {

@@ -40,7 +40,7 @@ function unescapedNameCharacter(sequence: string, hex: string | undefined): stri
   return /[a-z_]/.test(character) ? character : sequence;
 }
 
-/** Maximum completion tokens outside think sections, for an answer of `answerBytes` bytes. */
+/** Maximum completion tokens outside think segments, for an answer of `answerBytes` bytes. */
 export function visibleTokenBound(answerBytes: number): number {
   return answerBytes + SILENT_TOKENS;
 }

@@ -190,11 +190,11 @@ describe('request', () => {
 
 describe('response', () => {
   function open(): { sealer: ResponseSealer; opener: ResponseOpener } {
-    const { enc, frames, responses } = seal(body.subarray(0, 10));
+    const { enc, frames, responseOpener } = seal(body.subarray(0, 10));
     const request = new RequestOpener(jobContext, enc, key, 10);
     acceptAll(request, frames);
     expect(request.responseSealer()).toBe(request.responseSealer());
-    return { sealer: request.responseSealer(), opener: responses };
+    return { sealer: request.responseSealer(), opener: responseOpener };
   }
 
   test('comes out unchanged, for all divisions into pieces', () => {

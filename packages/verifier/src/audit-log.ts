@@ -1,8 +1,8 @@
 /**
- * `auditLog`: audits a transparency log. Recomputes tiles and root from the entries, and compares them
- * with the served tiles and the signed root. Used by `inference-verify log`.
+ * `auditLog` audits a transparency log: recomputes tiles and root from the entries, and compares them with the served tiles and the
+ * signed root. Used by `inference-verify log`.
  *
- * An audit can continue from the result of an earlier audit, and then reads only later entries.
+ * An audit that continues from an earlier result checks only later entries.
  */
 import {
   concatBytes,
@@ -57,7 +57,7 @@ export interface LogAudit {
   readonly repeatedEpochs: number;
   /** Number of entries read by this audit for the first time. */
   readonly newEntryCount: number;
-  /** Input of the next audit. Callers store the value only if there are no problems. */
+  /** Input of the next audit. Store the value only if there are no problems. */
   readonly audited: AuditedLog;
   /** One sentence each; empty for a correct log. */
   readonly problems: readonly string[];
@@ -88,7 +88,7 @@ const NOTHING_AUDITED: AuditedLog = {
 /**
  * Audits the tree of a verified checkpoint. Rejects only when `readTile` rejects.
  *
- * @param previous Result of an earlier audit of a smaller tree. Only later entries are read.
+ * @param previous Result of an earlier audit, of a tree that the caller verified to be consistent with this one.
  */
 export async function auditLog(
   crypto: LogCrypto,
@@ -102,7 +102,7 @@ export async function auditLog(
     if (problems.length < MAX_PROBLEMS) problems.push(problem);
   };
   const contents = new EntryContents(report, previous);
-  // The caller verified that this tree and the audited one are consistent, so there is nothing new.
+  // An earlier audit covered the whole tree.
   if (size <= previous.size) return { ...contents.result(previous.size), newEntryCount: 0, problems };
   const levels: NewHashes[] = [];
   let next: NewHashes | null = await leafHashes(crypto, { size, readTile, report, previousSize: previous.size, contents });

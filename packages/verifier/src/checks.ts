@@ -2,11 +2,11 @@
 import type { Receipt } from '@inference/protocol';
 
 export type CheckName =
-  /** A stream has one signature event, for this answer, followed only by the end and comments. */
+  /** A stream has one signature (event or comment), for this answer, followed only by the end and comments. */
   | 'signature_event'
   /** The public key is a point of P-256 in the x963 form. */
   | 'public_key'
-  /** The stated response hash is the hash of the signed bytes. */
+  /** The hash that the response states is the hash of the signed bytes. */
   | 'response_hash'
   /** The enclave key signed the response hash. */
   | 'response_signature'
@@ -14,12 +14,15 @@ export type CheckName =
   | 'receipt_signature'
   /** The receipt names this enclave key and the provider id derived from the key. */
   | 'receipt_key'
-  /** The receipt names the hash of this response. */
+  /** The receipt names the hash of this response; of a saved receipt, the hash stated beside it. */
   | 'receipt_response'
   /** The receipt names the request that was sent. */
   | 'receipt_request'
+  /** The receipt names the expected job id. */
   | 'receipt_job'
+  /** The receipt repeats the nonce that was sent. */
   | 'receipt_nonce'
+  /** The receipt names the requested model or a fallback model of the request. */
   | 'receipt_model'
   /** The receipt names the weights that the client expects. */
   | 'receipt_weights'
@@ -58,7 +61,7 @@ export interface Check {
 }
 
 export interface Verdict {
-  /** All reported checks are ok. */
+  /** At least one check was made, and all are ok. */
   readonly verified: boolean;
   readonly checks: readonly Check[];
 }

@@ -81,9 +81,9 @@ export function receiptChecks(
   ];
   const usage = usageCheck(receipt, answer, expected);
   if (usage !== null) checks.push(usage);
-  const compare = (name: CheckName, what: string, expected: string | undefined, stated: string | undefined) => {
-    if (expected !== undefined) {
-      checks.push(check(name, expected === stated, `The receipt names the ${what} of this request.`, `The receipt names another ${what}.`));
+  const compare = (name: CheckName, what: string, wanted: string | undefined, stated: string | undefined) => {
+    if (wanted !== undefined) {
+      checks.push(check(name, wanted === stated, `The receipt names the ${what} of this request.`, `The receipt names another ${what}.`));
     }
   };
   compare('receipt_request', 'body', expected.requestSha256, receipt.request_sha256);

@@ -1,4 +1,4 @@
-/** Checks the receipt's token counts: consistent with each other, equal to the answer's own counts, and possible for its bytes. */
+/** Checks the receipt's token counts: consistent with each other, equal to counts in the answer, and possible for its bytes. */
 import { agreesWithReceipt, MAX_IMAGE_TOKENS, promptTokenBound, type Receipt, UsageReader, visibleTokenBound } from '@inference/protocol';
 import { type Check, check } from './checks.js';
 
@@ -7,7 +7,7 @@ export interface SignedAnswer {
   readonly stream: boolean;
 }
 
-/** Size of a request, from the client's knowledge. */
+/** Size of the request, as far as the client knows it. */
 export interface RequestSize {
   /** Length of the body. */
   readonly requestBytes?: number;
@@ -15,7 +15,7 @@ export interface RequestSize {
   readonly requestImages?: number;
 }
 
-/** The failed check, or null. */
+/** The failed check; null if the counts are right. */
 export function usageCheck(receipt: Receipt, answer: SignedAnswer, request: RequestSize): Check | null {
   const problem = usageProblem(receipt, answer, request);
   return problem === null ? null : check('receipt_usage', false, '', problem);

@@ -35,8 +35,9 @@ export interface ReceivedAnswer {
 export interface AnswerVerdict extends ResponseVerdict {
   /** Verdict on the provider that the headers name; null: the feed has no record of that provider. */
   readonly record: RecordVerdict | null;
+  /** The provider's record in the feed; null: none. */
   readonly published: AttestationRecord | null;
-  /** Null without a record. */
+  /** Null without a record in the feed. */
   readonly enclave: EnclaveEvidence | null;
   /** Names of the headers that the record does not support. */
   readonly unsupportedHeaders: readonly string[];

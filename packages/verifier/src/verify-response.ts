@@ -1,4 +1,4 @@
-/** Verifies an answer: stated hash of the bytes, signature of the hash, and the receipt. The key must come from a trusted source. */
+/** Verifies an answer: stated hash of the bytes, signature of the hash, and the receipt. */
 import { fromBase64, utf8 } from '@inference/protocol';
 import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
 import { sha256Hex } from './digest.js';
@@ -8,9 +8,10 @@ import { type HeaderSource, proofFromHeaders, type ResponseProof } from './respo
 import { splitSignedStream } from './signed-stream.js';
 import type { SignedAnswer } from './usage-check.js';
 
-/** The trusted enclave key: 65 bytes x963, or base64 as in `se_public_key`. */
 export interface TrustedKey {
+  /** Enclave key from a trusted source: 65 bytes x963, or base64 as in `se_public_key`. */
   readonly publicKey: Uint8Array | string;
+  /** Facts of the request that the receipt must state. */
   readonly expected?: Expected;
 }
 

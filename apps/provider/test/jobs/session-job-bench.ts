@@ -194,7 +194,7 @@ export class Bench {
   /** Submits a job, and runs everything ready. */
   async start(body: Uint8Array, changes: Partial<JobContext> = {}, options: Parameters<Bench['submit']>[2] = {}) {
     const context = this.context(body, changes);
-    const { responses } = this.submit(body, context, options);
+    const { responseOpener: responses } = this.submit(body, context, options);
     await this.settle();
     return { context, responses };
   }

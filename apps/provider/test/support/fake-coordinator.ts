@@ -204,7 +204,7 @@ export class FakeProviderSession {
     const sealed = sealRequest(context, encapsulate(fromBase64(key.x25519_public_key)), body);
     return new Promise((settle) => {
       this.#jobs.set(context.job_id, {
-        responses: sealed.responses,
+        responses: sealed.responseOpener,
         context,
         options,
         settle,

@@ -1,11 +1,11 @@
-/** HTTP errors from the client itself, in the shape of the endpoint's SDK. */
+/** Converts refusals to HTTP error responses, in the error format of the endpoint. */
 import type { Endpoint } from '@inference/protocol';
 import type { E2ERefused } from '../refusal.js';
 
 /** Status of local refusals: SDKs do not repeat a request after a 403. */
 const REFUSED_STATUS = 403;
 
-/** Converts a refusal to a response. Coordinator errors keep their status and retry headers, so that SDKs may retry. */
+/** Errors of the coordinator keep their status and retry headers, so that SDKs may retry. */
 export function refusalResponse(endpoint: Endpoint, refusal: E2ERefused, headers: Readonly<Record<string, string>> = {}): Response {
   const isCoordinators = refusal.code === 'coordinator_said';
   const status = refusal.status ?? (isCoordinators ? 502 : REFUSED_STATUS);

@@ -42,7 +42,7 @@ export interface AnswerToOpen {
   /** In the order of the recipients. */
   readonly providers: readonly VerifiedProvider[];
   readonly signal: AbortSignal;
-  /** Compares the provider's log checkpoint (signed tree head) with the tree head of the request. Rejects with {@link E2ERefused}. */
+  /** Compares the provider's log checkpoint with the log's tree that the request names. Rejects with {@link E2ERefused}. */
   readonly compareCheckpoint: (note: string) => Promise<void>;
   readonly onFinal: (verdict: E2eVerdict) => void;
 }
@@ -50,7 +50,7 @@ export interface AnswerToOpen {
 /**
  * Opens an answer. A plain answer is returned after its verification. A stream is returned at once, and ends after its verification.
  *
- * @throws {E2ERefused} A stream that is not verified ends with this error instead.
+ * @throws {E2ERefused} After the start of a stream, the stream ends with this error instead.
  */
 export async function openAnswer(input: AnswerToOpen): Promise<Response> {
   const { response, sealed } = input;
@@ -107,7 +107,7 @@ class AnswerReader {
   readonly #hash: ReturnType<E2eCrypto['createSha256']>;
   readonly #usage: UsageReader;
   /** Null if the answer is not a stream. */
-  readonly #stream: StreamCheck | null;
+  readonly #streamCheck: StreamCheck | null;
   readonly #imageHashes: Uint8Array[] = [];
   #responseBytes = 0;
   #proof: Uint8Array | null = null;
@@ -122,7 +122,7 @@ class AnswerReader {
     this.isStream = head.content_type.startsWith('text/event-stream');
     this.#hash = input.crypto.createSha256();
     this.#usage = new UsageReader(input.request.endpoint, this.isStream);
-    this.#stream = this.isStream ? new StreamCheck(input.request.answer.terminalEvents) : null;
+    this.#streamCheck = this.isStream ? new StreamCheck(input.request.answer.terminalEvents) : null;
     this.#comparison = head.log_checkpoint === undefined ? Promise.resolve() : input.compareCheckpoint(head.log_checkpoint);
     // `verify` reports the rejection, unless the answer fails before.
     this.#comparison.catch(() => {});
@@ -139,7 +139,7 @@ class AnswerReader {
       this.#imageHashes.push(this.#input.crypto.sha256(bytes));
       return null;
     }
-    if (this.#stream?.accepts(bytes) === false) {
+    if (this.#streamCheck?.accepts(bytes) === false) {
       throw new E2ERefused('bad_proof', 'The stream contains a line that its format does not allow, or continues after its end.');
     }
     this.#hash.update(bytes);
@@ -155,7 +155,8 @@ class AnswerReader {
    */
   async verify(body: Uint8Array | null): Promise<VerifiedProof> {
     const verified = this.#verifyProof(body);
-    if (this.#stream?.isComplete === false) throw new E2ERefused('truncated', 'The stream ends within an event, or before its last one.');
+    if (this.#streamCheck?.isComplete === false)
+      throw new E2ERefused('truncated', 'The stream ends within an event, or before its last one.');
     await this.#comparison;
     return verified;
   }

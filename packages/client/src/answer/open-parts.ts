@@ -11,7 +11,9 @@ import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 export class OpenedParts implements AsyncIterableIterator<E2ePart, void, undefined> {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | null;
   readonly #opener: E2eAnswerOpener;
+  /** Parts of the newest chunk. */
   #parts: readonly E2ePart[] = [];
+  /** Index in `#parts` of the next part. */
   #next = 0;
   #abort: E2eAbort | null = null;
   #isDone = false;

@@ -1,4 +1,8 @@
-/** Withholds the final event of a stream until the answer is verified. The `[DONE]` of chat streams comes from the client. */
+/**
+ * `TerminalEventGate` withholds the final event of a stream until the answer is verified.
+ *
+ * Chat streams have no final event; this package appends their `[DONE]` after the verification.
+ */
 import { concatBytes } from '@inference/protocol';
 
 const LF = 0x0a;
@@ -9,7 +13,9 @@ const decoder = new TextDecoder();
 
 export class TerminalEventGate {
   readonly #terminalEvents: ReadonlySet<string>;
+  /** Bytes of an incomplete event, or of the terminal event and all after it. */
   #pending: Uint8Array = EMPTY;
+  /** Whether the terminal event arrived. */
   #isHolding = false;
 
   /** @param terminalEvents Names of the events after which an SDK considers the answer complete. */

@@ -1,12 +1,12 @@
-/** Verifier of the coordinator's transparency log, with the log and witness keys of the policy. */
+/** Creates the verifier of the coordinator's transparency log, with the log and witness keys of the policy. */
 import { LogVerifier as CheckpointLogVerifier, lazyValidator, StoredCheckpointSchema, TILE_WIDTH, tilePath } from '@inference/protocol';
 import { nobleLogCrypto } from '@inference/verifier';
 import { type Policy, PolicyError } from '../policy/policy.js';
 import { download } from './download.js';
 import type { KeysetSource } from './keyset.js';
-import { keysetLog, type LogVerifier } from './log-verifier.js';
+import { type LogVerifier, logVerifierFrom } from './log-verifier.js';
 
-/** Maximum age of checkpoints and cosignatures. Coordinators renew them every five minutes, and clients use keysets for 30. */
+/** Maximum age of checkpoints and cosignatures, in milliseconds. Longer than the 30 minutes for which a keyset is used. */
 const MAX_CHECKPOINT_AGE_MS = 60 * 60_000;
 const MAX_TILE_BYTES = 32 * TILE_WIDTH;
 
@@ -25,7 +25,7 @@ export function coordinatorLog({ fetch, base }: KeysetSource, policy: Policy): L
     policy: { key: logKey, witnesses: logWitnesses, minCosignatures: logQuorum, maxAgeMs: MAX_CHECKPOINT_AGE_MS },
     readTile: (tile) => download(fetch, `${base}/e2e/log/${tilePath(tile)}`, { maxBytes: MAX_TILE_BYTES, whenMissing: 'split_view' }),
   });
-  return keysetLog(nobleLogCrypto, {
+  return logVerifierFrom(nobleLogCrypto, {
     verify(leaf, stored: unknown, now) {
       if (stored === null || storedCheckpoint().Check(stored)) return checkpoints.verify(leaf, stored, now);
       throw new Error('The stored checkpoint of the transparency log is not valid. Restore or delete the state.');

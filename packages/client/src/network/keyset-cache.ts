@@ -46,11 +46,11 @@ export class KeysetCache {
   readonly #options: KeysetCacheOptions;
   #current: CurrentKeyset | null = null;
   #refreshing: Promise<CurrentKeyset> | null = null;
-  /** Hash of the public keyset by epoch. */
+  /** Hashes of public keysets. Key: epoch. */
   readonly #publicHashes = new BoundedMap<number, string>(MAX_EPOCHS);
-  /** Running and successful comparisons since the last refresh, by digest of the API key. */
+  /** Running and successful comparisons since the last refresh. Key: digest of the API key. */
   readonly #comparisons = new BoundedMap<string, Promise<void>>(MAX_CREDENTIALS);
-  /** Number of consecutive inconclusive comparisons, by digest of the API key. */
+  /** Numbers of consecutive inconclusive comparisons. Key: digest of the API key. */
   readonly #inconclusiveCounts = new BoundedMap<string, number>(MAX_CREDENTIALS);
 
   constructor(options: KeysetCacheOptions) {

@@ -1,4 +1,4 @@
-/** Downloads the public keyset, and checks its schema, provider ids and age. */
+/** Downloads the keyset (the sealing keys of all providers), and checks its schema, provider ids and age. */
 import { CLOCK_TOLERANCE_MS, type E2eKeyset, E2eKeysetSchema, keysetLeafBytes, lazyValidator } from '@inference/protocol';
 import { E2ERefused } from '../refusal.js';
 import { canonicalBytesOrNull, type DownloadOptions, downloadJson, type Fetch } from './download.js';
@@ -14,7 +14,7 @@ export interface KeysetSource {
   readonly base: string;
 }
 
-/** Throws {@link E2ERefused} `downgraded`, `stale`, `targeted` or `coordinator_said`. */
+/** Returns a valid keyset. Throws {@link E2ERefused} `downgraded`, `stale`, `targeted` or `coordinator_said`. */
 export async function downloadKeyset({ fetch, base }: KeysetSource, options: DownloadOptions, now: number): Promise<E2eKeyset> {
   const value = await downloadJson(fetch, `${base}/v1/e2e/keyset`, options);
   if (!validator().Check(value)) {

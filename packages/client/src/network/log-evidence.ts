@@ -10,11 +10,13 @@ const MAX_ENTRIES = 1024;
 /** Maximum remembered comparisons of checkpoints. */
 const MAX_COMPARISONS = 256;
 
-/** Belongs to one client. Its accepted trees are consistent, so an entry in one tree is in every later tree. */
+/** Belongs to one client. The trees that a client accepts are consistent, so an entry in one is in every later one. */
 export class LogEvidence {
   readonly #crypto: Pick<E2eCrypto, 'sha256'>;
   readonly #verifier: LogVerifier;
+  /** Verified entries. Key: leaf index and key hash. */
   readonly #entries = new BoundedMap<string, true>(MAX_ENTRIES);
+  /** Consistent checkpoints. Key: hash of the checkpoint, and tree. */
   readonly #comparisons = new BoundedMap<string, true>(MAX_COMPARISONS);
 
   constructor(crypto: Pick<E2eCrypto, 'sha256'>, verifier: LogVerifier) {

@@ -100,7 +100,7 @@ type State = Static<typeof StateSchema>;
 const stateValidator = lazyValidator(StateSchema);
 
 /** Creates a {@link LogVerifier}. Entries have no times, so their age counts from the first remembered tree with the entry. */
-export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: CheckpointVerifier<Stored>): LogVerifier {
+export function logVerifierFrom<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: CheckpointVerifier<Stored>): LogVerifier {
   return {
     async verifyKeyset(keyset, text, now) {
       const { log } = keyset;

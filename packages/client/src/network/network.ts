@@ -143,7 +143,7 @@ function minCandidatesOf({ providerId = null }: CandidateQuery, { minCandidates 
   return providerId === null ? minCandidates : 1;
 }
 
-/** Throws {@link E2ERefused}. */
+/** Throws {@link E2ERefused} if fewer providers were verified than the policy demands. */
 function requireEnough({ providers, refusals, servingCount }: Selection, query: CandidateQuery, policy: Policy): void {
   if (providers.length === 0) throw refusals[0] ?? new E2ERefused('no_candidates', 'No provider was verified.');
   const minCandidates = minCandidatesOf(query, policy);

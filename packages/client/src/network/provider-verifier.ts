@@ -41,9 +41,9 @@ interface CachedVerdict {
 
 export class ProviderVerifier {
   readonly #options: ProviderVerifierOptions;
-  /** By provider id. */
+  /** Key: provider id. */
   readonly #verdicts = new BoundedMap<string, CachedVerdict>(MAX_VERDICTS);
-  /** Running verifications by subject, shared by concurrent requests. */
+  /** Running verifications, shared by concurrent requests. Key: subject. */
   readonly #running = new Map<string, Promise<VerifiedProvider>>();
 
   constructor(options: ProviderVerifierOptions) {

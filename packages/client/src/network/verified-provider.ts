@@ -27,7 +27,7 @@ import type { Policy } from '../policy/policy.js';
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 import { canonicalBytesOrNull } from './download.js';
 
-/** Reserve before a key expires, because the provider must still have the key when it opens the request. */
+/** Time before a key expires in which no request is sealed to it, because the provider opens the request later. */
 const KEY_RESERVE_MS = 5 * 60_000;
 
 /** A provider that a request may be sealed to. */
@@ -38,13 +38,15 @@ export interface VerifiedProvider {
   /** Lowercase hexadecimal SHA-256 of the enclave key. */
   readonly enclaveKeySha256: string;
   readonly recipient: E2eRecipient;
-  /** End of the sealing key's use, in milliseconds. */
+  /** Time until which requests may be sealed to the key, in milliseconds since 1970. */
   readonly usableUntil: number;
   /** Evidence computed by this client. */
   readonly evidence: EnclaveEvidence;
-  /** The machine's own claims, signed by its key; `certified` evidence confirms the serial number. */
+  /** The machine's own claim, signed by its key. `certified` evidence confirms it. */
   readonly serialNumber: string;
+  /** The machine's own claim, signed by its key. */
   readonly chipName: string;
+  /** The machine's own claim, signed by its key. */
   readonly hardwareModel: string;
 }
 
@@ -60,7 +62,7 @@ export interface ProviderToVerify {
   readonly now: number;
 }
 
-/** Throws {@link E2ERefused}. */
+/** Returns the provider if its evidence satisfies the policy. Throws {@link E2ERefused}. */
 export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): VerifiedProvider {
   const { entry, record, policy, now } = input;
   const refuse = (code: E2ERefusalCode, reason: string): never => {

@@ -54,13 +54,13 @@ const members = {
   serials: Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { minItems: 1, maxItems: 4096 }),
   /** Number of providers that each request is sealed to. */
   candidates: Type.Integer({ minimum: 1, maximum: MAX_E2E_RECIPIENTS }),
-  /** Minimum number of verified providers of a model. */
+  /** Minimum number of verified providers of a model. With fewer, requests are refused. */
   minCandidates: Type.Integer({ minimum: 1, maximum: MAX_E2E_RECIPIENTS }),
   /** Minimum time that a provider has been in the transparency log, in milliseconds. Needs `log: "required"`. */
   minLogAge: milliseconds(365 * DAY_MS),
   /** Time for which a model's providers stay the same, in milliseconds. */
   stickyFor: milliseconds(90 * DAY_MS),
-  /** `required`: the keyset and each chosen provider must be in the transparency log, and providers must know the same log. */
+  /** `required`: keyset and chosen providers must be in the transparency log, and checkpoints that providers report must agree with it. */
   log: Type.Union([Type.Literal('off'), Type.Literal('required')]),
   /** Verifier key of the log (C2SP signed-note), from `/e2e/log/key`. */
   logKey: Type.String({ minLength: 1, maxLength: 1024 }),
@@ -80,7 +80,7 @@ type Defaults = Required<Omit<PolicyInput, WithoutDefault>>;
 /** Validated policy with its defaults; ages and times in milliseconds. */
 export type Policy = Readonly<Defaults & Pick<PolicyInput, WithoutDefault>>;
 
-/** Defaults; ages and times in milliseconds. Members without a default are listed in {@link PolicyInput}. */
+/** Defaults; ages and times in milliseconds. Some members of {@link PolicyInput} have none. */
 export const DEFAULT_POLICY: Readonly<Defaults> = {
   evidence: 'maker',
   allowSimulated: false,

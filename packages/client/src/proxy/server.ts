@@ -82,7 +82,7 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
   const path = request.url ?? '/';
   const own = ownPathOf(path);
   if (own === VERDICT_PATH && request.method === 'GET') return sendJson(response, 200, { verdicts: log.verdicts });
-  if (own !== null) return sendError(response, 404, 'not_found', `The proxy serves GET ${VERDICT_PATH} alone.`);
+  if (own !== null) return sendError(response, 404, 'not_found', `The only path of the proxy itself is GET ${VERDICT_PATH}.`);
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const body = isRead ? null : await readBody(request);
   if (body === undefined) return sendError(response, 413, 'body_too_large', `The request body is over ${MAX_E2E_VISION_BODY_BYTES} bytes.`);

@@ -12,10 +12,10 @@ export interface LoggedVerdict {
   readonly method: string;
   readonly path: string;
   readonly state: E2eVerdict['state'];
-  /** Of refusals. */
+  // Members of refusals.
   readonly code?: string;
   readonly message?: string;
-  /** Of verified answers. */
+  // Members of verified answers.
   readonly job_id?: string;
   readonly provider_id?: string;
   readonly evidence?: string;

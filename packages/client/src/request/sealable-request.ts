@@ -25,7 +25,7 @@ export interface SealableRequest {
   readonly maxTokens: number;
   /** Images in the prompt, and the bytes of their base64 in the body; null: none. */
   readonly inputImages: { readonly count: number; readonly bytes: number } | null;
-  /** Writes the end of a stream. */
+  /** Format of the answer: terminal events and end of a stream. */
   readonly answer: Pick<AnswerFormat, 'signatureEvent' | 'terminalEvents'>;
   /** Number of requested images; null: not an image request. */
   readonly images: number | null;

@@ -1,14 +1,11 @@
-/**
- * `SimulatedAuthority`: root and intermediate certificate authority, structured like Apple's.
- *
- * Extensions are 2.5.29.14 and .35 (key identifiers), .15 (key usage), .19 (basic constraints) and .37 (extended key usage).
- */
+/** `SimulatedAuthority` issues device attestation certificates with the structure of Apple's: root, issuer, leaf. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { fromHex, toBase64, toHex } from '@inference/protocol';
 import {
   authorityKeyIdentifier,
   basicConstraints,
   type CertificateTemplate,
+  EXTENSION_OID,
   ecdsaWith,
   encodeName,
   extendedKeyUsage,
@@ -21,18 +18,19 @@ import { integer, time } from './der.js';
 import { type AttestedDevice, deviceExtensions } from './device-extensions.js';
 import { type P384Key, p384Key, p384KeyFrom, p384KeyInfo, type Random } from './key.js';
 
+/** Apple's extended key usage for device attestation. */
 export const DEVICE_ATTESTATION_PURPOSE = '1.2.840.113635.100.4.24';
 
 const DAY_MS = 24 * 60 * 60_000;
 export const LEAF_LIFETIME_MS = 91 * DAY_MS;
 const AUTHORITY_LIFETIME_MS = 10 * 365 * DAY_MS;
 
-const NAMES = {
+const DEFAULT_NAMES = {
   root: 'Simulated Enterprise Attestation Root CA',
   issuer: 'Simulated Enterprise Attestation Sub CA 1',
   organization: 'Simulated Device Maker',
 };
-export type AuthorityNames = typeof NAMES;
+export type AuthorityNames = typeof DEFAULT_NAMES;
 
 export interface AuthorityOptions {
   /** Creation time in milliseconds. */
@@ -48,11 +46,11 @@ export interface IssueOptions {
   readonly device: AttestedDevice;
   /** Freshness code, 32 bytes: the nonce of device management, or SHA-256 of an ACME token. */
   readonly freshness: Uint8Array;
-  /** Default: true. Of real leaves, those from device management have the extension, and those from ACME do not. */
+  /** Whether the leaf names its purpose. Default: true. Apple's leaves do for device management, not for ACME. */
   readonly extendedKeyUsage?: boolean;
-  /** The attested key. Default: a new key. */
+  /** Key that the leaf certifies. Default: a new key. */
   readonly leafKey?: P384Key;
-  /** Modifies the template before signing. */
+  /** Modifies the leaf before signing; tests forge certificates with it. */
   readonly change?: (template: CertificateTemplate) => CertificateTemplate;
 }
 
@@ -79,18 +77,19 @@ export class SimulatedAuthority {
     readonly issuerKey: P384Key,
     /** DER; self-signed. */
     readonly rootCertificate: Uint8Array,
+    /** DER; signed by the root key. */
     readonly issuerCertificate: Uint8Array,
   ) {}
 
   static create({ now, random, names = {} }: AuthorityOptions): SimulatedAuthority {
-    const parts = { names: { ...NAMES, ...names }, rootKey: p384Key(random), issuerKey: p384Key(random) };
+    const parts = { names: { ...DEFAULT_NAMES, ...names }, rootKey: p384Key(random), issuerKey: p384Key(random) };
     const signer = { privateKey: parts.rootKey.privateKey, hash: 'sha384' } as const;
     const root = signCertificate(rootTemplate(parts, now, random), signer);
     const issuer = signCertificate(issuerTemplate(parts, now, random), signer);
     return new SimulatedAuthority(parts.names, parts.rootKey, parts.issuerKey, root, issuer);
   }
 
-  /** Restores an authority from the output of {@link save}. Throws on any other text. */
+  /** Restores an authority from the output of {@link save}. Throws on text of another kind or version. */
   static load(text: string): SimulatedAuthority {
     const saved = JSON.parse(text) as SavedAuthority;
     if (saved.kind !== 'simulated-device-authority' || saved.v !== 1) throw new TypeError('not a saved simulated authority');
@@ -118,7 +117,7 @@ export class SimulatedAuthority {
     return `${JSON.stringify(saved, null, 2)}\n`;
   }
 
-  /** Root certificate, used by coordinators as trust anchor. */
+  /** Root certificate, which a coordinator in simulation mode takes as its trust anchor. */
   get rootPem(): string {
     return pem(this.rootCertificate);
   }
@@ -131,7 +130,7 @@ export class SimulatedAuthority {
   }
 
   leafTemplate(leafKey: P384Key, { now, random, device, freshness, ...rest }: IssueOptions): CertificateTemplate {
-    const purpose = { oid: '2.5.29.37', critical: false, value: extendedKeyUsage(DEVICE_ATTESTATION_PURPOSE) };
+    const purpose = { oid: EXTENSION_OID.extendedKeyUsage, critical: false, value: extendedKeyUsage(DEVICE_ATTESTATION_PURPOSE) };
     return {
       version: VERSION_3,
       serialNumber: serialNumber(random),
@@ -147,15 +146,19 @@ export class SimulatedAuthority {
       }),
       publicKeyInfo: p384KeyInfo(leafKey.point),
       extensions: [
-        { oid: '2.5.29.19', critical: true, value: basicConstraints(false) },
-        { oid: '2.5.29.15', critical: true, value: keyUsage(0, 1, 2, 3) },
+        { oid: EXTENSION_OID.basicConstraints, critical: true, value: basicConstraints(false) },
+        {
+          oid: EXTENSION_OID.keyUsage,
+          critical: true,
+          value: keyUsage('digitalSignature', 'nonRepudiation', 'keyEncipherment', 'dataEncipherment'),
+        },
         ...(rest.extendedKeyUsage === false ? [] : [purpose]),
         ...deviceExtensions(device, freshness),
       ],
     };
   }
 
-  /** Issuer template, as `create` signs it with the root key. `now` in milliseconds. */
+  /** Template of an issuer certificate, to be signed with the root key. `now` in milliseconds. */
   issuerTemplate(now: number, random: Random): CertificateTemplate {
     return issuerTemplate(this, now, random);
   }
@@ -174,10 +177,10 @@ function issuerTemplate({ names, rootKey, issuerKey }: AuthorityParts, now: numb
     subject: nameOf(names, 'issuer'),
     publicKeyInfo: p384KeyInfo(issuerKey.point),
     extensions: [
-      { oid: '2.5.29.19', critical: true, value: basicConstraints(true, 0) },
-      { oid: '2.5.29.35', critical: false, value: authorityKeyIdentifier(keyIdentifier(rootKey)) },
-      { oid: '2.5.29.14', critical: false, value: subjectKeyIdentifier(keyIdentifier(issuerKey)) },
-      { oid: '2.5.29.15', critical: true, value: keyUsage(5, 6) },
+      { oid: EXTENSION_OID.basicConstraints, critical: true, value: basicConstraints(true, 0) },
+      { oid: EXTENSION_OID.authorityKeyIdentifier, critical: false, value: authorityKeyIdentifier(keyIdentifier(rootKey)) },
+      { oid: EXTENSION_OID.subjectKeyIdentifier, critical: false, value: subjectKeyIdentifier(keyIdentifier(issuerKey)) },
+      { oid: EXTENSION_OID.keyUsage, critical: true, value: keyUsage('keyCertSign', 'cRLSign') },
     ],
   };
 }
@@ -188,9 +191,9 @@ function rootTemplate({ names, rootKey }: AuthorityParts, now: number, random: R
     notAfter: time(now + 2 * AUTHORITY_LIFETIME_MS),
     subject: nameOf(names, 'root'),
     extensions: [
-      { oid: '2.5.29.19', critical: true, value: basicConstraints(true) },
-      { oid: '2.5.29.14', critical: false, value: subjectKeyIdentifier(keyIdentifier(rootKey)) },
-      { oid: '2.5.29.15', critical: true, value: keyUsage(5, 6) },
+      { oid: EXTENSION_OID.basicConstraints, critical: true, value: basicConstraints(true) },
+      { oid: EXTENSION_OID.subjectKeyIdentifier, critical: false, value: subjectKeyIdentifier(keyIdentifier(rootKey)) },
+      { oid: EXTENSION_OID.keyUsage, critical: true, value: keyUsage('keyCertSign', 'cRLSign') },
     ],
   };
 }
@@ -199,13 +202,13 @@ function nameOf(names: AuthorityNames, which: 'root' | 'issuer'): Uint8Array {
   return encodeName({ commonName: names[which], organization: names.organization, country: 'ZZ' });
 }
 
-/** Method 1 of RFC 5280 section 4.2.1.2. */
+/** SHA-1 of the public key: method 1 of RFC 5280 section 4.2.1.2. */
 function keyIdentifier(key: P384Key): Uint8Array {
   return new Uint8Array(createHash('sha1').update(key.point).digest());
 }
 
 function serialNumber(random: Random): Uint8Array {
-  // Never zero, never negative (RFC 5280 section 4.1.2.2).
+  // The first byte is 0x40 to 0x7f: positive, not zero (RFC 5280 section 4.1.2.2).
   return integer(random(12).map((byte, index) => (index === 0 ? (byte & 0x3f) | 0x40 : byte)));
 }
 

@@ -15,12 +15,20 @@ import {
   utf8String,
 } from './der.js';
 
+export const EXTENSION_OID = {
+  subjectKeyIdentifier: '2.5.29.14',
+  keyUsage: '2.5.29.15',
+  basicConstraints: '2.5.29.19',
+  authorityKeyIdentifier: '2.5.29.35',
+  extendedKeyUsage: '2.5.29.37',
+} as const;
+
 export interface Extension {
   readonly oid: string;
   readonly critical: boolean;
   /** Content of extnValue, without the OCTET STRING wrapper. */
   readonly value: Uint8Array;
-  /** Replaces the encoding of the whole extension, for malformed extensions. */
+  /** Replaces the encoding of the whole extension, so that tests can build malformed ones. */
   readonly encoded?: Uint8Array;
 }
 
@@ -103,8 +111,12 @@ export function encodeName(parts: NameParts): Uint8Array {
   );
 }
 
-/** KeyUsage with these bits of 0 (digitalSignature) to 7, without trailing zeros (X.690 section 11.2.2). */
-export function keyUsage(...bits: readonly number[]): Uint8Array {
+/** Bit numbers of KeyUsage (RFC 5280 section 4.2.1.3). */
+const KEY_USAGE_BITS = { digitalSignature: 0, nonRepudiation: 1, keyEncipherment: 2, dataEncipherment: 3, keyCertSign: 5, cRLSign: 6 };
+
+/** KeyUsage without trailing zero bits (X.690 section 11.2.2). */
+export function keyUsage(...usages: readonly (keyof typeof KEY_USAGE_BITS)[]): Uint8Array {
+  const bits = usages.map((usage) => KEY_USAGE_BITS[usage]);
   const byte = bits.reduce((sum, bit) => sum | (0x80 >> bit), 0);
   return bitString(Uint8Array.of(byte), 7 - Math.max(...bits));
 }
@@ -118,7 +130,7 @@ export function extendedKeyUsage(...purposes: readonly string[]): Uint8Array {
   return sequence(...purposes.map(objectIdentifier));
 }
 
-/** KeyIdentifier alone, as in SubjectKeyIdentifier. */
 export const subjectKeyIdentifier = (hash: Uint8Array): Uint8Array => octetString(hash);
 export const authorityKeyIdentifier = (hash: Uint8Array): Uint8Array => sequence(tlv(0x80, hash));
+/** INTEGER of 0 to 127. */
 export const derInteger = (value: number): Uint8Array => tlv(TAG.integer, Uint8Array.of(value));

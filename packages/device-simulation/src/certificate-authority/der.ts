@@ -16,7 +16,7 @@ export const TAG = {
   set: 0x31,
 } as const;
 
-/** Tag, shortest length, contents. */
+/** Encodes a value: tag, length in its shortest form, contents. */
 export function tlv(tag: number, ...contents: readonly Uint8Array[]): Uint8Array {
   const content = concatBytes(...contents);
   return concatBytes(Uint8Array.of(tag), lengthBytes(content.length), content);
@@ -28,7 +28,7 @@ export const octetString = (bytes: Uint8Array): Uint8Array => tlv(TAG.octetStrin
 export const utf8String = (text: string): Uint8Array => tlv(TAG.utf8String, utf8(text));
 export const printableString = (text: string): Uint8Array => tlv(TAG.printableString, utf8(text));
 export const boolean = (value: boolean): Uint8Array => tlv(TAG.boolean, Uint8Array.of(value ? 0xff : 0));
-/** `[n]` around a value. */
+/** Value in an explicit context tag `[n]`. */
 export const explicit = (n: number, value: Uint8Array): Uint8Array => tlv(0xa0 | n, value);
 
 /** Non-negative INTEGER from big-endian bytes, in the shortest form. */

@@ -1,4 +1,8 @@
-/** Apple's extensions of leaf certificates. Most values are raw bytes without DER; in the two INTEGERs, 0 is the protected state. */
+/**
+ * Builds the extensions in which Apple's attestation certificates state facts about a Mac.
+ *
+ * Values are raw bytes without DER, except two INTEGERs: SIP (0: on) and third-party kernel extensions (0: not allowed).
+ */
 import { utf8 } from '@inference/protocol';
 import { derInteger, type Extension } from './certificate.js';
 
@@ -17,22 +21,22 @@ export const DEVICE_OIDS = {
   kexts: `${ARC}.13.3`,
 } as const;
 
-/** Facts about one Mac in Apple's records. */
 export interface AttestedDevice {
   readonly serialNumber: string;
-  /** For example `00006041-00112233AABBCCDC`: chip identifier, then the machine's own. */
+  /** For example `00006041-00112233AABBCCDC`: chip identifier and number of the individual chip. */
   readonly provisioningUdid: string;
   /** Board, for example `J575cAP`. */
   readonly softwareUpdateDeviceId: string;
   readonly osVersion: string;
   readonly sepOsVersion: string;
+  /** Version of the low-level boot loader. */
   readonly llbVersion: string;
   readonly sipEnabled: boolean;
   readonly secureBoot: 'Full Security' | 'Reduced Security' | 'Permissive Security';
   readonly thirdPartyKextsAllowed: boolean;
 }
 
-/** The extensions, in the order of the real certificates. `freshness` has 32 bytes. */
+/** Extensions in the order of real certificates. `freshness`: freshness code of 32 bytes. */
 export function deviceExtensions(device: AttestedDevice, freshness: Uint8Array): Extension[] {
   const values: readonly (readonly [string, Uint8Array])[] = [
     [DEVICE_OIDS.sepOsVersion, utf8(device.sepOsVersion)],

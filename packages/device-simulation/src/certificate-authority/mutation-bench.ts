@@ -1,4 +1,8 @@
-/** `MutationBench` builds certificate chains with one change each, for tests of chain verifiers. Used by mutations.ts. */
+/**
+ * Tools for tests of chain verifiers: `MutationBench` makes valid and forged certificate chains.
+ *
+ * A `ChainMutation` is one test case. mutations.ts lists them all.
+ */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type ChainRejection, toBase64 } from '@inference/protocol';
 import { SimulatedAuthority } from './authority.js';
@@ -10,22 +14,23 @@ import { type P384Key, p384Key, type Random } from './key.js';
 export interface ChainSample {
   /** base64 of DER, leaf first. */
   readonly chain: readonly string[];
-  /** Claims of the machine outside its certificates. */
+  /** What the machine says about itself outside its certificates. */
   readonly claims: {
     readonly serialNumber: string;
     readonly provisioningUdid: string;
     readonly softwareUpdateDeviceId: string;
     readonly chipName: string;
   };
-  /** Freshness code (32 bytes) for this enclave key's nonce. */
+  /** Freshness code (32 bytes) that the verifier expects in the leaf. */
   readonly freshness: Uint8Array;
   /** The verifier's clock, in milliseconds. */
   readonly now: number;
 }
 
-/** One change of a valid chain. Verifiers must reject with `code`; null: must accept. */
+/** One change of a valid sample. */
 export interface ChainMutation {
   readonly name: string;
+  /** Code with which verifiers must reject the sample; null where they must accept it. */
   readonly code: ChainRejection | null;
   make(bench: MutationBench): ChainSample;
 }
@@ -45,26 +50,25 @@ export const setExtension = (oid: string, value: Uint8Array): Change =>
   eachExtension((extension) => [extension.oid === oid ? { ...extension, value } : extension]);
 export const dropExtension = (oid: string): Change => eachExtension((extension) => (extension.oid === oid ? [] : [extension]));
 
-/** A mutation of any input of a verifier. */
-export function sample(name: string, code: ChainMutation['code'], make: ChainMutation['make']): ChainMutation {
+export function mutation(name: string, code: ChainMutation['code'], make: ChainMutation['make']): ChainMutation {
   return { name, code, make };
 }
 
-export function chain(name: string, code: ChainMutation['code'], chainOf: (bench: MutationBench) => string[]): ChainMutation {
-  return sample(name, code, (bench) => bench.sample({ chain: chainOf(bench) }));
+export function chainMutation(name: string, code: ChainMutation['code'], chainOf: (bench: MutationBench) => string[]): ChainMutation {
+  return mutation(name, code, (bench) => bench.sample({ chain: chainOf(bench) }));
 }
 
-/** The genuine issuer signs a leaf after `change`. */
+/** Chain whose leaf is changed before the genuine issuer signs it. */
 export function changedLeaf(name: string, code: ChainMutation['code'], change: Change): ChainMutation {
-  return chain(name, code, (bench) => bench.chain(change));
+  return chainMutation(name, code, (bench) => bench.chain(change));
 }
 
-/** The genuine root signs an issuer after `change`. */
+/** Chain whose issuer is changed before the genuine root signs it. */
 export function changedIssuer(name: string, code: ChainMutation['code'], change: Change, rootSigner: Partial<Signer> = {}): ChainMutation {
-  return chain(name, code, (bench) => bench.chainWithIssuer(change, rootSigner));
+  return chainMutation(name, code, (bench) => bench.chainWithIssuer(change, rootSigner));
 }
 
-export const DEVICE: AttestedDevice = {
+export const SAMPLE_DEVICE: AttestedDevice = {
   serialNumber: 'SM0A1B2C3D',
   provisioningUdid: '00006041-00112233AABBCCDC',
   softwareUpdateDeviceId: 'J575cAP',
@@ -78,12 +82,12 @@ export const DEVICE: AttestedDevice = {
 
 const NOW = Date.UTC(2026, 5, 1);
 
-/** An authority, a key per certificate, and the issuing steps, which mutations modify. */
+/** Issues chains for {@link SAMPLE_DEVICE}. Mutations modify single steps of it. */
 export class MutationBench {
   readonly now = NOW;
   readonly random: Random;
   readonly authority: SimulatedAuthority;
-  /** Another authority with the same names. */
+  /** Authority with the same names and other keys. */
   readonly impostor: SimulatedAuthority;
   readonly leafKey: P384Key;
   readonly freshness: Uint8Array;
@@ -99,7 +103,7 @@ export class MutationBench {
 
   /** The valid sample, with members replaced. */
   sample(change: Partial<ChainSample> = {}): ChainSample {
-    const { serialNumber, provisioningUdid, softwareUpdateDeviceId } = DEVICE;
+    const { serialNumber, provisioningUdid, softwareUpdateDeviceId } = SAMPLE_DEVICE;
     return {
       chain: this.chain(),
       claims: { serialNumber, provisioningUdid, softwareUpdateDeviceId, chipName: 'Apple M4 Max' },
@@ -109,17 +113,18 @@ export class MutationBench {
     };
   }
 
-  /** Chain with a leaf that the genuine issuer signs after `change`. */
+  /** Chain whose leaf is changed before the genuine issuer signs it. base64, leaf first. */
   chain(change: Change = (same) => same, device: Partial<AttestedDevice> = {}): string[] {
     return encode(this.certificates(change, device));
   }
 
+  /** The same chain in DER. */
   certificates(change: Change = (same) => same, device: Partial<AttestedDevice> = {}): Uint8Array[] {
     const { now, random, leafKey, freshness } = this;
-    return [...this.authority.issue({ now, random, leafKey, freshness, device: { ...DEVICE, ...device }, change }).certificates];
+    return [...this.authority.issue({ now, random, leafKey, freshness, device: { ...SAMPLE_DEVICE, ...device }, change }).certificates];
   }
 
-  /** Chain with an issuer that the genuine root signs after `change`. */
+  /** Chain whose issuer is changed before the genuine root, or `rootSigner`, signs it. */
   chainWithIssuer(change: Change, rootSigner: Partial<Signer> = {}): string[] {
     const { rootKey } = this.authority;
     const template = change(this.authority.issuerTemplate(NOW - 1000, this.random));
@@ -131,16 +136,21 @@ export class MutationBench {
   chainSignedBy(signer: Partial<Signer>, change: Change = (same) => same): string[] {
     const { issuerKey, issuerCertificate } = this.authority;
     const { now, random, freshness } = this;
-    const template = change(this.authority.leafTemplate(this.leafKey, { now, random, freshness, device: DEVICE }));
+    const template = change(this.authority.leafTemplate(this.leafKey, { now, random, freshness, device: SAMPLE_DEVICE }));
     return encode([signCertificate(template, { privateKey: issuerKey.privateKey, hash: 'sha384', ...signer }), issuerCertificate]);
   }
 
-  /** Key of a kind that chains must not contain. Created once per kind. */
+  /** Key of a type that verifiers reject in a chain. Created once per type. */
   foreignKey(kind: 'rsa' | 'P-256' | 'P-521'): ReturnType<typeof foreignKey> {
     const known = this.#foreignKeys.get(kind) ?? foreignKey(kind);
     this.#foreignKeys.set(kind, known);
     return known;
   }
+}
+
+/** The signed part (tbsCertificate) of a certificate. Outer and inner header have four bytes: tag, 0x82, two length bytes. */
+export function signedPartOf(certificate: Uint8Array): Uint8Array {
+  return certificate.subarray(4, 8 + (((certificate[6] as number) << 8) | (certificate[7] as number)));
 }
 
 function encode(certificates: readonly Uint8Array[]): string[] {

@@ -1,4 +1,4 @@
-/** Valid chains with one change each, and the rejection code that every verifier must return for it. */
+/** All mutations of a valid chain: test cases for the chain verifiers of the coordinator and of `packages/verifier`. */
 import type { ChainMutation } from './mutation-bench.js';
 import { documentMutations } from './mutations/document.js';
 import { extensionMutations } from './mutations/extensions.js';

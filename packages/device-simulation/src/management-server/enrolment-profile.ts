@@ -1,18 +1,18 @@
-/** `readEnrolmentProfile` parses an enrolment profile: check-in URL of the management server, and ACME directory. */
+/** Reads from an enrolment profile where a Mac checks in, and where it gets its identity certificate. */
 import { type PlistValue, parse } from 'plist';
 
-export interface EnrolmentOrders {
+export interface EnrolmentProfile {
   /** Check-in address of the Mac. */
   readonly checkInUrl: string;
-  /** Query parameters of the check-in address, which the server forwards with every message of the Mac. */
+  /** Query parameters of `checkInUrl`, which the management server repeats in each event about the Mac. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** ACME directory for the Mac's identity, or null where the profile orders another kind of identity. */
-  readonly acme: { readonly directoryUrl: string; readonly clientIdentifier: string } | null;
+  /** Null where the profile has no ACME payload. */
+  readonly acme: { readonly directoryUrl: string; readonly serialNumber: string } | null;
 }
 
-/** Throws TypeError for a profile without device management. Callers unwrap signed profiles first. */
-export function readEnrolmentProfile(profile: string): EnrolmentOrders {
-  const root = parse(profile);
+/** Parses an unsigned profile (XML). Throws TypeError for a profile without a device management payload. */
+export function readEnrolmentProfile(xml: string): EnrolmentProfile {
+  const root = parse(xml);
   const payloads = isDict(root) && Array.isArray(root.PayloadContent) ? root.PayloadContent.filter(isDict) : [];
   const management = payloads.find((payload) => payload.PayloadType === 'com.apple.mdm');
   const url = management?.CheckInURL ?? management?.ServerURL;
@@ -21,7 +21,7 @@ export function readEnrolmentProfile(profile: string): EnrolmentOrders {
   return {
     checkInUrl: url,
     parameters: Object.fromEntries(new URL(url).searchParams),
-    acme: acme === undefined ? null : { directoryUrl: String(acme.DirectoryURL), clientIdentifier: String(acme.ClientIdentifier) },
+    acme: acme === undefined ? null : { directoryUrl: String(acme.DirectoryURL), serialNumber: String(acme.ClientIdentifier) },
   };
 }
 

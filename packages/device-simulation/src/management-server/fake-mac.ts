@@ -1,4 +1,4 @@
-/** `FakeMac`: a simulated Mac under device management, which can misbehave. Renews its attestation every seven days, as real Macs do. */
+/** `FakeMac` answers device-management commands as a Mac does, or misbehaves as tests ask. */
 import { randomBytes } from 'node:crypto';
 import { buildBinary, build as buildXml, type PlistValue } from 'plist';
 import type { SimulatedAuthority } from '../certificate-authority/authority.js';
@@ -28,10 +28,13 @@ export const MISBEHAVIOURS = [
   'no_answer',
   /** Answers NotNow. */
   'not_now',
+  /** Answers Error. */
   'device_error',
-  /** Reports a serial number, provisioning UDID or board that differs from its certificate. */
+  /** Reports a serial number that differs from its certificate. */
   'wrong_serial',
+  /** Reports a provisioning UDID that differs from its certificate. */
   'wrong_provisioning_udid',
+  /** Reports a board that differs from its certificate. */
   'wrong_board',
   /** Answers with another device's UDID. */
   'other_udid',
@@ -39,12 +42,17 @@ export const MISBEHAVIOURS = [
   'other_command',
   /** Attests with the freshness code of another nonce. */
   'stale_nonce',
+  /** Answers `DeviceInformation` without a certificate chain. */
   'no_attestation',
   /** Sends each answer twice. */
   'duplicate_answers',
+  /** Nests XML entities that expand to a long text. */
   'entity_bomb',
+  /** Pads the property list to more than 300 KiB. */
   'huge_answer',
+  /** Sends JSON instead of a property list. */
   'no_plist',
+  /** Sends binary property lists instead of XML. */
   'binary_plist',
 ] as const;
 export type Misbehaviour = (typeof MISBEHAVIOURS)[number];
@@ -70,7 +78,7 @@ export const SOUND_PROTECTIONS: MacProtections = {
   thirdPartyKextsAllowed: false,
 };
 
-const RENEW_MS = 7 * 24 * 60 * 60_000;
+const DEFAULT_RENEW_MS = 7 * 24 * 60 * 60_000;
 const ENTITY_BOMB =
   '<!DOCTYPE plist [<!ENTITY a "aaaaaaaaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>';
 const HUGE_BYTES = 300 * 1024;
@@ -81,7 +89,7 @@ interface FakeMacOptions {
   readonly now: () => number;
   readonly protections?: Partial<MacProtections>;
   readonly misbehaviours?: readonly Misbehaviour[];
-  /** Minimum time between two attestations, in milliseconds. Default: Apple's seven days. */
+  /** How long commands with other nonces get the cached chain, in milliseconds. Default: Apple's seven days. */
   readonly renewMs?: number;
 }
 
@@ -92,6 +100,7 @@ export class FakeMac {
   readonly #authority: SimulatedAuthority;
   readonly #now: () => number;
   readonly #renewMs: number;
+  /** Newest chain for a command. `nonce` in hexadecimal. */
   #cached: { readonly nonce: string; readonly issuedAt: number; readonly chain: readonly Uint8Array[] } | null = null;
 
   constructor(options: FakeMacOptions) {
@@ -100,10 +109,10 @@ export class FakeMac {
     this.misbehaviours = new Set(options.misbehaviours);
     this.#authority = options.authority;
     this.#now = options.now;
-    this.#renewMs = options.renewMs ?? RENEW_MS;
+    this.#renewMs = options.renewMs ?? DEFAULT_RENEW_MS;
   }
 
-  /** Answers a command; null when this Mac stays silent. */
+  /** Answer to a command; null for a Mac that stays silent. */
   answer(command: ReceivedCommand): MacAnswer | null {
     if (this.#misbehaves('no_answer')) return null;
     const commandUuid = this.#misbehaves('other_command') ? '00000000-0000-4000-8000-000000000000' : command.uuid;
@@ -121,7 +130,7 @@ export class FakeMac {
     return { status, commandUuid, rawPlist: this.#encode(report) };
   }
 
-  /** A check-in message, such as `Authenticate`. */
+  /** Property list of a check-in message: `Authenticate`, `TokenUpdate` or `CheckOut`. */
   checkIn(messageType: string): Uint8Array {
     const { udid, serialNumber, hardwareModel, osVersion } = this.identity;
     const facts = { MessageType: messageType, UDID: udid, Topic: 'com.apple.mgmt.External.simulated' };
@@ -130,14 +139,13 @@ export class FakeMac {
     );
   }
 
-  /** New chain with this 32-byte freshness code, as Apple issues for an ACME challenge. */
+  /** Issues a new chain with this freshness code of 32 bytes. */
   attest(freshness: Uint8Array): readonly Uint8Array[] {
     const { certificates } = this.#authority.issue({
       now: this.#now(),
       random: (bytes) => new Uint8Array(randomBytes(bytes)),
-      device: this.#attested(),
+      device: this.#attestedDevice(),
       freshness,
-      extendedKeyUsage: true,
     });
     return certificates;
   }
@@ -177,7 +185,7 @@ export class FakeMac {
     };
   }
 
-  /** Returns the cached chain for the same nonce, or if the chain is younger than `renewMs`. Else issues a new chain. */
+  /** Chain for a command: cached for the same nonce, or while younger than `renewMs`; else new. */
   #attestation(nonce: Uint8Array): readonly Uint8Array[] {
     const now = this.#now();
     const attestedNonce = this.#misbehaves('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;
@@ -189,7 +197,7 @@ export class FakeMac {
     return chain;
   }
 
-  #attested(): AttestedDevice {
+  #attestedDevice(): AttestedDevice {
     const { serialNumber, provisioningUdid, softwareUpdateDeviceId, osVersion } = this.identity;
     const { sipEnabled, secureBootLevel, thirdPartyKextsAllowed } = this.protections;
     const versions = { osVersion, sepOsVersion: osVersion, llbVersion: osVersion };

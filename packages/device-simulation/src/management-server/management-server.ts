@@ -1,6 +1,7 @@
 /**
- * `ManagementServer`: simulated Macs behind the interface of NanoMDM (enqueue, push, webhook). `/simulation/v1` creates and changes
- * Macs.
+ * `ManagementServer` manages simulated Macs and offers the HTTP interface of NanoMDM (enqueue, push, webhook).
+ *
+ * Routes under `/simulation/v1` create, enrol and change Macs.
  */
 import { randomUUID, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -9,7 +10,7 @@ import { type PlistValue, parse } from 'plist';
 import { respondToChallenge } from '../acme/challenge.js';
 import type { SimulatedAuthority } from '../certificate-authority/authority.js';
 import { readBody } from '../read-body.js';
-import { type EnrolmentOrders, readEnrolmentProfile } from './enrolment-profile.js';
+import { type EnrolmentProfile, readEnrolmentProfile } from './enrolment-profile.js';
 import { FakeMac, type MacIdentity, type MacProtections, type Misbehaviour, type ReceivedCommand } from './fake-mac.js';
 import { readMacs, writeMacs } from './saved-macs.js';
 import { checkInEvent, reportEvent, type SendOptions, type SentEvent, sendEvent, type WebhookTarget } from './webhook-sender.js';
@@ -17,36 +18,42 @@ import { checkInEvent, reportEvent, type SendOptions, type SentEvent, sendEvent,
 export interface ManagementServerOptions {
   readonly authority: SimulatedAuthority;
   readonly apiKey: string;
+  /** Coordinator endpoint for events about Macs. */
   readonly webhook: WebhookTarget;
   readonly port?: number;
   readonly host?: string;
   readonly now?: () => number;
   /** Delay before a Mac answers a push, in milliseconds. */
   readonly answerAfterMs?: number;
-  /** Minimum time between two attestations of a Mac, in milliseconds; default seven days. */
+  /** How long a Mac answers with the same attestation chain, in milliseconds. Default: seven days. */
   readonly renewMs?: number;
   /** File that persists Macs and enrolments across restarts. Default: none. */
   readonly stateFile?: string;
 }
 
-interface Managed {
+interface ManagedMac {
   readonly mac: FakeMac;
   readonly queue: ReceivedCommand[];
-  orders: EnrolmentOrders | null;
+  /** Null while not enrolled. */
+  profile: EnrolmentProfile | null;
+  /** Settles when the pushes so far are processed. */
   answering: Promise<void>;
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_SENT_EVENTS = 1000;
 
 export class ManagementServer {
   readonly #options: Required<Omit<ManagementServerOptions, 'renewMs' | 'stateFile'>> &
     Pick<ManagementServerOptions, 'renewMs' | 'stateFile'>;
   readonly #server: Server;
-  readonly #macs = new Map<string, Managed>();
-  /** The latest 1000 events, newest last. */
+  /** Key: UDID. */
+  readonly #macs = new Map<string, ManagedMac>();
+  /** The latest {@link MAX_SENT_EVENTS} events, newest last. */
   readonly sent: SentEvent[] = [];
-  /** Options for the events sent from now on. */
+  /** Options for later events, except those of {@link report}. */
   sending: SendOptions = {};
+  /** Replaced when the coordinator's address becomes known after the start. */
   webhook: WebhookTarget;
 
   private constructor(options: ManagementServerOptions) {
@@ -59,7 +66,7 @@ export class ManagementServer {
     const server = new ManagementServer(options);
     for (const { orders, ...saved } of options.stateFile === undefined ? [] : readMacs(options.stateFile)) {
       const mac = server.addMac(saved.identity, saved);
-      server.#managed(mac.identity.udid).orders = orders;
+      server.#managed(mac.identity.udid).profile = orders;
     }
     await new Promise<void>((resolve, reject) => {
       server.#server.once('error', reject);
@@ -87,31 +94,32 @@ export class ManagementServer {
       ...(renewMs === undefined ? {} : { renewMs }),
       ...more,
     });
-    this.#macs.set(mac.identity.udid, { mac, queue: [], orders: null, answering: Promise.resolve() });
+    this.#macs.set(mac.identity.udid, { mac, queue: [], profile: null, answering: Promise.resolve() });
     return mac;
   }
 
+  /** Null for an unknown UDID. */
   mac(udid: string): FakeMac | null {
     return this.#macs.get(udid)?.mac ?? null;
   }
 
   /** Enrols a Mac with a profile: answers the ACME challenge if the profile requests a challenge, then checks in. */
-  async enrol(udid: string, profile: string): Promise<void> {
+  async enrol(udid: string, profileXml: string): Promise<void> {
     const managed = this.#managed(udid);
-    managed.orders = readEnrolmentProfile(profile);
-    if (managed.orders.acme !== null) await respondToChallenge(managed.mac, managed.orders.acme);
+    managed.profile = readEnrolmentProfile(profileXml);
+    if (managed.profile.acme !== null) await respondToChallenge(managed.mac, managed.profile.acme.directoryUrl);
     await this.#checkIn(managed, 'Authenticate');
     await this.#checkIn(managed, 'TokenUpdate');
     this.#save();
   }
 
   /** Enrols the Mac with the profile's serial number, creating the Mac if needed. */
-  async enrolBySerial(profile: string): Promise<FakeMac> {
-    const serialNumber = readEnrolmentProfile(profile).acme?.clientIdentifier;
+  async enrolBySerial(profileXml: string): Promise<FakeMac> {
+    const serialNumber = readEnrolmentProfile(profileXml).acme?.serialNumber;
     if (serialNumber === undefined) throw new TypeError('the profile names no serial number');
     const known = [...this.#macs.values()].find(({ mac }) => mac.identity.serialNumber === serialNumber)?.mac;
     const mac = known ?? this.addMac({ serialNumber });
-    await this.enrol(mac.identity.udid, profile);
+    await this.enrol(mac.identity.udid, profileXml);
     return mac;
   }
 
@@ -119,19 +127,19 @@ export class ManagementServer {
   async unenrol(udid: string): Promise<void> {
     const managed = this.#managed(udid);
     await this.#checkIn(managed, 'CheckOut');
-    managed.orders = null;
+    managed.profile = null;
     managed.queue.length = 0;
     this.#save();
   }
 
-  /** Sends this Mac's answer to a command. Resolves with the coordinator's response; null if the Mac does not answer. */
+  /** Sends this Mac's answer to a command, queued or not. Resolves with the event and response; null if the Mac stays silent. */
   async report(udid: string, command: ReceivedCommand, options: SendOptions = {}): Promise<SentEvent | null> {
     const managed = this.#managed(udid);
     const answer = managed.mac.answer(command);
-    return answer === null ? null : this.#send(reportEvent(udid, answer, managed.orders?.parameters ?? {}), options);
+    return answer === null ? null : this.#send(reportEvent(udid, answer, managed.profile?.parameters ?? {}), options);
   }
 
-  /** Resolves when every push so far has been answered. */
+  /** Resolves when the Macs have processed every push so far. */
   async settled(): Promise<void> {
     await Promise.all([...this.#macs.values()].map((managed) => managed.answering));
   }
@@ -146,44 +154,46 @@ export class ManagementServer {
   #save(): void {
     const { stateFile } = this.#options;
     if (stateFile === undefined) return;
-    const macs = [...this.#macs.values()].map(({ mac, orders }) => ({
-      ...{ identity: mac.identity, protections: mac.protections, misbehaviours: [...mac.misbehaviours] },
-      orders,
+    const macs = [...this.#macs.values()].map(({ mac, profile }) => ({
+      identity: mac.identity,
+      protections: mac.protections,
+      misbehaviours: [...mac.misbehaviours],
+      orders: profile,
     }));
     writeMacs(stateFile, macs);
   }
 
-  #managed(udid: string): Managed {
+  #managed(udid: string): ManagedMac {
     const managed = this.#macs.get(udid);
     if (managed === undefined) throw new RangeError('no Mac with this UDID');
     return managed;
   }
 
-  async #checkIn(managed: Managed, topic: string): Promise<void> {
+  async #checkIn(managed: ManagedMac, messageType: string): Promise<void> {
     const { udid } = managed.mac.identity;
-    await this.#send(checkInEvent(udid, topic, managed.mac.checkIn(topic), managed.orders?.parameters ?? {}));
+    await this.#send(checkInEvent(udid, messageType, managed.mac.checkIn(messageType), managed.profile?.parameters ?? {}));
   }
 
   async #send(event: Record<string, unknown>, options: SendOptions = this.sending): Promise<SentEvent> {
     const sent = await sendEvent(this.webhook, event, this.#options.now(), options);
     this.sent.push(sent);
-    if (this.sent.length > 1000) this.sent.shift();
+    if (this.sent.length > MAX_SENT_EVENTS) this.sent.shift();
     return sent;
   }
 
-  /** Push: the Mac fetches commands one by one and answers each. */
-  #push(managed: Managed): void {
+  /** Makes the Mac process its queue after earlier pushes. A failed send loses that answer and ends the push. */
+  #push(managed: ManagedMac): void {
     managed.answering = managed.answering.then(() => this.#answerAll(managed)).catch(() => {});
   }
 
-  async #answerAll(managed: Managed): Promise<void> {
+  async #answerAll(managed: ManagedMac): Promise<void> {
     const { answerAfterMs } = this.#options;
     if (answerAfterMs > 0) await new Promise((resolve) => setTimeout(resolve, answerAfterMs));
     for (let command = managed.queue.shift(); command !== undefined; command = managed.queue.shift()) {
       const answer = managed.mac.answer(command);
       if (answer === null) continue;
       const { udid } = managed.mac.identity;
-      const event = reportEvent(udid, answer, managed.orders?.parameters ?? {});
+      const event = reportEvent(udid, answer, managed.profile?.parameters ?? {});
       await this.#send(event);
       if (managed.mac.misbehaviours.has('duplicate_answers')) await this.#send(event);
       // A busy Mac leaves the command in the queue until the next push.
@@ -208,18 +218,18 @@ export class ManagementServer {
 
   async #route(request: IncomingMessage, path: string, body: Buffer): Promise<readonly [number, unknown]> {
     if (path === '/version') return [200, { version: 'simulated' }];
-    // Public, because anybody may install a profile on an own Mac.
+    // Needs no API key: anybody may install a profile on their own Mac.
     if (path === '/simulation/v1/install' && request.method === 'POST') {
-      const mac = await this.enrolBySerial(await profileOf(JSON.parse(body.toString('utf8')) as Record<string, unknown>));
+      const mac = await this.enrolBySerial(await profileXmlOf(JSON.parse(body.toString('utf8')) as Record<string, unknown>));
       return [200, describe(this.#managed(mac.identity.udid))];
     }
     if (!this.#isAuthorized(request)) return [401, { error: 'unauthorized' }];
-    const [, version, what = '', ids = ''] = /^\/(v1)\/(enqueue|push)\/([^/]+)$/.exec(path) ?? [];
-    if (version !== undefined) {
-      if (request.method !== 'PUT' && !(what === 'push' && request.method === 'GET')) return [405, { error: 'method' }];
-      return what === 'enqueue'
-        ? this.#enqueue(decodeURIComponent(ids).split(','), body)
-        : this.#pushAll(decodeURIComponent(ids).split(','));
+    const nanoMdmRoute = /^\/v1\/(enqueue|push)\/([^/]+)$/.exec(path);
+    if (nanoMdmRoute !== null) {
+      const [, action, ids = ''] = nanoMdmRoute;
+      if (request.method !== 'PUT' && !(action === 'push' && request.method === 'GET')) return [405, { error: 'method' }];
+      const udids = decodeURIComponent(ids).split(',');
+      return action === 'enqueue' ? this.#enqueue(udids, body) : this.#pushAll(udids);
     }
     return this.#control(request.method ?? 'GET', path, body);
   }
@@ -230,49 +240,51 @@ export class ManagementServer {
     return received.length === expected.length && timingSafeEqual(received, expected);
   }
 
-  #enqueue(ids: readonly string[], body: Buffer): readonly [number, unknown] {
+  #enqueue(udids: readonly string[], body: Buffer): readonly [number, unknown] {
     const command = readCommand(body.toString('utf8'));
     const status: Record<string, unknown> = {};
-    for (const id of ids) {
-      const managed = this.#macs.get(id);
-      if (managed?.orders == null) {
-        status[id] = { command_error: 'no such enrolment' };
+    for (const udid of udids) {
+      const managed = this.#macs.get(udid);
+      if (managed?.profile == null) {
+        status[udid] = { command_error: 'no such enrolment' };
         continue;
       }
       managed.queue.push(command);
       this.#push(managed);
-      status[id] = { push_result: randomUUID().toUpperCase() };
+      status[udid] = { push_result: randomUUID().toUpperCase() };
     }
     const failed = Object.values(status).some((one) => 'command_error' in (one as object));
     return [failed ? 207 : 200, { status, command_uuid: command.uuid, request_type: command.requestType }];
   }
 
-  #pushAll(ids: readonly string[]): readonly [number, unknown] {
+  #pushAll(udids: readonly string[]): readonly [number, unknown] {
     const status: Record<string, unknown> = {};
-    for (const id of ids) {
-      const managed = this.#macs.get(id);
-      if (managed?.orders == null) status[id] = { push_error: 'no such enrolment' };
+    for (const udid of udids) {
+      const managed = this.#macs.get(udid);
+      if (managed?.profile == null) status[udid] = { push_error: 'no such enrolment' };
       else {
         this.#push(managed);
-        status[id] = { push_result: randomUUID().toUpperCase() };
+        status[udid] = { push_result: randomUUID().toUpperCase() };
       }
     }
     return [200, { status }];
   }
 
-  /** Control routes: `POST macs` creates a Mac, `POST macs/{udid}/enrol` installs a profile, `PATCH` changes a Mac. */
+  /** Routes under `/simulation/v1/macs`: list, create, `{udid}/enrol`, `{udid}/unenrol`, and `PATCH {udid}` to change a Mac. */
   async #control(method: string, path: string, body: Buffer): Promise<readonly [number, unknown]> {
-    const [, udid, action] = /^\/simulation\/v1\/macs(?:\/([^/]+)(?:\/(enrol|unenrol))?)?$/.exec(path) ?? [null];
+    const macsRoute = /^\/simulation\/v1\/macs(?:\/([^/]+)(?:\/(enrol|unenrol))?)?$/.exec(path);
     const input = body.length === 0 ? {} : (JSON.parse(body.toString('utf8')) as Record<string, unknown>);
+    if (macsRoute === null) return [404, { error: 'not found' }];
+    const [, udid, action] = macsRoute;
     if (udid === undefined) {
       if (method === 'GET') return [200, { macs: [...this.#macs.values()].map((managed) => describe(managed)) }];
       if (method !== 'POST') return [405, { error: 'method' }];
       const mac = this.addMac(input.identity as Partial<MacIdentity>, input as { protections?: MacProtections });
       return [201, describe(this.#managed(mac.identity.udid))];
     }
-    if (udid === null || !this.#macs.has(udid)) return [404, { error: 'not found' }];
+    if (!this.#macs.has(udid)) return [404, { error: 'not found' }];
     const managed = this.#managed(udid);
-    if (action === 'enrol') await this.enrol(udid, await profileOf(input));
+    if (action === 'enrol') await this.enrol(udid, await profileXmlOf(input));
     else if (action === 'unenrol') await this.unenrol(udid);
     else if (method === 'PATCH') {
       managed.mac.protections = { ...managed.mac.protections, ...(input.protections as Partial<MacProtections>) };
@@ -283,15 +295,18 @@ export class ManagementServer {
   }
 }
 
-function describe({ mac, orders, queue }: Managed) {
+function describe({ mac, profile, queue }: ManagedMac) {
   return {
-    ...{ identity: mac.identity, protections: mac.protections, misbehaviours: [...mac.misbehaviours] },
-    ...{ enrolled: orders !== null, queued: queue.length },
+    identity: mac.identity,
+    protections: mac.protections,
+    misbehaviours: [...mac.misbehaviours],
+    enrolled: profile !== null,
+    queued: queue.length,
   };
 }
 
-/** The profile in the body, or fetched from the address in the body. */
-async function profileOf(input: Record<string, unknown>): Promise<string> {
+/** XML of the profile that the body contains, or that its `profile_url` serves. */
+async function profileXmlOf(input: Record<string, unknown>): Promise<string> {
   if (typeof input.profile === 'string') return input.profile;
   const response = await fetch(String(input.profile_url), { signal: AbortSignal.timeout(10_000) });
   if (!response.ok) throw new TypeError(`the profile's address answered with status ${response.status}`);

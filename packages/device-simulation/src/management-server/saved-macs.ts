@@ -1,6 +1,6 @@
 /** Persists simulated Macs, so that they survive a restart of the management server. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import type { EnrolmentOrders } from './enrolment-profile.js';
+import type { EnrolmentProfile } from './enrolment-profile.js';
 import type { MacIdentity, MacProtections, Misbehaviour } from './fake-mac.js';
 
 interface SavedMac {
@@ -8,10 +8,10 @@ interface SavedMac {
   readonly protections: MacProtections;
   readonly misbehaviours: readonly Misbehaviour[];
   /** Content of the enrolment profile; null while not enrolled. */
-  readonly orders: EnrolmentOrders | null;
+  readonly orders: EnrolmentProfile | null;
 }
 
-/** Reads Macs from a file; empty when the file is absent. Throws on an unreadable file. */
+/** Saved Macs; empty when the file is absent. Throws on an unreadable file. */
 export function readMacs(file: string): readonly SavedMac[] {
   let text: string;
   try {

@@ -7,9 +7,9 @@ export interface WebhookTarget {
   readonly secret: string;
 }
 
-/** Options for sending one event. Tests use the options for forged events. */
+/** Lets tests forge events. */
 export interface SendOptions {
-  /** `wrong`: signed with another secret. `none`: not signed. Default: `right`. */
+  /** `wrong` signs with another secret, `none` omits the signature. Default: `right`. */
   readonly signature?: 'right' | 'wrong' | 'none';
   /** Changes the event before signing. */
   readonly change?: (event: Record<string, unknown>) => Record<string, unknown>;
@@ -25,7 +25,8 @@ export interface SentEvent {
 const TIMEOUT_MS = 10_000;
 const JSON_TYPE = { 'content-type': 'application/json' } as const;
 
-export function reportEvent(udid: string, answer: MacAnswer, parameters: Readonly<Record<string, string>>): Record<string, unknown> {
+/** Event about a Mac's answer to a command. */
+export function reportEvent(udid: string, answer: MacAnswer, urlParameters: Readonly<Record<string, string>>): Record<string, unknown> {
   return {
     topic: 'mdm.Connect',
     acknowledge_event: {
@@ -33,30 +34,31 @@ export function reportEvent(udid: string, answer: MacAnswer, parameters: Readonl
       status: answer.status,
       command_uuid: answer.commandUuid,
       raw_payload: Buffer.from(answer.rawPlist).toString('base64'),
-      url_params: parameters,
+      url_params: urlParameters,
       ids: { id: udid, type: 'Device' },
     },
   };
 }
 
+/** Event about a check-in message of a Mac. */
 export function checkInEvent(
   udid: string,
-  topic: string,
+  messageType: string,
   rawPlist: Uint8Array,
-  parameters: Readonly<Record<string, string>>,
+  urlParameters: Readonly<Record<string, string>>,
 ): Record<string, unknown> {
   return {
-    topic: `mdm.${topic}`,
+    topic: `mdm.${messageType}`,
     checkin_event: {
       udid,
       raw_payload: Buffer.from(rawPlist).toString('base64'),
-      url_params: parameters,
+      url_params: urlParameters,
       ids: { id: udid, type: 'Device' },
     },
   };
 }
 
-/** Sends an event. Resolves with any HTTP response; rejects when none arrives. */
+/** Signs and posts an event. Resolves with a response of any status; rejects when none arrives in 10 seconds. */
 export async function sendEvent(
   target: WebhookTarget,
   event: Record<string, unknown>,
@@ -74,7 +76,7 @@ export function signedHeaders(secret: string, body: string): Readonly<Record<str
   return { ...JSON_TYPE, 'x-hmac-signature': createHmac('sha256', secret).update(body).digest('base64') };
 }
 
-/** Sends raw bytes; replays an event with its original body and headers. */
+/** Posts exactly this body with these headers, so that tests can replay an event. */
 export async function sendRaw(target: WebhookTarget, body: string, headers: Readonly<Record<string, string>>): Promise<SentEvent> {
   const response = await fetch(target.url, { method: 'POST', body, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
   return { body, headers, status: response.status, answer: await response.text() };

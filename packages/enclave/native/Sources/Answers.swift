@@ -1,42 +1,43 @@
-/// One line in, one line out. Requests that ask macOS for its protections take some tenths of a second, so they have a
-/// queue of their own and the signing of responses never waits behind them.
+/// Answers each request line with one reply line. Requests that read the Mac's protections take some tenths of a second.
+/// Those requests have their own queue, so that the signing of responses never waits behind them.
 import Foundation
 
 final class Answers {
     private let operations: Operations
-    private let signing = DispatchQueue(label: "signing")
-    private let asking = DispatchQueue(label: "asking")
-    private let output = NSLock()
-    /// Lines taken in and not answered yet; reading waits beyond that.
-    private let room = DispatchSemaphore(value: 256)
+    private let signingQueue = DispatchQueue(label: "signing")
+    private let postureQueue = DispatchQueue(label: "posture")
+    private let outputLock = NSLock()
+    /// Free places for unanswered requests. Without a free place, reading of the input waits.
+    private let freePlaces = DispatchSemaphore(value: 256)
 
     init(operations: Operations) {
         self.operations = operations
     }
 
+    /// Queues the request of a line, or replies at once that the line is no valid request.
     func take(_ line: Line) {
         switch Answers.read(line) {
         case .failure(let failure):
             reply(failure.id, .failure(failure.refusal))
         case .success(let (id, request)):
-            room.wait()
+            freePlaces.wait()
             queue(for: request).async { [self] in
-                defer { room.signal() }
+                defer { freePlaces.signal() }
                 reply(id, Result { try operations.perform(request) })
             }
         }
     }
 
-    /// Returns when everything taken in is answered.
+    /// Returns when all queued requests are answered.
     func finish() {
-        signing.sync {}
-        asking.sync {}
+        signingQueue.sync {}
+        postureQueue.sync {}
     }
 
     private func queue(for request: Request) -> DispatchQueue {
         switch request {
-        case .attest, .answerChallenge: return asking
-        case .hello, .identity, .signKey, .signResponse, .signE2eResponse: return signing
+        case .attest, .answerChallenge: return postureQueue
+        case .hello, .identity, .signKey, .signResponse, .signE2eResponse: return signingQueue
         }
     }
 
@@ -48,8 +49,8 @@ final class Answers {
     private static func read(_ line: Line) -> Result<(JsonValue, Request), Failure> {
         var id = JsonValue.null
         do {
-            guard case .bytes(let bytes) = line else { throw Refusal(.badRequest, "the line is over \(longestLine) bytes") }
-            // Decoding repairs what is not UTF-8; text that it changed was not.
+            guard case .bytes(let bytes) = line else { throw Refusal(.badRequest, "the line is over \(maxLineBytes) bytes") }
+            // Decoding replaces bytes that are not UTF-8, so such text has other bytes afterwards.
             guard Array(String(decoding: bytes, as: UTF8.self).utf8) == bytes else { throw Refusal(.badRequest, "the line is not UTF-8") }
             guard let value = try? JsonParser.parse(bytes) else { throw Refusal(.badRequest, "the line is not JSON") }
             guard case .object(let members) = value else { throw Refusal(.badRequest, "the line is not an object") }
@@ -75,9 +76,9 @@ final class Answers {
         }
         members["id"] = id
         let bytes = JsonValue.object(members).canonicalBytes() + [0x0A]
-        output.lock()
-        defer { output.unlock() }
-        // Nobody reads any more: the agent is gone.
+        outputLock.lock()
+        defer { outputLock.unlock() }
+        // A failed write means that the agent has exited.
         if !writeAll(1, bytes) { _exit(0) }
     }
 }

@@ -1,7 +1,7 @@
-/// JSON Canonicalization Scheme (RFC 8785) for the values of the contract: what is signed must be the same bytes in every
-/// language. Whole numbers print as decimal digits, as ECMAScript prints them up to 2^53 - 1.
+/// JSON Canonicalization Scheme (RFC 8785) for the values of the contract. Signed statements must have the same bytes in
+/// every language. Whole numbers up to 2^53 - 1 have the same digits in Swift and ECMAScript.
 extension JsonValue {
-    /// Canonical UTF-8 bytes. An `unusable` value never gets here; it would print as null.
+    /// Canonical UTF-8 bytes. Statements never contain an `unusable` value, which would be written as null.
     func canonicalBytes() -> [UInt8] {
         var bytes: [UInt8] = []
         write(to: &bytes)
@@ -23,7 +23,7 @@ extension JsonValue {
             bytes.append(UInt8(ascii: "]"))
         case .object(let members):
             bytes.append(UInt8(ascii: "{"))
-            // RFC 8785 section 3.2.3: by UTF-16 code units, not by Swift's own order of strings.
+            // RFC 8785 section 3.2.3: sorted by UTF-16 code units, unlike Swift's order of strings.
             let names = members.keys.sorted { $0.utf16.lexicographicallyPrecedes($1.utf16) }
             for (index, name) in names.enumerated() {
                 if index > 0 { bytes.append(UInt8(ascii: ",")) }

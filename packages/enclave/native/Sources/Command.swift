@@ -1,8 +1,8 @@
-/// Running of a system command for its output. It gets a fixed environment, no input, and three seconds, so that three of
-/// them in a row end before the agent takes the helper for hung.
+/// `outputOf` runs a system command with a fixed environment, without input, for at most three seconds. Three commands in a
+/// row thus end before the agent considers the helper hung.
 import Foundation
 
-/// Standard output of a command that ended by itself, or nil. Its exit status says nothing that its words do not.
+/// Standard output of a command; nil if the command was killed or did not start. The exit status is not needed.
 func outputOf(_ program: String, _ arguments: [String]) -> String? {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: program)

@@ -1,8 +1,8 @@
-/// Readers of what macOS commands print about the machine's protections. Pure functions, checked with recorded outputs in
-/// `checks/`. Only the exact words for "on" count as on; everything else is off, with a reason for the owner.
+/// Pure functions that read macOS commands' output about the Mac's protections; `checks/` has recorded outputs. Only the
+/// exact words for "on" count as on. All other output counts as off, with a reason for the owner.
 import Foundation
 
-/// One protection: on, or not shown to be on.
+/// State of a protection. Off: not shown to be on.
 enum Protection: Equatable {
     case on
     case off(reason: String)
@@ -20,7 +20,7 @@ func readAuthenticatedRoot(_ output: String?) -> Protection {
     readStatusLine(output, label: "Authenticated Root status:", name: "csrutil authenticated-root status")
 }
 
-/// "enabled (Apple Internal)", "unknown (Custom Configuration)" and the like are not on.
+/// Only "enabled" counts as on; "enabled (Apple Internal)" and "unknown (Custom Configuration)" do not.
 private func readStatusLine(_ output: String?, label: String, name: String) -> Protection {
     guard let line = output?.split(whereSeparator: \.isNewline).first, line.hasPrefix(label) else {
         return .off(reason: "\(name) said nothing that is understood")
@@ -36,8 +36,8 @@ struct BootPolicyWords: Equatable {
     let smb1: UInt32?
 }
 
-/// Secure boot is on at Full Security only. `system_profiler -json SPiBridgeDataType` says it in words of the system's
-/// language, the device tree in numbers. Neither may contradict; words in another language need the numbers.
+/// Secure boot is on only at Full Security. `system_profiler -json SPiBridgeDataType` has the level in words of the system's
+/// language, the device tree in numbers. A contradiction counts as off. For words in another language, the numbers decide.
 func readSecureBoot(profilerJson: String?, words: BootPolicyWords) -> Protection {
     if words.smb0 ?? 0 != 0 || words.smb1 ?? 0 != 0 { return .off(reason: "the boot policy is not Full Security") }
     guard let level = secureBootLevel(profilerJson) else {
@@ -51,7 +51,7 @@ func readSecureBoot(profilerJson: String?, words: BootPolicyWords) -> Protection
     return .off(reason: "the level of secure boot is given in words that are not understood")
 }
 
-/// `ibridge_secure_boot` of the only entry.
+/// The level of secure boot in words: `ibridge_secure_boot` of the only entry.
 private func secureBootLevel(_ profilerJson: String?) -> String? {
     guard let text = profilerJson, let value = try? JsonParser.parse(Array(text.utf8)), case .object(let whole) = value,
         case .array(let entries)? = whole["SPiBridgeDataType"], entries.count == 1, case .object(let entry) = entries[0],

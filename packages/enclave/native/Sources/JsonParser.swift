@@ -1,5 +1,5 @@
-/// A strict reader of JSON (RFC 8259) over UTF-8 bytes. Members that occur twice, nesting over 32 levels and anything after
-/// the value are errors.
+/// Strict parser of JSON (RFC 8259) in UTF-8. Repeated members, more than 32 levels of nesting, and content after the value
+/// are errors.
 struct JsonParser {
     struct Malformed: Error {}
 
@@ -8,7 +8,7 @@ struct JsonParser {
     private let bytes: [UInt8]
     private var at = 0
 
-    /// The value of a whole text. Throws `Malformed`.
+    /// The value of a complete JSON text. Throws `Malformed`.
     static func parse(_ bytes: [UInt8]) throws -> JsonValue {
         var parser = JsonParser(bytes: bytes)
         parser.skipSpace()
@@ -63,7 +63,7 @@ struct JsonParser {
         if take(UInt8(ascii: "}")) { return .object(members) }
         repeat {
             skipSpace()
-            // A name with a lone surrogate is no name of the contract; the replacement is refused as unknown.
+            // The contract has no name with a lone surrogate. The replacement is refused as unknown.
             let name = try string() ?? "\u{FFFD}"
             skipSpace()
             try expect(UInt8(ascii: ":"))
@@ -89,7 +89,7 @@ struct JsonParser {
         return .array(elements)
     }
 
-    /// RFC 8259 section 6. Fractions and exponents are well-formed, but no value of the contract has them.
+    /// RFC 8259 section 6. Numbers with fraction or exponent are `unusable`, because the contract has none.
     private mutating func number() throws -> JsonValue {
         let start = at
         _ = take(UInt8(ascii: "-"))
@@ -105,7 +105,7 @@ struct JsonParser {
             whole = false
         }
         let text = String(decoding: bytes[start..<at], as: UTF8.self)
-        // The magnitude, because the absolute value of the least Int64 is none and would end the process.
+        // `magnitude`, because `abs` of the least Int64 overflows and would end the process.
         guard whole, let number = Int64(text), number.magnitude <= UInt64(JsonValue.largestInteger) else { return .unusable }
         return .integer(number)
     }
@@ -116,7 +116,7 @@ struct JsonParser {
         guard at > start else { throw Malformed() }
     }
 
-    /// RFC 8259 section 7. Nil when the text has a lone surrogate, which JSON can write and Unicode cannot hold.
+    /// RFC 8259 section 7. Nil if the text has a lone surrogate, which a Swift string cannot contain.
     private mutating func string() throws -> String? {
         try expect(UInt8(ascii: "\""))
         var text: [UInt8] = []

@@ -1,9 +1,10 @@
-/// The enclave key's blob in the data directory, readable by its owner only. A key is made only where no file is. A file
-/// that is damaged, open to others or of another enclave is an error, never a reason for a new key.
+/// File of the enclave key's blob in the data directory, readable only by its owner. A key is created only if no file
+/// exists. A file that is damaged, open to others or from another enclave is an error and never replaced.
 import Foundation
 
 struct KeyFile {
     static let name = "secure-enclave-key.json"
+    /// Maximum bytes of the file.
     private static let largest = 8_192
 
     private let directory: String
@@ -13,7 +14,7 @@ struct KeyFile {
         self.directory = directory
     }
 
-    /// Reads the key, or makes one where no file is. Throws `no_enclave`, `key_unavailable` or `io`.
+    /// Reads the key, or creates a key if no file exists. Throws `no_enclave`, `key_unavailable` or `io`.
     func loadOrCreate() throws -> EnclaveKey {
         guard EnclaveKey.isAvailable else { throw Refusal(.noEnclave, "this machine has no Secure Enclave that can be used") }
         if let bytes = try readExisting() { return try key(in: bytes) }
@@ -22,7 +23,7 @@ struct KeyFile {
             throw Refusal(.keyUnavailable, "the Secure Enclave did not make a key: \(error)")
         }
         if try write(created.representation) { return created }
-        // Another process was faster: its key is the key.
+        // Another process created the file first; its key is valid.
         guard let bytes = try readExisting() else { throw Refusal(.io, "\(KeyFile.name) appeared and vanished") }
         return try key(in: bytes)
     }
@@ -37,7 +38,7 @@ struct KeyFile {
         }
     }
 
-    /// Nil when there is no file. No link is followed: the file itself must be ours and closed to others.
+    /// Nil if no file exists. Follows no links: the file must belong to this user and be closed to others.
     private func readExisting() throws -> [UInt8]? {
         let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         if file < 0 {
@@ -59,7 +60,7 @@ struct KeyFile {
         return Array(bytes.prefix(count))
     }
 
-    /// Writes the blob; the file appears whole or not at all. False when there is one by now.
+    /// Writes the blob; the file appears complete or not at all. Returns false if a file exists by now.
     private func write(_ blob: Data) throws -> Bool {
         try makeDirectory(directory)
         let value = JsonValue.object([
@@ -96,7 +97,7 @@ struct KeyFile {
     private func errorText() -> String { String(cString: strerror(errno)) }
 }
 
-/// Writes all bytes, however many calls it takes. False when the other side is gone or the disk is full.
+/// Writes all bytes. Returns false if the write fails, for example because the reader has exited or the disk is full.
 func writeAll(_ file: Int32, _ bytes: [UInt8]) -> Bool {
     var written = 0
     while written < bytes.count {

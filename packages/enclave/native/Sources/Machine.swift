@@ -1,5 +1,5 @@
-/// Facts of this Mac and the state of its protections, read without root. A fact that cannot be read is an error; a
-/// protection that cannot be read counts as off.
+/// Facts about this Mac and the state of its protections, read without root. An unreadable fact is an error; an unreadable
+/// protection counts as off.
 import Foundation
 
 struct MachineFacts {
@@ -10,7 +10,7 @@ struct MachineFacts {
     /// Unified memory in GiB.
     let memoryGb: Int64
 
-    /// Throws `io` naming the fact that cannot be read.
+    /// Throws `io`, with the name of the fact that cannot be read.
     static func read() throws -> MachineFacts {
         let version = ProcessInfo.processInfo.operatingSystemVersion
         guard let memory = sysctlNumber("hw.memsize"), memory > 0 else { throw Refusal(.io, "the memory size cannot be read") }
@@ -34,7 +34,7 @@ struct Posture {
     let secureBoot: Protection
     let authenticatedRoot: Protection
 
-    /// The present state. Takes some tenths of a second, because it asks three commands.
+    /// The current state. Takes some tenths of a second, because three commands run.
     static func read() -> Posture {
         let words = BootPolicyWords(
             smb0: deviceTreeWord("IODeviceTree:/chosen/asmb", "lp-smb0"),
@@ -48,7 +48,7 @@ struct Posture {
         )
     }
 
-    /// Why protections are not on, for the owner.
+    /// For each protection that is not on: the reason, for the owner.
     var reasons: [String] {
         [systemIntegrity, secureBoot, authenticatedRoot].compactMap {
             if case .off(let reason) = $0 { return reason }

@@ -1,12 +1,13 @@
-/// Typed reading of an object's members. A member that is missing, of another type, out of range or not known is refused
-/// with its name; nothing is converted.
+/// Typed reading of an object's members. Missing, mistyped, invalid and unknown members are errors; values are never
+/// converted.
 import Foundation
 
 struct Members {
     private let members: [String: JsonValue]
+    /// Path of the object in the request, for errors.
     private let place: String
 
-    /// Throws `bad_request` unless the value is an object that has no other members than these.
+    /// Throws `bad_request` unless the value is an object whose members are all in `allowed`.
     init(_ value: JsonValue?, of place: String, allowed: Set<String>) throws {
         guard case .object(let members)? = value else { throw Refusal(.badRequest, "\(place) is not an object") }
         for name in members.keys where !allowed.contains(name) {
@@ -20,13 +21,13 @@ struct Members {
 
     func value(_ name: String) -> JsonValue? { members[name] }
 
-    /// Text of this many characters (Unicode scalars).
+    /// Text with a number of characters (Unicode scalars) in the range `length`.
     func text(_ name: String, _ length: ClosedRange<Int>) throws -> String {
         guard case .string(let text)? = members[name], length.contains(text.unicodeScalars.count) else { throw bad(name) }
         return text
     }
 
-    /// Text that these patterns describe. The pattern must match the whole of it.
+    /// Text that matches the pattern from begin to end.
     func text(_ name: String, like pattern: TextPattern) throws -> String {
         guard case .string(let text)? = members[name], pattern.matches(text) else { throw bad(name) }
         return text
@@ -37,7 +38,7 @@ struct Members {
         return text
     }
 
-    /// A list of texts that the pattern describes: at least one, and no more than this many.
+    /// A list of one to `most` texts, each of which matches the pattern from begin to end.
     func texts(_ name: String, like pattern: TextPattern, atMost most: Int) throws -> JsonValue {
         guard case .array(let values)? = members[name], (1...most).contains(values.count) else { throw bad(name) }
         for value in values {
@@ -51,7 +52,7 @@ struct Members {
         return number
     }
 
-    /// The 32 bytes of canonical padded base64.
+    /// The bytes of canonical padded base64, exactly 32.
     func bytes32(_ name: String) throws -> [UInt8] {
         guard case .string(let text)? = members[name], let data = Data(base64Encoded: text), data.count == 32,
             data.base64EncodedString() == text
@@ -62,16 +63,16 @@ struct Members {
     private func bad(_ name: String) -> Refusal { Refusal(.badRequest, "\(place).\(name) is missing or not valid") }
 }
 
-/// The forms of text in the contract, checked byte by byte; all are ASCII.
+/// Forms of text in the contract. All are ASCII.
 enum TextPattern {
     case sha256Hex
     case uuid
     case base64Url32
     /// A decimal number with at most 20 digits before and after its point, without leading zeros.
     case decimal
-    /// Letters, digits and some marks, at most 128, the first a letter or a digit.
+    /// At most 128 letters, digits and punctuation marks; the first is a letter or a digit.
     case engineName
-    /// `http://` or `https://` and characters of RFC 3986, at most 512 in all.
+    /// `http://` or `https://`, then characters of RFC 3986; at most 512 characters in total.
     case url
 
     func matches(_ text: String) -> Bool {

@@ -1,12 +1,13 @@
-/// What the helper does for each request. The key is read at its first use, and kept; the protections are read anew for
-/// every statement that tells of them.
+/// Performs the helper's operations. The key is read at first use and kept in memory. The Mac's protections are read again
+/// for each statement that reports them.
 import Foundation
 
 final class Operations {
     private let keyFile: KeyFile
     private let lock = NSLock()
     private var signer: Signer?
-    private var toldReasons: [String] = []
+    /// Reasons in the last log lines.
+    private var loggedReasons: [String] = []
 
     init(dataDirectory: String) {
         keyFile = KeyFile(directory: dataDirectory)
@@ -47,25 +48,25 @@ final class Operations {
         return loaded
     }
 
-    /// The present posture. Tells the owner why a protection is not on, once for each change.
+    /// The current posture. Logs why protections are not on, once per change.
     private func posture() -> Posture {
         let posture = Posture.read()
         lock.lock()
         defer { lock.unlock() }
-        if posture.reasons != toldReasons {
-            toldReasons = posture.reasons
-            for reason in toldReasons { say("not shown to be protected: \(reason)") }
+        if posture.reasons != loggedReasons {
+            loggedReasons = posture.reasons
+            for reason in loggedReasons { writeLog("not shown to be protected: \(reason)") }
         }
         return posture
     }
 }
 
-/// Whole milliseconds since 1970.
+/// The current time in whole milliseconds since 1970.
 func currentTime() -> Int64 {
     Int64((Date().timeIntervalSince1970 * 1_000).rounded(.down))
 }
 
-/// A line on stderr, for the owner's log.
-func say(_ text: String) {
+/// Writes a line to stderr, for the owner's log.
+func writeLog(_ text: String) {
     _ = writeAll(2, Array("\(text)\n".utf8))
 }

@@ -1,4 +1,4 @@
-/// Why a request is not done; becomes the error of its reply. Codes are those of the stdio contract.
+/// The error of a request that the helper does not perform, with a code of the stdio contract.
 struct Refusal: Error {
     enum Code: String {
         case badRequest = "bad_request"

@@ -1,12 +1,15 @@
-/// Requests of the stdio contract, checked member by member. The same rules are in `src/contract` and in the simulated
-/// helper; the contract suite runs against both.
+/// Requests of the stdio contract, checked member by member. `src/contract` and the simulated helper have the same rules;
+/// the contract suite runs against both helpers.
 import Foundation
 
 let contractVersion: Int64 = 1
-let longestLine = 64 * 1024
-private let longestKeyLife: Int64 = 60 * 60_000
+/// Maximum bytes of a line, without line feed.
+let maxLineBytes = 64 * 1024
+/// In milliseconds.
+private let maxKeyLife: Int64 = 60 * 60_000
+/// In milliseconds.
 private let clockTolerance: Int64 = 120_000
-private let mostImages = 4
+private let maxOutputImages = 4
 private let maxInputImages = 20
 /// Versions of the receipts that are signed.
 let receiptVersions: [Int64] = [2, 1]
@@ -66,8 +69,8 @@ enum Request {
     }
 }
 
-/// A sealing key to be bound. It begins about now and lasts an hour at most: otherwise someone who had the helper for a
-/// moment could take away statements for years to come.
+/// A sealing key to be signed. Valid for at most an hour from about now, so that brief access to the helper yields no
+/// long-lived statements.
 struct SealingKey {
     let publicKey: [UInt8]
     let notBefore: Int64
@@ -80,13 +83,13 @@ struct SealingKey {
         notAfter = try members.integer("not_after", atLeast: 0)
         attestationSha256 = try members.text("attestation_sha256", like: .sha256Hex)
         guard notAfter > notBefore else { throw Refusal(.badRequest, "not_after is not later than not_before") }
-        guard notAfter - notBefore <= longestKeyLife else { throw Refusal(.badRequest, "a sealing key lives at most 60 minutes") }
+        guard notAfter - notBefore <= maxKeyLife else { throw Refusal(.badRequest, "a sealing key lives at most 60 minutes") }
         guard notBefore <= now + clockTolerance else { throw Refusal(.badRequest, "not_before is in the future") }
         guard notAfter > now else { throw Refusal(.badRequest, "not_after has passed") }
     }
 }
 
-/// A receipt without its signer, every member checked.
+/// A checked receipt without the signer's members.
 struct ReceiptDraft {
     let responseSha256: String
     /// The members as they are signed, without `provider_id` and `se_key_sha256`.
@@ -123,13 +126,13 @@ struct ReceiptDraft {
             "started_at": .integer(started),
             "completed_at": .integer(completed),
         ]
-        if receipt.has("image_sha256") { members["image_sha256"] = try receipt.texts("image_sha256", like: .sha256Hex, atMost: mostImages) }
+        if receipt.has("image_sha256") { members["image_sha256"] = try receipt.texts("image_sha256", like: .sha256Hex, atMost: maxOutputImages) }
         if receipt.has("client_nonce") { members["client_nonce"] = .string(try receipt.text("client_nonce", like: .base64Url32)) }
         for (name, value) in try ReceiptDraft.computedBy(receipt, version: version) { members[name] = value }
         self.members = members
     }
 
-    /// What computed the answer: members of version 2 alone, which always has the engine.
+    /// Members about the computation. Only version 2 has them, and always the engine.
     private static func computedBy(_ receipt: Members, version: Int64) throws -> [String: JsonValue] {
         guard version >= 2 else {
             for name in ["engine", "weights_sha256", "template_sha256", "sampling"] where receipt.has(name) {
@@ -164,7 +167,7 @@ struct ReceiptDraft {
         let overrides = try Members(value, of: "receipt.overrides", allowed: ["max_tokens", "image_urls", "fetched_images"])
         var members: [String: JsonValue] = [:]
         if overrides.has("max_tokens") { members["max_tokens"] = .integer(try overrides.integer("max_tokens", atLeast: 1)) }
-        if overrides.has("image_urls") { members["image_urls"] = try overrides.texts("image_urls", like: .url, atMost: mostImages) }
+        if overrides.has("image_urls") { members["image_urls"] = try overrides.texts("image_urls", like: .url, atMost: maxOutputImages) }
         if overrides.has("fetched_images") {
             members["fetched_images"] = try overrides.texts("fetched_images", like: .sha256Hex, atMost: maxInputImages)
         }
@@ -184,14 +187,14 @@ struct ReceiptDraft {
         if usage.has("cached_tokens") { members["cached_tokens"] = .integer(try usage.integer("cached_tokens", atLeast: 0)) }
         if usage.has("images") {
             let images = try usage.integer("images", atLeast: 1)
-            guard images <= Int64(mostImages) else { throw Refusal(.badRequest, "more images than a job has") }
+            guard images <= Int64(maxOutputImages) else { throw Refusal(.badRequest, "more images than a job has") }
             members["images"] = .integer(images)
         }
         return (.object(members), completion)
     }
 }
 
-/// A receipt of an end-to-end job without its signer, every member checked. It names the plaintext by commitments only.
+/// A checked receipt of an end-to-end job without the signer's members. Contains commitments to the plaintext, not its hashes.
 struct E2eReceiptDraft {
     let sealedResponseSha256: String
     /// The members as they are signed, without `provider_id` and `se_key_sha256`.
@@ -231,7 +234,7 @@ struct E2eReceiptDraft {
             members[name] = .string(try receipt.text(name, like: .sha256Hex))
         }
         if receipt.has("image_commitments") {
-            members["image_commitments"] = try receipt.texts("image_commitments", like: .sha256Hex, atMost: mostImages)
+            members["image_commitments"] = try receipt.texts("image_commitments", like: .sha256Hex, atMost: maxOutputImages)
         }
         if finishReason == "refused" {
             guard !receipt.has("usage") else { throw Refusal(.badRequest, "receipt.usage is no member of a refusal") }

@@ -1,5 +1,5 @@
-/// The statements that the enclave signs: a prefix of their kind, a zero byte, and canonical JSON. Nothing else is ever
-/// signed but the 64 hexadecimal digits of a response hash, and those are no statement of any kind.
+/// Statements that the enclave signs: a prefix for the kind, a zero byte, and canonical JSON. Apart from statements, only
+/// the 64 hexadecimal digits of a response hash are signed, and such digits are never a valid statement.
 import Foundation
 
 struct Signer {
@@ -14,7 +14,7 @@ struct Signer {
     private var providerId: JsonValue { .string(hex(keyHash.prefix(16))) }
     private var publicKeyText: JsonValue { .string(Data(key.publicKey).base64EncodedString()) }
 
-    /// The key, as `identity` gives it.
+    /// Result of the operation `identity`.
     var identity: [String: JsonValue] {
         ["se_public_key": publicKeyText, "key_protection": .string("file"), "secure_enclave": .bool(true)]
     }

@@ -1,5 +1,5 @@
-/// Everything that comes from Apple's frameworks, and nothing else: the enclave key, the serial number, the device
-/// tree, system values. The rest of the helper builds on any system; on Linux this file builds against `stand-ins/`.
+/// All uses of Apple's frameworks: enclave key, serial number, device tree and system values. The other files build on any
+/// system; on Linux, this file builds against `stand-ins/`.
 import CryptoKit
 import Foundation
 import IOKit
@@ -11,7 +11,7 @@ struct EnclaveKey {
 
     static var isAvailable: Bool { SecureEnclave.isAvailable }
 
-    /// Makes a new key. It can be used after the first unlock since boot, by this Mac only, without anybody present.
+    /// Creates a key. Only this Mac can use the key, after the first unlock since boot, even when the user is absent.
     init() throws {
         var error: Unmanaged<CFError>?
         guard
@@ -21,17 +21,17 @@ struct EnclaveKey {
         key = try SecureEnclave.P256.Signing.PrivateKey(compactRepresentable: false, accessControl: access)
     }
 
-    /// Takes up a key by its blob, which only the enclave that made it can use.
+    /// Loads a key from its blob. Only the enclave that created the key can use the blob.
     init(representation: Data) throws {
         key = try SecureEnclave.P256.Signing.PrivateKey(dataRepresentation: representation)
     }
 
     var representation: Data { key.dataRepresentation }
 
-    /// x963, 65 bytes.
+    /// Public key in x963 encoding, 65 bytes.
     var publicKey: [UInt8] { [UInt8](key.publicKey.x963Representation) }
 
-    /// DER signature over the SHA-256 of these bytes.
+    /// DER signature over the SHA-256 of the bytes.
     func sign(_ bytes: [UInt8]) throws -> Data {
         try key.signature(for: Data(bytes)).derRepresentation
     }
@@ -49,7 +49,7 @@ func platformSerialNumber() -> String? {
     return property?.takeRetainedValue() as? String
 }
 
-/// A 32-bit little-endian word of the device tree, or nil when it is not there or of another size.
+/// A 32-bit little-endian word of the device tree; nil if missing or of another size.
 func deviceTreeWord(_ path: String, _ name: String) -> UInt32? {
     let entry = IORegistryEntryFromPath(kIOMainPortDefault, path)
     guard entry != 0 else { return nil }

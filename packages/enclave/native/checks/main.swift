@@ -1,5 +1,5 @@
-/// Checks of the helper's pure parts: what macOS commands print, as recorded and documented, and RFC 8785. Built and run by
-/// `scripts/ci/check-swift.sh`; needs no test framework, so that it also runs with the command line tools alone.
+/// Checks of the helper's pure parts: recorded and documented output of macOS commands, and RFC 8785. Built and run by
+/// `scripts/ci/check-swift.sh`. Needs no test framework, so that the command line tools suffice.
 import Foundation
 
 var failures = 0
@@ -95,7 +95,7 @@ let escapes = #"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","liter
 let escaped = "{\"literals\":[null,true,false],\"n\":[0,0,-1,9007199254740991],\"string\":\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}"
 check("RFC 8785 escapes", (try? JsonParser.parse(Array(escapes.utf8)))?.canonicalBytes() == Array(escaped.utf8))
 
-// The reader
+// JSON parser
 for text in [
     "", " ", "{", "}", "[1,]", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "01", "1.", ".5", "1e", "+1", "--1", "tru", "nulll", "\"\\x\"", "\"\\u12g4\"", "\"",
     "'a'", "[1 2]", "{\"a\" 1}", "{1:2}", "NaN", "\"\t\"", String(repeating: "[", count: 33) + String(repeating: "]", count: 33),

@@ -9,10 +9,12 @@ import { SupervisedHelper } from './supervised-helper.js';
 /** Methods reject with {@link EnclaveError}, and always after `key_changed` or `close`. */
 export interface Enclave {
   readonly kind: HelperKind;
-  /** P-256 public key, x963, 65 bytes. */
+  /** P-256 public key in x963 encoding, 65 bytes. */
   readonly publicKey: Uint8Array;
   readonly keyProtection: KeyProtection;
+  /** True only for a key in a Secure Enclave. */
   readonly secureEnclave: boolean;
+  /** Versions of plain receipts that the helper signs. */
   readonly receiptVersions: readonly number[];
   /** Versions of end-to-end receipts that the helper signs; empty: none. */
   readonly e2eReceiptVersions: readonly number[];
@@ -42,8 +44,9 @@ export interface SignedE2eResponse {
 export interface SealingKeyRequest {
   /** 32 raw bytes. */
   readonly x25519PublicKey: Uint8Array;
-  /** Milliseconds since 1970, like `notAfter`. */
+  /** Start of validity, in milliseconds since 1970. */
   readonly notBefore: number;
+  /** End of validity, in milliseconds since 1970. */
   readonly notAfter: number;
   /** SHA-256 of the attestation statement's payload, hexadecimal. */
   readonly attestationSha256: string;
@@ -101,7 +104,7 @@ export async function openEnclave(options: OpenEnclaveOptions): Promise<Enclave>
   };
 }
 
-/** Strips the reply's other members. */
+/** The signed statement of a reply, without the reply's other members. */
 function statement(result: SignedStatement): SignedStatement {
   return { payload: result.payload, signature: result.signature };
 }

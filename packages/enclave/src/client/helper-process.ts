@@ -15,11 +15,13 @@ import { MAX_LINE_BYTES, type Operation, type ParametersOf } from '../contract/r
 const MAX_PENDING = 4_096;
 
 const replyValidator = lazyValidator(ReplySchema);
+/** Validators of results, by operation. */
 const resultValidators = new Map<Operation, () => Validator>(
   Object.entries(ResultSchemas).map(([op, schema]) => [op as Operation, lazyValidator(Type.Unsafe(schema))] as const),
 );
 
-interface Pending {
+/** A request without a reply. */
+interface PendingRequest {
   readonly op: Operation;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: EnclaveError) => void;
@@ -35,8 +37,11 @@ interface HelperProcessEvents {
 export class HelperProcess {
   readonly #child: Child;
   readonly #events: HelperProcessEvents;
-  readonly #pending = new Map<number, Pending>();
+  /** Requests without a reply, by id. */
+  readonly #pending = new Map<number, PendingRequest>();
+  /** Id of the last request. */
   #lastId = 0;
+  /** Reason why the process can no longer be used, or null. */
   #ended: EnclaveError | null = null;
 
   /** Starts a helper. Throws {@link EnclaveError} `start_failed`. */
@@ -67,12 +72,12 @@ export class HelperProcess {
     child.on('error', () => {});
   }
 
-  /** Resolves when the process has exited, possibly after becoming unusable. */
+  /** Resolves when the process has exited, which can be later than `onEnd`. */
   get exited(): Promise<void> {
     return untilExit(this.#child);
   }
 
-  /** Reason why the process can no longer be used, or null. */
+  /** Null: the process can be used. */
   get ended(): EnclaveError | null {
     return this.#ended;
   }
@@ -147,6 +152,7 @@ export class HelperProcess {
     else pending.reject(new EnclaveError(reply.error.code, `enclave helper: ${reply.error.message}`));
   }
 
+  /** Kills the helper after invalid output. `what`: the output, as the object of "sent". */
   #breach(what: string): void {
     this.kill(new EnclaveError('bad_reply', `the enclave helper sent ${what}`));
   }
@@ -182,30 +188,32 @@ function abortedError(signal: AbortSignal | undefined): EnclaveError {
   return new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal?.reason });
 }
 
-const MAX_LINE = 512;
+/** Maximum length of a stderr line in the log, in UTF-16 code units. */
+const MAX_STDERR_LINE_LENGTH = 512;
 /** Maximum stderr lines per helper process; bounds the log of a helper in a loop. */
-const MAX_LINES = 200;
+const MAX_STDERR_LINES = 200;
 
 /** `StderrLines`: a helper's stderr as log lines, without control characters, bounded in length and number. */
 class StderrLines {
   readonly #splitter = new LineSplitter(8 * 1024);
+  /** Number of lines returned so far. */
   #passed = 0;
 
   /** Printable lines that end in these bytes. */
   *push(bytes: Uint8Array): Generator<string> {
     for (const line of this.#splitter.push(bytes)) {
-      if (this.#passed === MAX_LINES) return;
+      if (this.#passed === MAX_STDERR_LINES) return;
       this.#passed++;
-      if (this.#passed === MAX_LINES) yield '(further output of this helper is not shown)';
+      if (this.#passed === MAX_STDERR_LINES) yield '(further output of this helper is not shown)';
       else if (line.kind === 'line') yield toPrintable(line.text);
       else yield line.kind === 'too_long' ? '(a line too long to show)' : '(a line that is not text)';
     }
   }
 }
 
-/** Replaces control characters by spaces, and cuts the text at `MAX_LINE` characters. */
+/** The line with spaces for control characters, at most `MAX_STDERR_LINE_LENGTH` long. */
 function toPrintable(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LINE);
+  return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_STDERR_LINE_LENGTH);
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -215,7 +223,7 @@ const PASSED_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'USER', 'LANG'];
 /** Maximum duration of each step of ending a child, in milliseconds. */
 const GRACE_MS = 1_000;
 
-/** Starts the helper. Throws {@link EnclaveError} `start_failed` if the program does not exist. */
+/** Starts the helper. Throws {@link EnclaveError} `start_failed` if the program cannot be started. */
 async function startChild(command: readonly string[]): Promise<Child> {
   const [program, ...args] = command;
   if (program === undefined) throw new EnclaveError('start_failed', 'the enclave helper command is empty');

@@ -18,7 +18,9 @@ interface HelperIdentity {
   readonly publicKey: string;
   readonly keyProtection: KeyProtection;
   readonly secureEnclave: boolean;
+  /** Versions of plain receipts that the helper signs. */
   readonly receiptVersions: readonly number[];
+  /** Versions of end-to-end receipts that the helper signs. */
   readonly e2eReceiptVersions: readonly number[];
 }
 
@@ -35,8 +37,11 @@ export class SupervisedHelper {
   #ready: Promise<HelperProcess>;
   /** Live helper after its handshake. */
   #serving: HelperProcess | null = null;
+  /** Identity from the first handshake; null before. */
   #identity: HelperIdentity | null = null;
+  /** Why no helper is used any more, `closed` or `key_changed`; null while the client works. */
   #failed: EnclaveError | null = null;
+  /** Restarts since the last healthy helper. */
   #failures = 0;
 
   /** Starts the helper and reads its identity. Throws {@link EnclaveError}; the first start is not retried. */
@@ -73,6 +78,7 @@ export class SupervisedHelper {
     await helper?.close(reason);
   }
 
+  /** The next helper after its handshake. Rejects after `timeoutMs`, on an abort, and once the client has failed. */
   async #whenReady(signal: AbortSignal | undefined): Promise<HelperProcess> {
     if (signal?.aborted) throw new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal.reason });
     const timer = new AbortController();
@@ -95,6 +101,7 @@ export class SupervisedHelper {
     }
   }
 
+  /** Starts a helper and performs the handshake. Rejects with {@link EnclaveError}. */
   async #start(): Promise<HelperProcess> {
     const startedAt = Date.now();
     let isHandshakeDone = false;
@@ -123,6 +130,7 @@ export class SupervisedHelper {
     return helper;
   }
 
+  /** Starts a helper after the previous helper's exit and a delay. Rejects with {@link EnclaveError}. */
   async #startAfter(lastExited: Promise<void>, delayMs: number): Promise<HelperProcess> {
     await lastExited;
     await delay(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
@@ -134,7 +142,7 @@ export class SupervisedHelper {
     if (this.#failed !== null) throw this.#failed;
   }
 
-  /** Starts the next helper after the backoff and the previous exit. Repeats on failure, until closed. */
+  /** Starts the next helper after the backoff and the previous exit. Repeats until a start succeeds or the client has failed. */
   #restart(lastExited: Promise<void>): void {
     if (this.#failed !== null) return;
     const delayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#failures);
@@ -173,6 +181,7 @@ export class SupervisedHelper {
   }
 }
 
+/** Whether two helpers have the same key. Versions of receipts may differ. */
 function sameIdentity(a: HelperIdentity, b: HelperIdentity): boolean {
   return a.kind === b.kind && a.publicKey === b.publicKey && a.keyProtection === b.keyProtection && a.secureEnclave === b.secureEnclave;
 }

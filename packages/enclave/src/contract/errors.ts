@@ -7,12 +7,16 @@ export type HelperErrorCode = (typeof HELPER_ERROR_CODES)[number];
 /**
  * Codes of the client.
  *
- * - `start_failed`: the helper did not start. `exited`: the helper exited before its answer.
+ * - `start_failed`: the helper did not start.
+ * - `exited`: the helper exited before its answer.
  * - `timeout`: the helper did not answer and was killed, or did not restart in time.
  * - `restarted`: the helper was killed because another request timed out.
- * - `bad_reply`: the helper violated the contract. `contract_mismatch`: the helper has another contract version.
- * - `key_changed`: a restarted helper has another key. Permanent. `busy`: too many requests are pending.
- * - `aborted`: the caller's signal aborted. `closed`: the client was closed.
+ * - `bad_reply`: the helper violated the contract.
+ * - `contract_mismatch`: the helper has another contract version.
+ * - `key_changed`: a restarted helper has another key. Permanent.
+ * - `busy`: too many requests are pending.
+ * - `aborted`: the caller's signal aborted.
+ * - `closed`: the client was closed.
  */
 export type EnclaveErrorCode =
   | HelperErrorCode

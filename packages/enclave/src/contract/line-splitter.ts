@@ -10,9 +10,13 @@ export type Line =
 const LINE_FEED = 0x0a;
 
 export class LineSplitter {
+  /** Bytes of the unfinished line. */
   #parts: Uint8Array[] = [];
+  /** Number of bytes in `#parts`. */
   #length = 0;
+  /** True for the rest of an overlong line. */
   #isSkipping = false;
+  /** Maximum bytes of a line. */
   readonly #cap: number;
   readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -37,7 +41,7 @@ export class LineSplitter {
     }
   }
 
-  /** Returns true once per line: when the line exceeds the cap. */
+  /** Adds bytes to the current line. Returns true once per line: when the line exceeds the cap. */
   #collect(part: Uint8Array): boolean {
     if (this.#isSkipping) return false;
     if (this.#length + part.length > this.#cap) {
@@ -52,6 +56,7 @@ export class LineSplitter {
     return false;
   }
 
+  /** Returns the complete line, and begins the next line. */
   #take(): Line {
     const whole = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
     this.#parts = [];

@@ -48,7 +48,7 @@ export const ResultSchemas = {
 
 export type ResultOf<Op extends Operation> = Static<(typeof ResultSchemas)[Op]>;
 
-/** A reply. `id` is null if the helper could not read the request's id. */
+/** A reply without the members of its result. `id` is null if the helper could not read the request's id. */
 export const ReplySchema = Type.Union([
   Type.Object({ id: Type.Integer({ minimum: 0 }), ok: Type.Literal(true) }),
   Type.Object({

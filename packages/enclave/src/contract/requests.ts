@@ -18,7 +18,7 @@ export type ReceiptDraft = Static<typeof ReceiptDraftSchema>;
 export const E2eReceiptDraftSchema = closed(Type.Omit(E2eReceiptSchema, ['provider_id', 'se_key_sha256']));
 export type E2eReceiptDraft = Static<typeof E2eReceiptDraftSchema>;
 
-/** Requesting program, as recorded in the attestation. */
+/** The requesting program, as recorded in the attestation. */
 const AgentSchema = closed(AttestationSchema.properties.agent);
 export type Agent = Static<typeof AgentSchema>;
 
@@ -57,7 +57,7 @@ export const ParameterSchemas = {
 export type Operation = keyof typeof ParameterSchemas;
 export type ParametersOf<Op extends Operation> = Static<(typeof ParameterSchemas)[Op]>;
 
-/** Ids count up from 1 and are unique within one helper process. */
+/** Id of a request. The client counts ids up from 1 for each helper process. */
 export const RequestIdSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** The same schema with `additionalProperties: false` on every object, because an enclave must not sign unknown content. */

@@ -29,7 +29,7 @@ const fileValidator = lazyValidator(
 
 export interface SoftwareKey {
   readonly privateKey: KeyObject;
-  /** x963, 65 bytes. */
+  /** P-256 public key in x963 encoding, 65 bytes. */
   readonly publicKey: Uint8Array;
 }
 
@@ -39,6 +39,7 @@ export function loadOrCreateKey(dataDir: string): SoftwareKey {
   return readKey(path) ?? createKey(path);
 }
 
+/** The key in the file; null if no file exists. Throws {@link Refusal}. */
 function readKey(path: string): SoftwareKey | null {
   const file = openExisting(path);
   if (file === null) return null;
@@ -54,6 +55,7 @@ function readKey(path: string): SoftwareKey | null {
   }
 }
 
+/** Descriptor of the key file; null if no file exists. Throws {@link Refusal}. */
 function openExisting(path: string): number | null {
   try {
     // Does not follow links: the file must be private and belong to this user.
@@ -98,8 +100,8 @@ function createKey(path: string): SoftwareKey {
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== 'EEXIST') throw new Refusal('io', `${KEY_FILE} cannot be written (${code ?? String(error)})`);
     // Another process created the key first; its key is valid.
-    const winner = readKey(path);
-    if (winner !== null) return winner;
+    const existing = readKey(path);
+    if (existing !== null) return existing;
     throw new Refusal('io', `${KEY_FILE} appeared and vanished`);
   }
   return softwareKey(privateKey);

@@ -15,7 +15,7 @@ export const MACHINE_FILE = 'simulated-machine.json';
 
 const { chip_name, hardware_model, serial_number, os_version, memory_gb } = AttestationSchema.properties;
 
-/** All members are optional. */
+/** Profile of a simulated machine. Missing members have default values. */
 const SimulatedMachineSchema = Type.Partial(
   Type.Object(
     {
@@ -36,7 +36,7 @@ export type SimulatedMachine = Static<typeof SimulatedMachineSchema>;
 
 const machineValidator = lazyValidator(SimulatedMachineSchema);
 
-/** Reads a profile. Throws {@link Refusal} `bad_request` on anything else. */
+/** Parses the JSON text of a profile. `source`: name of the text in errors. Throws {@link Refusal} `bad_request`. */
 export function parseMachine(text: string, source: string): SimulatedMachine {
   try {
     const value: unknown = JSON.parse(text);

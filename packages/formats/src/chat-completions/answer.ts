@@ -1,4 +1,4 @@
-/** Renders the response to a chat completion request in OpenAI's response format. */
+/** `chatAnswer` returns the renderers for the response to a chat completion request, streamed or not. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';

@@ -3,7 +3,7 @@
 import type { Endpoint } from '@inference/protocol';
 import { choiceParams } from '../choices.js';
 import { requestedFormat } from '../constraints.js';
-import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
+import { isFilled, isPresent, rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { ImageReader } from '../input-images/image-reader.js';
@@ -20,18 +20,18 @@ import { responseFormatOf, toolsOf } from './tools.js';
 
 const read = bodyReader(ChatCompletionRequestSchema, CHAT_MEMBERS);
 
-/** Throws RequestError. */
+/** Parses the body of a request to `/v1/chat/completions`. Throws RequestError. */
 export function parseChatCompletion(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   return chatCompletionOf(readJsonBody(bytes), '/v1/chat/completions', options);
 }
 
-/** Parses a decoded JSON body. Throws RequestError. */
+/** Parses a decoded JSON body, which may come from `/v1/responses`. Throws RequestError. */
 export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: ParseOptions): ParsedRequest {
   const { body, ignored } = read(json, options);
-  refuseUnsupported(body);
+  rejectUnsupportedMembers(body);
   const stream = body.stream ?? false;
   if (!stream && isPresent(body.stream_options)) {
-    reject('stream_options', 'stream_options is only allowed when stream is true.');
+    rejectInvalid('stream_options', 'stream_options is only allowed when stream is true.');
   }
   const request: TextRequest = {
     task: 'generate',
@@ -83,7 +83,7 @@ function thinkingOf({
   return enable_thinking ?? chat_template_kwargs?.enable_thinking ?? reasoning?.enabled ?? null;
 }
 
-/** Names of members whose values have no effect. */
+/** Members that the parser reads, but whose values in this request have no effect. */
 function listIgnoredMembers(body: ChatCompletionRequest): readonly string[] {
   const ignored: string[] = [];
   if (isPresent(body.reasoning_effort) && body.reasoning_effort !== 'none') ignored.push('reasoning_effort');
@@ -92,26 +92,27 @@ function listIgnoredMembers(body: ChatCompletionRequest): readonly string[] {
   return ignored;
 }
 
-/** Treats both names as the same limit, because both include hidden tokens. Rejects two different values. */
+/** Both names mean the same limit, because both include hidden tokens. Rejects two different values. */
 function maxTokensOf(body: ChatCompletionRequest): number | null {
   const older = body.max_tokens ?? null;
   const newer = body.max_completion_tokens ?? null;
   if (older !== null && newer !== null && older !== newer) {
-    reject('max_tokens', 'max_tokens and max_completion_tokens differ. Give only one of them.');
+    rejectInvalid('max_tokens', 'max_tokens and max_completion_tokens differ. Give only one of them.');
   }
   return newer ?? older;
 }
 
+/** Number of alternative tokens per position; null: no log probabilities. */
 function logprobsOf(body: ChatCompletionRequest): number | null {
   const alternatives = body.top_logprobs ?? 0;
   if (body.logprobs === true) return alternatives;
-  if (alternatives > 0) reject('top_logprobs', 'top_logprobs is only allowed when logprobs is true.');
+  if (alternatives > 0) rejectInvalid('top_logprobs', 'top_logprobs is only allowed when logprobs is true.');
   return null;
 }
 
-/** Throws RequestError `unsupported_parameter` for an unsupported feature. */
-function refuseUnsupported(body: ChatCompletionRequest): void {
-  if (body.modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities other than text are not supported.');
-  if (isPresent(body.audio)) refuse('audio', 'audio is not supported.');
-  if (isPresent(body.web_search_options)) refuse('web_search_options', 'web_search_options are not supported.');
+function rejectUnsupportedMembers(body: ChatCompletionRequest): void {
+  if (body.modalities?.some((modality) => modality !== 'text'))
+    rejectUnsupported('modalities', 'modalities other than text are not supported.');
+  if (isPresent(body.audio)) rejectUnsupported('audio', 'audio is not supported.');
+  if (isPresent(body.web_search_options)) rejectUnsupported('web_search_options', 'web_search_options are not supported.');
 }

@@ -28,15 +28,17 @@ export function finishReasonOf(reason: CompletedFinishReason, { legacyFunctions 
 export class ChatStreamRenderer implements StreamRenderer {
   /** JSON of a chunk before its choices. */
   readonly #head: string;
-  /** If usage was requested, `"usage":null`, which every chunk except the last contains. */
+  /** `"usage":null`, which every chunk before the usage chunk contains; empty if no usage was requested. */
   readonly #noUsage: string;
+  /** JSON of a text chunk after its text. */
   readonly #afterText: string;
   readonly #options: ChatAnswerOptions;
   /** JSON of a chunk before the delta of the current choice. */
   #beforeDelta = '';
+  /** JSON of a text chunk of the current choice before its text. */
   #beforeText = '';
-  /** Number of finished choices, if there are several. A single choice ends with the finish event alone. */
-  #choices = 0;
+  /** Choices that a `choice_finish` event ended; 0 for a single choice, which only the finish event ends. */
+  #finishedChoices = 0;
   #state: 'unopened' | 'open' | 'finished' = 'unopened';
 
   constructor(responseMetadata: ResponseMetadata, options: ChatAnswerOptions) {
@@ -76,12 +78,12 @@ export class ChatStreamRenderer implements StreamRenderer {
       }
       case 'choice_finish': {
         const last = this.#lastChunk(event.reason);
-        this.#choices++;
+        this.#finishedChoices++;
         this.#openChoice();
         return last;
       }
       case 'finish': {
-        const last = this.#choices > 0 ? '' : this.#lastChunk(event.reason);
+        const last = this.#finishedChoices > 0 ? '' : this.#lastChunk(event.reason);
         this.#state = 'finished';
         if (!this.#options.includeUsage) return last;
         return `${last}${this.#head},"choices":[],"usage":${JSON.stringify(openAiUsage(event))}}\n\n`;
@@ -104,7 +106,7 @@ export class ChatStreamRenderer implements StreamRenderer {
 
   #openChoice(): void {
     this.#state = 'unopened';
-    this.#beforeDelta = `${this.#head},"choices":[{"index":${this.#choices},"delta":`;
+    this.#beforeDelta = `${this.#head},"choices":[{"index":${this.#finishedChoices},"delta":`;
     this.#beforeText = `${this.#beforeDelta}{"content":`;
   }
 

@@ -1,4 +1,4 @@
-/** Renders the response to a legacy completion request in OpenAI's response format, as one body or as SSE chunks. */
+/** `completionAnswer` returns the renderers for the response to a legacy completion request, streamed or not. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
@@ -10,7 +10,7 @@ import { SSE_DONE, sseData, sseJson } from '../sse.js';
 interface CompletionAnswerOptions {
   readonly includeUsage: boolean;
   readonly logprobs: boolean;
-  /** The prompt, if the request has `echo`, which is repeated at the start of each choice; else ''. */
+  /** The prompt, repeated at the start of each choice; '' unless the request has `echo`. */
   readonly echo: string;
 }
 
@@ -39,9 +39,9 @@ function completionPlainRenderer(responseMetadata: ResponseMetadata, options: Co
 class CompletionStreamRenderer implements StreamRenderer {
   readonly #head: object;
   readonly #options: CompletionAnswerOptions;
-  /** Number of finished choices, if there are several. A single choice ends with the finish event alone. */
-  #choices = 0;
-  /** Length of the choice's text so far, in UTF-16 units. */
+  /** Choices that a `choice_finish` event ended; 0 for a single choice, which only the finish event ends. */
+  #finishedChoices = 0;
+  /** Length of the choice's tokens with log probabilities so far, in UTF-16 units. */
   #offset = 0;
   /** Echo that has not been sent yet. */
   #echo: string;
@@ -71,14 +71,14 @@ class CompletionStreamRenderer implements StreamRenderer {
       }
       case 'choice_finish': {
         const last = this.#lastChunk(event.reason);
-        this.#choices++;
+        this.#finishedChoices++;
         this.#offset = 0;
         this.#echo = this.#options.echo;
         return last;
       }
       case 'finish': {
         this.#isFinished = true;
-        const last = this.#choices > 0 ? '' : this.#lastChunk(event.reason);
+        const last = this.#finishedChoices > 0 ? '' : this.#lastChunk(event.reason);
         return this.#options.includeUsage ? last + sseData(sseJson({ ...this.#head, choices: [], usage: openAiUsage(event) })) : last;
       }
       case 'start':
@@ -105,10 +105,10 @@ class CompletionStreamRenderer implements StreamRenderer {
     return this.#echoText() + this.#chunk('', null, finishReasonOf(reason));
   }
 
-  /** Chunk with its text twice: clients of this format read `text`, and the specification requires `delta` as in chat completions. */
+  /** The text comes twice: as `text`, which clients of this format read, and as `delta` as in chat completions. */
   #chunk(text: string, logprobs: object | null = null, finishReason: 'stop' | 'length' | null = null): string {
     const delta = text === '' ? {} : { content: text };
-    const choices = [{ text, index: this.#choices, delta, logprobs, finish_reason: finishReason }];
+    const choices = [{ text, index: this.#finishedChoices, delta, logprobs, finish_reason: finishReason }];
     return sseData(sseJson({ ...this.#head, choices, ...(this.#options.includeUsage ? { usage: null } : {}) }));
   }
 }

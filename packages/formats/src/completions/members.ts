@@ -5,7 +5,7 @@ import { memberTable } from '../members/member-table.js';
 import { PROVIDER_PREFERENCES } from '../routing.js';
 import { CompletionRequestSchema } from './schema.js';
 
-const ONLY_TEXT = { advice: 'Use /v1/chat/completions.' };
+const USE_CHAT = { advice: 'Use /v1/chat/completions.' };
 
 export const COMPLETION_MEMBERS = memberTable({
   schema: CompletionRequestSchema,
@@ -16,10 +16,10 @@ export const COMPLETION_MEMBERS = memberTable({
     max_completion_tokens: tokenLimitAlias('max_tokens'),
     max_output_tokens: tokenLimitAlias('max_tokens'),
     top_logprobs: { allowedValues: [0], advice: 'Use logprobs.' },
-    messages: ONLY_TEXT,
-    tools: ONLY_TEXT,
-    tool_choice: { allowedValues: ['auto', 'none'], ...ONLY_TEXT },
-    functions: ONLY_TEXT,
+    messages: USE_CHAT,
+    tools: USE_CHAT,
+    tool_choice: { allowedValues: ['auto', 'none'], ...USE_CHAT },
+    functions: USE_CHAT,
     prompt_embeds: {},
     input_extra: {},
     raw: { allowedValues: [true] },

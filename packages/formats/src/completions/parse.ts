@@ -2,7 +2,7 @@
 import { responseFormatOf } from '../chat-completions/tools.js';
 import { choiceParams } from '../choices.js';
 import { requestedFormat } from '../constraints.js';
-import { isPresent, refuse, reject } from '../errors/refusal.js';
+import { isPresent, rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
@@ -18,13 +18,13 @@ const ENDPOINT = '/v1/completions';
 
 const read = bodyReader(CompletionRequestSchema, COMPLETION_MEMBERS);
 
-/** Throws RequestError. */
+/** Parses the body of a request to `/v1/completions`. Throws RequestError. */
 export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const { body, ignored } = read(readJsonBody(bytes), options);
   checkBestOf(body);
   const stream = body.stream ?? false;
   if (!stream && isPresent(body.stream_options)) {
-    reject('stream_options', 'stream_options is only allowed when stream is true.');
+    rejectInvalid('stream_options', 'stream_options is only allowed when stream is true.');
   }
   const prompt = promptOf(body);
   const echo = echoOf(body, prompt);
@@ -64,25 +64,26 @@ function promptOf({ prompt }: CompletionRequest): string {
   if (typeof prompt === 'string') return prompt;
   const [only, ...others] = prompt;
   if (typeof only === 'string' && others.length === 0) return only;
-  return refuse('prompt', 'prompt must be one string. Several prompts and arrays of tokens are not supported.');
+  return rejectUnsupported('prompt', 'prompt must be one string. Several prompts and arrays of tokens are not supported.');
 }
 
 /** Choices are not ranked, so `best_of` must equal `n`. Also accepts 0 and 1, which clients send by default. */
 function checkBestOf({ best_of, n }: CompletionRequest): void {
   const choices = n ?? 1;
   if (!isPresent(best_of) || best_of <= 1 || best_of === choices) return;
-  if (best_of < choices) reject('best_of', 'best_of must not be smaller than n.');
-  refuse('best_of', 'best_of above n is not supported, because choices are not ranked. Leave it out.');
+  if (best_of < choices) rejectInvalid('best_of', 'best_of must not be smaller than n.');
+  rejectUnsupported('best_of', 'best_of above n is not supported, because choices are not ranked. Leave it out.');
 }
 
-/** Maximum characters of echo in a response, all choices together. */
+/** Maximum length of the echo in all choices together, in UTF-16 units. */
 const MAX_ECHO_LENGTH = 1_000_000;
 
 function echoOf({ echo, n, logprobs }: CompletionRequest, prompt: string): string {
   if (echo !== true) return '';
-  if (isPresent(logprobs)) refuse('echo', 'echo with logprobs is not supported: the tokens of the prompt have no log probabilities here.');
+  if (isPresent(logprobs))
+    rejectUnsupported('echo', 'echo with logprobs is not supported: the tokens of the prompt have no log probabilities here.');
   if (prompt.length * (n ?? 1) > MAX_ECHO_LENGTH) {
-    refuse('echo', `echo is limited to prompts of ${MAX_ECHO_LENGTH} characters, of all choices together.`);
+    rejectUnsupported('echo', `echo is limited to ${MAX_ECHO_LENGTH} characters in all choices together.`);
   }
   return prompt;
 }

@@ -1,4 +1,4 @@
-/** Console API schemas: the signed-in account, its sessions, passkeys and API keys, and the coordinator's settings. */
+/** Console API schemas: the signed-in account, its sessions, two-factor sign-in, passkeys, API keys and export, and public settings. */
 import Type, { type Static } from 'typebox';
 import { ConsoleMembershipSchema } from './organisations.js';
 import { microUsd, name, nullable, page, requestBody, time, timeOrNull } from './schema-parts.js';
@@ -10,7 +10,7 @@ export const ConsoleSettingsSchema = Type.Object({
   deposits: Type.Array(Type.Union([Type.Literal('stripe'), Type.Literal('development')])),
   /** Whether withdrawals are paid through the payment processor. */
   payouts: Type.Boolean(),
-  /** Whether the coordinator sends mail, so that passwords can be reset. */
+  /** Whether mail works, which password resets need. True also if `mail_in_log`. */
   mail: Type.Boolean(),
   /** Whether mail is written to the coordinator's log instead of sent (development mode). */
   mail_in_log: Type.Boolean(),
@@ -60,6 +60,7 @@ const budgetPeriod = Type.Union([Type.Literal('day'), Type.Literal('week'), Type
   description: '"day", "week" or "month": a calendar period in UTC, weeks from Monday',
 });
 export type BudgetPeriod = Static<typeof budgetPeriod>;
+
 /** `GET /console/v1/two-factor`. */
 export const ConsoleTwoFactorSchema = Type.Object({
   enabled: Type.Boolean(),
@@ -93,7 +94,7 @@ export const ConsoleKeySchema = Type.Object({
   revoked_at: timeOrNull,
   spend_limit_micro_usd: Type.Union([microUsd, Type.Null()]),
   spent_micro_usd: microUsd,
-  /** Maximum spending per calendar period (UTC). Without a budget, this and the next three members are null. */
+  /** Maximum spending per calendar period (UTC). All `budget_…` members are null without a budget. */
   budget_micro_usd: Type.Union([microUsd, Type.Null()]),
   budget_period: nullable(budgetPeriod),
   /** Spending in the current period. */
@@ -103,7 +104,7 @@ export const ConsoleKeySchema = Type.Object({
   models: Type.Union([Type.Array(Type.String()), Type.Null()]),
   /** Form of stream signatures; null: the format's default. */
   signature_form: Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()]),
-  /** Person who created the key of an organisation; null if the account was deleted, and for old keys. */
+  /** Person who created the key; null if unknown, or if that person's account was deleted. */
   created_by: nullable(Type.Object({ user_id: Type.String(), name: Type.String() })),
 });
 export type ConsoleKey = Static<typeof ConsoleKeySchema>;
@@ -134,7 +135,7 @@ const models = Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 256
   description: 'an array of 1 to 100 model ids, or null for all',
 });
 const signatureForm = Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()], {
-  description: '"event", "comment", or null for what the format does by itself',
+  description: '"event", "comment", or null for the default of the format',
 });
 
 const keySettings = {

@@ -7,7 +7,7 @@ import { day, MAX_AMOUNT_MICRO_USD, page, requestBody, time, timeOrNull } from '
 export const AdminAccountSchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Null for accounts that nobody signed up for, such as the development account. */
+  /** Null for accounts without a sign-in, such as organisations and closed accounts. */
   email: Type.Union([Type.String(), Type.Null()]),
   created_at: time,
   is_admin: Type.Boolean(),
@@ -58,9 +58,9 @@ export const AdminDepositPageSchema = page(Type.Interface([ConsoleDepositSchema]
 export type AdminDepositPage = Static<typeof AdminDepositPageSchema>;
 
 /**
- * `GET /admin/v1/earnings/concentration`: owners who earn a large share from one payer, largest amount first.
+ * `GET /admin/v1/earnings/concentration`: owners who earn a large share from one payer.
  *
- * Lists pairs of owner and payer in which share and amount reach the minimums.
+ * Lists pairs of owner and payer in which share and amount reach the minimums, largest amount first, up to a limit.
  */
 export const AdminEarningsConcentrationSchema = Type.Object({
   /** First and last day of the report (UTC). */
@@ -77,7 +77,7 @@ export const AdminEarningsConcentrationSchema = Type.Object({
       payer: AdminAccountNameSchema,
       /** The owner's earnings from this payer. */
       earned_micro_usd: Type.Integer(),
-      /** The owner's earnings from all other accounts, including this payer. */
+      /** The owner's earnings from all payers except itself. */
       owner_earned_micro_usd: Type.Integer(),
       /** The payer's payments to all owners except itself. */
       payer_paid_micro_usd: Type.Integer(),

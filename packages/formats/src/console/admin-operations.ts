@@ -1,4 +1,8 @@
-/** Admin API schemas: providers, quarantines (`hold`, `held`), restrictions (`restrained`), health, prices, catalogue, audit log. */
+/**
+ * Admin API schemas: providers, health, prices, catalogue, audit log.
+ *
+ * `hold` is an operator's quarantine of a provider; a restrained provider is restricted because of failed jobs.
+ */
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
@@ -46,26 +50,31 @@ const AdminProviderSchema = Type.Object({
   /** Why the provider can take no job at this moment; null if it can. */
   gate: nullable(Type.String()),
   hold: nullable(AdminHoldSchema),
-  /** Placements on the provider since it connected, and their share of all placements in this time. */
+  /** Placements on the provider since it connected. */
   placements: count,
   share_of_placements: Type.Number(),
   speeds: Type.Array(Type.Object({ model: Type.String(), prefill_tps: Type.Number(), decode_tps: Type.Number(), measured_jobs: count })),
-  /** Mean tokens per answer, and the medians of the model's machines; null with too few. `outlier`: a mean far above its median. */
   answer_lengths: Type.Array(
     Type.Object({
       model: Type.String(),
       answers: count,
+      /** Mean per answer. */
       hidden_tokens: Type.Number(),
+      /** Mean per answer. */
       completion_tokens: Type.Number(),
+      /** Median over the machines with this model; null with too few machines. */
       median_hidden_tokens: nullable(Type.Number()),
+      /** Median over the machines with this model; null with too few machines. */
       median_completion_tokens: nullable(Type.Number()),
+      /** The mean that is far above its median; null: none. */
       outlier: nullable(Type.Enum(['hidden_tokens', 'completion_tokens'])),
     }),
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
   slots: count,
-  /** Jobs in progress, by the coordinator's count and by the machine's. */
+  /** Jobs in progress, as the coordinator counts them. */
   running_jobs: count,
+  /** Jobs in progress, as the machine reports them. */
   reported_jobs: count,
   decode_tps: nullable(Type.Number()),
   reputation: Reputation,
@@ -78,7 +87,7 @@ const AdminProviderSchema = Type.Object({
 });
 export type AdminProvider = Static<typeof AdminProviderSchema>;
 
-/** `GET /admin/v1/providers`. `restrained` and `held` also list disconnected machines. */
+/** `GET /admin/v1/providers`. `providers` are connected; `restrained` and `held` also list disconnected ones. */
 export const AdminProviderListSchema = Type.Object({
   providers: Type.Array(AdminProviderSchema),
   restrained: Type.Array(Type.Interface([Reputation], { provider_id: Type.String() })),
@@ -89,9 +98,9 @@ export const AdminProviderListSchema = Type.Object({
 export type AdminProviderList = Static<typeof AdminProviderListSchema>;
 
 /**
- * `GET /admin/v1/providers/{id}`: the same view as the owner's, and the owner.
+ * `GET /admin/v1/providers/{id}`: all that is known about one provider.
  *
- * 404 if the provider was never linked, never quarantined and not seen recently.
+ * 404 if the provider is neither connected, linked, quarantined, restricted nor seen recently.
  */
 export const AdminProviderViewSchema = Type.Object({
   provider_id: Type.String(),
@@ -154,10 +163,10 @@ const fleetCounts = Type.Object({
   models: count,
 });
 
-/** `GET /admin/v1/health`: state of the responding coordinator. `queues`, `fleet` and `recent` are sums over all coordinators. */
+/** `GET /admin/v1/health`: state of the responding coordinator; `queues`, `fleet` and `recent` describe the whole network. */
 export const AdminHealthSchema = Type.Object({
   ready: Type.Boolean(),
-  /** Reason why the coordinator is not ready. */
+  /** Reason why the coordinator is not ready; null if ready. */
   reason: nullable(Type.String()),
   version: Type.String(),
   node_version: Type.String(),
@@ -172,7 +181,7 @@ export const AdminHealthSchema = Type.Object({
   }),
   queues: queueCounts,
   fleet: fleetCounts,
-  /** Null if the database did not answer. */
+  /** Null if the database is not usable or the ledger could not be read. */
   ledger: nullable(
     Type.Object({
       checked_at: time,

@@ -49,6 +49,7 @@ export const ConsoleNewDepositSchema = Type.Object({
 });
 export type ConsoleNewDeposit = Static<typeof ConsoleNewDepositSchema>;
 
+/** NAME_PATTERN without its anchors `^` and `$`. */
 const line = NAME_PATTERN.slice(1, -1);
 const MAX_ADDRESS_LINES = 8;
 const billingName = Type.String({
@@ -63,7 +64,7 @@ const billingAddress = Type.String({
 });
 const taxId = Type.String({ minLength: 1, maxLength: 50, pattern: NAME_PATTERN });
 
-/** `GET`, `PUT /console/v1/billing-details`: name, address and tax id for deposit receipts. */
+/** `GET`, `PUT /console/v1/billing-details`: name, address and tax id for deposit receipts; null where not set. */
 export const ConsoleBillingDetailsSchema = Type.Object({
   name: nullable(Type.String()),
   address: nullable(Type.String()),
@@ -103,7 +104,7 @@ export const ConsoleWithdrawalSchema = Type.Object({
 export type ConsoleWithdrawal = Static<typeof ConsoleWithdrawalSchema>;
 export const ConsoleWithdrawalPageSchema = page(ConsoleWithdrawalSchema);
 
-/** `GET`, `PUT /console/v1/low-balance-alert`. `available`: whether this coordinator sends mail. */
+/** `GET`, `PUT /console/v1/low-balance-alert`. `available`: whether mail works. `threshold_micro_usd`: null without an alert. */
 export const ConsoleLowBalanceAlertSchema = Type.Object({ available: Type.Boolean(), threshold_micro_usd: nullable(microUsd) });
 export type ConsoleLowBalanceAlert = Static<typeof ConsoleLowBalanceAlertSchema>;
 

@@ -63,11 +63,12 @@ export const ConsoleStoredCommandSchema = Type.Object({
   at: time,
   /** Who sent the command. Null for a deleted account. */
   actor: nullable(Type.Object({ user_id: Type.String(), name: Type.String(), email: Type.String() })),
-  /** Null if this version does not know the action. */
+  /** Null if this version of the coordinator does not know the action. */
   action: nullable(OwnerActionSchema),
   /**
-   * `timeout`: the machine did not answer in time; if the command arrives later, the machine refuses it as expired. Null: unknown,
-   * because the coordinator stopped meanwhile.
+   * `timeout`: the machine did not answer in time. A command that arrives later is refused as expired.
+   *
+   * Null: no answer yet, or unknown because the coordinator stopped meanwhile.
    */
   outcome: nullable(outcome),
   refusal: nullable(refusal),

@@ -24,6 +24,6 @@ export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description:
 export const requestBody = <Properties extends Record<string, TSchema>>(properties: Properties) =>
   Type.Object(properties, { additionalProperties: false, description: 'an object' });
 
-/** Page of a list, newest first. `next_cursor`: cursor of the next page; null on the last page. */
+/** Page of a list. `next_cursor`: query parameter for the next page; null on the last page. */
 export const page = <Item extends TSchema>(item: Item) =>
   Type.Object({ data: Type.Array(item), next_cursor: Type.Union([Type.String(), Type.Null()]) });

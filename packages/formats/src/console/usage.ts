@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { count, day, microUsd, nullable, page, time } from './schema-parts.js';
 
-/** API key of a request. `name` is null if unknown. */
+/** API key of a request. `name` is null if the key is unknown. */
 const key = Type.Object({ id: Type.String(), name: nullable(Type.String()) });
 
 const completed = {
@@ -49,11 +49,11 @@ const failed = {
   provider_id: nullable(Type.String()),
   end_to_end: Type.Boolean(),
   latency_ms: count,
-  /** `code` and `status` as sent to the client. `message` explains the code. */
+  /** `code` and `status` as in OpenAI's format. `message` is the code's general text, not the one that the client got. */
   error: Type.Object({ code: Type.String(), status: Type.Integer(), message: Type.String() }),
 };
 
-/** A request that failed. Failed requests are not charged. */
+/** A request that failed and was not charged. */
 const ConsoleFailedRequestSchema = Type.Object(failed);
 export type ConsoleFailedRequest = Static<typeof ConsoleFailedRequestSchema>;
 

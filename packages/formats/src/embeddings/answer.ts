@@ -1,4 +1,4 @@
-/** Renders the response to an embeddings request in OpenAI's response format. */
+/** `embeddingsBody` returns the response to an embeddings request in OpenAI's format. */
 import type { Usage } from '@inference/protocol';
 import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
 

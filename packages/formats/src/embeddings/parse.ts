@@ -1,6 +1,6 @@
 /** Parses an embeddings request into the internal `EmbeddingRequest` and the parameters for routing. */
 
-import { refuse } from '../errors/refusal.js';
+import { rejectUnsupported } from '../errors/reject.js';
 import type { ParsedEmbeddings, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
@@ -13,10 +13,10 @@ const ENDPOINT = '/v1/embeddings';
 
 const read = bodyReader(EmbeddingsRequestSchema, EMBEDDINGS_MEMBERS);
 
-/** Throws RequestError. */
+/** Parses the body of a request to `/v1/embeddings`. Throws RequestError. */
 export function parseEmbeddings(bytes: Uint8Array, options?: ParseOptions): ParsedEmbeddings {
   const { body, ignored } = read(readJsonBody(bytes), options);
-  if (body.stream === true) refuse('stream', 'stream is not supported: vectors come all at once.');
+  if (body.stream === true) rejectUnsupported('stream', 'stream is not supported: vectors come all at once.');
   const { model } = body;
   return {
     request: {

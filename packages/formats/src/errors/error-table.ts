@@ -1,7 +1,7 @@
 /**
  * The table of all errors that clients see: status, public type and code, message and retry advice.
  *
- * Messages may name fields of the request, but never contain values.
+ * The messages are defaults. Callers may replace them by texts that name a field, but quote no prompts or outputs.
  */
 
 /** `error.type` in the Messages format. */
@@ -167,7 +167,7 @@ const CODES = {
     retryAfter: 30,
     message: 'There is no room to keep images for their URLs now. Ask for them with response_format b64_json, or try again in a moment.',
   },
-  /** No connected provider is named or permitted by the request and can serve it. SDKs should not retry. */
+  /** No connected provider that the request names or permits can serve it. */
   provider_not_available: {
     status: 503,
     retry: false,

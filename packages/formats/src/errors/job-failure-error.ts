@@ -1,15 +1,15 @@
-/** Converts a provider's job failure into an error for the client, if the request caused the failure. */
+/** `jobFailureError` converts a provider's report that a request made its job fail into the error for the client. */
 import type { JobFailure } from '@inference/protocol';
 import { COULD_NOT_PROCESS } from '../input-images/image-reader.js';
 import { type ApiError, apiError } from './errors.js';
 
-/** By field, the fault of requests that only the engine can detect, because the fault depends on the model's vocabulary. */
+/** Faults that depend on the model, so only the engine can detect them. Key: field. */
 const FAULTS: ReadonlyMap<string, string> = new Map([
   ['logit_bias', 'has a token number that this model does not have.'],
   ['prompt', 'must not be empty for this model.'],
 ]);
 
-/** Error for a failure with blame `client`. */
+/** `failure` must have blame `client`. */
 export function jobFailureError(failure: JobFailure): ApiError {
   const param = failure.param === undefined ? {} : { param: failure.param };
   if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedText(failure)));
@@ -21,14 +21,14 @@ export function jobFailureError(failure: JobFailure): ApiError {
   return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });
 }
 
-function invalidImage({ param = 'An image' }: JobFailure): ApiError {
-  const message = `${param}: ${COULD_NOT_PROCESS} The machine could not decode it. Save it again as PNG or JPEG.`;
-  return apiError('invalid_request', { message, ...(param === 'An image' ? {} : { param }) });
+function invalidImage({ param }: JobFailure): ApiError {
+  const message = `${param ?? 'An image'}: ${COULD_NOT_PROCESS} The machine could not decode it. Save it again as PNG or JPEG.`;
+  return apiError('invalid_request', { message, ...(param === undefined ? {} : { param }) });
 }
 
 const TOO_MANY_TOKENS =
   'permits a response that is too large to be sent at once. Set stream to true, or ask for fewer tokens, choices or log probabilities.';
-/** By field, the text for a response that is too large. */
+/** Texts for a response that would be too large. Key: field. */
 const TOO_LARGE: ReadonlyMap<string, string> = new Map([
   ['input', 'has too many texts for one response of this model. Send fewer per request.'],
   ['max_tokens', TOO_MANY_TOKENS],
@@ -38,7 +38,7 @@ const TOO_LARGE: ReadonlyMap<string, string> = new Map([
 /** Fields that contain a JSON Schema or parts of one. */
 const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
 
-/** Text for an unsupported field. A `limit` comes from a schema: grammar size grows with the counts in the schema. */
+/** Text for an unsupported field. `limit`: maximum of a count in a schema, such as `maxItems`, because the grammar grows with it. */
 function unsupportedText({ param = '', limit }: JobFailure): string {
   if (limit !== undefined) {
     return `is limited to ${limit} here, because enforcing the schema takes memory for each item. Lower it, or omit it and validate the answer yourself.`;

@@ -1,4 +1,4 @@
-/** Renders the response to an image generation request: a JSON body with URLs or image data. */
+/** Schema and renderer of the response to an image generation request: a JSON body with URLs or image data. */
 import type { Usage } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
@@ -22,7 +22,7 @@ export const ImagesAnswerSchema = Type.Object(
     created: Type.Integer({ description: 'Seconds since 1970.' }),
     data: Type.Array(
       Type.Union([
-        Type.Object({ url: Type.String({ description: 'Where the image is, for a while.' }) }, closed),
+        Type.Object({ url: Type.String({ description: 'URL of the image, valid for a limited time.' }) }, closed),
         Type.Object({ b64_json: Type.String({ description: 'The image in base64.' }) }, closed),
       ]),
       { minItems: 1 },
@@ -59,7 +59,7 @@ export function imagesBody({ created }: Pick<ResponseMetadata, 'created'>, { ima
   return JSON.stringify(answer);
 }
 
-/** Content type of an image that the coordinator serves by URL. */
+/** Content types by output format, for images that the coordinator serves by URL. */
 export const IMAGE_CONTENT_TYPES = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' } as const satisfies Record<
   ImageRequest['format'],
   string

@@ -1,6 +1,6 @@
 /** Parses an image generation request into the internal `ImageRequest` and the parameters for routing. */
 
-import { refuse } from '../errors/refusal.js';
+import { rejectUnsupported } from '../errors/reject.js';
 import type { ImageRequestParams, ParsedImages, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
@@ -14,10 +14,10 @@ const ENDPOINT = '/v1/images/generations';
 
 const read = bodyReader(ImagesRequestSchema, IMAGES_MEMBERS);
 
-/** Throws RequestError. */
+/** Parses the body of a request to `/v1/images/generations`. Throws RequestError. */
 export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedImages {
   const { body, ignored } = read(readJsonBody(bytes), options);
-  if (body.stream === true) refuse('stream', 'stream is not supported: the response contains only complete images.');
+  if (body.stream === true) rejectUnsupported('stream', 'stream is not supported: the response contains only complete images.');
   const model = body.model ?? null;
   const image: ImageRequestParams = {
     count: body.n ?? 1,
@@ -43,6 +43,7 @@ export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedIm
       maxTokens: 1,
       providerSerial: body.provider_serial ?? null,
       image,
+      // `model` only excludes itself from fallback models, which image requests do not have.
       ...routingOf({ ...body, model: model ?? '' }),
     },
     answer: imagesAnswer,

@@ -1,11 +1,13 @@
-/** Resolves the requested size of a generated image for a given model. Coordinator and provider share this rule. */
+/** Resolves the requested size of a generated image for a given model. */
 import type { ImageSize } from '../request.js';
 
-/** Default size, if the model supports it. */
+/** Size if the request names none and the model supports it. */
 const DEFAULT_SIZE = '1024x1024';
 
 /**
- * The size as `<width>x<height>`; null if unsupported. If none is requested: 1024x1024 if supported, else the model's default.
+ * The size as `<width>x<height>`; null if the model does not support it.
+ *
+ * `auto` is the model's default. No size is 1024x1024 if supported, else the model's default.
  *
  * @param sizes Supported sizes, the default first.
  */

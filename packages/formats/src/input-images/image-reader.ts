@@ -10,7 +10,7 @@ import {
   MAX_INPUT_IMAGE_SIDE,
   MAX_INPUT_IMAGES,
 } from '@inference/protocol';
-import { refuse, reject } from '../errors/refusal.js';
+import { rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import type { ContentPart, InputImage, InputImageType } from '../request.js';
 import { type HeaderProblem, imageTypeOf, otherTypeOf, readImageHeader } from './image-header.js';
 
@@ -64,23 +64,23 @@ export class ImageReader {
     if (declared !== null) requireImageType(declared, field);
     const { mediaType, pixels } = checkedImage(base64, field);
     if (declared !== null && declared !== mediaType) {
-      reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${mediaType}, and the media type says ${declared}.`);
+      rejectInvalid(field, `${field}: ${COULD_NOT_PROCESS} The data is ${mediaType}, and the media type says ${declared}.`);
     }
     return part({ mediaType, pixels, base64, detail: 'auto', field });
   }
 
   #countImage(field: string): void {
-    if (++this.#count > MAX_INPUT_IMAGES) reject(field, `${field}: too many images. A request has at most ${MAX_INPUT_IMAGES}.`);
+    if (++this.#count > MAX_INPUT_IMAGES) rejectInvalid(field, `${field}: too many images. A request has at most ${MAX_INPUT_IMAGES}.`);
   }
 
   #fetched(url: string, field: string): FetchedImage {
     if (/^https:\/\//i.test(url)) {
       if (this.#resolve !== undefined) return this.#resolve(url, field);
-      refuse(field, `${field}: ${COULD_NOT_PROCESS} Images are not fetched from URLs here. Send the image itself, in base64.`);
+      rejectUnsupported(field, `${field}: ${COULD_NOT_PROCESS} Images are not fetched from URLs here. Send the image itself, in base64.`);
     }
     if (/^[a-z][a-z0-9+.-]*:/i.test(url))
-      refuse(field, `${field}: ${COULD_NOT_PROCESS} Its URL must be a data URI with base64, or begin with https.`);
-    return reject(field, `${field}: ${COULD_NOT_PROCESS} Its URL is not valid. Send a data URI such as "data:image/png;base64,…".`);
+      rejectUnsupported(field, `${field}: ${COULD_NOT_PROCESS} Its URL must be a data URI with base64, or begin with https.`);
+    return rejectInvalid(field, `${field}: ${COULD_NOT_PROCESS} Its URL is not valid. Send a data URI such as "data:image/png;base64,…".`);
   }
 }
 
@@ -93,25 +93,25 @@ export function dataUriParts(uri: string, field: string): { readonly mediaType: 
   const comma = uri.indexOf(',');
   const mediaType = comma === -1 || comma > MAX_DATA_URI_HEAD ? undefined : DATA_URI.exec(uri.slice(0, comma))?.[1]?.toLowerCase();
   if (mediaType === undefined)
-    return reject(field, `${field}: ${COULD_NOT_PROCESS} The data URI must be of the form "data:image/png;base64,…".`);
+    return rejectInvalid(field, `${field}: ${COULD_NOT_PROCESS} The data URI must be of the form "data:image/png;base64,…".`);
   // `image/jpg` is a common mistake.
   return { mediaType: mediaType === 'image/jpg' ? 'image/jpeg' : mediaType, base64: uri.slice(comma + 1) };
 }
 
 function requireImageType(mediaType: string, field: string): void {
-  if (!MEDIA_TYPES.has(mediaType)) refuse(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
+  if (!MEDIA_TYPES.has(mediaType)) rejectUnsupported(field, `${field}: ${COULD_NOT_PROCESS} Its media type is not supported. ${ACCEPTED}`);
 }
 
 /** Decodes and checks an image, and detects its type. Throws RequestError. */
 function checkedImage(base64: string, field: string): CheckedImage {
-  if (base64.length > MAX_BASE64_LENGTH) return reject(field, `${field}: ${TOO_LARGE}`);
+  if (base64.length > MAX_BASE64_LENGTH) return rejectInvalid(field, `${field}: ${TOO_LARGE}`);
   const bytes = fromBase64OrNull(base64);
   if (bytes === null || bytes.length === 0) {
-    return reject(field, `${field}: ${COULD_NOT_PROCESS} The data is ${base64 === '' ? 'empty' : 'not valid base64'}.`);
+    return rejectInvalid(field, `${field}: ${COULD_NOT_PROCESS} The data is ${base64 === '' ? 'empty' : 'not valid base64'}.`);
   }
   const mediaType = imageTypeOf(bytes);
   const checked = mediaType === null ? unknownType(bytes) : checkInputImage(bytes, mediaType);
-  return typeof checked === 'string' ? reject(field, `${field}: ${checked}`) : checked;
+  return typeof checked === 'string' ? rejectInvalid(field, `${field}: ${checked}`) : checked;
 }
 
 /** Clients search for "image exceeds" and "maximum". */
@@ -162,19 +162,19 @@ export function detailOf(detail: unknown, field: string): Detail {
     case 'original':
       return 'high';
     default:
-      return reject(`${field}.detail`, `${field}.detail must be auto, low, high or original.`);
+      return rejectInvalid(`${field}.detail`, `${field}.detail must be auto, low, high or original.`);
   }
 }
 
 /** Reads the image of a file part, from a data URI or base64 in `file_data`. Throws RequestError on other files. */
 export function imageInFile(file: Readonly<Record<string, unknown>>, images: ImageReader, field: string): ContentPart {
-  if (file.file_id != null) refuse(field, `${field}: files are not stored here. Send the image itself, in base64.`);
-  if (file.file_url != null) refuse(field, `${field}: files are not fetched from URLs here. Send the image itself, in base64.`);
+  if (file.file_id != null) rejectUnsupported(field, `${field}: files are not stored here. Send the image itself, in base64.`);
+  if (file.file_url != null) rejectUnsupported(field, `${field}: files are not fetched from URLs here. Send the image itself, in base64.`);
   const { file_data: data } = file;
-  if (typeof data !== 'string') return reject(field, `${field}.file_data must be a string.`);
+  if (typeof data !== 'string') return rejectInvalid(field, `${field}.file_data must be a string.`);
   if (!/^data:/i.test(data)) return images.inBase64(data, null, field);
   if (!dataUriParts(data, field).mediaType.startsWith('image/')) {
-    refuse(field, `${field}: only files that are images are supported. Send the text of other files.`);
+    rejectUnsupported(field, `${field}: only files that are images are supported. Send the text of other files.`);
   }
   return images.atUrl(data, 'auto', field);
 }

@@ -1,18 +1,18 @@
 /**
- * Parses a request body as JSON: strict UTF-8, no duplicate members, bounded size and nesting.
+ * Parses a request body as JSON: strict UTF-8, no duplicate members, bounded nesting and number of values.
  *
- * NUL characters and lone surrogates are rejected too, because engines reject them.
+ * NUL characters and lone surrogates in strings of an object are rejected too, because engines reject them.
  */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from '../errors/errors.js';
 import { MAX_JSON_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
 
-/** Throws RequestError `invalid_json`, or `invalid_request` if a string is invalid. */
+/** Returns the parsed body. Throws RequestError `invalid_json`, or `invalid_request` for a string with characters as above. */
 export function readJsonBody(body: Uint8Array): unknown {
   const json = decode(body);
-  refuseBadStructure(json);
+  rejectBadStructure(json);
   const value = parse(json);
-  refuseBadText(json, value);
+  rejectBadText(json, value);
   return value;
 }
 
@@ -25,7 +25,7 @@ function decode(body: Uint8Array): string {
   }
 }
 
-function refuseBadStructure(json: string): void {
+function rejectBadStructure(json: string): void {
   const problem = structureProblem(json);
   switch (problem) {
     case null:
@@ -52,11 +52,11 @@ function parse(json: string): unknown {
   }
 }
 
-/** Only escapes can produce lone surrogates, because the body is strict UTF-8, and NUL, because JSON forbids raw control characters. */
+/** Escapes of NUL and surrogates. Unescaped, UTF-8 excludes lone surrogates, and JSON excludes NUL. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
-function refuseBadText(json: string, value: unknown): void {
-  // Arrays as bodies are rejected later. Only in objects can the error name a field.
+function rejectBadText(json: string, value: unknown): void {
+  // The schema rejects bodies that are arrays, with a better message.
   if (!json.includes('\\u') || !SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
   const steps = stepsToBadText(value);
   if (steps === null) return;

@@ -6,10 +6,10 @@
 
 /** Maximum nesting of arrays and objects. */
 export const MAX_JSON_DEPTH = 64;
-/** Maximum members and elements in total. A long conversation with many tools has some thousands. */
+/** Maximum values in total, counted by brackets and commas. A long conversation with many tools has some thousands. */
 export const MAX_JSON_VALUES = 100_000;
 
-/** Maximum members of one object. Schema patterns for names take microseconds per member. */
+/** Maximum members of one object. Checking names against schema patterns takes microseconds per member. */
 export const MAX_JSON_MEMBERS = 10_000;
 
 type StructureProblem = 'too_deep' | 'too_many_values' | 'too_many_members' | 'duplicate_member';

@@ -15,11 +15,11 @@ export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token retu
 
 const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
 /** Names of the output token limit in the public formats. */
-const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
+const TOKEN_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 
 /** Table entry for a token limit under another format's name. Accepted only if another limit in the request has the same value. */
 export function tokenLimitAlias(own: string): Refusal {
-  return { allowedValues: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
+  return { allowedValues: [-1], sameAs: TOKEN_LIMITS, advice: `Use ${own}.` };
 }
 
 const LIMIT = tokenLimitAlias('max_tokens');
@@ -82,7 +82,7 @@ export const UNSUPPORTED_ENGINE_PARAMETERS: Readonly<Record<string, Refusal>> = 
   lora_path: {},
   adapter_id: {},
   options: { advice: 'Give parameters of sampling at the top level of the request.' },
-  extra_body: { advice: 'It is an argument of SDKs, whose members belong into the request itself.' },
+  extra_body: { advice: 'Only SDKs have this argument. Put its members into the request itself.' },
 };
 
 /** Error message for an unknown member, in OpenAI's wording. */

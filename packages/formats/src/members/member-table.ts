@@ -23,8 +23,9 @@ export interface MemberTable {
   readonly read: ReadonlySet<string>;
   /** Members that are accepted but have no effect. */
   readonly ignored: ReadonlySet<string>;
+  /** Key: member. */
   readonly refused: ReadonlyMap<string, Refusal>;
-  /** Tables of nested objects and arrays of objects. */
+  /** Tables of nested objects and arrays of objects. Key: member. */
   readonly within: ReadonlyMap<string, MemberTable>;
   /** Whether mode `refuse` also refuses unknown names in this object. Otherwise only misspelt names are refused. */
   readonly refusesUnknown: boolean;
@@ -106,8 +107,8 @@ function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, 
     }
     const refusal = table.refused.get(name);
     if (refusal !== undefined) {
-      const isReported = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
-      if (!isReported) refuseUnlessAllowed(context.path + name, value, refusal);
+      const repeatsAlias = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
+      if (!repeatsAlias) refuseUnlessAllowed(context.path + name, value, refusal);
     } else if (table.ignored.has(name)) {
       if (!isEmpty(value) && context.ignored.size < MAX_IGNORED) context.ignored.add(context.shown + name);
     } else handleUnknown(name, table, context);

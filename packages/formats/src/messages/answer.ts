@@ -1,4 +1,4 @@
-/** `messagesAnswer` renders the response to a request in Anthropic's Messages format. */
+/** `messagesAnswer` returns the renderers for the response to a Messages request, streamed or not. */
 import { anthropicErrorBody } from '../errors/anthropic-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { plainRenderer, Transcript } from '../output/transcript.js';

@@ -1,5 +1,5 @@
-/** Converts content blocks of the Messages format to text and image parts. Refuses unsupported blocks with their path. */
-import { refuse, reject } from '../errors/refusal.js';
+/** Converts content blocks of the Messages format to text and image parts. Errors name the path of the block. */
+import { rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import { COULD_NOT_PROCESS, type ImageReader } from '../input-images/image-reader.js';
 import { isJsonObject } from '../json/json-value.js';
 import { joinedContent } from '../message-content.js';
@@ -19,20 +19,20 @@ export function contentPartOf(block: Block, path: string, images: ImageReader): 
 }
 
 function imageOf(source: unknown, path: string, images: ImageReader): ContentPart {
-  if (!isJsonObject(source)) return reject(`${path}.source`, `${path}.source must be an object with a type.`);
+  if (!isJsonObject(source)) return rejectInvalid(`${path}.source`, `${path}.source must be an object with a type.`);
   const { type, data, media_type: mediaType, url } = source;
   switch (type) {
     case 'base64':
-      if (typeof data !== 'string') return reject(`${path}.source.data`, `${path}.source.data must be a string.`);
-      if (typeof mediaType !== 'string') return reject(`${path}.source.media_type`, `${path}.source.media_type must be a string.`);
+      if (typeof data !== 'string') return rejectInvalid(`${path}.source.data`, `${path}.source.data must be a string.`);
+      if (typeof mediaType !== 'string') return rejectInvalid(`${path}.source.media_type`, `${path}.source.media_type must be a string.`);
       return images.inBase64(data, mediaType, path);
     case 'url':
-      if (typeof url !== 'string') return reject(`${path}.source.url`, `${path}.source.url must be a string.`);
+      if (typeof url !== 'string') return rejectInvalid(`${path}.source.url`, `${path}.source.url must be a string.`);
       return images.atUrl(url, 'auto', path);
     case 'file':
-      return refuse(path, `${path}: ${COULD_NOT_PROCESS} Files are not stored here. Send the image itself, in base64.`);
+      return rejectUnsupported(path, `${path}: ${COULD_NOT_PROCESS} Files are not stored here. Send the image itself, in base64.`);
     default:
-      return reject(`${path}.source.type`, `${path}.source.type must be base64 or url.`);
+      return rejectInvalid(`${path}.source.type`, `${path}.source.type must be base64 or url.`);
   }
 }
 
@@ -45,18 +45,18 @@ export function textOfContent(content: Content, path: string): string {
 export function textOfBlock(block: Block, path: string): string {
   switch (block.type) {
     case 'text':
-      return block.text ?? reject(`${path}.text`, `${path}.text is required.`);
+      return block.text ?? rejectInvalid(`${path}.text`, `${path}.text is required.`);
     case 'tool_reference':
-      // A search result that names a tool. The model already knows all tools, so the name is enough.
+      // Result of a tool search. The model sees all tools from the start, so the name is enough.
       return block.tool_name ?? '';
     case 'search_result':
       return addTitle(block, textOfContent(asContent(block.content, `${path}.content`), `${path}.content`));
     case 'document':
       return addTitle(block, textOfSource(block.source, `${path}.source`));
     case 'image':
-      return refuse(path, `${path}: ${COULD_NOT_PROCESS} Images are allowed only in messages of the user and in tool results.`);
+      return rejectUnsupported(path, `${path}: ${COULD_NOT_PROCESS} Images are allowed only in messages of the user and in tool results.`);
     default:
-      return refuse(path, `${path} is a content block of a type that is not supported here.`);
+      return rejectUnsupported(path, `${path} is a content block of a type that is not supported here.`);
   }
 }
 
@@ -64,9 +64,9 @@ export function textOfBlock(block: Block, path: string): string {
 export function asContent(content: unknown, path: string): Content {
   if (content === undefined || content === null) return '';
   if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return reject(path, `${path} must be a string or an array of content blocks.`);
+  if (!Array.isArray(content)) return rejectInvalid(path, `${path} must be a string or an array of content blocks.`);
   for (const [index, block] of content.entries()) {
-    if (!isBlock(block)) reject(`${path}[${index}]`, `${path}[${index}] must be an object with a type.`);
+    if (!isBlock(block)) rejectInvalid(`${path}[${index}]`, `${path}[${index}] must be an object with a type.`);
   }
   return content;
 }
@@ -83,7 +83,7 @@ function textOfSource(source: unknown, path: string): string {
     if (type === 'text' && typeof data === 'string') return data;
     if (type === 'content') return textOfContent(asContent(content, `${path}.content`), `${path}.content`);
   }
-  return refuse(path, `${path} must hold text. This model does not support PDF input, and no address is read here.`);
+  return rejectUnsupported(path, `${path} must hold text. This model does not support PDF input, and no address is read here.`);
 }
 
 /** Prepends title and context of a document, which are part of the model's input. */

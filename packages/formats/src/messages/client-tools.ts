@@ -3,7 +3,7 @@
  *
  * Requests name only the type of such a tool. This file supplies description and parameters.
  */
-import { isPresent, refuse, reject } from '../errors/refusal.js';
+import { isPresent, rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import type { JsonSchema, Tool } from '../request.js';
 import { quotedType } from '../tools.js';
 import type { MessagesTool } from './schema.js';
@@ -78,6 +78,7 @@ const MEMORY: KnownTool = {
   },
 };
 
+/** Key: tool type. */
 const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
   ['bash_20241022', BASH],
   ['bash_20250124', BASH],
@@ -88,33 +89,36 @@ const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
   ['memory_20250818', MEMORY],
 ]);
 
-/** Types of tool search tools, which are ignored, because the model sees all tools from the start. */
+/** Types of tool search tools. They have no effect, because the model sees all tools from the start. */
 const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
 
-export function findsTools({ type }: MessagesTool): boolean {
+export function isToolSearch({ type }: MessagesTool): boolean {
   return isPresent(type) && TOOL_SEARCH.test(type);
 }
 
 /** Converts a tool of the request; empty for a tool search tool. Throws RequestError. */
 export function clientTool(tool: MessagesTool, path: string): Tool[] {
-  if (findsTools(tool)) return [];
+  if (isToolSearch(tool)) return [];
   if (!isPresent(tool.type) || tool.type === 'custom') return [customTool(tool, path)];
   const known = KNOWN.get(tool.type);
   if (known === undefined) return refuseTool(tool.type, path);
   if (tool.name !== undefined && tool.name !== known.name)
-    reject(`${path}.name`, `${path}.name must be "${known.name}" for a tool of this type.`);
+    rejectInvalid(`${path}.name`, `${path}.name must be "${known.name}" for a tool of this type.`);
   const cut = isPresent(tool.max_characters) ? ` Views end after ${tool.max_characters} characters.` : '';
   const { name, parameters } = known;
   return [{ name, description: (tool.description ?? known.description) + cut, parameters, strict: tool.strict ?? false }];
 }
 
 function customTool(tool: MessagesTool, path: string): Tool {
-  const name = tool.name ?? reject(`${path}.name`, `${path}.name is required.`);
-  const parameters = tool.input_schema ?? reject(`${path}.input_schema`, `${path}.input_schema is required.`);
+  const name = tool.name ?? rejectInvalid(`${path}.name`, `${path}.name is required.`);
+  const parameters = tool.input_schema ?? rejectInvalid(`${path}.input_schema`, `${path}.input_schema is required.`);
   return { name, description: tool.description ?? null, parameters, strict: tool.strict ?? false };
 }
 
 function refuseTool(type: string, path: string): never {
-  if (/^(computer|browser)_/.test(type)) return refuse(path, `${path} is ${quotedType(type)}, which needs a model that sees images.`);
-  return refuse(path, `${path} is ${quotedType(type)}. No tools run at this service: remove it, or offer it with name and input_schema.`);
+  if (/^(computer|browser)_/.test(type)) return rejectUnsupported(path, `${path} is ${quotedType(type)}, which is not supported.`);
+  return rejectUnsupported(
+    path,
+    `${path} is ${quotedType(type)}. No tools run at this service: remove it, or offer it with name and input_schema.`,
+  );
 }

@@ -3,7 +3,7 @@
  *
  * Tool results in a user message become separate messages before the user's text.
  */
-import { reject } from '../errors/refusal.js';
+import { rejectInvalid } from '../errors/reject.js';
 import type { ImageReader } from '../input-images/image-reader.js';
 import { joinedContent } from '../message-content.js';
 import type { ChatMessage, ContentPart, Prompt, ToolCall } from '../request.js';
@@ -11,15 +11,16 @@ import { asContent, type Content, contentOfBlocks, contentPartOf, textOfBlock, t
 import type { Block, CountTokensRequest, Message } from './schema.js';
 import { isToolChange } from './tool-changes.js';
 
-/** Whether results of tools are refused if no earlier message has their call. */
-export type OrphanedResults = 'refuse' | 'accept';
+/** What happens to a tool result whose call is in no earlier message. */
+export type OrphanedResults = 'reject' | 'accept';
 
-/** If the last message is of the assistant, the model continues it. Throws RequestError, which names the block. */
+/** If the last message is from the assistant, the model continues that message. Throws RequestError, which names the block. */
 export function promptOf(body: CountTokensRequest, images: ImageReader, orphanedResults: OrphanedResults): Prompt {
   const messages = conversationOf(body, images, orphanedResults);
-  const last = messages.at(-1) ?? reject('messages', 'messages must hold something to answer.');
+  const last = messages.at(-1) ?? rejectInvalid('messages', 'messages must hold something to answer.');
   const continuesLast = last.role === 'assistant';
-  if (continuesLast && last.toolCalls.length > 0) reject('messages', 'messages must not end with a call of a tool: its result is missing.');
+  if (continuesLast && last.toolCalls.length > 0)
+    rejectInvalid('messages', 'messages must not end with a call of a tool: its result is missing.');
   return { type: 'chat', messages, continuesLast };
 }
 
@@ -28,7 +29,7 @@ function conversationOf(
   images: ImageReader,
   orphanedResults: OrphanedResults,
 ): readonly ChatMessage[] {
-  const names = new Map<string, string>();
+  const toolNameByCallId = new Map<string, string>();
   const conversation: ChatMessage[] = [];
   const instructions = textOfContent(system ?? '', 'system');
   if (instructions !== '') conversation.push({ role: 'system', content: instructions });
@@ -40,10 +41,10 @@ function conversationOf(
         if (message.clear_at !== 'next_user_message' || index > lastUser) conversation.push(...systemTurn(message, path));
         break;
       case 'user':
-        conversation.push(...userTurn(contentOf(message, path), path, { names, images, orphanedResults }));
+        conversation.push(...userTurn(contentOf(message, path), path, { toolNameByCallId, images, orphanedResults }));
         break;
       case 'assistant':
-        conversation.push(assistantTurn(contentOf(message, path), path, names));
+        conversation.push(assistantTurn(contentOf(message, path), path, toolNameByCallId));
         break;
       default:
         message.role satisfies never;
@@ -53,7 +54,7 @@ function conversationOf(
 }
 
 function contentOf({ content }: Message, path: string): Content {
-  return content ?? reject(path, `${path} is required.`);
+  return content ?? rejectInvalid(path, `${path} is required.`);
 }
 
 /** System message without tool changes (see `tool-changes.ts`). A message without other blocks is dropped. */
@@ -64,15 +65,14 @@ function systemTurn({ content = [] }: Message, path: string): ChatMessage[] {
 }
 
 interface UserContext {
-  /** Tool names by call id. */
-  readonly names: ReadonlyMap<string, string>;
+  readonly toolNameByCallId: ReadonlyMap<string, string>;
   readonly images: ImageReader;
   readonly orphanedResults: OrphanedResults;
 }
 
 function userTurn(content: Content, path: string, context: UserContext): ChatMessage[] {
   if (typeof content === 'string') return [{ role: 'user', content }];
-  if (content.length === 0) reject(path, `${path} must not be empty.`);
+  if (content.length === 0) rejectInvalid(path, `${path} must not be empty.`);
   const results: ChatMessage[] = [];
   const parts: ContentPart[] = [];
   for (const [index, block] of content.entries()) {
@@ -83,16 +83,16 @@ function userTurn(content: Content, path: string, context: UserContext): ChatMes
   return parts.length === 0 ? results : [...results, { role: 'user', content: joinedContent(parts) }];
 }
 
-function toolResult(block: Block, path: string, { names, images, orphanedResults }: UserContext): ChatMessage {
-  const toolCallId = block.tool_use_id ?? reject(`${path}.tool_use_id`, `${path}.tool_use_id is required.`);
+function toolResult(block: Block, path: string, { toolNameByCallId, images, orphanedResults }: UserContext): ChatMessage {
+  const toolCallId = block.tool_use_id ?? rejectInvalid(`${path}.tool_use_id`, `${path}.tool_use_id is required.`);
   const content = contentOfBlocks(asContent(block.content, `${path}.content`), `${path}.content`, images);
-  if (orphanedResults === 'refuse' && !names.has(toolCallId)) {
-    reject(`${path}.tool_use_id`, `${path}.tool_use_id must be the id of a tool_use block in an earlier assistant message.`);
+  if (orphanedResults === 'reject' && !toolNameByCallId.has(toolCallId)) {
+    rejectInvalid(`${path}.tool_use_id`, `${path}.tool_use_id must be the id of a tool_use block in an earlier assistant message.`);
   }
-  return { role: 'tool', content, toolCallId, name: names.get(toolCallId) ?? null, isError: block.is_error ?? false };
+  return { role: 'tool', content, toolCallId, name: toolNameByCallId.get(toolCallId) ?? null, isError: block.is_error ?? false };
 }
 
-function assistantTurn(content: Content, path: string, names: Map<string, string>): ChatMessage {
+function assistantTurn(content: Content, path: string, toolNameByCallId: Map<string, string>): ChatMessage {
   if (typeof content === 'string') return { role: 'assistant', content, reasoning: null, toolCalls: [] };
   const texts: string[] = [];
   const thoughts: string[] = [];
@@ -108,7 +108,7 @@ function assistantTurn(content: Content, path: string, names: Map<string, string
         break;
       case 'tool_use': {
         const call = toolUse(block, at);
-        names.set(call.id, call.name);
+        toolNameByCallId.set(call.id, call.name);
         toolCalls.push(call);
         break;
       }
@@ -121,7 +121,7 @@ function assistantTurn(content: Content, path: string, names: Map<string, string
 }
 
 function toolUse(block: Block, path: string): ToolCall {
-  const id = block.id ?? reject(`${path}.id`, `${path}.id is required.`);
-  const name = block.name ?? reject(`${path}.name`, `${path}.name is required.`);
+  const id = block.id ?? rejectInvalid(`${path}.id`, `${path}.id is required.`);
+  const name = block.name ?? rejectInvalid(`${path}.name`, `${path}.name is required.`);
   return { id, name, arguments: JSON.stringify(block.input ?? {}) };
 }

@@ -15,11 +15,11 @@ import {
 
 const LIMIT = tokenLimitAlias('max_tokens');
 const STOP = { advice: 'Use stop_sequences.' };
-const SAMPLING = {};
-const { stop_sequence: _stop, stop_sequences: _stops, ...CONSTRAINTS } = UNSUPPORTED_ENGINE_PARAMETERS;
+const UNSUPPORTED = {};
+const { stop_sequence: _stop, stop_sequences: _stops, ...ENGINE_PARAMETERS } = UNSUPPORTED_ENGINE_PARAMETERS;
 
 const REFUSED = {
-  ...CONSTRAINTS,
+  ...ENGINE_PARAMETERS,
   ...refuseConstraints('Use output_config.format.'),
   n_predict: LIMIT,
   num_predict: LIMIT,
@@ -31,10 +31,10 @@ const REFUSED = {
   max_tokens_to_sample: LIMIT,
   stop: STOP,
   n: { allowedValues: [1] },
-  seed: SAMPLING,
+  seed: UNSUPPORTED,
   min_p: { allowedValues: [0] },
-  logit_bias: SAMPLING,
-  logprobs: SAMPLING,
+  logit_bias: UNSUPPORTED,
+  logprobs: UNSUPPORTED,
   top_logprobs: { allowedValues: [0] },
   frequency_penalty: { allowedValues: [0] },
   presence_penalty: { allowedValues: [0] },
@@ -46,11 +46,11 @@ const REFUSED = {
   input: { advice: 'Use messages.' },
   instructions: { advice: 'Use system.' },
   reasoning_effort: { advice: 'Use thinking.' },
-  inference_geo: { allowedValues: ['global'], advice: 'No place of the machine that answers can be asked for.' },
+  inference_geo: { allowedValues: ['global'], advice: 'The location of the answering machine cannot be chosen.' },
   mcp_toolsets: {},
 };
 
-/** Beta features and accounting of Anthropic's API. */
+/** Accounting, beta features of Anthropic's API and engine hints. */
 const IGNORED = `${BOOKKEEPING} cache_control context_management service_tier speed fallbacks fallback_credit_token billing_policy diagnostics
   user_profile_id workspace_id betas cache_prompt reasoning_format`;
 

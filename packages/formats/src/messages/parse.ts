@@ -1,7 +1,7 @@
 /** Parses a Messages or token counting request into the internal `TextRequest` and the parameters for routing. */
 import { ERRORS } from '../errors/error-table.js';
 import { RequestError } from '../errors/errors.js';
-import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
+import { isFilled, isPresent, rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import { stopOf } from '../fields.js';
 import { type AnswerFormat, answerWithoutEvents, type ParsedRequest, type ParseOptions, type PlainRenderer } from '../format.js';
 import { ImageReader } from '../input-images/image-reader.js';
@@ -15,7 +15,7 @@ import { routingOf } from '../routing.js';
 import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
-import { clientTool, findsTools } from './client-tools.js';
+import { clientTool, isToolSearch } from './client-tools.js';
 import { type OrphanedResults, promptOf } from './conversation.js';
 import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from './members.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
@@ -43,14 +43,14 @@ class CountRenderer implements PlainRenderer {
 const readMessages = bodyReader(MessagesRequestSchema, MESSAGES_MEMBERS, notPermitted);
 const readCount = bodyReader(CountTokensRequestSchema, COUNT_TOKENS_MEMBERS, notPermitted);
 
-/** Throws RequestError. */
+/** Parses the body of a request to `/v1/messages`. Throws RequestError. */
 export function parseMessages(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const { body, ignored } = readMessages(readJsonBody(bytes), options);
-  if (isPresent(body.compaction)) refuse('compaction', 'compaction is not supported. Ask for a summary in a message.');
+  if (isPresent(body.compaction)) rejectUnsupported('compaction', 'compaction is not supported. Ask for a summary in a message.');
   const stream = body.stream ?? false;
   const request: TextRequest = {
     task: 'generate',
-    ...sharedOf(body, options, 'refuse'),
+    ...sharedOf(body, options, 'reject'),
     stream,
     maxTokens: body.max_tokens,
     choices: 1,
@@ -66,12 +66,12 @@ export function parseMessages(bytes: Uint8Array, options?: ParseOptions): Parsed
   };
 }
 
-/** Throws RequestError. */
+/** Parses the body of a request to `/v1/messages/count_tokens`. Throws RequestError. */
 export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const { body, ignored } = readCount(readJsonBody(bytes), options);
   const request: TextRequest = {
     task: 'count',
-    // Clients also count parts of a conversation.
+    // Clients also count parts of a conversation, which may lack the call of a result.
     ...sharedOf(body, options, 'accept'),
     stream: false,
     // Counting generates no tokens, but a job context requires `max_tokens` of at least 1.
@@ -92,8 +92,8 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
 
 /** The common parts of Messages and token counting requests, which determine the token count of the prompt. */
 function sharedOf(body: CountTokensRequest, options: ParseOptions | undefined, orphanedResults: OrphanedResults) {
-  if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
-  if (isPresent(body.container)) refuse('container', 'container is not supported.');
+  if (isFilled(body.mcp_servers)) rejectUnsupported('mcp_servers', 'mcp_servers are not supported: no MCP server is contacted.');
+  if (isPresent(body.container)) rejectUnsupported('container', 'container is not supported.');
   if (isPresent(body.thread)) throw new RequestError('thread_unsupported', 'thread', ERRORS.thread_unsupported.message);
   const tools = toolsAfterChanges(body.tools ?? [], body.messages).flatMap(({ tool, path }) => clientTool(tool, path));
   requireDistinctNames(tools);
@@ -109,7 +109,7 @@ function sharedOf(body: CountTokensRequest, options: ParseOptions | undefined, o
   } as const;
 }
 
-/** Path of requested citations, which have no effect. */
+/** Citations have no effect: their path, if the request asks for any. */
 function ignoredCitations({ messages }: CountTokensRequest): readonly string[] {
   return messages.some(({ content }) => asksForCitations(content)) ? ['messages[].content[].citations'] : [];
 }
@@ -123,7 +123,7 @@ function asksForCitations(content: unknown): boolean {
 }
 
 function ignoredTools({ tools }: CountTokensRequest): readonly string[] {
-  return (tools ?? []).flatMap((tool, index) => (findsTools(tool) ? [`tools[${index}] (${tool.type})`] : []));
+  return (tools ?? []).flatMap((tool, index) => (isToolSearch(tool) ? [`tools[${index}] (${tool.type})`] : []));
 }
 
 function choiceOf({ tool_choice: choice }: CountTokensRequest): ToolChoice {
@@ -136,7 +136,7 @@ function choiceOf({ tool_choice: choice }: CountTokensRequest): ToolChoice {
     case 'any':
       return { type: 'required' };
     case 'tool':
-      return { type: 'named', name: choice.name ?? reject('tool_choice.name', 'tool_choice.name is required.') };
+      return { type: 'named', name: choice.name ?? rejectInvalid('tool_choice.name', 'tool_choice.name is required.') };
     default:
       return choice.type satisfies never;
   }
@@ -148,12 +148,12 @@ function responseFormatOf(body: CountTokensRequest): ResponseFormat {
     : [body.output_format, 'output_format'];
   if (!isPresent(format)) return { type: 'text' };
   if (isPresent(body.output_format) && JSON.stringify(body.output_format) !== JSON.stringify(format))
-    reject('output_format', 'output_config.format and output_format differ. Give only one of them.');
-  if (format.type !== 'json_schema') return refuse(path, `${path} must be of type "json_schema".`);
+    rejectInvalid('output_format', 'output_config.format and output_format differ. Give only one of them.');
+  if (format.type !== 'json_schema') return rejectUnsupported(path, `${path} must be of type "json_schema".`);
   return {
     type: 'json_schema',
     name: 'output',
-    schema: format.schema ?? reject(`${path}.schema`, `${path}.schema is required.`),
+    schema: format.schema ?? rejectInvalid(`${path}.schema`, `${path}.schema is required.`),
     strict: true,
   };
 }

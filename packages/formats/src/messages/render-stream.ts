@@ -11,11 +11,16 @@ const PING = sseEvent('ping', '{"type":"ping"}');
 export class MessagesStreamRenderer implements StreamRenderer {
   readonly #responseMetadata: ResponseMetadata;
   readonly #options: MessagesAnswerOptions;
+  /** The start event; null before it. */
   #start: { readonly promptTokens: number; readonly cachedTokens?: number } | null = null;
+  /** Whether `message_start` was rendered. */
   #isOpened = false;
   readonly #items: Transcript;
+  /** The open content block. */
   #block: TranscriptItem | null = null;
+  /** Index of the newest content block. */
   #index = -1;
+  /** Whether a block other than thinking was opened. */
   #isVisible = false;
   #isFinished = false;
 
@@ -59,7 +64,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     }
   }
 
-  /** If the event starts a new item: the end of the previous block, and the start of the new block. */
+  /** End of the previous block and start of the next, if the event starts a new item; else empty. */
   #item(event: OutputEvent): string {
     const item = this.#items.add(event);
     return item === null || item === this.#block ? '' : this.#open(item);

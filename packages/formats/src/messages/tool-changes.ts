@@ -15,7 +15,7 @@ export function isToolChange({ type }: Block): boolean {
   return type === 'tool_addition' || type === 'tool_removal';
 }
 
-/** Tools after all changes. An addition that references a removed tool restores it. References to server tools are ignored. */
+/** Tools after all changes. An addition that references a removed tool restores it. References to unknown tools have no effect. */
 export function toolsAfterChanges(tools: readonly MessagesTool[], messages: readonly Message[]): readonly PlacedTool[] {
   const known = tools.map((tool, index): PlacedTool => ({ tool, path: `tools[${index}]` }));
   let inEffect: readonly PlacedTool[] = [...known];
@@ -24,19 +24,19 @@ export function toolsAfterChanges(tools: readonly MessagesTool[], messages: read
     if (type === 'tool_definition' && definition !== undefined) {
       const defined = { tool: definition, path: `${path}.tool.definition` };
       known.push(defined);
-      inEffect = [...setNamed(inEffect, definition.name, false), defined];
+      inEffect = [...without(definition.name, inEffect), defined];
     } else if (type === 'tool_reference' && block.type === 'tool_removal') {
-      inEffect = setNamed(inEffect, name, false);
-    } else if (type === 'tool_reference' && setNamed(inEffect, name, true).length === 0) {
-      inEffect = [...inEffect, ...setNamed(known, name, true).slice(-1)];
+      inEffect = without(name, inEffect);
+    } else if (type === 'tool_reference' && !inEffect.some(({ tool }) => tool.name === name)) {
+      const newest = known.findLast(({ tool }) => tool.name === name);
+      if (newest !== undefined) inEffect = [...inEffect, newest];
     }
   }
   return inEffect;
 }
 
-/** Tools with this name (`isNamed`), or all others. */
-function setNamed(tools: readonly PlacedTool[], name: string | undefined, isNamed: boolean): readonly PlacedTool[] {
-  return tools.filter(({ tool }) => (tool.name === name) === isNamed);
+function without(name: string | undefined, tools: readonly PlacedTool[]): readonly PlacedTool[] {
+  return tools.filter(({ tool }) => tool.name !== name);
 }
 
 function* changesIn(messages: readonly Message[]): Iterable<{ readonly block: Block; readonly path: string }> {

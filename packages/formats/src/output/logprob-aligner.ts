@@ -4,10 +4,10 @@
  * Filters hide parts of the text and delay other parts. A token is emitted when the visibility of all its characters is decided,
  * reduced to its visible characters.
  */
-import type { TokenLogprob } from '../output-event.ts';
+import type { TokenLogprob } from '../output-event.js';
 
-/** A token, preceded by tokens without text. */
-interface Owner {
+/** A token that is not emitted yet, preceded by tokens without text. */
+interface PendingToken {
   readonly logprobs: readonly TokenLogprob[];
   /** Number of UTF-16 units that are neither hidden nor emitted yet. */
   open: number;
@@ -15,9 +15,9 @@ interface Owner {
   shown: string;
 }
 
-/** Text of one owner, processed up to `at`. */
-interface Stretch {
-  readonly owner: Owner;
+/** Text of one token, processed up to `at`. */
+interface TokenText {
+  readonly owner: PendingToken;
   readonly text: string;
   at: number;
 }
@@ -25,13 +25,14 @@ interface Stretch {
 const encoder = new TextEncoder();
 
 export class LogprobAligner {
-  readonly #unsettled: Stretch[] = [];
+  /** Generated text whose visibility is not decided. */
+  readonly #unsettled: TokenText[] = [];
   /** Visible text that was not emitted yet. */
-  readonly #visible: Stretch[] = [];
+  readonly #visible: TokenText[] = [];
   /** Tokens without text (parts of a character), which are emitted with the token that completes the character. */
   #textless: readonly TokenLogprob[] = [];
   /** The token that the latest emitted text belongs to. */
-  #current: Owner | null = null;
+  #current: PendingToken | null = null;
 
   /** Adds generated text and its tokens. */
   expect(text: string, logprobs: readonly TokenLogprob[]): void {
@@ -81,14 +82,15 @@ export class LogprobAligner {
     return taken;
   }
 
-  /** Call at the end. Returns the last token, of which only a part may be visible. */
+  /** Call at the end of the output. Returns the last token, of which only a part may be visible. */
   end(): TokenLogprob[] {
     const taken: TokenLogprob[] = [];
     this.#leave(taken);
     return taken;
   }
 
-  #pass(unit: string): Owner | null {
+  /** Consumes visible text up to this unit, and returns the token of the unit; null if the visible text ends before. */
+  #pass(unit: string): PendingToken | null {
     for (;;) {
       const stretch = this.#visible[0];
       if (stretch === undefined) return null;
@@ -99,6 +101,7 @@ export class LogprobAligner {
     }
   }
 
+  /** Emits the current token, reduced to its visible part. */
   #leave(taken: TokenLogprob[]): void {
     const owner = this.#current;
     this.#current = null;

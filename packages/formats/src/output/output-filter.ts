@@ -29,7 +29,7 @@ export class OutputFilter {
   readonly #sequences: readonly string[];
   #stop: StopMatcher;
   #aligner: LogprobAligner | null;
-  /** Excludes calls after a stop sequence. */
+  /** Calls after a stop sequence do not count. */
   #startedToolCalls = 0;
 
   constructor(options: OutputFilterOptions) {
@@ -52,12 +52,12 @@ export class OutputFilter {
     return this.#stop.match;
   }
 
-  /** Number of completed tool calls. If parallel calls are disabled, the engine ends generation after the first. */
+  /** Number of completed tool calls. */
   get completedToolCalls(): number {
     return Math.min(this.#tools?.completed ?? 0, this.#startedToolCalls);
   }
 
-  /** Number of started tool calls. If above 0, the finish reason is `tool_calls` instead of `stop`. */
+  /** Number of started tool calls. */
   get startedToolCalls(): number {
     return this.#startedToolCalls;
   }

@@ -6,7 +6,7 @@
  */
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';
-import { SectionGap } from './section-gap.js';
+import { SegmentGap } from './segment-gap.js';
 
 /** Drops characters that would complete a tag in the visible text. Removing a segment can join two halves: `<thi<think></think>nk>`. */
 class TagGuard {
@@ -44,7 +44,7 @@ type OnVisibilityDecided = (length: number, hidden: boolean) => void;
 export class ThinkFilter {
   readonly #tags: ThinkTags;
   readonly #onSettled: OnVisibilityDecided;
-  readonly #gap = new SectionGap();
+  readonly #gap = new SegmentGap();
   readonly #guard: TagGuard;
   readonly #tally = new TokenTally();
   /** Nesting depth of think segments. */
@@ -142,8 +142,6 @@ function append(events: TextEvent[], type: TextEvent['type'], text: string): voi
   else events.push({ type, text });
 }
 
-/** `TokenTally` counts tokens in think segments. A piece of text counts in proportion to its hidden characters, once all are decided. */
-
 /** Piece of generated text. Lengths in UTF-16 units. */
 interface Piece {
   readonly length: number;
@@ -152,6 +150,7 @@ interface Piece {
   hiddenLength: number;
 }
 
+/** Counts tokens in think segments. A piece of text counts in proportion to its hidden characters, once all are decided. */
 class TokenTally {
   /** Pieces with undecided characters, oldest first. At most as many as a tag has characters. */
   readonly #pieces: Piece[] = [];

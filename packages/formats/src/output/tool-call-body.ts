@@ -196,17 +196,19 @@ export function isSpace(unit: string): boolean {
   return unit === ' ' || unit === '\n' || unit === '\r' || unit === '\t';
 }
 
-/**
- * `EscapeBuffer` withholds an incomplete escape of JSON text. Escapes of NUL and of lone surrogates become `\ufffd`, because
- * `readJsonBody` rejects both in a request that sends the arguments back.
- */
 const ESCAPE = /\\(?:ud[89ab][\da-f]{2}\\ud[c-f][\da-f]{2}|u[\da-f]{4}|[\s\S])/gi;
+/** Escape of NUL or of a lone surrogate. */
 const REPLACED = /^\\u(?:0000|d[89a-f][\da-f]{2})$/i;
-/** A first half may continue with a second. */
+/** Start of an escape. An escaped first half of a surrogate pair is incomplete too. */
 const INCOMPLETE = /^(?:\\ud[89ab][\da-f]{2})?(?:\\(?:u[\da-f]{0,3})?)?$/i;
 const REPLACEMENT = '\\ufffd';
 const ESCAPE_LENGTH = 6;
 
+/**
+ * Withholds an incomplete escape of JSON text. Escapes of NUL and of lone surrogates become `\ufffd`.
+ *
+ * `readJsonBody` would reject both in a request that sends the arguments back.
+ */
 class EscapeBuffer {
   /** Starts with a backslash, or is empty. */
   #held = '';

@@ -101,7 +101,7 @@ export class Transcript {
     }
   }
 
-  /** Adds an empty text item if there is neither text nor a call, because clients expect at least one item. */
+  /** Adds an empty text item if there is neither text nor a call, because clients expect one. Null if none was needed. */
   addEmptyText(): TextItem | null {
     if (this.#items.some(({ type }) => type !== 'reasoning')) return null;
     return this.#open({ type: 'text', text: '', logprobs: [] });

@@ -31,9 +31,9 @@ export type Uptime = Static<typeof UptimeSchema>;
 
 export const ModelStatisticsSchema = Type.Object(
   {
-    first_token_ms: measured('Time from the request to the first content of its stream. Of text models.'),
-    tokens_per_second: measured('Output tokens per second after the first content of a stream. Of text models.'),
-    duration_ms: measured('Time from the request to the complete response. Of embedding and image models.'),
+    first_token_ms: measured('Time from the request to the first content of its stream. For text models.'),
+    tokens_per_second: measured('Output tokens per second after the first content of a stream. For text models.'),
+    duration_ms: measured('Time from the request to the complete response. For embedding and image models.'),
     uptime: Type.Union([UptimeSchema, Type.Null()], { description: 'null: not checked yet.' }),
   },
   {

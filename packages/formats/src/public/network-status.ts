@@ -50,10 +50,12 @@ export const IncidentSchema = Type.Object({
   kind: Type.Enum(['incident', 'maintenance']),
   title: Type.String(),
   impact: Type.Enum([...INCIDENT_IMPACTS]),
-  status: Type.Enum([...INCIDENT_STATUSES, ...MAINTENANCE_STATUSES], { description: 'Of maintenance: by its scheduled time.' }),
+  status: Type.Enum([...INCIDENT_STATUSES, ...MAINTENANCE_STATUSES], {
+    description: 'Status of the newest update. Maintenance also starts and ends at its scheduled times.',
+  }),
   components: Type.Array(Type.Enum([...STATUS_COMPONENTS]), { description: 'Affected components.' }),
   models: Type.Array(Type.String(), { description: 'Affected models.' }),
-  created_at: time('Time of the first update'),
+  created_at: time('Time of creation'),
   starts_at: timeOrNull('Scheduled start of maintenance; null for incidents'),
   ends_at: timeOrNull('Scheduled end of maintenance; null for incidents'),
   resolved_at: timeOrNull('Time of the end; null while open'),
@@ -89,14 +91,14 @@ const NetworkStatus = Type.Object({
   updated_at: time('When this was computed'),
   status: Type.Object({
     indicator: Type.Enum(['none', 'minor', 'major', 'critical', 'maintenance'], {
-      description: 'Worst state of a component and impact of an open incident.',
+      description: 'The worst among states of components and impacts of open incidents.',
     }),
-    description: Type.String({ description: 'The same as one sentence.' }),
+    description: Type.String({ description: '`indicator` as one sentence.' }),
   }),
   components: Type.Array(StatusComponent),
   models: Type.Array(StatusModel, {
     maxItems: MAX_STATUS_MODELS,
-    description: 'Models served in the last 7 days whose id contains `search`.',
+    description: 'Models served in the last 7 days whose id contains `search`, at most `limit`.',
   }),
   model_count: Type.Integer({ minimum: 0, description: 'Matching models, also those beyond `limit`.' }),
   open_incidents: Type.Array(IncidentSchema, { description: 'The newest first.' }),

@@ -1,4 +1,4 @@
-/** `responsesAnswer` renders the response to a request in OpenAI's Responses format. */
+/** `responsesAnswer` returns the renderers for the response to a Responses request, streamed or not. */
 import { ERRORS } from '../errors/error-table.js';
 import type { ApiError } from '../errors/errors.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';

@@ -3,21 +3,21 @@
  *
  * Adjacent items of an earlier response (reasoning, text, calls) become one assistant message.
  */
-import { isPresent, refuse, reject } from '../errors/refusal.js';
+import { isPresent, rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import { detailOf, type ImageReader, imageInFile } from '../input-images/image-reader.js';
 import { isJsonObject } from '../json/json-value.js';
 import { joinedContent } from '../message-content.js';
 import type { ChatMessage, ContentPart, MessageContent, ToolCall } from '../request.js';
 import type { Item, ResponsesRequest } from './schema.js';
 
-/** Ignores items of unknown types. Throws RequestError, which names the item. */
+/** Messages of the conversation, without items of unknown types. Throws RequestError, which names the item. */
 export function conversationOf({ instructions, input }: ResponsesRequest, images: ImageReader): readonly ChatMessage[] {
   const conversation = new Conversation(typeof input === 'string' ? [] : input);
   if (instructions) conversation.add({ role: 'system', content: instructions });
   if (typeof input === 'string') conversation.add({ role: 'user', content: input });
   else for (const [index, item] of input.entries()) addItem(conversation, item, { path: `input[${index}]`, images });
   const messages = conversation.end();
-  return messages.length === 0 ? reject('input', 'input must hold at least one message.') : messages;
+  return messages.length === 0 ? rejectInvalid('input', 'input must hold at least one message.') : messages;
 }
 
 const KNOWN_ITEMS = new Set(['message', 'function_call', 'function_call_output', 'reasoning', 'item_reference']);
@@ -45,9 +45,9 @@ function addItem(conversation: Conversation, item: Item, { path, images }: ItemC
       conversation.addCall(callOf(item, path));
       break;
     case 'function_call_output': {
-      const toolCallId = item.call_id ?? reject(`${path}.call_id`, `${path}.call_id is required.`);
+      const toolCallId = item.call_id ?? rejectInvalid(`${path}.call_id`, `${path}.call_id is required.`);
       const content = contentOf(item.output, { path: `${path}.output`, images });
-      if (!conversation.hasCall(toolCallId)) reject(`${path}.call_id`, `${path}.call_id must be that of a function_call in input.`);
+      if (!conversation.hasCall(toolCallId)) rejectInvalid(`${path}.call_id`, `${path}.call_id must be that of a function_call in input.`);
       conversation.add({ role: 'tool', content, toolCallId, name: conversation.nameOf(toolCallId), isError: false });
       break;
     }
@@ -55,16 +55,16 @@ function addItem(conversation: Conversation, item: Item, { path, images }: ItemC
       conversation.addReasoning(reasoningOf(item, path));
       break;
     case 'item_reference':
-      refuse(path, `${path} refers to a stored item. Nothing is stored here: send the item itself (store: false).`);
+      rejectUnsupported(path, `${path} refers to a stored item. Nothing is stored here: send the item itself (store: false).`);
       break;
     default:
   }
 }
 
 function callOf(item: Item, path: string): ToolCall {
-  const id = item.call_id ?? reject(`${path}.call_id`, `${path}.call_id is required.`);
-  const name = item.name ?? reject(`${path}.name`, `${path}.name is required.`);
-  if (typeof item.arguments !== 'string') return reject(`${path}.arguments`, `${path}.arguments must be a string.`);
+  const id = item.call_id ?? rejectInvalid(`${path}.call_id`, `${path}.call_id is required.`);
+  const name = item.name ?? rejectInvalid(`${path}.name`, `${path}.name is required.`);
+  if (typeof item.arguments !== 'string') return rejectInvalid(`${path}.arguments`, `${path}.arguments must be a string.`);
   return { id, name, arguments: item.arguments };
 }
 
@@ -74,7 +74,7 @@ function reasoningOf({ content, summary }: Item, path: string): string {
 }
 
 function addMessage(conversation: Conversation, item: Item, { path, images }: ItemContext): void {
-  const role = item.role ?? reject(`${path}.role`, `${path}.role is required.`);
+  const role = item.role ?? rejectInvalid(`${path}.role`, `${path}.role is required.`);
   const field = `${path}.content`;
   if (role === 'user') conversation.add({ role, content: contentOf(item.content, { path: field, images }) });
   else if (role === 'assistant') conversation.addAnswer(textOf(item.content, field));
@@ -99,35 +99,41 @@ function contentPartOf(part: unknown, path: string, images: ImageReader): Conten
 }
 
 function inputImageOf({ image_url, file_id, detail }: Readonly<Record<string, unknown>>, path: string, images: ImageReader): ContentPart {
-  if (isPresent(file_id)) refuse(path, `${path}: files are not stored here. Send the image as image_url, with a data URI.`);
-  if (typeof image_url !== 'string') return reject(`${path}.image_url`, `${path}.image_url must be a string.`);
+  if (isPresent(file_id)) rejectUnsupported(path, `${path}: files are not stored here. Send the image as image_url, with a data URI.`);
+  if (typeof image_url !== 'string') return rejectInvalid(`${path}.image_url`, `${path}.image_url must be a string.`);
   return images.atUrl(image_url, detailOf(detail, path), path);
 }
 
 function textOf(content: unknown, path: string): string {
   if (typeof content === 'string') return content;
-  if (!isPresent(content)) return reject(path, `${path} is required.`);
-  if (!Array.isArray(content)) return reject(path, `${path} must be a string or an array of parts.`);
+  if (!isPresent(content)) return rejectInvalid(path, `${path} is required.`);
+  if (!Array.isArray(content)) return rejectInvalid(path, `${path} must be a string or an array of parts.`);
   return content.map((part: unknown, index) => textOfPart(part, `${path}[${index}]`)).join('\n');
 }
 
 function textOfPart(part: unknown, path: string): string {
-  if (typeof part !== 'object' || part === null) return reject(path, `${path} must be an object with a type.`);
+  if (typeof part !== 'object' || part === null) return rejectInvalid(path, `${path} must be an object with a type.`);
   const { type, text, refusal } = part as { readonly type?: unknown; readonly text?: unknown; readonly refusal?: unknown };
-  if (typeof type !== 'string') return reject(`${path}.type`, `${path}.type must be a string.`);
+  if (typeof type !== 'string') return rejectInvalid(`${path}.type`, `${path}.type must be a string.`);
   if (type === 'refusal' && typeof refusal === 'string') return refusal;
-  if (type === 'input_image') return refuse(path, `${path}: images are allowed only in messages of the user and in results of functions.`);
-  if (!TEXT_PARTS.has(type)) return refuse(path, `${path} must be a part of text or an image. Audio and other files are not supported.`);
-  return typeof text === 'string' ? text : reject(`${path}.text`, `${path}.text must be a string.`);
+  if (type === 'input_image' || type === 'input_file')
+    return rejectUnsupported(path, `${path}: images are allowed only in messages of the user and in results of functions.`);
+  if (!TEXT_PARTS.has(type))
+    return rejectUnsupported(
+      path,
+      `${path} must be text, or an image of the user or of a function. Audio and other files are not supported.`,
+    );
+  return typeof text === 'string' ? text : rejectInvalid(`${path}.text`, `${path}.text must be a string.`);
 }
 
 class Conversation {
   readonly #messages: ChatMessage[] = [];
-  readonly #names = new Map<string, string>();
+  readonly #functionNameByCallId = new Map<string, string>();
+  /** Reasoning, texts and calls of the assistant message that is being collected. */
   #reasoning: string[] = [];
   #texts: string[] = [];
   #calls: ToolCall[] = [];
-  /** Ids of the calls in the input. Results of ignored calls, such as `local_shell_call`, are also function outputs. */
+  /** Ids of all calls in the input, also of ignored ones such as `local_shell_call`, whose results are function outputs too. */
   readonly #callIds: ReadonlySet<string>;
 
   constructor(input: readonly Item[]) {
@@ -139,7 +145,7 @@ class Conversation {
   }
 
   nameOf(callId: string): string | null {
-    return this.#names.get(callId) ?? null;
+    return this.#functionNameByCallId.get(callId) ?? null;
   }
 
   add(message: ChatMessage): void {
@@ -158,7 +164,7 @@ class Conversation {
   }
 
   addCall(call: ToolCall): void {
-    this.#names.set(call.id, call.name);
+    this.#functionNameByCallId.set(call.id, call.name);
     this.#calls.push(call);
   }
 

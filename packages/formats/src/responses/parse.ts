@@ -5,7 +5,7 @@
  */
 import { chatCompletionOf } from '../chat-completions/parse.js';
 import { RequestError } from '../errors/errors.js';
-import { isPresent, refuse } from '../errors/refusal.js';
+import { isPresent, rejectUnsupported } from '../errors/reject.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { ImageReader } from '../input-images/image-reader.js';
@@ -25,12 +25,12 @@ const ENDPOINT = '/v1/responses';
 
 const read = bodyReader(ResponsesRequestSchema, RESPONSES_MEMBERS);
 
-/** Throws RequestError. */
+/** Parses the body of a request to `/v1/responses`. Throws RequestError. */
 export function parseResponses(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const json = readJsonBody(bytes);
   if (hasMember(json, 'messages') && !hasMember(json, 'input')) return chatCompletionOf(json, ENDPOINT, options);
   const { body, ignored } = read(json, options);
-  refuseUnsupported(body);
+  rejectUnsupportedMembers(body);
   const stream = body.stream ?? false;
   const request: TextRequest = {
     task: 'generate',
@@ -42,9 +42,10 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
     ...toolsOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: textFormatOf(body),
+    // `logit_bias` is absent or empty here.
     sampling: samplingOf({ ...body, logit_bias: null }),
     logprobs: logprobsOf(body),
-    thinking: body.reasoning?.effort === 'none' ? false : (body.reasoning?.enabled ?? null),
+    thinking: thinkingOf(body),
     stop: stopOf(body.stop),
   };
   const { model, maxTokens } = request;
@@ -56,41 +57,50 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
   };
 }
 
-/** Names of members whose values have no effect. */
+/** Whether the model should think; null: the model's default. */
+function thinkingOf({ reasoning }: ResponsesRequest): boolean | null {
+  return reasoning?.effort === 'none' ? false : (reasoning?.enabled ?? null);
+}
+
+/** Members that the parser reads, but whose values in this request have no effect. */
 function listIgnoredMembers({ reasoning, include, truncation }: ResponsesRequest): readonly string[] {
   return [
     ...(isPresent(reasoning?.effort) && reasoning.effort !== 'none' ? ['reasoning.effort'] : []),
-    ...(include ?? []).flatMap((name) => (/^[a-z_.]{1,64}$/.test(name) && name !== LOGPROBS ? [`include (${name})`] : [])),
+    ...(include ?? []).flatMap((name) => (/^[a-z_.]{1,64}$/.test(name) && name !== INCLUDED_LOGPROBS ? [`include (${name})`] : [])),
     ...(truncation === 'auto' ? ['truncation'] : []),
   ];
 }
 
-const LOGPROBS = 'message.output_text.logprobs';
+/** Entry of `include` that asks for log probabilities. */
+const INCLUDED_LOGPROBS = 'message.output_text.logprobs';
 
+/** Whether the body has the member, with a value other than null. */
 function hasMember(json: unknown, name: string): boolean {
   return typeof json === 'object' && json !== null && isPresent((json as Readonly<Record<string, unknown>>)[name]);
 }
 
+/** Number of alternative tokens per position; null: no log probabilities. */
 function logprobsOf(body: ResponsesRequest): number | null {
   const alternatives = body.top_logprobs ?? 0;
-  const included = body.include?.includes(LOGPROBS) ?? false;
+  const included = body.include?.includes(INCLUDED_LOGPROBS) ?? false;
   return included || alternatives > 0 ? alternatives : null;
 }
 
-function refuseUnsupported(body: ResponsesRequest): void {
+function rejectUnsupportedMembers(body: ResponsesRequest): void {
   if (isPresent(body.previous_response_id)) {
     const message =
-      'previous_response_id is not known: responses are not stored here. Send the whole conversation as input, and store: false, at which SDKs do so by themselves.';
+      'previous_response_id is not known: responses are not stored here. Send the whole conversation as input. With store: false, SDKs do so.';
     throw new RequestError('previous_response_not_found', 'previous_response_id', message);
   }
   if (isPresent(body.conversation))
-    refuse(
+    rejectUnsupported(
       'conversation',
       'conversation is not supported: nothing is stored here. Leave it out, and send the earlier messages and answers as items of input.',
     );
-  if (isPresent(body.n) && body.n !== 1) refuse('n', 'n must be 1: one response is generated per request.');
-  if (isPresent(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
+  if (isPresent(body.n) && body.n !== 1) rejectUnsupported('n', 'n must be 1: one response is generated per request.');
+  if (isPresent(body.logit_bias) && Object.keys(body.logit_bias).length > 0)
+    rejectUnsupported('logit_bias', 'logit_bias is not supported.');
   if (body.background === true)
-    refuse('background', 'background is not supported: nothing is stored here. Leave it out, and use stream for long answers.');
-  if (isPresent(body.prompt)) refuse('prompt', 'prompt templates are not supported. Use instructions and input.');
+    rejectUnsupported('background', 'background is not supported: nothing is stored here. Leave it out, and use stream for long answers.');
+  if (isPresent(body.prompt)) rejectUnsupported('prompt', 'prompt templates are not supported. Use instructions and input.');
 }

@@ -10,7 +10,9 @@ export class ResponsesStreamRenderer implements StreamRenderer {
   readonly #responseMetadata: ResponseMetadata;
   readonly #echo: ResponsesEcho;
   readonly #transcript = new Transcript({ showReasoning: true });
+  /** Number of the next event. */
   #sequence = 0;
+  /** The open item. */
   #current: TranscriptItem | null = null;
   /** Index of the current or latest item. */
   #index = -1;
@@ -47,6 +49,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
     }
   }
 
+  /** Events before the first other event; then empty. */
   #opening(): string {
     if (this.#sequence > 0) return '';
     const response = responseOf(this.#responseMetadata, this.#echo, null, []);
@@ -109,6 +112,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
     return { item_id: itemId(this.#current, this.#index, this.#responseMetadata), output_index: this.#index };
   }
 
+  /** Id and index of the current item, and the index of its only content part. */
   #part() {
     return { ...this.#place(), content_index: 0 };
   }

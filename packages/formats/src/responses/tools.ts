@@ -1,23 +1,23 @@
 /** Converts tools, tool choice and text format of a Responses request to the internal form. */
 
-import { isPresent, refuse, reject } from '../errors/refusal.js';
+import { isPresent, rejectInvalid, rejectUnsupported } from '../errors/reject.js';
 import { newToolName } from '../fields.js';
 import { isJsonObject } from '../json/json-value.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ResponsesRequest, ResponsesTool, ResponsesToolChoice } from './schema.js';
 
-/** Name of a function. Tools of other types may have other names. */
+/** Rule for the names of functions. Tools of other types may have other names. */
 const NEW_TOOL = newToolName(128);
 const NEW_TOOL_NAME = new RegExp(NEW_TOOL.pattern);
 
-/** Throws RequestError on unsupported tools, and if a call is required but impossible. */
+/** Tools that the model may call, and the tool choice. Throws RequestError on unsupported tools and impossible choices. */
 export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   const tools = (body.tools ?? []).flatMap(functionTool);
   requireDistinctNames(tools);
   const choice = body.tool_choice ?? 'auto';
   if (typeof choice !== 'string' && choice.type === 'allowed_tools') {
-    const names = choice.tools ?? reject('tool_choice.tools', 'tool_choice.tools is required.');
+    const names = choice.tools ?? rejectInvalid('tool_choice.tools', 'tool_choice.tools is required.');
     const allowed = toolsNamed(
       tools,
       names.flatMap(({ name }) => (name === undefined ? [] : [name])),
@@ -27,7 +27,7 @@ export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool
   return { tools, toolChoice: choiceAmong(tools, choiceOf(choice)) };
 }
 
-/** Whether the tool is one that Codex always sends but does not need. Such tools are ignored; other unsupported tools are refused. */
+/** Whether the tool is one that Codex (OpenAI's coding agent) always sends but does not need. */
 function isIgnoredTool({ type, external_web_access, format }: ResponsesTool, all: readonly ResponsesTool[]): boolean {
   switch (type) {
     case 'namespace':
@@ -51,18 +51,18 @@ function functionTool(tool: ResponsesTool, index: number, all: readonly Response
   if (isIgnoredTool(tool, all)) return [];
   if (tool.type !== 'function') return refuseToolType(tool.type, `tools[${index}]`);
   const field = `tools[${index}].name`;
-  const name = tool.name ?? reject(field, `${field} is required.`);
-  if (!NEW_TOOL_NAME.test(name)) reject(field, `${field} must be ${NEW_TOOL.description}.`);
+  const name = tool.name ?? rejectInvalid(field, `${field} is required.`);
+  if (!NEW_TOOL_NAME.test(name)) rejectInvalid(field, `${field} must be ${NEW_TOOL.description}.`);
   return [{ name, description: tool.description ?? null, parameters: tool.parameters ?? NO_PARAMETERS, strict: tool.strict ?? false }];
 }
 
 function choiceOf(choice: ResponsesToolChoice): ToolChoice {
   if (typeof choice === 'string') return { type: choice };
-  if (choice.type !== 'function') return refuse('tool_choice', 'tool_choice must name a tool of type "function".');
-  return { type: 'named', name: choice.name ?? reject('tool_choice.name', 'tool_choice.name is required.') };
+  if (choice.type !== 'function') return rejectUnsupported('tool_choice', 'tool_choice must name a tool of type "function".');
+  return { type: 'named', name: choice.name ?? rejectInvalid('tool_choice.name', 'tool_choice.name is required.') };
 }
 
-/** Throws RequestError on an unknown format. */
+/** Converts `text.format`; absent means plain text. Throws RequestError. */
 export function textFormatOf({ text }: ResponsesRequest): ResponseFormat {
   const format = text?.format;
   if (!isPresent(format)) return { type: 'text' };
@@ -70,14 +70,14 @@ export function textFormatOf({ text }: ResponsesRequest): ResponseFormat {
     case 'text':
     case 'json_object':
       if (isPresent(format.schema))
-        refuse('text.format.schema', 'text.format.schema belongs to the type "json_schema" and is not supported with another.');
+        rejectUnsupported('text.format.schema', 'text.format.schema belongs to the type "json_schema" and is not supported with another.');
       return { type: format.type };
     case 'json_schema': {
-      const name = format.name ?? reject('text.format.name', 'text.format.name is required.');
-      const schema = format.schema ?? reject('text.format.schema', 'text.format.schema is required.');
+      const name = format.name ?? rejectInvalid('text.format.name', 'text.format.name is required.');
+      const schema = format.schema ?? rejectInvalid('text.format.schema', 'text.format.schema is required.');
       return { type: 'json_schema', name, schema, strict: format.strict ?? false };
     }
     default:
-      return refuse('text.format', 'text.format must be of type "text", "json_object" or "json_schema".');
+      return rejectUnsupported('text.format', 'text.format must be of type "text", "json_object" or "json_schema".');
   }
 }

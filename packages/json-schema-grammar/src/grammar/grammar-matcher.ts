@@ -19,19 +19,22 @@ import {
 const MAX_POSITIONS = 512;
 /** Maximum nesting of rules at one character. Both this matcher and llama.cpp recurse once per rule. */
 const MAX_RULE_DEPTH = 1000;
-/** Maximum candidate characters per state in `mayExceedPositions`. */
-const MAX_TRIED_CHARACTERS = 32;
+/** Maximum candidates for the next character of a state in `mayExceedPositions`. */
+const MAX_CANDIDATES = 32;
 
-/** A position in a rule's sequence, with the position that follows the end of the sequence. */
+/** A position in an alternative of a rule, with the position that follows the end of the alternative. */
 interface Position {
   readonly id: number;
   readonly sequence: Sequence;
+  /** Index of the next term in `sequence`. */
   readonly index: number;
+  /** Position after the end of `sequence`; null at the end of the text. */
   readonly after: Position | null;
-  /** UTF-8 bytes of the shortest text from this position to the end. */
-  readonly cost: number;
+  /** UTF-8 bytes of the shortest text from this position to the end of the text. */
+  readonly restBytes: number;
+  /** Number of positions in the chain of `after`, this one included. */
   readonly depth: number;
-  /** Interned positions that continue here, so that equal positions are the same object. */
+  /** Positions whose `after` is this one, by `sequence` and `index`. Interned: equal positions are the same object. */
   readonly before: Map<Sequence, Map<number, Position>>;
 }
 
@@ -39,21 +42,24 @@ interface Position {
 export type MatcherState = readonly (Position | null)[];
 
 export class GrammarMatcher {
-  readonly #classCosts: readonly number[];
-  readonly #costs: readonly number[];
+  /** UTF-8 bytes of each class's representative. */
+  readonly #classBytes: readonly number[];
+  /** UTF-8 bytes of each rule's shortest text. */
+  readonly #ruleBytes: readonly number[];
   /** For each rule, the first alternative that yields its shortest text. */
   readonly #shortest: readonly (Sequence | undefined)[];
-  readonly #first = new Map<Sequence, Map<number, Position>>();
-  /** For each visited sequence, the cost from each term to the end of the sequence, in reverse order. */
-  readonly #restCosts = new Map<Sequence, readonly number[]>();
+  /** Positions without `after`, by `sequence` and `index`. */
+  readonly #outermost = new Map<Sequence, Map<number, Position>>();
+  /** By visited sequence: UTF-8 bytes of the shortest text of the last term, of the last two terms, and so on. */
+  readonly #suffixBytes = new Map<Sequence, readonly number[]>();
   #positionCount = 0;
 
   constructor(private readonly grammar: Grammar) {
     const { classes, rules } = grammar;
-    this.#classCosts = classes.map((ranges) => utf8Length(representative(ranges)));
-    const costs = minRuleBytes(classes, rules);
-    this.#costs = costs;
-    this.#shortest = rules.map((alternatives, rule) => alternatives.find((each) => this.#sum(each) === costs[rule]));
+    this.#classBytes = classes.map((ranges) => utf8Length(representative(ranges)));
+    const ruleBytes = minRuleBytes(classes, rules);
+    this.#ruleBytes = ruleBytes;
+    this.#shortest = rules.map((alternatives, rule) => alternatives.find((each) => this.#bytesOf(each) === ruleBytes[rule]));
   }
 
   /** State before the first character. Throws {@link GrammarTooLarge} for too many positions or too deep rules, like {@link step}. */
@@ -83,29 +89,30 @@ export class GrammarMatcher {
     }
   }
 
-  /** Searches for a text that reaches too many positions: tries `steps` characters, from the states with the most positions first. */
+  /** Whether a search of at most about `steps` steps finds a text that exceeds the limits. Tries states with most positions first. */
   mayExceedPositions(from: MatcherState, steps: number): boolean {
     const seen = new Set([stateKey(from)]);
+    /** Waiting states, by number of positions. */
     const waiting: MatcherState[][] = [];
-    const wait = (state: MatcherState): void => {
+    const enqueue = (state: MatcherState): void => {
       waiting[state.length] ??= [];
       waiting[state.length]?.push(state);
     };
-    wait(from);
+    enqueue(from);
     for (let left = steps, max = waiting.length - 1; left > 0 && max > 0; ) {
       const state = waiting[max]?.pop();
       if (state === undefined) {
         max--;
         continue;
       }
-      for (const code of this.#codes(state)) {
+      for (const code of this.#candidates(state)) {
         left--;
         const next = this.tryStep(state, code);
         if (next === null) return true;
-        const name = stateKey(next);
-        if (seen.has(name)) continue;
-        seen.add(name);
-        wait(next);
+        const key = stateKey(next);
+        if (seen.has(key)) continue;
+        seen.add(key);
+        enqueue(next);
         max = Math.max(max, next.length);
       }
     }
@@ -113,37 +120,38 @@ export class GrammarMatcher {
   }
 
   /** Candidates for the next character: one per range. If there are too many, those that the most positions accept. */
-  #codes(state: MatcherState): readonly number[] {
+  #candidates(state: MatcherState): readonly number[] {
+    /** Number of accepting positions, by code point. */
     const counts = new Map<number, number>();
     for (const position of state) {
       if (position === null) continue;
       const ranges = this.grammar.classes[~(position.sequence[position.index] as Term)] ?? [];
-      for (let i = 0; i < Math.min(ranges.length, 2 * MAX_TRIED_CHARACTERS); i += 2) {
+      for (let i = 0; i < Math.min(ranges.length, 2 * MAX_CANDIDATES); i += 2) {
         const code = ranges[i] as number;
         counts.set(code, (counts.get(code) ?? 0) + 1);
       }
     }
-    if (counts.size <= MAX_TRIED_CHARACTERS) return [...counts.keys()];
+    if (counts.size <= MAX_CANDIDATES) return [...counts.keys()];
     return [...counts]
       .sort(([, a], [, b]) => b - a)
-      .slice(0, MAX_TRIED_CHARACTERS)
+      .slice(0, MAX_CANDIDATES)
       .map(([code]) => code);
   }
 
   /** UTF-8 bytes of {@link rest}. */
-  cost(state: MatcherState): number {
-    return cheapest(state)?.cost ?? 0;
+  restBytes(state: MatcherState): number {
+    return nearestToEnd(state)?.restBytes ?? 0;
   }
 
-  /** Nesting depth of the cheapest position. */
+  /** Nesting depth of the position with the shortest completion. */
   depth(state: MatcherState): number {
-    return cheapest(state)?.depth ?? 0;
+    return nearestToEnd(state)?.depth ?? 0;
   }
 
   /** The shortest text that completes the match. */
   rest(state: MatcherState): string {
     let text = '';
-    for (let position = cheapest(state); position !== null; position = position.after) {
+    for (let position = nearestToEnd(state); position !== null; position = position.after) {
       text += this.#shortestText(position.sequence.slice(position.index));
     }
     return text;
@@ -159,7 +167,7 @@ export class GrammarMatcher {
     return text;
   }
 
-  /** Expands rules until the next term is a character class. `ruleDepth`: number of rules entered. */
+  /** Adds the positions at a term to `into`; expands rules until the next term is a class. `ruleDepth`: number of rules entered. */
   #enter(sequence: Sequence, index: number, after: Position | null, into: (Position | null)[], ruleDepth = 0): void {
     if (ruleDepth > MAX_RULE_DEPTH) throw new GrammarTooLarge();
     const term = sequence[index];
@@ -177,41 +185,42 @@ export class GrammarMatcher {
   }
 
   #position(sequence: Sequence, index: number, after: Position | null): Position {
-    const known = after === null ? this.#first : after.before;
-    let positions = known.get(sequence);
+    const interned = after === null ? this.#outermost : after.before;
+    let positions = interned.get(sequence);
     if (positions === undefined) {
       positions = new Map();
-      known.set(sequence, positions);
+      interned.set(sequence, positions);
     }
     let position = positions.get(index);
     if (position === undefined) {
-      const cost = this.#restCost(sequence, index) + (after?.cost ?? 0);
-      position = { id: this.#positionCount++, sequence, index, after, cost, depth: (after?.depth ?? 0) + 1, before: new Map() };
+      const restBytes = this.#bytesFrom(sequence, index) + (after?.restBytes ?? 0);
+      position = { id: this.#positionCount++, sequence, index, after, restBytes, depth: (after?.depth ?? 0) + 1, before: new Map() };
       positions.set(index, position);
     }
     return position;
   }
 
-  #restCost(sequence: Sequence, index: number): number {
-    let costs = this.#restCosts.get(sequence);
-    if (costs === undefined) {
-      let cost = 0;
-      costs = sequence.reduceRight<number[]>((all, term) => {
-        cost += this.#sum([term]);
-        all.push(cost);
+  /** UTF-8 bytes of the shortest text from a term to the end of the sequence. */
+  #bytesFrom(sequence: Sequence, index: number): number {
+    let suffixBytes = this.#suffixBytes.get(sequence);
+    if (suffixBytes === undefined) {
+      let bytes = 0;
+      suffixBytes = sequence.reduceRight<number[]>((all, term) => {
+        bytes += this.#bytesOf([term]);
+        all.push(bytes);
         return all;
       }, []);
-      this.#restCosts.set(sequence, costs);
+      this.#suffixBytes.set(sequence, suffixBytes);
     }
-    return costs[sequence.length - 1 - index] ?? 0;
+    return suffixBytes[sequence.length - 1 - index] ?? 0;
   }
 
-  #sum(sequence: Sequence): number {
-    return sequenceBytes(sequence, this.#costs, this.#classCosts);
+  #bytesOf(sequence: Sequence): number {
+    return sequenceBytes(sequence, this.#ruleBytes, this.#classBytes);
   }
 }
 
-/** Throws {@link GrammarTooLarge} for too many positions. */
+/** Adds a position unless present. Throws {@link GrammarTooLarge} for too many positions. */
 function add(position: Position | null, into: (Position | null)[]): void {
   if (into.includes(position)) return;
   if (into.length === MAX_POSITIONS) throw new GrammarTooLarge();
@@ -224,11 +233,11 @@ export function stateKey(state: MatcherState): string {
 }
 
 /** The position with the shortest completion; null if the text may end. */
-function cheapest(state: MatcherState): Position | null {
+function nearestToEnd(state: MatcherState): Position | null {
   let best: Position | null = null;
   for (const position of state) {
     if (position === null) return null;
-    if (best === null || position.cost < best.cost) best = position;
+    if (best === null || position.restBytes < best.restBytes) best = position;
   }
   return best;
 }

@@ -2,11 +2,13 @@
 
 /** Inclusive ranges of code points, flat: from, to, from, to. */
 export type CodePointRanges = readonly number[];
-/** Index of a rule; or, if negative, `~index` of a character class. */
+/** A rule or a character class: the index of a rule; or, if negative, `~index` of a class. */
 export type Term = number;
+/** Terms that follow one another. */
 export type Sequence = readonly Term[];
 
 export interface Grammar {
+  /** Character classes: each matches one code point in its ranges. */
   readonly classes: readonly CodePointRanges[];
   /** Alternatives of each rule. Rule 0 is the root. An empty sequence matches the empty text. Left recursion is not allowed. */
   readonly rules: readonly (readonly Sequence[])[];
@@ -24,8 +26,11 @@ export class GrammarTooLarge extends Error {
 
 export class GrammarBuilder {
   readonly #classes: CodePointRanges[] = [];
-  readonly #classIds = new Map<string, Term>();
-  readonly #characters = new Map<string, Term>();
+  /** Classes by their joined ranges. */
+  readonly #classTerms = new Map<string, Term>();
+  /** Classes of a single character, by the character. */
+  readonly #characterTerms = new Map<string, Term>();
+  /** Alternatives of each rule. */
   readonly #rules: Sequence[][] = [];
 
   /** Number of reserved rules. */
@@ -39,59 +44,63 @@ export class GrammarBuilder {
     return this.#rules.push([]) - 1;
   }
 
+  /** Sets the alternatives of a reserved rule, and returns the rule. */
   define(rule: Term, alternatives: readonly Sequence[]): Term {
     this.#rules[rule] = [...alternatives];
     return rule;
   }
 
+  /** Adds a rule with these alternatives; a rule without alternatives matches nothing. Throws {@link GrammarTooLarge}. */
   rule(...alternatives: readonly Sequence[]): Term {
     return this.define(this.reserve(), alternatives);
   }
 
+  /** The class of the code points in the ranges. */
   class(ranges: CodePointRanges): Term {
     const key = ranges.join();
-    let id = this.#classIds.get(key);
-    if (id === undefined) {
-      id = ~(this.#classes.push(ranges) - 1);
-      this.#classIds.set(key, id);
+    let term = this.#classTerms.get(key);
+    if (term === undefined) {
+      term = ~(this.#classes.push(ranges) - 1);
+      this.#classTerms.set(key, term);
     }
-    return id;
+    return term;
   }
 
-  /** Matches exactly this text. */
+  /** Terms that match exactly this text. */
   text(text: string): Term[] {
     return Array.from(text, (character) => {
-      let id = this.#characters.get(character);
-      if (id === undefined) {
+      let term = this.#characterTerms.get(character);
+      if (term === undefined) {
         const code = character.codePointAt(0) ?? 0;
-        id = this.class([code, code]);
-        this.#characters.set(character, id);
+        term = this.class([code, code]);
+        this.#characterTerms.set(character, term);
       }
-      return id;
+      return term;
     });
   }
 
-  /** Builds the grammar without unused rules and endless alternatives. Returns null if the root matches no finite text. */
+  /** The grammar with this root, without unused rules and alternatives that match no finite text. Null if the root matches none. */
   grammar(root: Term): Grammar | null {
-    const costs = minRuleBytes(this.#classes, this.#rules);
-    const isProductive = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
+    const ruleBytes = minRuleBytes(this.#classes, this.#rules);
+    const isProductive = (term: Term) => term < 0 || (ruleBytes[term] ?? Infinity) < Infinity;
     if (!isProductive(root)) return null;
-    const ids = new Map<Term, number>();
-    const order: Term[] = [];
-    const idOf = (term: Term): Term => {
+    const newIndexes = new Map<Term, number>();
+    const usedRules: Term[] = [];
+    const renumbered = (term: Term): Term => {
       if (term < 0) return term;
-      let id = ids.get(term);
-      if (id === undefined) {
-        id = order.push(term) - 1;
-        ids.set(term, id);
+      let index = newIndexes.get(term);
+      if (index === undefined) {
+        index = usedRules.push(term) - 1;
+        newIndexes.set(term, index);
       }
-      return id;
+      return index;
     };
-    idOf(root);
+    renumbered(root);
     const rules: Sequence[][] = [];
-    for (let at = 0; at < order.length; at++) {
-      const alternatives = this.#rules[order[at] as number] ?? [];
-      rules.push(alternatives.filter((sequence) => sequence.every(isProductive)).map((sequence) => sequence.map(idOf)));
+    // `renumbered` appends to `usedRules` during the loop.
+    for (let at = 0; at < usedRules.length; at++) {
+      const alternatives = this.#rules[usedRules[at] as number] ?? [];
+      rules.push(alternatives.filter((sequence) => sequence.every(isProductive)).map((sequence) => sequence.map(renumbered)));
     }
     return { classes: this.#classes, rules };
   }
@@ -117,8 +126,9 @@ export function utf8Length(code: number): number {
 
 /** Number of UTF-8 bytes of the shortest text of each rule; Infinity for rules that match no finite text. */
 export function minRuleBytes(classes: readonly CodePointRanges[], rules: readonly (readonly Sequence[])[]): number[] {
-  const classCosts = classes.map((ranges) => utf8Length(representative(ranges)));
-  const costs = new Array<number>(rules.length).fill(Infinity);
+  const classBytes = classes.map((ranges) => utf8Length(representative(ranges)));
+  const ruleBytes = new Array<number>(rules.length).fill(Infinity);
+  /** By rule: rules that refer to the rule. */
   const users = new Map<number, Set<number>>();
   for (const [rule, alternatives] of rules.entries()) {
     for (const term of alternatives.flat()) {
@@ -128,25 +138,26 @@ export function minRuleBytes(classes: readonly CodePointRanges[], rules: readonl
       else known.add(rule);
     }
   }
-  // Visits the last rules first: they refer to few others, so most costs are final at the first visit.
+  // Visits the last rules first: they refer to few others, so most lengths are final at the first visit.
   const waiting = rules.map((_, rule) => rule);
   const isWaiting = new Array<boolean>(rules.length).fill(true);
   for (let rule = waiting.pop(); rule !== undefined; rule = waiting.pop()) {
     isWaiting[rule] = false;
-    const cost = Math.min(...(rules[rule] ?? []).map((sequence) => sequenceBytes(sequence, costs, classCosts)), Infinity);
-    if (cost >= (costs[rule] as number)) continue;
-    costs[rule] = cost;
+    const bytes = Math.min(...(rules[rule] ?? []).map((sequence) => sequenceBytes(sequence, ruleBytes, classBytes)), Infinity);
+    if (bytes >= (ruleBytes[rule] as number)) continue;
+    ruleBytes[rule] = bytes;
     for (const user of users.get(rule) ?? []) {
       if (isWaiting[user]) continue;
       isWaiting[user] = true;
       waiting.push(user);
     }
   }
-  return costs;
+  return ruleBytes;
 }
 
-export function sequenceBytes(sequence: Sequence, ruleCosts: readonly number[], classCosts: readonly number[]): number {
+/** Number of UTF-8 bytes of the shortest text of a sequence. */
+export function sequenceBytes(sequence: Sequence, ruleBytes: readonly number[], classBytes: readonly number[]): number {
   let sum = 0;
-  for (const term of sequence) sum += term < 0 ? (classCosts[~term] ?? Infinity) : (ruleCosts[term] ?? Infinity);
+  for (const term of sequence) sum += term < 0 ? (classBytes[~term] ?? Infinity) : (ruleBytes[term] ?? Infinity);
   return sum;
 }

@@ -10,7 +10,10 @@ const MAX_INDENT = 20;
 const MAX_FREE_DEPTH = 16;
 /** Characters allowed unescaped in a JSON string. */
 const PLAIN = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0xd7ff, 0xe000, 0x10ffff];
+/** Hexadecimal digits. */
 const HEX = [0x30, 0x39, 0x41, 0x46, 0x61, 0x66];
+/** Hexadecimal digits except 0. */
+const HEX_NOT_ZERO = [0x31, 0x39, 0x41, 0x46, 0x61, 0x66];
 
 export class JsonGrammar {
   /** White space after `{`, `[` and `,`, and before `}` and `]`: none, a space, or a line break with indentation. */
@@ -19,8 +22,10 @@ export class JsonGrammar {
   readonly space: Term;
   /** A code point in a string, plain or escaped. */
   readonly character: Term;
+  /** Any string, with its quotes. */
   readonly string: Term;
-  readonly #free: Term[] = [];
+  /** Rules of any value, by maximum nesting. */
+  readonly #anyValue: Term[] = [];
 
   constructor(
     readonly builder: GrammarBuilder,
@@ -36,7 +41,7 @@ export class JsonGrammar {
 
   /** Any value with at most `depth` levels of arrays and objects. */
   value(depth = MAX_FREE_DEPTH): Term {
-    const known = this.#free[depth];
+    const known = this.#anyValue[depth];
     if (known !== undefined) return known;
     const { builder } = this;
     const words = ['true', 'false', 'null'].map((word) => builder.text(word));
@@ -44,10 +49,11 @@ export class JsonGrammar {
       depth === 0
         ? builder.rule([this.string], [this.unquoted(languageOfNumber(this.languages, ANY_NUMBER))], ...words)
         : builder.rule([this.value(0)], [this.object(this.string, this.value(depth - 1))], [this.array(this.value(depth - 1))]);
-    this.#free[depth] = value;
+    this.#anyValue[depth] = value;
     return value;
   }
 
+  /** Any object with values of limited nesting. */
   anyObject(): Term {
     return this.object(this.string, this.value());
   }
@@ -56,11 +62,12 @@ export class JsonGrammar {
   object(name: Term, value: Term): Term {
     const { builder, whitespace } = this;
     const member = builder.rule([name, ...builder.text(':'), this.space, value]);
-    return this.#listed('{', member, '}', whitespace);
+    return this.#commaSeparated('{', member, '}', whitespace);
   }
 
+  /** Any array whose items match `item`. */
   array(item: Term): Term {
-    return this.#listed('[', item, ']', this.whitespace);
+    return this.#commaSeparated('[', item, ']', this.whitespace);
   }
 
   /** Exactly this value, without white space. */
@@ -71,7 +78,7 @@ export class JsonGrammar {
   /** Any of the values. Builds a prefix tree, so that many values match as fast as few. */
   anyOf(values: readonly unknown[]): readonly Sequence[] {
     return this.#sequencesAfter(
-      [...new Set(values.map((value) => JSON.stringify(value)))].map((text) => Array.from(text)).sort(compare),
+      [...new Set(values.map((value) => JSON.stringify(value)))].map((text) => Array.from(text)).sort(compareByCodePoint),
       0,
     );
   }
@@ -124,11 +131,11 @@ export class JsonGrammar {
       builder.define(rest, [quote, [character, rest]]);
       return builder.rule([...quote, blocks(min, rest)]);
     }
-    return builder.rule([...quote, blocks(min, this.#upTo(max - min, block, quote))]);
+    return builder.rule([...quote, blocks(min, this.#atMost(max - min, block, quote))]);
   }
 
-  /** At most `max` characters, then `end`. */
-  #upTo(max: number, block: number, end: Sequence): Term {
+  /** At most `max` characters, then `end`. Counts in blocks of `block` characters. */
+  #atMost(max: number, block: number, end: Sequence): Term {
     const { builder, character } = this;
     let short = builder.rule(end);
     for (let length = 1; length <= max % block; length++) short = builder.rule(end, [character, short]);
@@ -141,6 +148,7 @@ export class JsonGrammar {
     return rest;
   }
 
+  /** Rule of an automaton's start state. `end` follows the text; `spellings`: alternatives for a character in the ranges. */
   #stateRules(states: readonly State[], end: Sequence, spellings: (ranges: readonly number[]) => readonly Sequence[]): Term {
     const { builder } = this;
     const rules = states.map(() => builder.reserve());
@@ -164,7 +172,8 @@ export class JsonGrammar {
     return spelled;
   }
 
-  #listed(open: string, item: Term, close: string, whitespace: Term): Term {
+  /** Any number of items with commas between them, in brackets. */
+  #commaSeparated(open: string, item: Term, close: string, whitespace: Term): Term {
     const { builder } = this;
     const end = builder.rule([whitespace, ...builder.text(close)]);
     const rest = builder.reserve();
@@ -172,6 +181,7 @@ export class JsonGrammar {
     return builder.rule([...builder.text(open), end], [...builder.text(open), whitespace, item, rest]);
   }
 
+  /** See {@link whitespace}. */
   #whitespace(): Term {
     const { builder } = this;
     const blank = builder.class([0x09, 0x09, 0x20, 0x20]);
@@ -187,9 +197,9 @@ export class JsonGrammar {
     const surrogate = (low: readonly number[]): Sequence => [...builder.text('\\u'), from([0x44, 0x44, 0x64, 0x64]), from(low), hex, hex];
     const unit = builder.rule(
       // 000[1-F], 00[1-F]X, 0[1-F]XX, [1-C,E,F]XXX and D[0-7]XX: no NUL and no surrogates, which many JSON parsers reject.
-      [...builder.text('000'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66])],
-      [...builder.text('00'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex],
-      [...builder.text('0'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex, hex],
+      [...builder.text('000'), from(HEX_NOT_ZERO)],
+      [...builder.text('00'), from(HEX_NOT_ZERO), hex],
+      [...builder.text('0'), from(HEX_NOT_ZERO), hex, hex],
       [from([0x31, 0x39, 0x41, 0x43, 0x61, 0x63, 0x45, 0x46, 0x65, 0x66]), hex, hex, hex],
       [from([0x44, 0x44, 0x64, 0x64]), from([0x30, 0x37]), hex, hex],
     );
@@ -204,13 +214,14 @@ export class JsonGrammar {
 }
 
 /** Orders by code point, so that texts with a common prefix are adjacent and prefixes come first. */
-function compare(a: readonly string[], b: readonly string[]): number {
+function compareByCodePoint(a: readonly string[], b: readonly string[]): number {
   const at = a.findIndex((character, index) => character !== b[index]);
   if (at < 0) return a.length - b.length;
   const [one = '', other = ''] = [a[at], b[at]];
   return one < other ? -1 : 1;
 }
 
+/** Ranges of the code points in both lists of ranges. */
 function intersect(a: readonly number[], b: readonly number[]): number[] {
   const both: number[] = [];
   for (let i = 0; i + 1 < a.length; i += 2) {

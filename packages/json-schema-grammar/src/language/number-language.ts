@@ -8,11 +8,13 @@ import { languageOfPattern } from './pattern-language.js';
 import type { Language, LanguageFactory, Leaf } from './regular-language.js';
 
 export interface NumberBounds {
+  /** Only integers; otherwise decimals also. */
   readonly isInteger: boolean;
   readonly min: { readonly value: number; readonly isExclusive: boolean } | null;
   readonly max: { readonly value: number; readonly isExclusive: boolean } | null;
   /** The number must be a multiple of each; all are greater than 0. */
   readonly multiplesOf: readonly number[];
+  /** Numbers that are not allowed. */
   readonly except: readonly number[];
 }
 
@@ -34,18 +36,22 @@ const NUMBER = '^-?(0|[1-9][0-9]{0,14})(\\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$'
 const PLAIN_NUMBER = `^(${INTEGER}|-?(0|[1-9][0-9]{0,8})\\.[0-9]{1,6})$`;
 /** Above every number of 15 digits, so that larger bounds need no automaton. */
 const ABOVE_ALL = 1e15;
+/** Maximum modulus of a remainder automaton, which has one state per remainder. */
 const MAX_MODULUS = 2000;
+/** Maximum decimals of a `multipleOf`. */
 const MAX_DECIMALS = 6;
 
+/** Code points of the digits. */
 const DIGIT = [0x30, 0x39] as const;
 const POINT = 0x2e;
+const MINUS = 0x2d;
 
-/** Throws {@link MultipleError}. */
+/** Language of the numbers within the bounds. Throws {@link MultipleError}. */
 export function languageOfNumber(languages: LanguageFactory, bounds: NumberBounds): Language {
   const { isInteger, min, max, multiplesOf, except } = bounds;
   const integers = languageOfPattern(languages, `^${INTEGER}$`);
-  const isFree = min === null && max === null && multiplesOf.length === 0 && except.length === 0;
-  if (isFree) return isInteger ? integers : languageOfPattern(languages, NUMBER);
+  const isUnbounded = min === null && max === null && multiplesOf.length === 0 && except.length === 0;
+  if (isUnbounded) return isInteger ? integers : languageOfPattern(languages, NUMBER);
   const parts = [isInteger ? integers : languageOfPattern(languages, PLAIN_NUMBER)];
   if (min !== null) parts.push(numbersBeyond(languages, min.value, min.isExclusive, 1));
   if (max !== null) parts.push(numbersBeyond(languages, max.value, max.isExclusive, -1));
@@ -56,7 +62,7 @@ export function languageOfNumber(languages: LanguageFactory, bounds: NumberBound
 
 /** Numbers at or above the value (`sign` 1), or at or below the value (-1). */
 function numbersBeyond(languages: LanguageFactory, value: number, isExclusive: boolean, sign: 1 | -1): Language {
-  const minus = languages.characterClass([0x2d, 0x2d]);
+  const minus = languages.characterClass([MINUS, MINUS]);
   // `sign` -1 mirrors the value at zero, so that both directions compare magnitudes.
   const [sameSide, otherSide] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
   const unsigned = languages.repeat(languages.characterClass([...DIGIT, POINT, POINT]), 1, Infinity);
@@ -67,6 +73,7 @@ function numbersBeyond(languages: LanguageFactory, value: number, isExclusive: b
   return languages.union(languages.concatenation(sameSide, magnitudes), within);
 }
 
+/** Unsigned numbers whose order relative to the value is accepted. */
 function magnitude(languages: LanguageFactory, value: number, accepted: readonly Order[]): Language {
   if (value >= ABOVE_ALL) return accepted.includes('<') ? languages.anyText : languages.nothing;
   const [whole = '0', decimals = ''] = plainDecimal(value).split('.');
@@ -92,8 +99,11 @@ class DecimalComparison implements Leaf {
   readonly cuts = [...DIGIT.map((code, at) => code + at), ...Array.from({ length: 9 }, (_, digit) => 0x31 + digit), POINT, POINT + 1];
 
   /**
-   * `wholeCount`: digits read before the point. `decimalCount`: digits read after the point; null before it. `order`: result of the
-   * comparison of these digits.
+   * - `whole`, `decimals`: digits of the constant before and after the point.
+   * - `accepted`: orders of the number relative to the constant that the automaton accepts.
+   * - `wholeCount`: digits read before the point, at most one more than `whole` has.
+   * - `decimalCount`: digits read after the point, at most one more than `decimals` has; null before the point.
+   * - `order`: order of the digits read, relative to the constant.
    */
   constructor(
     private readonly whole: string,
@@ -124,12 +134,13 @@ class DecimalComparison implements Leaf {
     return new DecimalComparison(this.whole, this.decimals, this.accepted, wholeCount, order, decimalCount);
   }
 
-  /** A longer whole part is larger, because there are no leading zeros. */
+  /** Order of the whole parts. A longer whole part is larger, because there are no leading zeros. */
   #wholeOrder(): Order {
     const byLength = compare(this.wholeCount, this.whole.length);
     return byLength === '=' ? this.order : byLength;
   }
 
+  /** Order of the numbers if the text ends here. Missing decimals count as zeros. */
   #final(): Order {
     const order = this.decimalCount === null ? this.#wholeOrder() : this.order;
     const isShorter = (this.decimalCount ?? 0) < this.decimals.length;
@@ -137,6 +148,7 @@ class DecimalComparison implements Leaf {
   }
 }
 
+/** Order of `a` relative to `b`. */
 function compare(a: number, b: number): Order {
   return a < b ? '<' : a > b ? '>' : '=';
 }
@@ -152,7 +164,7 @@ function multiples(languages: LanguageFactory, divisor: number, integers: Langua
   const scaled = divisor * 10 ** decimals;
   const isExact = Number.isInteger(divisor * 2 ** MAX_DECIMALS) && Number.isInteger(scaled);
   if (!isExact || scaled > MAX_MODULUS || decimals > MAX_DECIMALS) throw new MultipleError();
-  const minus = languages.optional(languages.characterClass([0x2d, 0x2d]));
+  const minus = languages.optional(languages.characterClass([MINUS, MINUS]));
   const multiplesOfModulus = (modulus: number) => languages.concatenation(minus, languages.leaf(new RemainderLeaf(modulus, 0)));
   const whole = languages.intersection(integers, multiplesOfModulus(scaled / greatestCommonDivisor(scaled, 10 ** decimals)));
   if (decimals === 0) return whole;
@@ -192,7 +204,7 @@ function spellings(languages: LanguageFactory, value: number): Language {
   const [whole = '', decimals = ''] = plainDecimal(Math.abs(value)).split('.');
   const zeros = languages.repeat(languages.characterClass([0x30, 0x30]), 0, Infinity);
   const point = languages.characterClass([POINT, POINT]);
-  const minus = languages.characterClass([0x2d, 0x2d]);
+  const minus = languages.characterClass([MINUS, MINUS]);
   const sign = value === 0 ? languages.optional(minus) : value < 0 ? minus : languages.empty;
   const fraction =
     decimals === ''

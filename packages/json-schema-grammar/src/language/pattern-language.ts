@@ -4,11 +4,12 @@
  * Look-ahead is supported; look-behind and back references are not. Every pattern is read with the `u` flag; of the syntax that only
  * patterns without the flag have, identity escapes such as `\\-` are supported.
  */
-import { ANY_CHARACTER, holds, type Language, type LanguageFactory, normalise } from './regular-language.js';
+import { inRanges } from '../grammar/grammar.js';
+import { ANY_CHARACTER, type Language, type LanguageFactory, type Leaf, normalise } from './regular-language.js';
 
 /** The pattern is not a valid regular expression, or has an unsupported construct. */
 export class PatternError extends Error {
-  /** `limit`: the maximum length or repetition count that the pattern exceeds. */
+  /** `limit`: the maximum length or repetition count that the pattern exceeds, or null. */
   constructor(
     readonly code: 'invalid_request' | 'unsupported',
     readonly limit: number | null = null,
@@ -18,19 +19,27 @@ export class PatternError extends Error {
   }
 }
 
-/** Markers for the begin and end of the text, as negative pseudo code points. */
+/** Marker before the first character of a text, as a pseudo code point. */
 const BEGIN = -2;
+/** Marker after the last character of a text, as a pseudo code point. */
 const END = -1;
+/** Maximum length of a pattern, in UTF-16 code units. */
 const MAX_LENGTH = 1000;
+/** Maximum bounds of a quantifier. */
 const MAX_REPEATS = 1000;
 
+/** Ranges of `\\d`. */
 const DIGITS = [0x30, 0x39];
+/** Ranges of `\\w`. */
 const WORD = [0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a];
+/** Ranges of `\\s`. */
 const SPACE = [
   9, 13, 0x20, 0x20, 0xa0, 0xa0, 0x1680, 0x1680, 0x2000, 0x200a, 0x2028, 0x2029, 0x202f, 0x202f, 0x205f, 0x205f, 0x3000, 0x3000, 0xfeff,
   0xfeff,
 ];
+/** Ranges that `.` does not match. */
 const LINE_BREAKS = [0x0a, 0x0a, 0x0d, 0x0d, 0x2028, 0x2029];
+/** Code points of control escapes, by letter. */
 const CONTROL_ESCAPES: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12 };
 
 /** Throws {@link PatternError} unless `RegExp` accepts the pattern. Call before a client's pattern becomes part of a longer one. */
@@ -53,15 +62,15 @@ export function languageOfPattern(languages: LanguageFactory, pattern: string): 
   checkPattern(pattern);
   const reader = new PatternReader(languages, pattern);
   const character = languages.characterClass([BEGIN, END, ...ANY_CHARACTER]);
-  const around = languages.repeat(character, 0, Infinity);
-  const found = languages.concatenation(around, reader.read(around));
+  const anything = languages.repeat(character, 0, Infinity);
+  const found = languages.concatenation(anything, reader.read(anything));
   const [begin, end] = [languages.characterClass([BEGIN, BEGIN]), languages.characterClass([END, END])];
-  const framed = languages.intersection(found, languages.concatenation(begin, languages.anyText, end));
-  return languages.leaf(new UnframedLeaf(languages, languages.derivative(framed, BEGIN)));
+  const withMarkers = languages.intersection(found, languages.concatenation(begin, languages.anyText, end));
+  return languages.leaf(new LeafWithoutEnd(languages, languages.derivative(withMarkers, BEGIN)));
 }
 
-/** Removes the END marker from the texts of a language. */
-class UnframedLeaf {
+/** Texts of a language without their END marker. */
+class LeafWithoutEnd implements Leaf {
   readonly key: string;
   readonly nullable: boolean;
 
@@ -69,7 +78,7 @@ class UnframedLeaf {
     private readonly languages: LanguageFactory,
     private readonly rest: Language,
   ) {
-    this.key = `framed ${rest.id}`;
+    this.key = `without end ${rest.id}`;
     this.nullable = languages.derivative(rest, END).nullable;
   }
 
@@ -77,9 +86,9 @@ class UnframedLeaf {
     return this.languages.cuts(this.rest);
   }
 
-  step(code: number): UnframedLeaf | null {
+  step(code: number): LeafWithoutEnd | null {
     const next = this.languages.derivative(this.rest, code);
-    return next.kind === 'nothing' ? null : new UnframedLeaf(this.languages, next);
+    return next.kind === 'nothing' ? null : new LeafWithoutEnd(this.languages, next);
   }
 }
 
@@ -87,7 +96,9 @@ class UnframedLeaf {
 type Part = (then: Language) => Language;
 
 class PatternReader {
+  /** Index of the next character of the pattern. */
   #at = 0;
+  /** Whether the part being read has a look-ahead. */
   #hasLookahead = false;
 
   constructor(
@@ -95,6 +106,7 @@ class PatternReader {
     private readonly pattern: string,
   ) {}
 
+  /** Language of the pattern's matches, each followed by a text of `then`. */
   read(then: Language): Language {
     const part = this.#parseAlternatives();
     if (this.#at < this.pattern.length) throw new PatternError('invalid_request');
@@ -102,25 +114,26 @@ class PatternReader {
   }
 
   #parseAlternatives(): Part {
-    const choices = [this.#sequence()];
-    while (this.#take('|')) choices.push(this.#sequence());
+    const choices = [this.#parseSequence()];
+    while (this.#take('|')) choices.push(this.#parseSequence());
     const [only] = choices;
     return choices.length === 1 && only !== undefined ? only : (then) => this.languages.union(...choices.map((choice) => choice(then)));
   }
 
-  #sequence(): Part {
+  #parseSequence(): Part {
     const parts: Part[] = [];
-    while (this.#at < this.pattern.length && !this.#isNext('|') && !this.#isNext(')')) parts.push(this.#repeated());
+    while (this.#at < this.pattern.length && !this.#isNext('|') && !this.#isNext(')')) parts.push(this.#parseTerm());
     return (then) => parts.reduceRight((rest, part) => part(rest), then);
   }
 
-  #repeated(): Part {
-    const before = this.#hasLookahead;
+  /** Parses an atom with its quantifier. */
+  #parseTerm(): Part {
+    const hadLookahead = this.#hasLookahead;
     this.#hasLookahead = false;
-    const part = this.#one();
-    const bounds = this.#bounds();
+    const part = this.#parseAtom();
+    const bounds = this.#parseQuantifier();
     const looksAhead = this.#hasLookahead;
-    this.#hasLookahead ||= before;
+    this.#hasLookahead ||= hadLookahead;
     if (bounds === null) return part;
     // A look-ahead in a repetition would also see the following repetitions, which `part(empty)` cannot express.
     if (looksAhead) throw new PatternError('unsupported');
@@ -129,7 +142,8 @@ class PatternReader {
     return (then) => this.languages.concatenation(repeated, then);
   }
 
-  #bounds(): [number, number] | null {
+  /** Minimum and maximum of a quantifier; null without a quantifier. */
+  #parseQuantifier(): [number, number] | null {
     let bounds: [number, number] | null = null;
     if (this.#take('*')) bounds = [0, Infinity];
     else if (this.#take('+')) bounds = [1, Infinity];
@@ -147,14 +161,14 @@ class PatternReader {
     return bounds;
   }
 
-  #one(): Part {
+  #parseAtom(): Part {
     const { languages } = this;
-    if (this.#take('(')) return this.#group();
+    if (this.#take('(')) return this.#parseGroup();
     if (this.#take('[')) return this.#character(this.#parseClass());
     if (this.#take('.')) return this.#character(complement(LINE_BREAKS));
     if (this.#take('^')) return (then) => languages.concatenation(languages.characterClass([BEGIN, BEGIN]), then);
     if (this.#take('$')) return (then) => languages.concatenation(languages.characterClass([END, END]), then);
-    if (this.#take('\\')) return this.#character(this.#escape(false));
+    if (this.#take('\\')) return this.#character(this.#parseEscape(false));
     const code = this.#next();
     return this.#character([code, code]);
   }
@@ -164,7 +178,8 @@ class PatternReader {
     return (then) => this.languages.concatenation(one, then);
   }
 
-  #group(): Part {
+  /** Parses a group or look-ahead after its opening parenthesis. */
+  #parseGroup(): Part {
     const sign = this.#take('?=') ? '=' : this.#take('?!') ? '!' : null;
     if (sign === null) {
       if (this.#isNext('?<=') || this.#isNext('?<!')) throw new PatternError('unsupported');
@@ -180,16 +195,17 @@ class PatternReader {
     return (then) => languages.intersection(sign === '!' ? languages.complement(ahead) : ahead, then);
   }
 
+  /** Ranges of a class, parsed after its opening bracket. */
   #parseClass(): readonly number[] {
     const isNegative = this.#take('^');
     const ranges: number[] = [];
     while (!this.#take(']')) {
       if (this.#at >= this.pattern.length) throw new PatternError('invalid_request');
-      const low = this.#classAtom();
+      const low = this.#parseClassAtom();
       const [from] = low;
       if (low.length === 2 && low[0] === low[1] && this.#isNext('-') && this.pattern[this.#at + 1] !== ']') {
         this.#take('-');
-        const high = this.#classAtom();
+        const high = this.#parseClassAtom();
         if (high.length !== 2 || high[0] !== high[1]) throw new PatternError('unsupported');
         ranges.push(from as number, high[1] as number);
       } else ranges.push(...low);
@@ -197,13 +213,14 @@ class PatternReader {
     return isNegative ? complement(ranges) : ranges;
   }
 
-  #classAtom(): readonly number[] {
-    if (this.#take('\\')) return this.#escape(true);
+  #parseClassAtom(): readonly number[] {
+    if (this.#take('\\')) return this.#parseEscape(true);
     const code = this.#next();
     return [code, code];
   }
 
-  #escape(inClass: boolean): readonly number[] {
+  /** Ranges of an escape, parsed after its backslash. */
+  #parseEscape(inClass: boolean): readonly number[] {
     const letter = String.fromCodePoint(this.#next());
     const control = CONTROL_ESCAPES[letter];
     if (control !== undefined) return [control, control];
@@ -224,21 +241,21 @@ class PatternReader {
         if (inClass) return [8, 8];
         throw new PatternError('unsupported');
       case 'x':
-        return this.#codePoint(/^([0-9a-f]{2})/i);
+        return this.#parseCodePoint(/^([0-9a-f]{2})/i);
       case 'u':
-        return this.#unicodeEscape();
+        return this.#parseUnicodeEscape();
       case 'p':
       case 'P':
-        return this.#property(letter === 'P');
+        return this.#parseProperty(letter === 'P');
       default:
         if (/[A-Za-z0-9]/.test(letter)) throw new PatternError('unsupported');
         return [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0];
     }
   }
 
-  #unicodeEscape(): readonly number[] {
-    if (this.#isNext('{')) return this.#codePoint(/^\{([0-9a-f]+)\}/i);
-    const [lead = 0] = this.#codePoint(/^([0-9a-f]{4})/i);
+  #parseUnicodeEscape(): readonly number[] {
+    if (this.#isNext('{')) return this.#parseCodePoint(/^\{([0-9a-f]+)\}/i);
+    const [lead = 0] = this.#parseCodePoint(/^([0-9a-f]{4})/i);
     const [pair, trail] = /^\\u(d[c-f][0-9a-f]{2})/i.exec(this.pattern.slice(this.#at)) ?? [];
     if (lead < 0xd800 || lead > 0xdbff || pair === undefined || trail === undefined) return [lead, lead];
     this.#at += pair.length;
@@ -246,8 +263,8 @@ class PatternReader {
     return [code, code];
   }
 
-  /** Reads a code point in hexadecimal. Refuses incomplete escapes, which match `x` or `u` without the `u` flag. */
-  #codePoint(digits: RegExp): readonly number[] {
+  /** Range of a code point in hexadecimal. Rejects incomplete escapes, which match `x` or `u` without the `u` flag. */
+  #parseCodePoint(digits: RegExp): readonly number[] {
     const [whole, hex] = digits.exec(this.pattern.slice(this.#at)) ?? [];
     const code = Number.parseInt(hex ?? '', 16);
     if (whole === undefined || !(code <= 0x10ffff)) throw new PatternError('unsupported');
@@ -255,7 +272,7 @@ class PatternReader {
     return [code, code];
   }
 
-  #property(isNegative: boolean): readonly number[] {
+  #parseProperty(isNegative: boolean): readonly number[] {
     const [whole, name] = /^\{([A-Za-z_=]{1,64})\}/.exec(this.pattern.slice(this.#at)) ?? [];
     if (whole === undefined || name === undefined) throw new PatternError('unsupported');
     this.#at += whole.length;
@@ -263,6 +280,7 @@ class PatternReader {
     return isNegative ? complement(ranges) : ranges;
   }
 
+  /** Consumes the next character, and returns its code point. */
   #next(): number {
     const code = this.pattern.codePointAt(this.#at);
     if (code === undefined) throw new PatternError('invalid_request');
@@ -274,6 +292,7 @@ class PatternReader {
     return this.pattern.startsWith(text, this.#at);
   }
 
+  /** Consumes the text if it is next in the pattern. */
   #take(text: string): boolean {
     if (!this.#isNext(text)) return false;
     this.#at += text.length;
@@ -294,6 +313,7 @@ function complement(ranges: readonly number[]): readonly number[] {
   return withoutSurrogates(normalise(others));
 }
 
+/** The ranges without the code points of surrogates. */
 function withoutSurrogates(ranges: readonly number[]): readonly number[] {
   const kept: number[] = [];
   for (let i = 0; i + 1 < ranges.length; i += 2) {
@@ -314,7 +334,7 @@ function charactersWith(property: string): readonly number[] {
   }
   const ranges: number[] = [];
   for (let code = 1; code <= 0x10ffff; code++) {
-    if (holds([0xd800, 0xdfff], code) || !test.test(String.fromCodePoint(code))) continue;
+    if (inRanges([0xd800, 0xdfff], code) || !test.test(String.fromCodePoint(code))) continue;
     if (ranges.at(-1) === code - 1) ranges[ranges.length - 1] = code;
     else ranges.push(code, code);
   }

@@ -5,10 +5,13 @@
  * interned: equal expressions are the same object.
  */
 
+import { inRanges } from '../grammar/grammar.js';
+
 /** State of an automaton inside an expression, for counts and comparisons that would need exponentially large expressions. */
 export interface Leaf {
   /** Leaves with equal keys are interchangeable. */
   readonly key: string;
+  /** Whether the text may end in this state. */
   readonly nullable: boolean;
   /** Code points at which the result of `step` changes. */
   readonly cuts: readonly number[];
@@ -16,6 +19,7 @@ export interface Leaf {
   step(code: number): Leaf | null;
 }
 
+/** A set of texts. `nothing` has no text, `empty` only the empty text. */
 export type Language = {
   readonly id: number;
   /** Whether the language contains the empty text. */
@@ -32,7 +36,7 @@ export type Language = {
 
 /** Maximum expressions per schema. Compilation blocks other requests meanwhile. */
 const MAX_EXPRESSIONS = 40_000;
-/** Maximum states per language. */
+/** Maximum states of one language's automaton. */
 const MAX_STATES = 3000;
 
 /** The language needs more expressions or states than allowed. */
@@ -46,7 +50,9 @@ export class LanguageTooLarge extends Error {
 /** All code points except NUL and surrogates. */
 export const ANY_CHARACTER: readonly number[] = [1, 0xd7ff, 0xe000, 0x10ffff];
 
+/** State of a deterministic automaton. */
 export interface State {
+  /** Whether the text may end in this state. */
   readonly accepting: boolean;
   /** From target state to flat ranges of code points. Omits targets from which no accepting state is reachable. */
   readonly transitions: ReadonlyMap<number, readonly number[]>;
@@ -54,20 +60,26 @@ export interface State {
 
 /** Creates and interns expressions. Create one instance per schema, so that the memory is freed with the request. */
 export class LanguageFactory {
-  readonly #known = new Map<string, Language>();
-  readonly #after = new Map<number, Language>();
+  /** All expressions, by their key in {@link #intern}. */
+  readonly #expressions = new Map<string, Language>();
+  /** Derivatives, by expression and code point. */
+  readonly #derivatives = new Map<number, Language>();
+  /** Results of {@link cuts}. */
   readonly #cuts = new Map<Language, readonly number[]>();
-  readonly nothing = this.#make('0', false, { kind: 'nothing' });
-  readonly empty = this.#make('e', true, { kind: 'empty' });
+  /** The language without texts. */
+  readonly nothing = this.#intern('0', false, { kind: 'nothing' });
+  /** The language of the empty text. */
+  readonly empty = this.#intern('e', true, { kind: 'empty' });
   readonly any = this.characterClass(ANY_CHARACTER);
   readonly anyText = this.repeat(this.any, 0, Infinity);
 
   /** Texts of one character in the ranges, which need not be sorted. */
   characterClass(ranges: readonly number[]): Language {
     const sorted = normalise(ranges);
-    return sorted.length === 0 ? this.nothing : this.#make(`[${sorted.join()}`, false, { kind: 'one_of', ranges: sorted });
+    return sorted.length === 0 ? this.nothing : this.#intern(`[${sorted.join()}`, false, { kind: 'one_of', ranges: sorted });
   }
 
+  /** The language of one text. */
   text(text: string): Language {
     return Array.from(text, (character) => character.codePointAt(0) ?? 0).reduceRight(
       (then, code) => this.concatenation(this.characterClass([code, code]), then),
@@ -83,7 +95,7 @@ export class LanguageFactory {
     if (first.kind === 'empty') return then;
     if (then.kind === 'empty') return first;
     if (first.kind === 'sequence') return this.concatenation(first.first, this.concatenation(first.then, then));
-    return this.#make(`.${first.id},${then.id}`, first.nullable && then.nullable, { kind: 'sequence', first, then });
+    return this.#intern(`.${first.id},${then.id}`, first.nullable && then.nullable, { kind: 'sequence', first, then });
   }
 
   union(...parts: readonly Language[]): Language {
@@ -93,7 +105,7 @@ export class LanguageFactory {
     const [only, ...others] = flat;
     if (only === undefined) return this.nothing;
     if (others.length === 0) return only;
-    return this.#make(
+    return this.#intern(
       `|${flat.map(({ id }) => id)}`,
       flat.some(({ nullable }) => nullable),
       { kind: 'either', parts: flat },
@@ -106,23 +118,25 @@ export class LanguageFactory {
     const [only, ...others] = flat;
     if (only === undefined) return this.complement(this.nothing);
     if (others.length === 0) return only;
-    return this.#make(
+    return this.#intern(
       `&${flat.map(({ id }) => id)}`,
       flat.every(({ nullable }) => nullable),
       { kind: 'all', parts: flat },
     );
   }
 
+  /** All other texts. */
   complement(of: Language): Language {
-    return of.kind === 'not' ? of.of : this.#make(`!${of.id}`, !of.nullable, { kind: 'not', of });
+    return of.kind === 'not' ? of.of : this.#intern(`!${of.id}`, !of.nullable, { kind: 'not', of });
   }
 
+  /** From `min` to `max` texts of a language, one after another. */
   repeat(of: Language, min: number, max: number): Language {
     if (max === 0 || of.kind === 'empty') return this.empty;
     if (of.kind === 'nothing') return min === 0 ? this.empty : this.nothing;
     if (min === 1 && max === 1) return of;
     if (of.kind === 'repeat' && of.min === 0 && of.max === Infinity) return of;
-    return this.#make(`*${of.id},${min},${max}`, min === 0 || of.nullable, { kind: 'repeat', of, min, max });
+    return this.#intern(`*${of.id},${min},${max}`, min === 0 || of.nullable, { kind: 'repeat', of, min, max });
   }
 
   optional(of: Language): Language {
@@ -130,16 +144,17 @@ export class LanguageFactory {
   }
 
   leaf(leaf: Leaf): Language {
-    return this.#make(`<${leaf.key}`, leaf.nullable, { kind: 'leaf', leaf });
+    return this.#intern(`<${leaf.key}`, leaf.nullable, { kind: 'leaf', leaf });
   }
 
+  /** Rests of the texts that begin with a character. */
   derivative(language: Language, code: number): Language {
     // Codes range from -2 (a marker of `pattern-language.ts`) to 0x10ffff.
     const key = language.id * 0x110010 + code + 2;
-    let next = this.#after.get(key);
+    let next = this.#derivatives.get(key);
     if (next === undefined) {
       next = this.#derive(language, code);
-      this.#after.set(key, next);
+      this.#derivatives.set(key, next);
     }
     return next;
   }
@@ -150,7 +165,7 @@ export class LanguageFactory {
       case 'empty':
         return this.nothing;
       case 'one_of':
-        return holds(language.ranges, code) ? this.empty : this.nothing;
+        return inRanges(language.ranges, code) ? this.empty : this.nothing;
       case 'sequence': {
         const { first, then } = language;
         const inFirst = this.concatenation(this.derivative(first, code), then);
@@ -177,7 +192,7 @@ export class LanguageFactory {
     }
   }
 
-  /** Code points at which the derivative changes. */
+  /** Sorted code points at which the derivative changes: it is the same for all characters between two neighbours. */
   cuts(language: Language): readonly number[] {
     let sorted = this.#cuts.get(language);
     if (sorted === undefined) {
@@ -202,6 +217,7 @@ export class LanguageFactory {
    * @throws {LanguageTooLarge}
    */
   states(language: Language, codes: readonly number[] = ANY_CHARACTER): readonly State[] {
+    /** Language of each state: the texts that lead from the state to an accepting state. */
     const order = [language];
     const ids = new Map([[language, 0]]);
     const transitions: Map<number, number[]>[] = [];
@@ -235,17 +251,18 @@ export class LanguageFactory {
     }));
   }
 
-  #make(key: string, nullable: boolean, members: object): Language {
-    const known = this.#known.get(key);
+  /** The expression with this key, created if new. Throws {@link LanguageTooLarge}. */
+  #intern(key: string, nullable: boolean, members: object): Language {
+    const known = this.#expressions.get(key);
     if (known !== undefined) return known;
-    if (this.#known.size >= MAX_EXPRESSIONS) throw new LanguageTooLarge();
-    const made = { id: this.#known.size, nullable, ...members } as Language;
-    this.#known.set(key, made);
-    return made;
+    if (this.#expressions.size >= MAX_EXPRESSIONS) throw new LanguageTooLarge();
+    const created = { id: this.#expressions.size, nullable, ...members } as Language;
+    this.#expressions.set(key, created);
+    return created;
   }
 }
 
-/** Splits the ranges at the cuts. */
+/** The ranges `codes`, split at the cuts. */
 function segments(cuts: readonly number[], codes: readonly number[]): (readonly [number, number])[] {
   const found: (readonly [number, number])[] = [];
   for (let i = 0; i + 1 < codes.length; i += 2) {
@@ -261,6 +278,7 @@ function segments(cuts: readonly number[], codes: readonly number[]): (readonly 
   return found;
 }
 
+/** Adds the cuts of a language to `cuts`, unless the language is in `seen`. */
 function addCuts(language: Language, cuts: Set<number>, seen: Set<Language>): void {
   if (seen.has(language)) return;
   seen.add(language);
@@ -309,18 +327,12 @@ function statesReaching(accepting: readonly boolean[], transitions: readonly Rea
   return alive;
 }
 
+/** Distinct languages, in order of creation, so that equal sets have equal keys. */
 function uniqueLanguages(parts: readonly Language[]): Language[] {
   return [...new Set(parts)].sort((a, b) => a.id - b.id);
 }
 
-export function holds(ranges: readonly number[], code: number): boolean {
-  for (let i = 0; i + 1 < ranges.length; i += 2) {
-    if (code >= (ranges[i] as number) && code <= (ranges[i + 1] as number)) return true;
-  }
-  return false;
-}
-
-/** Sorts ranges, and merges overlapping and adjacent ranges. */
+/** The same code points in sorted ranges, without overlapping and adjacent ranges. */
 export function normalise(ranges: readonly number[]): number[] {
   const pairs: [number, number][] = [];
   for (let i = 0; i + 1 < ranges.length; i += 2) pairs.push([ranges[i] as number, ranges[i + 1] as number]);

@@ -8,15 +8,16 @@ import { SchemaError } from './schema-error.js';
 
 /** Maximum counted items. A larger `maxItems` is lowered to this number, a larger `minItems` refused. */
 const MAX_ITEMS = 1000;
-/** Maximum distinct values for `uniqueItems`, because the grammar has one rule per subset. */
+/** Maximum values of an item with `uniqueItems`, because the grammar has one rule per subset. */
 const MAX_DISTINCT = 8;
 
+/** `plain`: schemas without `$ref` and `allOf`, all of which must match. Throws SchemaError. */
 export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): Term {
   const { document } = compiler;
   const min = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minItems') ?? 0));
   const max = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxItems') ?? Infinity));
-  const long = plain.find(({ minItems }) => typeof minItems === 'number' && minItems > MAX_ITEMS);
-  if (long !== undefined) throw new SchemaError('unsupported', document.path(long, 'minItems'), MAX_ITEMS);
+  const tooLong = plain.find(({ minItems }) => typeof minItems === 'number' && minItems > MAX_ITEMS);
+  if (tooLong !== undefined) throw new SchemaError('unsupported', document.path(tooLong, 'minItems'), MAX_ITEMS);
   const listed = Math.max(0, ...plain.map((schema) => prefixOf(compiler, schema).length));
   const itemAt = (index: number) => compiler.nestedValue(plain.flatMap((schema) => itemOf(compiler, schema, index)));
   const unique = plain.find(({ uniqueItems }) => uniqueItems === true);
@@ -29,31 +30,32 @@ export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): T
             plain.flatMap((schema) => itemOf(compiler, schema, 0)),
           );
     if (distinct !== null) return uniqueRule(compiler, distinct, min, max);
-    compiler.refuse(unique, 'uniqueItems');
+    compiler.reportUnsupported(unique, 'uniqueItems');
   }
   return listRule(compiler, min, max, listed, itemAt);
 }
 
-/** Builds the rules of the items from the last to the first. */
+/** Array of `min` to `max` items, of which the first `listed` have their own rules. Builds the rules from the last item to the first. */
 function listRule({ builder, json }: SchemaCompiler, min: number, max: number, listed: number, itemAt: (index: number) => Term): Term {
   const close = [json.whitespace, ...builder.text(']')];
   const counted = Math.max(min, listed, max === Infinity ? 0 : Math.min(max, MAX_ITEMS));
-  const any = itemAt(listed);
+  const furtherItem = itemAt(listed);
   const end = max === Infinity ? builder.reserve() : builder.rule(close);
-  if (max === Infinity) builder.define(end, [close, [...builder.text(','), json.whitespace, any, end]]);
+  if (max === Infinity) builder.define(end, [close, [...builder.text(','), json.whitespace, furtherItem, end]]);
   let rest = end;
   let first = end;
   for (let written = Math.min(counted, max) - 1; written >= 0; written--) {
-    const item = [json.whitespace, written < listed ? itemAt(written) : any, rest];
+    const item = [json.whitespace, written < listed ? itemAt(written) : furtherItem, rest];
     const open = written >= min ? [close] : [];
     first = builder.rule(...open, item);
     rest = builder.rule(...open, [...builder.text(','), ...item]);
   }
-  if (Math.min(counted, max) === 0 && max === Infinity) first = builder.rule(close, [json.whitespace, any, end]);
+  if (Math.min(counted, max) === 0 && max === Infinity) first = builder.rule(close, [json.whitespace, furtherItem, end]);
   if (min > max) first = builder.rule();
   return builder.rule([...builder.text('['), first]);
 }
 
+/** Schemas of the first items. */
 function prefixOf({ document }: SchemaCompiler, schema: Schema): readonly unknown[] {
   // Older drafts call the keyword `items`.
   const prefix = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);

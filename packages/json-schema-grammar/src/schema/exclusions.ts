@@ -1,10 +1,10 @@
 /**
  * Values that `not` excludes: types, values of `const` and `enum` except arrays and objects, and strings by string keywords.
  *
- * Supports references, `anyOf` and `allOf` of these. Refuses every other `not`.
+ * Supports references, `anyOf` and `allOf` of these. Reports every other `not` as unsupported.
  */
 import type { Language, LanguageFactory } from '../language/regular-language.js';
-import { namedValues } from './literals.js';
+import { valuesOf } from './literals.js';
 import { stringLanguage } from './scalars.js';
 import { type JsonType, jsonTypeOf, type Schema, type SchemaDocument } from './schema-document.js';
 
@@ -12,19 +12,20 @@ export interface Exclusions {
   readonly types: ReadonlySet<JsonType>;
   readonly booleans: ReadonlySet<boolean>;
   readonly numbers: readonly number[];
-  /** Each language is excluded independently. */
+  /** Excluded strings: all strings of these languages. */
   readonly strings: readonly Language[];
 }
 
-const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+const ALL_TYPES: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 /** Keywords that constrain no value. */
-const NOTES = ['title', 'description', '$comment', 'default', 'examples', 'deprecated', '$schema', '$defs', 'definitions'];
-const OF_STRINGS = ['pattern', 'minLength', 'maxLength', 'format'];
+const ANNOTATIONS = ['title', 'description', '$comment', 'default', 'examples', 'deprecated', '$schema', '$defs', 'definitions'];
+/** Keywords that constrain only strings. */
+const STRING_KEYWORDS = ['pattern', 'minLength', 'maxLength', 'format'];
 
 interface CompilerContext {
   readonly document: SchemaDocument;
   readonly languages: LanguageFactory;
-  refuse(schema: Schema, keyword: string, limit?: number | null): void;
+  reportUnsupported(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
 /** Reads the exclusions of a conjunction. In strict mode, throws SchemaError on an unsupported `not`. */
@@ -43,7 +44,7 @@ class ExclusionReader implements Exclusions {
   readonly strings: Language[] = [];
   readonly #context: CompilerContext;
   /** Keys of the schemas read so far. Prevents endless and repeated reads of references. */
-  readonly #read = new Set<string>();
+  readonly #readKeys = new Set<string>();
 
   constructor(context: CompilerContext) {
     this.#context = context;
@@ -55,44 +56,46 @@ class ExclusionReader implements Exclusions {
     const plain = document.flatten([schema]);
     if (plain === null) return;
     const key = document.key(plain);
-    if (this.#read.has(key)) return;
-    this.#read.add(key);
+    if (this.#readKeys.has(key)) return;
+    this.#readKeys.add(key);
     const merged = mergeKeywords(document, parent, plain);
-    if (merged === null) this.#refuse(parent);
+    if (merged === null) this.#reportUnsupported(parent);
     else this.#excludeMerged(parent, merged);
   }
 
+  /** Excludes all values that match a single schema without `$ref` and `allOf`. */
   #excludeMerged(parent: Schema, schema: Schema): void {
     const { document } = this.#context;
-    const keywords = Object.keys(schema).filter((name) => !NOTES.includes(name));
-    const areAll = (...names: readonly string[]): boolean => keywords.every((name) => names.includes(name));
+    const keywords = Object.keys(schema).filter((name) => !ANNOTATIONS.includes(name));
+    const areOnly = (...names: readonly string[]): boolean => keywords.every((name) => names.includes(name));
     // `not anyOf` excludes each branch.
     if (keywords.length === 1 && schema.anyOf !== undefined) {
       for (const branch of document.list(schema, 'anyOf')) this.exclude(parent, branch);
-    } else if (keywords.length === 0) for (const kind of ALL) this.types.add(kind);
-    else if (areAll('type')) for (const kind of document.types([schema])) this.types.add(kind);
-    else if (areAll('type', ...OF_STRINGS) && isOfStrings(document, schema)) this.strings.push(...excludedStrings(this.#context, schema));
-    else if (areAll('type', 'enum', 'const')) this.#excludeValues(parent, schema);
-    else this.#refuse(parent);
+    } else if (keywords.length === 0) for (const kind of ALL_TYPES) this.types.add(kind);
+    else if (areOnly('type')) for (const kind of document.types([schema])) this.types.add(kind);
+    else if (areOnly('type', ...STRING_KEYWORDS) && requiresString(document, schema))
+      this.strings.push(...excludedStrings(this.#context, schema));
+    else if (areOnly('type', 'enum', 'const')) this.#excludeValues(parent, schema);
+    else this.#reportUnsupported(parent);
   }
 
   /** Excludes the values of `const` and `enum` that have the type of the schema. */
   #excludeValues(parent: Schema, schema: Schema): void {
     const { document, languages } = this.#context;
-    const types = schema.type === undefined ? new Set(ALL) : document.types([schema]);
-    for (const value of namedValues(document, schema).values()) {
+    const types = schema.type === undefined ? new Set(ALL_TYPES) : document.types([schema]);
+    for (const value of valuesOf(document, schema).values()) {
       const kind = jsonTypeOf(value);
       if (!types.has(kind) && !(kind === 'integer' && types.has('number'))) continue;
       if (typeof value === 'string') this.strings.push(languages.text(value));
       else if (typeof value === 'number') this.numbers.push(value);
       else if (typeof value === 'boolean') this.booleans.add(value);
       else if (value === null) this.types.add(kind);
-      else this.#refuse(parent);
+      else this.#reportUnsupported(parent);
     }
   }
 
-  #refuse(parent: Schema): void {
-    this.#context.refuse(parent, 'not');
+  #reportUnsupported(parent: Schema): void {
+    this.#context.reportUnsupported(parent, 'not');
   }
 }
 
@@ -102,7 +105,7 @@ function mergeKeywords(document: SchemaDocument, parent: Schema, plain: readonly
   if (only !== undefined && others.length === 0) return only;
   const merged = new Map<string, unknown>();
   for (const [name, value] of plain.flatMap((schema) => Object.entries(schema))) {
-    if (NOTES.includes(name)) continue;
+    if (ANNOTATIONS.includes(name)) continue;
     if (merged.has(name) && merged.get(name) !== value) return null;
     merged.set(name, value);
   }
@@ -114,16 +117,16 @@ function mergeKeywords(document: SchemaDocument, parent: Schema, plain: readonly
  */
 function excludedStrings(context: CompilerContext, schema: Schema): readonly Language[] {
   const ignored: string[] = [];
-  const refuse = (refused: Schema, keyword: string, limit?: number | null): void => {
-    context.refuse(refused, keyword, limit);
+  const reportUnsupported = (owner: Schema, keyword: string, limit?: number | null): void => {
+    context.reportUnsupported(owner, keyword, limit);
     ignored.push(keyword);
   };
-  const language = stringLanguage({ document: context.document, languages: context.languages, refuse }, [schema]);
+  const language = stringLanguage({ document: context.document, languages: context.languages, reportUnsupported }, [schema]);
   return ignored.length === 0 ? [language] : [];
 }
 
 /** Whether the schema requires a string. Without `type`, string keywords also match all other values. */
-function isOfStrings(document: SchemaDocument, schema: Schema): boolean {
+function requiresString(document: SchemaDocument, schema: Schema): boolean {
   const types = document.types([schema]);
   return schema.type !== undefined && types.size === 1 && types.has('string');
 }

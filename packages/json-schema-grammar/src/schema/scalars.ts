@@ -7,10 +7,11 @@ import type { Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
 export interface StringBounds {
-  /** Null: any content. */
+  /** Language of the allowed strings, apart from their length; null: any string. */
   readonly language: Language | null;
-  /** Length limits, in code points. */
+  /** Minimum length, in code points. */
   readonly min: number;
+  /** Maximum length, in code points. */
   readonly max: number;
 }
 
@@ -23,10 +24,10 @@ interface CompilerContext {
   readonly document: SchemaDocument;
   readonly languages: LanguageFactory;
   /** Throws {@link SchemaError} in strict mode. Otherwise the caller ignores the keyword. */
-  refuse(schema: Schema, keyword: string, limit?: number | null): void;
+  reportUnsupported(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
-/** `plain`: schemas without `$ref` and `allOf`, all of which must match. Throws {@link SchemaError}. */
+/** Combines string keywords. `plain`: schemas without `$ref` and `allOf`, all of which must match. Throws {@link SchemaError}. */
 export function stringBounds(context: CompilerContext, plain: readonly Schema[]): StringBounds {
   const { document, languages } = context;
   const parts: Language[] = [];
@@ -45,6 +46,7 @@ export function stringBounds(context: CompilerContext, plain: readonly Schema[])
   return { language: parts.length === 0 ? null : languages.intersection(...parts), min, max };
 }
 
+/** Language of `pattern`; empty if the keyword is unsupported and ignored. */
 function patternOf(context: CompilerContext, schema: Schema): Language[] {
   const { document, languages } = context;
   if (typeof schema.pattern !== 'string') return document.invalid(schema, 'pattern');
@@ -53,12 +55,12 @@ function patternOf(context: CompilerContext, schema: Schema): Language[] {
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
     if (error.code === 'invalid_request') return document.invalid(schema, 'pattern');
-    context.refuse(schema, 'pattern', error.limit);
+    context.reportUnsupported(schema, 'pattern', error.limit);
     return [];
   }
 }
 
-/** Throws {@link SchemaError}. */
+/** Combines number keywords, as {@link stringBounds}. Throws {@link SchemaError}. */
 export function numberBounds(document: SchemaDocument, plain: readonly Schema[], isInteger: boolean): NumberBounds {
   let min: NumberBounds['min'] = null;
   let max: NumberBounds['max'] = null;
@@ -111,35 +113,40 @@ export function stringLanguage(context: CompilerContext, plain: readonly Schema[
   return languages.intersection(...allowedValues, ...(language === null ? [] : [language]), languages.repeat(languages.any, min, max));
 }
 
+/** Language of the strings among the values. */
 function textsAmong(languages: LanguageFactory, values: readonly unknown[]): Language {
   return languages.union(...values.flatMap((value) => (typeof value === 'string' ? [languages.text(value)] : [])));
 }
 
-/**
- * Regular expressions for `format` values of JSON Schema. Each matches a subset of what the format's RFC allows.
- *
- * Sources: RFC 3339, 4122, 5321, 1123, 2673 and 3986. Other formats are ignored, as annotations.
- */
-
 const YEAR = '[0-9]{4}';
 const LEAP_YEAR = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)';
+/** Days that every year has. */
 const MONTH_DAY = '(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))';
 const DATE = `(?:${YEAR}-${MONTH_DAY}|${LEAP_YEAR}-02-29)`;
 const TIME = '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])';
+/** Part of a domain name. */
 const LABEL = '[A-Za-z0-9]{1,15}(?:-[A-Za-z0-9]{1,15}){0,3}';
 const DOMAIN = `${LABEL}(?:\\.${LABEL}){0,3}`;
 const BYTE = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
+/** Up to four hexadecimal digits. */
 const HEX4 = '[0-9A-Fa-f]{1,4}';
-const SOME = '[0-9]{1,9}';
-const CLOCK = `T(?:${SOME}H(?:${SOME}M(?:${SOME}S)?)?|${SOME}M(?:${SOME}S)?|${SOME}S)`;
-const CALENDAR = `(?:${SOME}Y(?:${SOME}M(?:${SOME}D)?)?|${SOME}M(?:${SOME}D)?|${SOME}D)`;
+/** Number of a unit of time. */
+const COUNT = '[0-9]{1,9}';
+/** Hours, minutes and seconds of a duration. */
+const CLOCK = `T(?:${COUNT}H(?:${COUNT}M(?:${COUNT}S)?)?|${COUNT}M(?:${COUNT}S)?|${COUNT}S)`;
+/** Years, months and days of a duration. */
+const CALENDAR = `(?:${COUNT}Y(?:${COUNT}M(?:${COUNT}D)?)?|${COUNT}M(?:${COUNT}D)?|${COUNT}D)`;
 
-/** Anchored patterns by format name. */
+/**
+ * Anchored patterns, by value of `format`. Each matches a subset of what the format's RFC allows.
+ *
+ * Sources: RFC 3339, 4122, 5321, 1123, 2673 and 3986. Other formats are ignored, as annotations.
+ */
 const STRING_FORMATS: ReadonlyMap<string, string> = new Map([
   ['date', `^${DATE}$`],
   ['time', `^${TIME}$`],
   ['date-time', `^${DATE}T${TIME}$`],
-  ['duration', `^P(?:${SOME}W|${CLOCK}|${CALENDAR}(?:${CLOCK})?)$`],
+  ['duration', `^P(?:${COUNT}W|${CLOCK}|${CALENDAR}(?:${CLOCK})?)$`],
   ['email', `^[A-Za-z0-9_+-]+(?:\\.[A-Za-z0-9_+-]+)*@${LABEL}(?:\\.${LABEL}){1,3}$`],
   ['hostname', `^${DOMAIN}$`],
   ['ipv4', `^${BYTE}(?:\\.${BYTE}){3}$`],

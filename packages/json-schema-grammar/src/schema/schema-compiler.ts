@@ -39,17 +39,21 @@ const MAX_CHECKED_VALUES = 20_000;
 /** Maximum `oneOf` branches that are compared pairwise. */
 const MAX_BRANCHES = 32;
 /** Maximum rules created while comparing `oneOf` branches. */
-const MAX_COMPARED = 100_000;
+const MAX_COMPARED_RULES = 100_000;
 
 export class SchemaCompiler {
   readonly document: SchemaDocument;
   readonly builder: GrammarBuilder;
   readonly languages: LanguageFactory;
+  /** Rules of values, by key of their schemas. */
   readonly #rules = new Map<string, Term>();
   /** Choices (`anyOf`, `oneOf`) being compiled at the current position. Prevents left recursion: a choice within itself adds nothing. */
   #openChoices = new Set<string>();
+  /** Nesting of the value being compiled. */
   #depth = 0;
+  /** Number of checked `const` and `enum` values. */
   #checkCount = 0;
+  /** Number of rules created while comparing `oneOf` branches. */
   #comparedRules = 0;
 
   /** `json`: JSON rules of the target grammar. `isStrict`: reject keywords that a grammar cannot enforce, instead of ignoring them. */
@@ -64,7 +68,7 @@ export class SchemaCompiler {
   }
 
   /** Reports a keyword that a grammar cannot enforce. Throws {@link SchemaError} in strict mode. */
-  refuse(schema: Schema, keyword: string, limit: number | null = null): void {
+  reportUnsupported(schema: Schema, keyword: string, limit: number | null = null): void {
     if (this.isStrict) throw new SchemaError('unsupported', this.document.path(schema, keyword), limit);
   }
 
@@ -90,19 +94,21 @@ export class SchemaCompiler {
   /** Like {@link value}, for an item or member of the current value. */
   nestedValue(schemas: readonly (Schema | boolean)[]): Term {
     if (this.#depth >= MAX_DEPTH) throw new SchemaError('unsupported', []);
-    const opening = this.#openChoices;
+    const outerChoices = this.#openChoices;
     this.#openChoices = new Set();
     this.#depth++;
     try {
       return this.value(schemas);
     } finally {
       this.#depth--;
-      this.#openChoices = opening;
+      this.#openChoices = outerChoices;
     }
   }
 
+  /** Alternatives for values that match all schemas. `key`: key of the schemas. */
   #alternatives(plain: readonly Schema[], key: string): readonly Sequence[] {
-    for (const schema of plain) for (const keyword of UNSUPPORTED_KEYWORDS) if (schema[keyword] !== undefined) this.refuse(schema, keyword);
+    for (const schema of plain)
+      for (const keyword of UNSUPPORTED_KEYWORDS) if (schema[keyword] !== undefined) this.reportUnsupported(schema, keyword);
     const choice = plain.find(({ anyOf, oneOf }) => anyOf !== undefined || oneOf !== undefined);
     if (choice !== undefined) return this.#choices(plain, choice, key);
     const excluded = exclusionsOf(this, plain);
@@ -111,16 +117,17 @@ export class SchemaCompiler {
       this.countChecks(literals.length * (excluded.strings.length + excluded.numbers.length));
       return this.json.anyOf(literals.filter((value) => !isExcluded(this.languages, excluded, value)));
     }
-    return [...this.document.types(plain)].flatMap((kind) => this.#kind(kind, plain, excluded));
+    return [...this.document.types(plain)].flatMap((kind) => this.#alternativesOfType(kind, plain, excluded));
   }
 
+  /** Alternatives for the branches of `anyOf` or `oneOf` in `choice`, one of the schemas. */
   #choices(plain: readonly Schema[], choice: Schema, key: string): readonly Sequence[] {
     const keyword = choice.anyOf !== undefined ? 'anyOf' : 'oneOf';
     const branches = this.document.list(choice, keyword);
-    const others = plain.map((schema) => (schema === choice ? this.document.without(choice, keyword) : schema));
-    if (keyword === 'oneOf' && !this.#areDisjoint(branches)) this.refuse(choice, keyword);
+    const remaining = plain.map((schema) => (schema === choice ? this.document.without(choice, keyword) : schema));
+    if (keyword === 'oneOf' && !this.#areDisjoint(branches)) this.reportUnsupported(choice, keyword);
     this.#openChoices.add(key);
-    const alternatives = branches.map((branch) => [this.value([...others, branch])]);
+    const alternatives = branches.map((branch) => [this.value([...remaining, branch])]);
     this.#openChoices.delete(key);
     return alternatives;
   }
@@ -129,14 +136,15 @@ export class SchemaCompiler {
   #areDisjoint(branches: readonly (Schema | boolean)[]): boolean {
     if (branches.length * (branches.length - 1) > MAX_BRANCHES ** 2) return false;
     const tags = branches.map((branch) => discriminatorsOf(this.document, branch));
-    const areTagged = (i: number, j: number): boolean => areDisjoint(tags[i] as Discriminators, tags[j] as Discriminators);
+    const haveDisjointTags = (i: number, j: number): boolean => areDisjoint(tags[i] as Discriminators, tags[j] as Discriminators);
     return branches.every((one, i) =>
-      branches.every((other, j) => i === j || areTagged(i, j) || !this.#mayOverlap(this.#withoutAdditional(one), other)),
+      branches.every((other, j) => i === j || haveDisjointTags(i, j) || !this.#mayOverlap(this.#withoutAdditional(one), other)),
     );
   }
 
+  /** Whether some value may match all schemas. */
   #mayOverlap(...schemas: readonly (Schema | boolean)[]): boolean {
-    if (this.#comparedRules > MAX_COMPARED) return true;
+    if (this.#comparedRules > MAX_COMPARED_RULES) return true;
     const builder = new GrammarBuilder();
     const scratch = new SchemaCompiler(new JsonGrammar(builder, this.languages), this.document.root, true);
     try {
@@ -156,7 +164,8 @@ export class SchemaCompiler {
     return { ...schema, additionalProperties: false };
   }
 
-  #kind(kind: JsonType, plain: readonly Schema[], excluded: Exclusions): readonly Sequence[] {
+  /** Alternatives for the values of one type. */
+  #alternativesOfType(kind: JsonType, plain: readonly Schema[], excluded: Exclusions): readonly Sequence[] {
     if (isTypeExcluded(excluded, kind)) return [];
     switch (kind) {
       case 'null':
@@ -166,7 +175,7 @@ export class SchemaCompiler {
       case 'integer':
         return [[this.#number(plain, true, excluded)]];
       case 'number':
-        if (excluded.types.has('integer')) this.refuse(plain.find(({ not }) => not !== undefined) ?? {}, 'not');
+        if (excluded.types.has('integer')) this.reportUnsupported(plain.find(({ not }) => not !== undefined) ?? {}, 'not');
         return [[this.#number(plain, false, excluded)]];
       case 'string':
         return [[this.#string(plain, excluded)]];
@@ -185,7 +194,7 @@ export class SchemaCompiler {
       return this.json.unquoted(languageOfNumber(this.languages, bounds));
     } catch (error) {
       if (!(error instanceof MultipleError)) throw error;
-      this.refuse(plain.find(({ multipleOf }) => multipleOf !== undefined) ?? {}, 'multipleOf');
+      this.reportUnsupported(plain.find(({ multipleOf }) => multipleOf !== undefined) ?? {}, 'multipleOf');
       return this.json.unquoted(languageOfNumber(this.languages, { ...bounds, multiplesOf: [] }));
     }
   }
@@ -230,9 +239,11 @@ export function toSchemaError(error: unknown): unknown {
   return isTooLarge ? new SchemaError('unsupported', []) : error;
 }
 
+/** Members by whose values a branch of `oneOf` can be recognized. */
 interface Discriminators {
-  /** Every value of the branch is an object. */
+  /** Whether every value of the branch is an object. */
   readonly isObject: boolean;
+  /** Names of required members. */
   readonly required: ReadonlySet<unknown>;
   /** Canonical JSON of a member's possible values, by member name. */
   readonly values: ReadonlyMap<string, ReadonlySet<string>>;
@@ -245,8 +256,8 @@ function discriminatorsOf(document: SchemaDocument, branch: Schema | boolean): D
   for (const { properties } of plain) {
     if (typeof properties !== 'object' || properties === null) continue;
     for (const [name, member] of Object.entries(properties)) {
-      const named = namedBy(member);
-      if (named !== null) values.set(name, named);
+      const allowed = allowedJson(member);
+      if (allowed !== null) values.set(name, allowed);
     }
   }
   const isObject = plain.some(({ type }) => type === 'object');
@@ -267,8 +278,8 @@ function areDisjoint(one: Discriminators, other: Discriminators): boolean {
   return false;
 }
 
-/** Values of the member's `const` or `enum`; null without either. */
-function namedBy(member: unknown): ReadonlySet<string> | null {
+/** Canonical JSON of the values in the member's `const` or `enum`; null without either. */
+function allowedJson(member: unknown): ReadonlySet<string> | null {
   if (typeof member !== 'object' || member === null) return null;
   const { const: only, enum: several } = member as Schema;
   if (only !== undefined) return new Set([canonicalJson(only)]);

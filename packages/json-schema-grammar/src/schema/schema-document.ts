@@ -8,9 +8,9 @@ import { SchemaError } from './schema-error.js';
 export type Schema = Readonly<Record<string, unknown>>;
 export type JsonType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
 
-const KINDS: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
-/** Keywords that imply a type. For a schema without `type`, only implied types are generated, if any. */
-const HINTS: readonly (readonly [JsonType, readonly string[]])[] = [
+const JSON_TYPES: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+/** Keywords that imply a type. Without `type`, a schema allows the implied types; if there are none, all types. */
+const TYPE_HINTS: readonly (readonly [JsonType, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
   ['string', ['pattern', 'minLength', 'maxLength', 'format']],
@@ -20,10 +20,14 @@ const HINTS: readonly (readonly [JsonType, readonly string[]])[] = [
 const MAX_SCHEMAS = 4000;
 
 export class SchemaDocument {
+  /** Path of each known schema from the root. */
   readonly #paths = new WeakMap<object, readonly string[]>();
+  /** Results of {@link without}, by schema and keyword. */
   readonly #reduced = new WeakMap<Schema, Map<string, Schema>>();
+  /** Number of each schema, for {@link key}. */
   readonly #ids = new WeakMap<object, number>();
-  #count = 0;
+  /** Number of schemas with an id. */
+  #idCount = 0;
 
   constructor(readonly root: unknown) {
     if (typeof root === 'object' && root !== null) this.#paths.set(root, []);
@@ -34,6 +38,7 @@ export class SchemaDocument {
     return [...(this.#paths.get(schema) ?? []), ...steps];
   }
 
+  /** Throws {@link SchemaError} for a keyword with an invalid value. */
   invalid(schema: Schema, keyword: string): never {
     throw new SchemaError('invalid_request', this.path(schema, keyword));
   }
@@ -43,7 +48,7 @@ export class SchemaDocument {
     return [...new Set(schemas.map((schema) => this.#id(schema)))].sort((a, b) => a - b).join();
   }
 
-  /** Validates a subschema and records its path. Throws {@link SchemaError} if the value is not a schema. */
+  /** The value as a schema in `parent`, at the path `steps`, which is recorded. Throws {@link SchemaError} if the value is not a schema. */
   inner(parent: Schema, value: unknown, ...steps: readonly string[]): Schema | boolean {
     if (typeof value === 'boolean') return value;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -96,25 +101,26 @@ export class SchemaDocument {
     return plain;
   }
 
-  /** Types that a value may have. Never contains both `number` and `integer`. */
+  /** Types that all schemas allow. Never contains both `number` and `integer`. */
   types(schemas: readonly Schema[]): ReadonlySet<JsonType> {
     let types: ReadonlySet<JsonType> | null = null;
     for (const schema of schemas) {
       if (schema.type === undefined) continue;
-      const own = this.#kindsOf(schema);
-      types = types === null ? own : new Set([...commonTypes(types, own)]);
+      const ownTypes = this.#typesOf(schema);
+      types = types === null ? ownTypes : new Set([...commonTypes(types, ownTypes)]);
     }
     if (types !== null) return types;
-    const hinted = HINTS.filter(([, keywords]) => schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)));
-    return new Set(hinted.length > 0 ? hinted.map(([kind]) => kind) : KINDS.filter((kind) => kind !== 'integer'));
+    const hinted = TYPE_HINTS.filter(([, keywords]) => schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)));
+    return new Set(hinted.length > 0 ? hinted.map(([kind]) => kind) : JSON_TYPES.filter((kind) => kind !== 'integer'));
   }
 
-  #kindsOf(schema: Schema): ReadonlySet<JsonType> {
+  /** Types in the keyword `type`. */
+  #typesOf(schema: Schema): ReadonlySet<JsonType> {
     const { type } = schema;
     const names: readonly unknown[] = Array.isArray(type) ? type : [type];
     if (names.length === 0) return this.invalid(schema, 'type');
     const types = new Set<JsonType>();
-    for (const name of names) types.add(KINDS.find((kind) => kind === name) ?? this.invalid(schema, 'type'));
+    for (const name of names) types.add(JSON_TYPES.find((kind) => kind === name) ?? this.invalid(schema, 'type'));
     if (types.has('number')) types.delete('integer');
     return types;
   }
@@ -128,7 +134,7 @@ export class SchemaDocument {
     const steps = reference
       .split('/')
       .slice(1)
-      .map((step) => this.#step(schema, step));
+      .map((step) => this.#decodeStep(schema, step));
     for (const step of steps) {
       if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return this.invalid(schema, '$ref');
       value = (value as Schema)[step];
@@ -137,7 +143,8 @@ export class SchemaDocument {
     return this.inner(schema, value, '$ref');
   }
 
-  #step(schema: Schema, step: string): string {
+  /** Decodes a step of the JSON Pointer in `$ref`. */
+  #decodeStep(schema: Schema, step: string): string {
     try {
       return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
     } catch {
@@ -148,21 +155,23 @@ export class SchemaDocument {
   #id(schema: Schema): number {
     let id = this.#ids.get(schema);
     if (id === undefined) {
-      if (this.#count >= MAX_SCHEMAS) throw new SchemaError('unsupported', []);
-      id = this.#count++;
+      if (this.#idCount >= MAX_SCHEMAS) throw new SchemaError('unsupported', []);
+      id = this.#idCount++;
       this.#ids.set(schema, id);
     }
     return id;
   }
 }
 
+/** The narrowest type of a JSON value. */
 export function jsonTypeOf(value: unknown): JsonType {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
-  return KINDS.find((kind) => kind === typeof value) ?? 'object';
+  return JSON_TYPES.find((kind) => kind === typeof value) ?? 'object';
 }
 
+/** Types of the values that have a type of both sets. */
 function* commonTypes(a: ReadonlySet<JsonType>, b: ReadonlySet<JsonType>): Generator<JsonType> {
   for (const kind of a) {
     if (b.has(kind)) yield kind;

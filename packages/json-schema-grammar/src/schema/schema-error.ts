@@ -1,4 +1,4 @@
-/** `SchemaError`: why, and at which keyword, a schema is rejected. */
+/** `SchemaError`: reason and keyword for which a schema is rejected. */
 
 /** `invalid_request`: not a valid schema. `unsupported`: the schema has constraints that a grammar cannot guarantee. */
 export class SchemaError extends Error {
@@ -6,7 +6,7 @@ export class SchemaError extends Error {
   constructor(
     readonly code: 'invalid_request' | 'unsupported',
     readonly path: readonly string[],
-    /** The keyword's maximum value, if the schema exceeds it. */
+    /** Maximum value of the keyword, if the schema exceeds the maximum; otherwise null. */
     readonly limit: number | null = null,
   ) {
     super(`the schema is refused: ${code} at ${path.join('.')}`);

@@ -29,26 +29,28 @@ const SCHEMAS_BY_NAME = new Set(['properties', '$defs', 'definitions', 'dependen
 /** Keywords whose meaning depends on `patternProperties`. */
 const BY_PATTERN = new Set(['patternProperties', 'additionalProperties', 'unevaluatedProperties']);
 
+/** Keywords whose value refers to another schema. */
 const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
 
+/** The schema without `pattern` and the keywords that depend on patterns. */
 function withoutPatterns(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutPatterns);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const named = schema as Readonly<Record<string, unknown>>;
+  const keywords = schema as Readonly<Record<string, unknown>>;
   // Entries instead of an object, because a member may be called `__proto__`.
   const members: [string, unknown][] = [];
-  for (const [name, member] of Object.entries(named)) {
+  for (const [name, member] of Object.entries(keywords)) {
     if (name === 'const' || name === 'enum') members.push([name, member]);
     else if (
       name === 'pattern' ||
       (REFERENCES.has(name) && !targetsSchema(member)) ||
-      (named.patternProperties !== undefined && BY_PATTERN.has(name))
+      (keywords.patternProperties !== undefined && BY_PATTERN.has(name))
     )
       continue;
     // Without the pattern, `not` would exclude more values.
     else if (name === 'not' && containsPattern(member)) continue;
     else if (name === 'oneOf' && containsPattern(member)) {
-      if (named.anyOf === undefined) members.push(['anyOf', withoutPatterns(member)]);
+      if (keywords.anyOf === undefined) members.push(['anyOf', withoutPatterns(member)]);
     } else if (SCHEMAS_BY_NAME.has(name)) members.push([name, schemasByName(member)]);
     else members.push([name, withoutPatterns(member)]);
   }

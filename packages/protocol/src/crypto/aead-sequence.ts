@@ -1,7 +1,7 @@
 /**
- * AES-256-GCM with nonce = base XOR sequence number (RFC 9180 section 5.2).
+ * AES-256-GCM for a sequence of messages: the nonce is a base XOR the message's number (RFC 9180 section 5.2).
  *
- * Separate types seal and open, so a receiver cannot seal with the sender's key, which would reuse a nonce.
+ * Separate classes seal and open, so a receiver cannot seal with the sender's key, which would reuse a nonce.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { concatBytes } from '../bytes.js';
@@ -44,6 +44,7 @@ export function openAesGcm(key: KeyObject | Uint8Array, nonce: Uint8Array, aad: 
   return plaintext;
 }
 
+/** Computes the nonces of one key. The caller advances `next` after each successful use. */
 class NonceSequence {
   readonly #base: Uint8Array;
   readonly #nonce: Uint8Array;
@@ -56,7 +57,7 @@ class NonceSequence {
     this.next = first;
   }
 
-  /** Nonce for sequence number `next`. The buffer is reused by the next call. Throws SealingError `exhausted`. */
+  /** Nonce for sequence number `next`, in a buffer that the next call overwrites. Throws SealingError `exhausted`. */
   current(): Uint8Array {
     if (this.next >= SEQUENCE_END) throw new SealingError('exhausted', 'the sequence numbers of this key are used up');
     for (let i = 0; i < 4; i++) this.#nonce[11 - i] = (this.#base[11 - i] as number) ^ ((this.next >>> (8 * i)) & 0xff);
@@ -73,12 +74,12 @@ export class SealingSequence {
     this.#nonces = new NonceSequence(secret.baseNonce, first);
   }
 
-  /** Sequence number that the next call uses. */
+  /** Sequence number of the next message. */
   get next(): number {
     return this.#nonces.next;
   }
 
-  /** Throws SealingError `exhausted`. */
+  /** Seals the next message. Throws SealingError `exhausted`. */
   sealParts(aad: Uint8Array, plaintext: Uint8Array): SealedParts {
     const cipher = createCipheriv('aes-256-gcm', this.#key, this.#nonces.current(), { authTagLength: TAG_BYTES });
     this.#nonces.next++;
@@ -88,7 +89,7 @@ export class SealingSequence {
     return { ciphertext, tag: plainView(cipher.getAuthTag()) };
   }
 
-  /** Ciphertext ‖ tag. */
+  /** Like {@link sealParts}, as ciphertext ‖ tag. */
   seal(aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
     const { ciphertext, tag } = this.sealParts(aad, plaintext);
     return concatBytes(ciphertext, tag);
@@ -104,7 +105,7 @@ export class OpeningSequence {
     this.#nonces = new NonceSequence(secret.baseNonce, first);
   }
 
-  /** Sequence number that the next call expects. A failed call leaves it unchanged. */
+  /** Sequence number of the next message. A failed `open` does not change it. */
   get next(): number {
     return this.#nonces.next;
   }

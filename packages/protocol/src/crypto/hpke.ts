@@ -16,6 +16,7 @@ const MODE_BASE = Uint8Array.of(0x00);
 const EMPTY = new Uint8Array(0);
 /** Section 5.1: base mode has an empty psk_id, so the hash is constant. */
 const PSK_ID_HASH = labeledExtract(labelOf(SUITE, 'psk_id_hash'), EMPTY, EMPTY);
+// Labels of sections 4.1, 5.1 and 5.3.
 const EAE_PRK = labelOf(KEM_SUITE, 'eae_prk');
 const SHARED_SECRET = labelOf(KEM_SUITE, 'shared_secret');
 const INFO_HASH = labelOf(SUITE, 'info_hash');

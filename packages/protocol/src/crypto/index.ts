@@ -2,7 +2,7 @@
 export { keyIdOf, providerIdOf, sha256, sha256Hex } from './digest.js';
 export { e2eKeyPair, nodeE2eCrypto } from './e2e-crypto.js';
 export { type Encapsulation, encapsulate, type RecipientContext, type SenderContext, setupRecipient, setupSender } from './hpke.js';
-export { RequestOpener, type SealedRequest, sealRequest } from './job-sealing.js';
+export { RequestOpener, type SealedJobRequest, sealRequest } from './job-sealing.js';
 export { cachedImport } from './key-cache.js';
 export { type Ed25519KeyPair, ed25519KeyPairFrom, nodeLogCrypto } from './log-crypto.js';
 export { p256PublicKeyPem, verifyP256, verifyP256Async } from './p256.js';

@@ -9,7 +9,9 @@ import { E2E_RESPONSE_NONCE_BYTES, E2E_TAG_BYTES } from './limits.js';
 export class E2eAnswerMeter {
   readonly #walker: E2eFrameWalker;
   readonly #hash: Sha256Stream;
+  /** Received bytes of the response nonce. */
   #nonceBytes = 0;
+  /** Whether the current frame is the final one. */
   #isFinalFrame = false;
   #isComplete = false;
   #plaintextBytes = 0;

@@ -105,7 +105,7 @@ export class E2eAnswerSealer {
 export interface E2eOpenedParts {
   /** Complete parts in order, without padding. The first of an answer is its head, the last its proof. */
   readonly parts: readonly E2ePart[];
-  /** The coordinator's abort, if it ended the answer early. */
+  /** The abort with which the coordinator ended the answer early; null: none. */
   readonly abort: E2eAbort | null;
 }
 
@@ -126,6 +126,7 @@ export class E2eAnswerOpener {
   #opener: E2eFrameOpener | null = null;
   #parts: E2ePart[] = [];
   #abort: E2eAbort | null = null;
+  // Flags, header, payload length, payload and received payload bytes of the current frame.
   #flags = 0;
   #frameHeader: Uint8Array = EMPTY;
   #length = 0;

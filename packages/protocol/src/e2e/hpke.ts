@@ -1,5 +1,5 @@
 /**
- * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts`, `answer.ts` and `commitments.ts`. Sections are those of RFC 9180.
+ * HPKE (RFC 9180) of the end-to-end mode, used by `request.ts`, `answer.ts` and `commitments.ts`. Section numbers refer to RFC 9180.
  *
  * Same suite as `crypto/hpke.ts`, but on {@link E2eCrypto}, which browsers also implement. A context seals only the data key;
  * all other keys are exported from the context.
@@ -19,6 +19,7 @@ const KEM_SUITE = concatBytes(utf8('KEM'), Uint8Array.of(0x00, 0x20));
 /** Section 5.1: suite of KEM, KDF and AEAD. */
 const SUITE = concatBytes(utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, 0x00, 0x02));
 const MODE_BASE = Uint8Array.of(0x00);
+// Labels of sections 4.1, 5.1 and 5.3.
 const EAE_PRK = labelOf(KEM_SUITE, 'eae_prk');
 const SHARED_SECRET = labelOf(KEM_SUITE, 'shared_secret');
 const PSK_ID_HASH = labelOf(SUITE, 'psk_id_hash');

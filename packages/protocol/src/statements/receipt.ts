@@ -13,7 +13,7 @@ const Tokens = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 export const UsageSchema = Type.Object({
   prompt_tokens: Tokens,
-  /** All generated tokens, including the `hidden_tokens` of removed think sections. */
+  /** All generated tokens, including the `hidden_tokens` of removed think segments. */
   completion_tokens: Tokens,
   total_tokens: Tokens,
   /** Prompt tokens served from the prefix cache. */
@@ -28,8 +28,7 @@ export const FinishReasonSchema = Type.Union([
   Type.Literal('length'),
   Type.Literal('tool_calls'),
   /**
-   * The coordinator cancelled a stream after the client disconnected. The signed response ends at that point. Clients never see
-   * this reason.
+   * The coordinator cancelled a stream after the client disconnected. The signed response ends at that point.
    */
   Type.Literal('cancelled'),
 ]);
@@ -38,7 +37,7 @@ export type FinishReason = Static<typeof FinishReasonSchema>;
 /** Decimal number as text, such as `0.7`, because languages format fractions differently. */
 const DecimalSchema = Type.String({ pattern: '^-?(0|[1-9][0-9]{0,19})(\\.[0-9]{1,20})?$', maxLength: 42 });
 
-/** Sampling parameters. Absent members were not applied. Without a seed, sampling was random. */
+/** Sampling parameters. Absent members were not applied; an absent seed was chosen at random. */
 export const SamplingSchema = Type.Object({
   temperature: DecimalSchema,
   top_p: Type.Optional(DecimalSchema),
@@ -82,7 +81,7 @@ export const ReceiptSchema = Type.Object({
   image_sha256: Type.Optional(Type.Array(Sha256HexSchema, { minItems: 1, maxItems: MAX_IMAGES })),
   client_nonce: Type.Optional(ClientNonceSchema),
   usage: UsageSchema,
-  /** Tokens of think sections that were removed from the response. */
+  /** Tokens of think segments that were removed from the response. */
   hidden_tokens: Tokens,
   finish_reason: FinishReasonSchema,
   started_at: MillisecondsSchema,

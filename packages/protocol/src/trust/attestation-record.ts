@@ -1,7 +1,8 @@
 /**
- * Public attestation feed: claims about each provider, with the evidence from which anybody can recompute the claims.
+ * Public attestation feed: claims about each provider, with the evidence for them.
  *
- * Readers must ignore unknown members.
+ * Anybody can recompute the claims that have evidence; others, such as `mdm_verified`, are only the coordinator's word. Readers must
+ * ignore unknown members.
  */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
@@ -45,7 +46,7 @@ export type ProviderStatusCode = (typeof PROVIDER_STATUSES)[number];
 const AttestationRecordSchema = Type.Object({
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
-  status: Type.String({ description: '`online` when it accepts requests.' }),
+  status: Type.String({ description: '`online`, or the reason why the provider gets no requests.' }),
   chip_name: Type.String(),
   hardware_model: Type.String(),
   serial_number: Type.String(),
@@ -68,7 +69,7 @@ const AttestationRecordSchema = Type.Object({
   mdm_verified: Type.Boolean({ description: "The coordinator's word: device management reported the protections as on." }),
   acme_verified: Type.Boolean(),
   mda_verified: Type.Boolean(),
-  /** Present if `mda_verified` is true, like the following `mda_` members up to the preimage. */
+  /** Present if `mda_verified` is true, like `mda_serial` to `mda_nonce_preimage`. */
   mda_cert_chain_b64: Type.Optional(chain),
   mda_serial: Type.Optional(Type.String()),
   mda_udid: Type.Optional(Type.String()),

@@ -1,4 +1,4 @@
-/** Reasons why a provider did not finish a job. Only codes, so that no free text of a provider reaches a client. */
+/** Reasons why a provider did not finish a job: codes, field paths and numbers, so no free text of a provider reaches a client. */
 import Type, { type Static } from 'typebox';
 
 /**
@@ -34,11 +34,9 @@ export const JobFailureSchema = Type.Object({
   code: Type.Enum(Object.keys(JOB_FAILURES) as [JobFailureCode, ...JobFailureCode[]]),
   /** The invalid request field, such as `messages[0].content`. */
   param: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_.\\[\\]]{1,64}$' })),
-  /**
-   * For `context_length_exceeded`: the model's context length in tokens; `actual` is the size of the request. For `unsupported`: the
-   * maximum value of the field.
-   */
+  /** For `context_length_exceeded`: the model's context length in tokens. For `unsupported`: the maximum value of the field. */
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** For `context_length_exceeded`: the tokens that the request needs. */
   actual: Type.Optional(Type.Integer({ minimum: 0 })),
 });
 export type JobFailure = Static<typeof JobFailureSchema>;

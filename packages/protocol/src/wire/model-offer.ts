@@ -51,7 +51,7 @@ export const ModelOfferSchema = Type.Object({
   load_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
   /** Hexadecimal SHA-256 of the model file, as the provider claims. */
   file_sha256: Type.Optional(Sha256HexSchema),
-  /** Whether the chat template has think sections; absent: unknown. If false, hidden tokens in a receipt are a violation. */
+  /** Whether the chat template has think segments; absent: unknown. If false, hidden tokens in a receipt are a violation. */
   thinks: Type.Optional(Type.Boolean()),
   /** Required when `model_type` is `image`; image models without this member get no jobs. */
   image: Type.Optional(ImageOfferSchema),
@@ -67,12 +67,15 @@ export const HardwareSchema = Type.Object({
   gpu_cores: Type.Integer({ minimum: 0, maximum: 4096 }),
   /** Memory bandwidth in GB/s; 0: unknown. */
   bandwidth_gbs: Type.Number({ minimum: 0, maximum: 100_000 }),
-  /** Split of `cpu_cores` into performance and efficiency cores; absent: unknown. */
+  /** Part of `cpu_cores`; absent: unknown. */
   performance_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
+  /** Part of `cpu_cores`; absent: unknown. */
   efficiency_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
-  /** For example `macOS`, `26.1` and `25B78`. */
+  /** For example `macOS`. */
   os_name: Type.Optional(labelSchema(64)),
+  /** For example `26.1`. */
   os_version: Type.Optional(labelSchema(64)),
+  /** For example `25B78`. */
   os_build: Type.Optional(labelSchema(64)),
 });
 export type Hardware = Static<typeof HardwareSchema>;

@@ -60,10 +60,7 @@ const LoadSchema = Type.Object({
   decode_tps: Type.Optional(Type.Number({ minimum: 0 })),
   /** Latest measured prompt processing rate, tokens per second. Lowered like `decode_tps`. */
   prefill_tps: Type.Optional(Type.Number({ minimum: 0 })),
-  /**
-   * Condition of the machine. Placement avoids hot machines and machines short of memory or power. A value that the agent cannot read
-   * is absent, and the last reported value remains valid.
-   */
+  // Condition of the machine. An absent value could not be read; the last reported value remains valid.
   thermal: Type.Optional(Type.Union([Type.Literal('nominal'), Type.Literal('fair'), Type.Literal('serious'), Type.Literal('critical')])),
   memory_pressure: Type.Optional(Type.Union([Type.Literal('normal'), Type.Literal('warning'), Type.Literal('critical')])),
   /** `low_battery`: too low to accept jobs. */

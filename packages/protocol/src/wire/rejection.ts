@@ -1,7 +1,5 @@
 /**
- * Message `rejected`, with which a coordinator ends a session: a code, and the exact reason if a signed statement was rejected.
- *
- * The agent shows both to the owner.
+ * Message `rejected`, with which a coordinator ends a session: a code, the exact reason for a rejected statement, and a text.
  */
 import Type, { type Static } from 'typebox';
 import { STATEMENT_PROBLEMS } from '../statements/signed-statement.js';

@@ -9,7 +9,7 @@ export const PROTOCOL_VERSIONS: readonly number[] = [AVAILABILITY_VERSION, 1];
 /** Versions of plain-mode receipts in this build, newest first. */
 export const RECEIPT_VERSIONS: readonly (1 | 2)[] = [2, 1];
 
-/** Newest receipt version in all lists. A missing list means version 1 only. */
+/** Newest receipt version that all lists contain; 1 if there is none. A missing list means version 1 only. */
 export function commonReceiptVersion(...known: readonly (readonly number[] | undefined)[]): 1 | 2 {
   return RECEIPT_VERSIONS.find((version) => known.every((versions = [1]) => versions.includes(version))) ?? 1;
 }

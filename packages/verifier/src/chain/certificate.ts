@@ -11,18 +11,20 @@ export interface Certificate {
   readonly issuer: Uint8Array;
   readonly subject: Uint8Array;
   readonly commonName: string | null;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly notBefore: number;
+  /** Milliseconds since 1970. */
   readonly notAfter: number;
   /** Uncompressed P-384 point, or null for a key of another kind. */
   readonly publicKey: Uint8Array | null;
   /** Whether the algorithms inside and outside the signed part are both ECDSA with SHA-384. */
   readonly ecdsaSha384: boolean;
+  /** The signed part (tbsCertificate) in DER. */
   readonly signed: Uint8Array;
-  /** DER. */
+  /** ECDSA signature in DER. */
   readonly signature: Uint8Array;
   readonly extensions: readonly CertificateExtension[];
-  /** Null: the extension is absent. A value is malformed unless its DER is the only possible one. */
+  // Values of standard extensions. Null: absent. `malformed`: anything but the one DER encoding of a value.
   readonly basicConstraints: { readonly ca: boolean; readonly pathLength: number | null; readonly critical: boolean } | 'malformed' | null;
   readonly keyUsage: { readonly digitalSignature: boolean; readonly keyCertSign: boolean; readonly critical: boolean } | 'malformed' | null;
   readonly extendedKeyUsages: readonly string[] | 'malformed' | null;
@@ -53,7 +55,7 @@ export class CertificateError extends Error {}
 export function readCertificate(der: Uint8Array): Certificate {
   const [tbs, algorithm, signatureBits, ...more] = derChildren(readDer(der));
   if (tbs === undefined || algorithm === undefined || signatureBits === undefined || more.length > 0) throw new CertificateError();
-  // The optional unique identifiers (RFC 5280 §4.1.2.8) are refused: device certificates have none.
+  // Certificates with the optional unique identifiers (RFC 5280 §4.1.2.8) are rejected: device certificates have none.
   const [version, serialNumber, innerAlgorithm, issuer, validity, subject, keyInfo, extensionList, ...others] = derChildren(tbs);
   if (version === undefined || serialNumber === undefined || innerAlgorithm === undefined) throw new CertificateError();
   if (issuer === undefined || validity === undefined || subject === undefined || keyInfo === undefined) throw new CertificateError();

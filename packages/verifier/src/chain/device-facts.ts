@@ -47,15 +47,15 @@ const FORMS = {
   llb_version: VERSION,
 } as const;
 
-const ENABLED = fromHex('020100');
-const DISABLED = fromHex('020101');
+const INTEGER_0 = fromHex('020100');
+const INTEGER_1 = fromHex('020101');
 const SECURE_BOOT = ['Full Security', 'Reduced Security', 'Permissive Security'] as const;
 
 export type FactsResult =
   | { readonly ok: true; readonly facts: DeviceFacts }
   | { readonly ok: false; readonly code: `${DeviceField}_missing` | `${DeviceField}_malformed` };
 
-/** `extensions` must contain no duplicates. */
+/** Facts, or the first missing or malformed one. `extensions` must contain no duplicates. */
 export function readDeviceFacts(extensions: readonly CertificateExtension[]): FactsResult {
   const values = new Map(extensions.map(({ oid, value }) => [oid, value]));
   for (const field of DEVICE_FIELDS) if (!values.has(OIDS[field])) return { ok: false, code: `${field}_missing` };
@@ -86,10 +86,10 @@ function malformedFacts(facts: Readonly<Record<DeviceField, unknown>>): FactsRes
   return { ok: false, code: `${field}_malformed` };
 }
 
-/** Whether a DER INTEGER is 0, not 1. Null for any other value. */
+/** True for the DER INTEGER 0, false for 1, null for anything else. */
 function isZero(value: Uint8Array): boolean | null {
-  if (equalBytes(value, ENABLED)) return true;
-  return equalBytes(value, DISABLED) ? false : null;
+  if (equalBytes(value, INTEGER_0)) return true;
+  return equalBytes(value, INTEGER_1) ? false : null;
 }
 
 function textMatching(value: Uint8Array, form: RegExp): string | null {
@@ -97,7 +97,7 @@ function textMatching(value: Uint8Array, form: RegExp): string | null {
   return form.test(text) ? text : null;
 }
 
-/** Chip by the first part of a UDID, the hexadecimal chip identifier. */
+/** Chip names. Key: chip identifier, the first part of a UDID. */
 const CHIPS: Readonly<Record<string, string>> = {
   '00006021': 'M2 Max',
   '00006032': 'M3 Ultra',

@@ -59,7 +59,7 @@ class ChainRejected extends Error {
 }
 
 /**
- * Never throws for an invalid chain.
+ * Facts of a valid chain, or the first reason for rejecting it. Never throws for an invalid chain.
  *
  * @param chain Leaf and issuer, each in base64 of DER.
  * @param now Milliseconds since 1970.

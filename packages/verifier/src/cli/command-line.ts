@@ -19,7 +19,7 @@ const USAGE = `usage: inference-verify <command> [options]
 
 ${[...Object.values(COMMANDS), proxyProgram].map(({ usage, summary }) => `  ${usage}\n      ${summary}`).join('\n')}
 
-Every command but proxy takes --json. Exit codes: 0 verified, 1 not verified, 2 wrong usage, 3 evidence not to be had.`;
+Every command but proxy takes --json. Exit codes: 0 verified, 1 not verified, 2 wrong usage, 3 evidence unavailable.`;
 
 export type Output = Pick<Console, 'log' | 'error'>;
 

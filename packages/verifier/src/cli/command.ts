@@ -38,8 +38,8 @@ export function readArguments(args: readonly string[], options: Options) {
   }
 }
 
-/** The value of `--weights-sha256`. Throws {@link UsageError} for a malformed hash. */
-export function hashOf(text: string | null): string | null {
+/** Checks the value of `--weights-sha256`; null if absent. Throws {@link UsageError} for a malformed hash. */
+export function weightsHashOf(text: string | null): string | null {
   if (text === null || /^[0-9a-f]{64}$/.test(text)) return text;
   throw new UsageError('--weights-sha256 is 64 hexadecimal digits in lower case');
 }

@@ -1,7 +1,7 @@
 /**
- * Reads evidence from files and URLs. Downloads are bounded in time and size.
+ * Reads evidence from files and URLs. Downloads have limits of time and size.
  *
- * Every failure, including invalid JSON, is an {@link UnavailableError} that names the file or URL.
+ * Failed reads, including invalid JSON, throw an {@link UnavailableError} that names the file or URL.
  */
 import { readFile } from 'node:fs/promises';
 import { UnavailableError, UsageError } from './command.js';
@@ -9,7 +9,7 @@ import { UnavailableError, UsageError } from './command.js';
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** Removes trailing slashes from an `http` or `https` URL. Throws {@link UsageError} for other text and for null. */
+/** Returns an `http` or `https` URL without trailing slashes. Throws {@link UsageError} for other text and for null. */
 export function baseAddress(text: string | null): string {
   if (text === null || !URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
     throw new UsageError(`an address such as https://host is needed, not ${JSON.stringify(text)}`);

@@ -32,7 +32,7 @@ const StoreSchema = Type.Object(
   { additionalProperties: false },
 );
 type Store = Static<typeof StoreSchema>;
-const store = lazyValidator(StoreSchema);
+const storeValidator = lazyValidator(StoreSchema);
 
 export const logCommand: Command = {
   usage: 'log --base-url URL [--store FILE] [--key VERIFIER_KEY] [--witnesses KEY,KEY] [--quorum N]',
@@ -133,7 +133,7 @@ async function downloadText(url: string): Promise<string> {
   }
 }
 
-/** Null: the file does not exist yet. Throws UnavailableError for other content. */
+/** Content of the store; null if the file does not exist. Throws UnavailableError for other content. */
 async function readStore(file: string): Promise<Store | null> {
   const exists = await access(file).then(
     () => true,
@@ -141,7 +141,7 @@ async function readStore(file: string): Promise<Store | null> {
   );
   if (!exists) return null;
   const value = await readJson(file);
-  if (store().Check(value)) return value;
+  if (storeValidator().Check(value)) return value;
   throw new UnavailableError(`${file} is not a store of this command`);
 }
 

@@ -21,7 +21,7 @@ const LABELS: Record<Finding['result'], string> = {
 
 export const networkCommand: Command = {
   usage: 'network <base_url> [--feed FILE]',
-  summary: 'Download the attestation feed (or read it from a file) and compute each of its claims again.',
+  summary: 'Download the attestation feed (or read it from a file) and recompute the claims that have evidence.',
   async run(args) {
     const { positional, text } = readArguments(args, { feed: { type: 'string' } });
     const file = text('feed');

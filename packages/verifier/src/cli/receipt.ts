@@ -2,7 +2,7 @@
 import { toPrintable } from '@inference/protocol';
 import { enclaveKeyBytes } from '../p256.js';
 import { ReceiptError, readSavedReceipt, type SavedReceipt, verifyReceipt } from '../verify-receipt.js';
-import { type Command, hashOf, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, readArguments, UnavailableError, UsageError, weightsHashOf } from './command.js';
 import { readJson } from './download.js';
 
 export const receiptCommand: Command = {
@@ -11,7 +11,7 @@ export const receiptCommand: Command = {
     'Verify a receipt from GET /v1/receipts/{job_id}, plain or end-to-end, by an enclave key (base64, as in the feed), and print what it states.',
   async run(args) {
     const { positional, text } = readArguments(args, { key: { type: 'string' }, 'weights-sha256': { type: 'string' } });
-    const weights = hashOf(text('weights-sha256'));
+    const weights = weightsHashOf(text('weights-sha256'));
     const key = enclaveKeyBytes(text('key') ?? '');
     if (positional === null || key === null) throw new UsageError('receipt needs a file and --key with the base64 of an enclave key');
     const { claims: opened, checks } = verifyReceipt(savedReceipt(await readJson(positional), positional), key);

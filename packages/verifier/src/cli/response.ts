@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { MAX_IMAGES, type Receipt, toPrintable } from '@inference/protocol';
 import { ENCLAVE_EVIDENCE_TEXT } from '../record/finding.js';
 import { type AnswerVerdict, imagesIn, verifyAnswer } from '../verify-answer.js';
-import { type Command, hashOf, type Report, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, type Report, readArguments, UnavailableError, UsageError, weightsHashOf } from './command.js';
 import { baseAddress, download, downloadJson, readBytes, readJson, readText } from './download.js';
 import { downloadFeed, NOT_PROVED, orUnavailable } from './network.js';
 
@@ -66,29 +66,38 @@ export const responseCommand: Command = {
             stream: flag('stream'),
           })
         : await savedAnswer(from);
-    return report(answer, { required, weightsSha256: hashOf(text('weights-sha256')) });
+    return report(answer, { required, weightsSha256: weightsHashOf(text('weights-sha256')) });
   },
 };
 
-async function sendRequest(what: { base: string; key: string; path: string; data: string | null; stream: boolean }): Promise<Answer> {
-  if (what.key === '') throw new UsageError('response needs --key KEY');
-  const authorization = { authorization: `Bearer ${what.key}` };
-  const request = what.data ?? JSON.stringify(await question(what.base, what.path, authorization, what.stream));
+interface RequestToSend {
+  readonly base: string;
+  readonly key: string;
+  readonly path: string;
+  /** Body; null: a short default request. */
+  readonly data: string | null;
+  readonly stream: boolean;
+}
+
+async function sendRequest({ base, key, path, data, stream }: RequestToSend): Promise<Answer> {
+  if (key === '') throw new UsageError('response needs --key KEY');
+  const authorization = { authorization: `Bearer ${key}` };
+  const request = data ?? JSON.stringify(await defaultRequest(base, path, authorization, stream));
   const nonce = randomBytes(32).toString('base64url');
   const headers = { ...authorization, 'content-type': 'application/json', 'x-inference-nonce': nonce };
-  const response = await download(what.base + what.path, { method: 'POST', headers, body: request, timeoutMs: ANSWER_TIMEOUT_MS });
+  const response = await download(base + path, { method: 'POST', headers, body: request, timeoutMs: ANSWER_TIMEOUT_MS });
   if (response.status !== 200) {
     const body = toPrintable(new TextDecoder().decode(response.body).slice(0, 400));
-    throw new UnavailableError(`${what.base}${what.path} answered ${response.status}: ${body}`);
+    throw new UnavailableError(`${base}${path} answered ${response.status}: ${body}`);
   }
   const { body } = response;
-  const images = what.path === IMAGES_PATH ? await fetchImages(body) : null;
-  const feed = await downloadFeed(what.base);
-  const sent = { request: new TextEncoder().encode(request), endpoint: what.path, nonce };
+  const images = path === IMAGES_PATH ? await fetchImages(body) : null;
+  const feed = await downloadFeed(base);
+  const sent = { request: new TextEncoder().encode(request), endpoint: path, nonce };
   return { ...sent, body, headers: new Map(response.headers), images, feed, isSaved: false };
 }
 
-/** Fetches the images of an answer from their URLs; null: the answer has no images. */
+/** Fetches the images of an answer from their URLs; null: the answer has no URLs. */
 async function fetchImages(body: Uint8Array): Promise<Uint8Array[] | null> {
   const urls = imagesIn(body)?.urls;
   if (urls === undefined) return null;
@@ -105,8 +114,8 @@ interface ModelList {
   readonly data?: readonly { readonly id?: unknown; readonly metadata?: { readonly model_type?: unknown } }[];
 }
 
-/** A short prompt for the first listed model of the endpoint's type. */
-async function question(base: string, path: string, headers: Record<string, string>, stream: boolean): Promise<object> {
+/** Request with a short prompt for the first listed model of the endpoint's type. */
+async function defaultRequest(base: string, path: string, headers: Record<string, string>, stream: boolean): Promise<object> {
   const list = (await downloadJson(`${base}/v1/models`, headers)) as ModelList;
   const type = path === IMAGES_PATH ? 'image' : path === '/v1/embeddings' ? 'embedding' : 'text';
   const model = list.data?.find(({ metadata }) => metadata?.model_type === type)?.id;

@@ -1,8 +1,8 @@
 /**
  * Recomputes the claims of attestation records from their evidence, and marks claims that only the coordinator makes.
  *
- * Not proven: that the attested machine holds the enclave key (keys can be relayed), and the program on the machine. The maker is
- * Apple, the manufacturer.
+ * Not proven: that the attested machine holds the enclave key (keys can be relayed), and which program runs there. `maker` means
+ * Apple, the manufacturer of the machines.
  */
 import {
   type AttestationFeed,
@@ -57,7 +57,7 @@ export interface StageVerdict {
 /** `maker`: only the pinned root, for callers that expect real hardware. `published`: also the root of a simulation's feed. */
 export type AcceptedAnchors = 'maker' | 'published';
 
-/** Throws {@link FeedError} for an invalid feed. `now` in milliseconds. */
+/** Verifies every record of a feed. `now` in milliseconds. Throws {@link FeedError} for an invalid feed. */
 export function verifyFeed(downloaded: unknown, now: number, accepted: AcceptedAnchors = 'published'): FeedVerdict {
   const { feed, anchor } = openFeed(downloaded, accepted);
   return { anchor: anchor.simulated ? 'simulated' : 'maker', records: feed.providers.map((record) => verifyRecord(record, now, anchor)) };

@@ -291,7 +291,7 @@ export class Attempt implements JobSink {
       };
     }
     const images = fetchedImages.map(({ bytes }) => bytes);
-    const { enc, frames, responses } = sealRequest(context, encapsulate(), body, images);
+    const { enc, frames, responseOpener: responses } = sealRequest(context, encapsulate(), body, images);
     const message: JobMessage = {
       type: 'job',
       context,

@@ -1,10 +1,10 @@
-/** Mutations of the submitted document: count and size of certificates, base64, outermost encodings. */
+/** Mutations of the encoding: number and size of certificates, base64, DER, members of the certificate. */
 import { concatBytes, fromBase64, fromHex, toBase64, utf8 } from '@inference/protocol';
-import { ecdsaWith, encodeExtension, nameAttribute, subjectKeyIdentifier } from '../certificate.js';
+import { EXTENSION_OID, ecdsaWith, encodeExtension, nameAttribute, subjectKeyIdentifier } from '../certificate.js';
 import { bitString, boolean, explicit, integer, objectIdentifier, octetString, sequence, set, TAG, tlv, utf8String } from '../der.js';
-import { type ChainMutation, chain, changedLeaf, type MutationBench, replace } from '../mutation-bench.js';
+import { type ChainMutation, chainMutation, changedLeaf, type MutationBench, replace, signedPartOf } from '../mutation-bench.js';
 
-/** Valid chain with leaf bytes changed after signing. */
+/** Chain whose leaf is changed after signing. */
 function leafBytes(bench: MutationBench, change: (leaf: Uint8Array) => Uint8Array): string[] {
   const [leaf, issuer] = bench.certificates() as [Uint8Array, Uint8Array];
   return [change(leaf), issuer].map(toBase64);
@@ -20,18 +20,18 @@ function longLength(tag: number, content: Uint8Array): Uint8Array {
 /** Content of a DER value with a two-byte length, as every certificate here has. */
 const contentOf = (certificate: Uint8Array): Uint8Array => certificate.subarray(4);
 
+/** The digit before `=` ends in unused zero bits; the next digit of the alphabet has the lowest of them set. */
 const withUnusedBitSet = (text: string): string => {
-  // Sets the unused bits of the last base64 digit.
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const end = text.indexOf('=');
   const last = digits.indexOf(text[end - 1] as string);
   return text.slice(0, end - 1) + digits[last + 1] + text.slice(end);
 };
 
-/** Chain whose leaf ends in `=` in base64. A subject key identifier extends the leaf to the necessary length. */
+/** Chain whose leaf ends in `=` in base64. A subject key identifier of the right size pads the leaf. */
 function paddedChain(bench: MutationBench): string[] {
   for (let size = 1; ; size++) {
-    const extra = { oid: '2.5.29.14', critical: false, value: subjectKeyIdentifier(new Uint8Array(size).fill(7)) };
+    const extra = { oid: EXTENSION_OID.subjectKeyIdentifier, critical: false, value: subjectKeyIdentifier(new Uint8Array(size).fill(7)) };
     const chain = bench.chain((leaf) => ({ ...leaf, extensions: [...leaf.extensions, extra] }));
     if (chain[0]?.endsWith('=')) return chain;
   }
@@ -46,44 +46,45 @@ const ORGANIZATION = '2.5.4.10';
 /** `[1] IMPLICIT UniqueIdentifier` (RFC 5280 section 4.1). */
 const ISSUER_UNIQUE_ID = 0x81;
 
+/** Chain with the leaf's base64 text changed. */
 function changedText(bench: MutationBench, change: (text: string) => string): string[] {
   const [leaf = '', issuer = ''] = paddedChain(bench);
   return [change(leaf), issuer];
 }
 
 export const documentMutations: readonly ChainMutation[] = [
-  chain('no certificate', 'chain_count', () => []),
-  chain('the leaf alone', 'chain_count', (b) => b.chain().slice(0, 1)),
-  chain('the root appended', 'chain_count', (b) => [...b.chain(), toBase64(b.authority.rootCertificate)]),
-  chain('the leaf twice before its issuer', 'chain_count', (b) => [b.chain()[0] as string, ...b.chain()]),
+  chainMutation('no certificate', 'chain_count', () => []),
+  chainMutation('the leaf alone', 'chain_count', (b) => b.chain().slice(0, 1)),
+  chainMutation('the root appended', 'chain_count', (b) => [...b.chain(), toBase64(b.authority.rootCertificate)]),
+  chainMutation('the leaf twice before its issuer', 'chain_count', (b) => [b.chain()[0] as string, ...b.chain()]),
   changedLeaf('a leaf of half a megabyte', 'chain_too_large', (leaf) => ({
     ...leaf,
     extensions: [...leaf.extensions, { oid: '1.2.3', critical: false, value: new Uint8Array(500_000) }],
   })),
-  chain('a line feed in the base64', 'base64_not_canonical', (b) => changedText(b, (t) => `${t}\n`)),
-  chain('base64 without its padding', 'base64_not_canonical', (b) => changedText(b, (t) => t.replace(/=+$/, ''))),
-  chain('base64url', 'base64_not_canonical', (b) =>
+  chainMutation('a line feed in the base64', 'base64_not_canonical', (b) => changedText(b, (t) => `${t}\n`)),
+  chainMutation('base64 without its padding', 'base64_not_canonical', (b) => changedText(b, (t) => t.replace(/=+$/, ''))),
+  chainMutation('base64url', 'base64_not_canonical', (b) =>
     changedText(b, (t) => `${t.replaceAll('+', '-').replaceAll('/', '_').slice(0, 40)}-_${t.slice(42)}`),
   ),
-  chain('base64 with unused bits set', 'base64_not_canonical', (b) => changedText(b, withUnusedBitSet)),
-  chain('PEM instead of base64', 'base64_not_canonical', (b) =>
+  chainMutation('base64 with unused bits set', 'base64_not_canonical', (b) => changedText(b, withUnusedBitSet)),
+  chainMutation('PEM instead of base64', 'base64_not_canonical', (b) =>
     changedText(b, (t) => `-----BEGIN CERTIFICATE-----\n${t}\n-----END CERTIFICATE-----`),
   ),
-  chain('an empty certificate', 'der_malformed', (b) => ['', b.chain()[1] as string]),
-  chain('text instead of DER', 'der_malformed', (b) => leafBytes(b, () => utf8('not a certificate'))),
-  chain('the leaf cut short by a byte', 'der_malformed', (b) => leafBytes(b, (leaf) => leaf.subarray(0, -1))),
-  chain('a byte after the leaf', 'der_trailing_bytes', (b) => leafBytes(b, (leaf) => concatBytes(leaf, Uint8Array.of(0)))),
-  chain('a second certificate after the leaf', 'der_trailing_bytes', (b) =>
+  chainMutation('an empty certificate', 'der_malformed', (b) => ['', b.chain()[1] as string]),
+  chainMutation('text instead of DER', 'der_malformed', (b) => leafBytes(b, () => utf8('not a certificate'))),
+  chainMutation('the leaf cut short by a byte', 'der_malformed', (b) => leafBytes(b, (leaf) => leaf.subarray(0, -1))),
+  chainMutation('a byte after the leaf', 'der_trailing_bytes', (b) => leafBytes(b, (leaf) => concatBytes(leaf, Uint8Array.of(0)))),
+  chainMutation('a second certificate after the leaf', 'der_trailing_bytes', (b) =>
     leafBytes(b, (leaf) => concatBytes(leaf, b.authority.issuerCertificate)),
   ),
-  chain('a byte after the issuer', 'der_trailing_bytes', (b) => [
+  chainMutation('a byte after the issuer', 'der_trailing_bytes', (b) => [
     b.chain()[0] as string,
     toBase64(concatBytes(b.authority.issuerCertificate, Uint8Array.of(0))),
   ]),
-  chain('indefinite length', 'der_malformed', (b) =>
+  chainMutation('indefinite length', 'der_malformed', (b) =>
     leafBytes(b, (leaf) => concatBytes(Uint8Array.of(TAG.sequence, 0x80), contentOf(leaf), Uint8Array.of(0, 0))),
   ),
-  chain('a needlessly long length', 'der_malformed', (b) => leafBytes(b, (leaf) => longLength(TAG.sequence, contentOf(leaf)))),
+  chainMutation('a needlessly long length', 'der_malformed', (b) => leafBytes(b, (leaf) => longLength(TAG.sequence, contentOf(leaf)))),
   changedLeaf('a needlessly long length inside what is signed', 'der_malformed', (leaf) => ({
     ...leaf,
     subject: longLength(TAG.sequence, leaf.subject.subarray(3)),
@@ -172,15 +173,13 @@ export const documentMutations: readonly ChainMutation[] = [
   changedLeaf('a month that does not exist', 'certificate_malformed', replace({ notAfter: tlv(TAG.utcTime, utf8('261301000000Z')) })),
   changedLeaf('a time without its Z', 'certificate_malformed', replace({ notBefore: tlv(TAG.utcTime, utf8('2606010000+00')) })),
   changedLeaf('no extensions', 'certificate_malformed', replace({ extensions: [] })),
-  chain('a signature with unused bits', 'certificate_malformed', (b) =>
+  chainMutation('a signature with unused bits', 'certificate_malformed', (b) =>
     leafBytes(b, () => {
-      const signed = fromBase64(b.chain()[0] as string);
-      // The signed part of a leaf has two length bytes, too.
-      const part = signed.subarray(4, 8 + (((signed[6] as number) << 8) | (signed[7] as number)));
+      const part = signedPartOf(fromBase64(b.chain()[0] as string));
       return sequence(part, ecdsaWith('sha384'), bitString(new Uint8Array(104), 1));
     }),
   ),
-  chain('an extension list that is a set', 'certificate_malformed', (b) =>
+  chainMutation('an extension list that is a set', 'certificate_malformed', (b) =>
     leafBytes(b, () => {
       const extensions = tlv(TAG.set, encodeExtension({ oid: '1.2.3', critical: false, value: new Uint8Array(1) }));
       return sequence(sequence(explicit(3, extensions)), ecdsaWith('sha384'), bitString(new Uint8Array(8)));

@@ -1,25 +1,24 @@
-/** Mutations of extensions: unknown critical extensions, duplicates, absences, and values in other encodings. */
+/** Mutations of extensions (unknown, duplicate, absent, malformed) and of the leaf's common name. */
 import { concatBytes, utf8 } from '@inference/protocol';
 import { DEVICE_ATTESTATION_PURPOSE } from '../authority.js';
-import { type Extension, encodeName, extendedKeyUsage, nameAttribute } from '../certificate.js';
+import { EXTENSION_OID, type Extension, encodeName, extendedKeyUsage, nameAttribute } from '../certificate.js';
 import { boolean, objectIdentifier, octetString, printableString, sequence, TAG, tlv, utf8String } from '../der.js';
 import { DEVICE_OIDS } from '../device-extensions.js';
 import {
   type ChainMutation,
   type Change,
-  chain,
+  chainMutation,
   changedIssuer,
   changedLeaf,
-  DEVICE,
   dropExtension,
   eachExtension,
+  mutation,
   replace,
-  sample,
+  SAMPLE_DEVICE,
   setExtension,
 } from '../mutation-bench.js';
 
-const EXTENDED_KEY_USAGE = '2.5.29.37';
-const BASIC_CONSTRAINTS = '2.5.29.19';
+const EXTENDED_KEY_USAGE = EXTENSION_OID.extendedKeyUsage;
 const COMMON_NAME = '2.5.4.3';
 const IA5_STRING = 0x16;
 
@@ -33,6 +32,7 @@ const add =
   (extension: Extension): Change =>
   (template) => ({ ...template, extensions: [...template.extensions, extension] });
 
+/** Apple's extensions: start of the rejection code, object identifier. */
 const FIELDS = [
   ['serial', DEVICE_OIDS.serial],
   ['udid', DEVICE_OIDS.udid],
@@ -117,17 +117,17 @@ export const extensionMutations: readonly ChainMutation[] = [
     ),
   })),
   changedLeaf('no common name', 'common_name', replace({ subject: Uint8Array.of(0x30, 0) })),
-  ...[...FIELDS, ['constraints', BASIC_CONSTRAINTS], ['purpose', EXTENDED_KEY_USAGE]].map(
+  ...[...FIELDS, ['constraints', EXTENSION_OID.basicConstraints], ['purpose', EXTENDED_KEY_USAGE]].map(
     ([field = '', oid = '']): ChainMutation => changedLeaf(`${field} twice`, 'duplicate_extension', duplicated(oid)),
   ),
-  chain('a second freshness code with another value', 'duplicate_extension', (b) =>
+  chainMutation('a second freshness code with another value', 'duplicate_extension', (b) =>
     b.chain(add({ oid: DEVICE_OIDS.freshness, critical: false, value: b.random(32) })),
   ),
-  sample('an unknown extension twice', 'duplicate_extension', (b) => {
+  mutation('an unknown extension twice', 'duplicate_extension', (b) => {
     const extra = { oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) };
     return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
   }),
-  sample('an unknown critical extension twice', 'unknown_critical_extension', (b) => {
+  mutation('an unknown critical extension twice', 'unknown_critical_extension', (b) => {
     const extra = { oid: '1.2.3.4', critical: true, value: Uint8Array.of(5, 0) };
     return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
   }),
@@ -157,12 +157,12 @@ export const extensionMutations: readonly ChainMutation[] = [
   malformed('31 bytes of freshness', 'freshness', new Uint8Array(31).fill(4)),
   malformed('33 bytes of freshness', 'freshness', new Uint8Array(33).fill(4)),
   malformed('freshness in hexadecimal', 'freshness', utf8('ab'.repeat(32))),
-  malformed('a serial number as PrintableString', 'serial', printableString(DEVICE.serialNumber)),
+  malformed('a serial number as PrintableString', 'serial', printableString(SAMPLE_DEVICE.serialNumber)),
   malformed('a serial number with a line break', 'serial', utf8('HH0K6TJY\r\n')),
   malformed('a serial number that is markup', 'serial', utf8('<b>HH0K6T')),
-  malformed('a serial number with a zero byte', 'serial', utf8(`${DEVICE.serialNumber}\0`)),
-  malformed('a serial number in lower case', 'serial', utf8(DEVICE.serialNumber.toLowerCase())),
-  malformed('a UDID without its dash', 'udid', utf8(DEVICE.provisioningUdid.replace('-', ''))),
+  malformed('a serial number with a zero byte', 'serial', utf8(`${SAMPLE_DEVICE.serialNumber}\0`)),
+  malformed('a serial number in lower case', 'serial', utf8(SAMPLE_DEVICE.serialNumber.toLowerCase())),
+  malformed('a UDID without its dash', 'udid', utf8(SAMPLE_DEVICE.provisioningUdid.replace('-', ''))),
   malformed('a UDID of a phone', 'udid', utf8('a'.repeat(40))),
   malformed('a board that is markup', 'board', utf8('<script>')),
   malformed('a version with letters of another script', 'os_version', utf8('26.4\u0661')),

@@ -93,7 +93,7 @@ export class GrammarText implements StreamText {
 
   /** Whether `tokens` tokens can complete the text. A token has at least one byte, so short completions need no count. */
   #canCompleteWithin(state: MatcherState, tokens: number): boolean {
-    if (this.#matcher.cost(state) <= tokens) return true;
+    if (this.#matcher.restBytes(state) <= tokens) return true;
     return this.model.tokenize(this.#matcher.rest(state)).length <= tokens;
   }
 }

@@ -1,16 +1,16 @@
 /**
- * `SectionGap` removes white space around think segments, because models separate the segments from the answer by blank lines.
+ * `SegmentGap` removes white space around think segments, because models separate the segments from the answer by blank lines.
  *
  * - Before a segment at the start of the output, up to 16 characters of white space are dropped.
- * - After such a segment, all white space is dropped until the first visible text.
- * - After a later segment that starts on its own line, blank lines are dropped, but not the indentation of the next line.
+ * - After a segment at the start of the output, all white space is dropped until the first visible text.
+ * - After a later segment that starts at the beginning of a line, blank lines are dropped, but not the indentation of the next line.
  */
-type State = 'start' | 'nothing_visible_yet' | 'after_section' | 'in_text';
+type State = 'start' | 'nothing_visible_yet' | 'after_segment' | 'in_text';
 
 /** Longer leading white space is visible, so that stop sequences within it are found. */
 const MAX_LEADING_SPACE = 16;
 
-export class SectionGap {
+export class SegmentGap {
   #state: State = 'start';
   /** Withheld white space, which becomes visible only if text follows. */
   #held = '';
@@ -34,7 +34,7 @@ export class SectionGap {
   tag(): void {
     this.#held = '';
     if (this.#state === 'start') this.#state = 'nothing_visible_yet';
-    else if (this.#state === 'in_text' && this.#isAtLineStart) this.#state = 'after_section';
+    else if (this.#state === 'in_text' && this.#isAtLineStart) this.#state = 'after_segment';
   }
 
   /** Ends the output. Returns withheld white space that is visible. */
@@ -49,7 +49,7 @@ export class SectionGap {
       case 'start':
         this.#held += space;
         return;
-      case 'after_section': {
+      case 'after_segment': {
         const lineBreak = space.lastIndexOf('\n');
         this.#held = lineBreak === -1 ? this.#held + space : space.slice(lineBreak + 1);
         return;
