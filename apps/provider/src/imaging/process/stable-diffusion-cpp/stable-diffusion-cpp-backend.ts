@@ -1,6 +1,7 @@
 /**
- * `StableDiffusionCppBackend` runs quantized models with the add-on stable-diffusion.cpp, in a worker process. If the worker ends,
- * this process ends too.
+ * `StableDiffusionCppBackend` runs quantized image models with the add-on stable-diffusion.cpp, in a worker process of its own.
+ *
+ * If the worker ends, the image process ends too, and the daemon restarts it.
  */
 import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';
@@ -18,7 +19,7 @@ export class StableDiffusionCppBackend implements ImageBackend {
     this.facts = { device };
   }
 
-  /** Throws an Error with a message for the owner. */
+  /** Throws an Error whose message is meant for the Mac's owner. */
   static async load({ modelPath, gpu, addOnPath, memoryLimit }: ImageSettings): Promise<StableDiffusionCppBackend> {
     if (addOnPath === null) throw new Error('the engine stable-diffusion.cpp is not installed; models pull of such a model installs it');
     const { files, config } = readStableDiffusionFolder(modelPath);
@@ -33,16 +34,15 @@ export class StableDiffusionCppBackend implements ImageBackend {
         else if (event.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${event.message}`));
       };
     });
-    // One thread per core: two threads on a core are slower than one. On a GPU, the engine chooses.
+    // On a CPU one thread, because two threads that share a core are slower than one. For a GPU, the engine chooses.
     const threads = device === 'cpu' ? { threads: 1 } : {};
     worker.send({ type: 'load', files, config: { ...config, ...threads, device, vae_decode_only: true, verbosity: 0 } });
     await Promise.race([loaded, ended]);
-    // The daemon notices the exit and restarts both processes.
     worker.onEnd = () => process.exit(1);
     return new StableDiffusionCppBackend(worker, device);
   }
 
-  /** The library does not report prompt tokens. */
+  /** The engine does not report prompt tokens. */
   promptTokens(): number {
     return 0;
   }
@@ -59,7 +59,7 @@ export class StableDiffusionCppBackend implements ImageBackend {
         worker.onMessage = (event: WorkerEvent) => {
           switch (event.type) {
             case 'progress': {
-              // Loading and decoding report steps, too.
+              // The engine also reports steps of loading and decoding.
               const { step } = event.news;
               if (typeof step !== 'number' || step <= reportedStep || step > steps) return;
               reportedStep = step;
@@ -82,7 +82,7 @@ export class StableDiffusionCppBackend implements ImageBackend {
           }
         };
         signal.addEventListener('abort', cancel, { once: true });
-        // The engine's seeds have 31 bits; negative values mean random.
+        // The engine's seeds have 31 bits; it draws a random one for negative values.
         const narrowSeed = Number(BigInt.asUintN(31, BigInt(seed)));
         worker.send({ type: 'draw', params: { prompt, ...size, steps, cfg_scale: guidance, seed: narrowSeed } });
       });
