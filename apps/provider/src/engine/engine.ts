@@ -95,7 +95,7 @@ export class Engine {
     return generation;
   }
 
-  /** Starts an embedding request, for embedding models. While the process is down, it ends at once with `engine_failed`. */
+  /** Like {@link generate}, for embedding models. */
   embed(request: EmbeddingRequest): Embedding {
     const job = this.#nextJob++;
     const child = this.#process.current;

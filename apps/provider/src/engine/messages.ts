@@ -140,7 +140,7 @@ export interface EngineFacts {
   };
 }
 
-/** Requests to an engine process, in addition to those to every model process. `job` is the number of a generation or embedding. */
+/** Requests to an engine process, in addition to those to every model process. `job`: id of a generation or embedding. */
 export type EngineRequest =
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
   | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }

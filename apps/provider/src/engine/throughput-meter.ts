@@ -13,7 +13,6 @@ const MIN_DECODE_MS = 10;
 
 export class ThroughputMeter {
   readonly #beganAt: number;
-  /** The first delivery; null before it. */
   #first: { readonly at: number; readonly tick: number; tokens: number } | null = null;
   #lastAt = 0;
   #tokens = 0;

@@ -16,7 +16,6 @@ import type { PromptImages } from './prompt/prompt-images.js';
 import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
 
 export interface LoadedModel extends LoadedPrompt {
-  /** Name, build and device of the engine. */
   readonly build: string;
   /** Sequences that the context can decode concurrently. */
   readonly slots: number;
@@ -39,7 +38,6 @@ export interface LoadedModel extends LoadedPrompt {
 }
 
 export interface VisionReader {
-  /** Maximum prompt tokens of one image. */
   readonly maxImageTokens: number;
   /**
    * Decodes the images of a prompt. After a cancel, returns only those decoded so far, or none. Throws `ImageError`, and

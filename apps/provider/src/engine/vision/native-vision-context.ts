@@ -174,7 +174,6 @@ class Batch {
   }
 }
 
-/** One array of the batch, in native memory. */
 interface Column<Values> {
   readonly pointer: Pointer;
   readonly values: Values;

@@ -31,7 +31,6 @@ export interface ProjectorSettings {
   readonly maxImageTokens: number | null;
 }
 
-/** Context into which embeddings are decoded. */
 interface Target {
   readonly native: NativeVisionContext;
   readonly context: Pointer;

@@ -44,22 +44,21 @@ export class VisionSampler implements NativeSampler {
     const { library, candidates } = this;
     candidates.fill(logits);
     library.llama_sampler_apply(chain, candidates.pointer);
-    let token = candidates.selected();
-    if (token === null || !this.#fits(grammar, token)) {
+    let token = candidates.drawnToken();
+    if (token === null || !this.#permits(grammar, token)) {
       candidates.fill(logits);
       library.llama_sampler_apply(grammar, candidates.pointer);
       library.llama_sampler_apply(chain, candidates.pointer);
-      token = candidates.selected();
+      token = candidates.drawnToken();
       // llama.cpp would abort the process on accepting a token that the grammar rejects.
-      if (token === null || !this.#fits(grammar, token)) return -1;
+      if (token === null || !this.#permits(grammar, token)) return -1;
     }
     library.llama_sampler_accept(chain, token);
     library.llama_sampler_accept(grammar, token);
     return token;
   }
 
-  /** Whether the grammar permits the token next. */
-  #fits(grammar: Pointer, token: number): boolean {
+  #permits(grammar: Pointer, token: number): boolean {
     this.candidates.fillWith(token);
     this.library.llama_sampler_apply(grammar, this.candidates.pointer);
     return this.candidates.hasFirst();
@@ -153,8 +152,7 @@ class Candidates {
     this.#reset(1);
   }
 
-  /** The drawn token; null if none was drawn. */
-  selected(): number | null {
+  drawnToken(): number | null {
     const [data = 0n, size = 0n, index = -1n] = this.#header;
     if (index < 0n || index >= size) return null;
     // Reads through the header, because samplers may move the entries.

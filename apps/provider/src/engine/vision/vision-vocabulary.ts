@@ -6,8 +6,7 @@ import type { LlamaLibrary, Pointer } from './llama-library.js';
 
 /** `LLAMA_VOCAB_TYPE_BPE` in `llama.h`. */
 const BYTE_PAIR = 2;
-/** Maximum bytes of a metadata text. */
-const META_BYTES = 256;
+const MAX_METADATA_BYTES = 256;
 /** Bits of `llama_token_attr`, and the GGUF token type of each: unknown, control, user-defined, unused, byte. */
 const TYPES: readonly (readonly [attribute: number, type: number])[] = [
   [1 << 0, 2],
@@ -33,7 +32,6 @@ export class VisionVocabulary {
     return this.library.llama_vocab_type(this.pointer) === BYTE_PAIR;
   }
 
-  /** Whether the token ends a generation. */
   isEnd(token: number): boolean {
     return this.library.llama_vocab_is_eog(this.pointer, token) as boolean;
   }
@@ -99,9 +97,9 @@ function tokenOrNull(token: number): Token | null {
   return token < 0 ? null : (token as Token);
 }
 
-/** A text of the model file's metadata, cut off at `META_BYTES`; '' if missing. */
+/** A text of the model file's metadata, cut off at `MAX_METADATA_BYTES`; '' if missing. */
 function metadata(library: LlamaLibrary, model: Pointer, name: string): string {
-  const text = Buffer.alloc(META_BYTES);
+  const text = Buffer.alloc(MAX_METADATA_BYTES);
   const length = library.llama_model_meta_val_str(model, name, text, text.length) as number;
-  return text.toString('utf8', 0, Math.max(0, Math.min(length, META_BYTES - 1)));
+  return text.toString('utf8', 0, Math.max(0, Math.min(length, MAX_METADATA_BYTES - 1)));
 }

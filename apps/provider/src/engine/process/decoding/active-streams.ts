@@ -29,7 +29,6 @@ export interface ActiveStreamsOptions extends PrefillQueueOptions {
 }
 
 export class ActiveStreams {
-  /** Streams whose prompts are being read. */
   readonly prompts: PrefillQueue<ActiveStream>;
   readonly #options: ActiveStreamsOptions;
   readonly #logprobs: RawLogprobs;

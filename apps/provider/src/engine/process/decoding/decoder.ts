@@ -1,7 +1,7 @@
 /**
  * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes a token per stream, then reads parts of prompts.
  *
- * Streams join and leave between rounds. A stream that runs alone may also use speculative decoding: a batch checks several guessed
+ * Streams join and leave between batches. A stream that runs alone may also use speculative decoding: a batch checks several guessed
  * tokens (`PromptLookup`). Repeatable streams, whose requests have a seed, only run in batches that `findRepeatability` found bit-exact.
  */
 import type { Token } from 'node-llama-cpp';
@@ -173,7 +173,7 @@ export class Decoder {
       active.drafts = { policy, lookup: new PromptLookup(policy) };
     }
     // One less, because the last token of a stream is sampled but never decoded.
-    return active.drafts.lookup.draft(sequence.tokens, next as Token, stream.remaining - 1);
+    return active.drafts.lookup.draft(sequence.tokens, next as Token, stream.remainingTokens - 1);
   }
 
   /** Decodes the next token and a draft in one batch. Samples in order up to the first token that differs from the draft. */

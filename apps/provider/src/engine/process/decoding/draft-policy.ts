@@ -16,11 +16,9 @@ const LENGTHS: readonly number[] = [1, 3, 7, 11, 15, 19, 23];
 export const MAX_DRAFT = 23;
 /** Share subtracted from the expected accepted tokens, against estimation errors. */
 const MARGIN = 0.1;
-/** Rounds that the drafts of a new stream may cost before any is accepted. */
+/** Allowance: rounds that drafts may cost more than they save. */
 const FIRST_ALLOWANCE = 2;
-/** Growth of the allowance per round, in rounds. */
 const ALLOWANCE_PER_ROUND = 0.01;
-/** Maximum allowance, in rounds. */
 const MAX_ALLOWANCE = 24;
 /** Number of first timed rounds, while caches are cold; the fastest of them gives the round time. */
 const WARM_UP_ROUNDS = 8;
@@ -59,7 +57,6 @@ export class DraftCost {
     return this.#rounds <= WARM_UP_ROUNDS || this.#rounds % ROUNDS_PER_TIMING === 0;
   }
 
-  /** Records the time of a round without a draft, in milliseconds. */
   addRound(ms: number): void {
     // A coarse clock may show no time.
     if (ms <= 0) return;
@@ -97,7 +94,7 @@ export class DraftCost {
 export class DraftPolicy {
   /** Share of correctly guessed tokens, by `rateIndex` of the matched tokens. */
   readonly #hitRates = [...FIRST_HIT_RATES];
-  /** Maximum cost of the next draft, in rounds. Accepted tokens raise it; drafts lower it by their cost. */
+  /** Maximum cost of the next draft. Accepted tokens raise the allowance; drafts lower it by their cost. */
   #allowance = FIRST_ALLOWANCE;
 
   constructor(private readonly cost: DraftCost) {}
@@ -109,7 +106,7 @@ export class DraftPolicy {
     this.#hitRates[index] = old + HIT_SMOOTHING * ((isHit ? 1 : 0) - old);
   }
 
-  /** Number of tokens to draft after a match of `matched` tokens, up to `max`. 0 if no draft is likely to save time. Call once per round. */
+  /** Number of tokens to draft after a match of `matched` tokens, up to `max`; 0 if no draft is likely to save time. Called per round. */
   draftLength(matched: number, max: number): number {
     this.#allowance = Math.min(MAX_ALLOWANCE, this.#allowance + ALLOWANCE_PER_ROUND);
     let best = 0;
@@ -144,7 +141,6 @@ function lengthIndex(length: number): number {
   return LENGTHS.findIndex((each) => each >= length);
 }
 
-/** Moving average whose rise is limited. */
 function runningMean(old: number, value: number): number {
   return old + Math.min(MAX_RISE, SMOOTHING * (value - old));
 }

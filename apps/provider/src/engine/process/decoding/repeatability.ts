@@ -71,7 +71,6 @@ export async function findRepeatability(options: RepeatabilityTest): Promise<Rep
 class BatchTest {
   readonly #sampler: NativeSampler;
   readonly #vocabularySize: number;
-  /** Number of compared tokens. */
   readonly #steps: number;
   /** Logits of the compared tokens, decoded one at a time, by step. */
   #expected: readonly string[] = [];
@@ -207,7 +206,7 @@ class BatchTest {
     return `${sampled[3]?.join()} ${sampled[4]}`;
   }
 
-  /** Test token at a position of the first sequence, the same in every test. */
+  /** Test token for an index, the same in every test. */
   #token(index: number): Token {
     return ((index * 7919 + 13) % this.#vocabularySize) as Token;
   }

@@ -158,7 +158,7 @@ export class SequencePool {
   }
 }
 
-/** Empty sequences first, those with low ids because neighbours share batches; then the one that has been free for longer. */
+/** Whether to overwrite `one`: empty before used ones, then low ids because neighbours share batches, then free for longer. */
 function isBetterToOverwrite(one: CachedSequence, other: CachedSequence): boolean {
   if ((one.tokens.length === 0) !== (other.tokens.length === 0)) return one.tokens.length === 0;
   if (one.tokens.length === 0) return one.id < other.id;

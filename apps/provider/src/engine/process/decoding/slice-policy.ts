@@ -35,13 +35,11 @@ interface SliceRequest {
   readonly context: number;
   readonly minTokens: number;
   readonly maxTokens: number;
-  /** Time for the slice, in milliseconds. */
   readonly limitMs: number;
 }
 
 interface Candidate {
   readonly tokens: number;
-  /** Expected time, in milliseconds. */
   readonly ms: number;
   /** Milliseconds per token, multiplied by the ratio of the slice's time to its limit if the slice exceeds the limit. */
   readonly cost: number;
@@ -129,7 +127,6 @@ function smoothed(old: number | undefined, value: number): number {
   return value < old ? old + FALL_SMOOTHING * (value - old) : Math.min(MAX_RISE * old, old + RISE_SMOOTHING * (value - old));
 }
 
-/** Index of the range of contexts that a context length belongs to. */
 function rangeOf(context: number): number {
   return Math.max(0, Math.floor(Math.log2(context / FIRST_RANGE)) + 1);
 }

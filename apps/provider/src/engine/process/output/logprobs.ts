@@ -4,7 +4,6 @@ import type { Token } from 'node-llama-cpp';
 import type { NativeContext, NativeSampler, NativeSamplers, Pairs } from '../native.js';
 import type { Vocabulary } from './token-text.js';
 
-/** Maximum number of reported alternatives per token. */
 const MAX_ALTERNATIVES = 20;
 
 /** Reads log probabilities of a decoded batch, with two samplers of its own that leave the logits unchanged. */

@@ -63,7 +63,6 @@ export interface StreamOptions {
   readonly text: TextAssembler | GrammarText;
   /** Null if no log probabilities are requested. */
   readonly logprobs: { readonly vocabulary: Vocabulary; readonly alternatives: number } | null;
-  /** Whether the token ends the generation. */
   readonly isEnd: (token: Token) => boolean;
   /** Called when the last slice of the prompt is decoded. */
   readonly onPromptRead?: () => void;
@@ -72,21 +71,18 @@ export interface StreamOptions {
   readonly outbox: Outbox;
 }
 
-/** Log probability by token. */
-type Logprobs = ReadonlyMap<Token, number>;
+type LogprobByToken = ReadonlyMap<Token, number>;
 
 export class TextStream {
-  /** Tokens generated so far. */
-  #count = 0;
+  #generatedTokens = 0;
   #unsentTokens = 0;
   #unsentLogprobs: TokenLogprob[] = [];
   #isOver = false;
 
   constructor(readonly options: StreamOptions) {}
 
-  /** Number of tokens that may still be generated. */
-  get remaining(): number {
-    return this.options.limit - this.#count;
+  get remainingTokens(): number {
+    return this.options.limit - this.#generatedTokens;
   }
 
   /** Reports the start. `cachedTokens` of the prompt were found in the KV cache. */
@@ -105,22 +101,22 @@ export class TextStream {
    *
    * @throws An error if nothing could be sampled, or the token does not fit the grammar.
    */
-  take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
+  take(token: number, logprobs: LogprobByToken | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');
     const { limit, isEnd, text } = this.options;
     const next = token as Token;
     if (isEnd(next)) return { more: false, write: () => this.#finish('stop') };
-    if (text instanceof GrammarText && !text.take(next, limit - this.#count - 1)) {
+    if (text instanceof GrammarText && !text.take(next, limit - this.#generatedTokens - 1)) {
       return { more: false, write: () => this.#complete(text) };
     }
-    this.#count += 1;
+    this.#generatedTokens += 1;
     if (text instanceof GrammarText) {
       // Read now, because the grammar may accept the next token before `write` runs.
       const { lastText, reasonAtLimit } = text;
-      const more = !text.isComplete && this.#count < limit;
+      const more = !text.isComplete && this.#generatedTokens < limit;
       return { more, write: () => this.#write(next, lastText, logprobs, more ? null : reasonAtLimit) };
     }
-    const more = this.#count < limit;
+    const more = this.#generatedTokens < limit;
     return { more, write: () => this.#write(next, text.push(next), logprobs, more ? null : 'length') };
   }
 
@@ -134,7 +130,7 @@ export class TextStream {
   }
 
   /** Writes a token. With a finish reason, the token is the last one. */
-  #write(token: Token, ownText: string, values: Logprobs | null, reason: 'stop' | 'length' | null): void {
+  #write(token: Token, ownText: string, values: LogprobByToken | null, reason: 'stop' | 'length' | null): void {
     const { logprobs } = this.options;
     // The rest of an incomplete character belongs to the last token.
     const text = reason === null ? ownText : ownText + this.options.text.end();
@@ -158,7 +154,7 @@ export class TextStream {
         rest = rest.slice(own.length);
       }
     }
-    this.#count += tokens.length;
+    this.#generatedTokens += tokens.length;
     this.#unsentTokens += tokens.length;
     this.#send(text);
     this.#finish(reason);
@@ -169,7 +165,7 @@ export class TextStream {
     const last = this.#unsentLogprobs.at(-1);
     if (last !== undefined) this.#unsentLogprobs[this.#unsentLogprobs.length - 1] = { ...last, token: rest };
     if (this.#unsentTokens > 0 || rest !== '') this.#send(rest);
-    this.end({ job: this.options.control.job, kind: 'finished', reason, completionTokens: this.#count });
+    this.end({ job: this.options.control.job, kind: 'finished', reason, completionTokens: this.#generatedTokens });
   }
 
   #send(text: string): void {

@@ -14,7 +14,6 @@ const UNUSED = 5;
 const BYTE = 6;
 
 interface TokenText {
-  /** Bytes as in the vocabulary. */
   readonly piece: Uint8Array;
   /** `piece` with U+FFFD in place of NUL. */
   readonly bytes: Uint8Array;
@@ -40,8 +39,7 @@ export interface VocabularySource {
 }
 
 export class Vocabulary {
-  /** Cache, by token id. */
-  readonly #entries: (TokenText | undefined)[] = [];
+  readonly #entryByToken: (TokenText | undefined)[] = [];
 
   /** @param printed Texts, such as think tags, whose control tokens have text. */
   constructor(
@@ -65,10 +63,10 @@ export class Vocabulary {
 
   /** Bytes and text of a token. */
   entry(token: Token): TokenText {
-    let entry = this.#entries[token];
+    let entry = this.#entryByToken[token];
     if (entry === undefined) {
       entry = this.#read(token);
-      this.#entries[token] = entry;
+      this.#entryByToken[token] = entry;
     }
     return entry;
   }

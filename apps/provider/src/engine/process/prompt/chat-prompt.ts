@@ -176,7 +176,6 @@ export class ChatPrompt {
     return input.skipsThinking && this.#opensThinking(rendered) ? `${rendered}\n${this.tags?.close}\n\n` : rendered;
   }
 
-  /** Renders messages in the form of content that the template needs. */
   #fill({ messages, ...variables }: { readonly messages: readonly TemplateMessage[] } & Record<string, unknown>): string {
     return this.#renderTemplate({ ...variables, messages: withContent(messages, this.#needsParts) });
   }
@@ -192,7 +191,6 @@ export class ChatPrompt {
   }
 }
 
-/** Collects the tokens of a prompt from its texts and images, in order. */
 class PromptBuilder {
   readonly #tokens: Token[] = [];
   readonly #media: MediaChunk[] = [];

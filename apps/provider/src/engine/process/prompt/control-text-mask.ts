@@ -9,7 +9,7 @@ import { randomInt } from 'node:crypto';
 /** A text, to be parsed for control tokens only if `fromTemplate`, or the index of an image. */
 export type RenderedPart = { readonly text: string; readonly fromTemplate: boolean } | { readonly image: number };
 
-/** Of one prompt. Placeholders are private-use characters and digits, because Jinja's text filters leave these unchanged. */
+/** Placeholders of one prompt: private-use characters and digits, which Jinja's text filters leave unchanged. */
 export class ControlTextMask {
   readonly #originals: string[] = [];
   #hasImages = false;

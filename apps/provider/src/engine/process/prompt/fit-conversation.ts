@@ -15,8 +15,8 @@ export interface Conversation {
 export function fitConversation(conversation: Conversation, requirements: TemplateRequirements): Conversation {
   const { messages, tools } = requirements.tools === 'template' ? conversation : toolsAsText(conversation);
   const placed = withSystem(messages, requirements.system);
-  const opened = requirements.userFirst ? userFirst(placed) : placed;
-  return { messages: requirements.alternating ? alternateRoles(opened) : opened, tools };
+  const opened = requirements.mustStartWithUser ? userFirst(placed) : placed;
+  return { messages: requirements.mustAlternate ? alternateRoles(opened) : opened, tools };
 }
 
 /** Writes tools, calls and results as text, in the tags of the Hermes and Qwen families, for templates without tool support. */

@@ -28,7 +28,6 @@ export interface PromptImages {
 
 export const NO_IMAGES: PromptImages = { images: [], free: () => {} };
 
-/** The images that a request contains, in order. */
 export function imagesOfPrompt(prompt: PromptInput): readonly PromptImage[] {
   if (prompt.type === 'text') return [];
   return prompt.messages.flatMap(({ content }) =>

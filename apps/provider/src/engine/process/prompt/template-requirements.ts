@@ -4,10 +4,8 @@ import type { PromptTool, TemplateMessage } from '../../messages.js';
 export interface TemplateRequirements {
   /** Where the template accepts system messages. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
-  /** Whether the first turn must be the user's. */
-  readonly userFirst: boolean;
-  /** Whether user and assistant must alternate. */
-  readonly alternating: boolean;
+  readonly mustStartWithUser: boolean;
+  readonly mustAlternate: boolean;
   /** `template`: renders tools, calls and results, with calls in the format that the daemon's output filter reads. `text`: does not. */
   readonly tools: 'template' | 'text';
 }
@@ -53,8 +51,8 @@ export function templateRequirements(render: Render): TemplateRequirements {
       : contains(renders([SYSTEM, USER]), MARK.system)
         ? 'first'
         : 'nowhere',
-    userFirst: renders([ASSISTANT, USER]) === null || renders([SYSTEM]) === null,
-    alternating: renders([USER, USER]) === null,
+    mustStartWithUser: renders([ASSISTANT, USER]) === null || renders([SYSTEM]) === null,
+    mustAlternate: renders([USER, USER]) === null,
     tools:
       contains(renders([USER], [TOOL]), TOOL_NAME) && contains(withCall, MARK.result) && READABLE_CALL.test(withCall ?? '')
         ? 'template'
