@@ -30,7 +30,7 @@ const require = createRequire(import.meta.url);
 
 const TEXT_KIND: ProcessKind = {
   name: 'engine',
-  // Resolved through package.json, so the entry is found from the sources (tests) and from the build.
+  // The built file, even if tests run the sources.
   entry: require.resolve('#engine-process'),
   // Batches are decoded outside the JavaScript thread, which therefore answers pings.
   silenceLimitMs: 30_000,

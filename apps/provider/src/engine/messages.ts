@@ -109,7 +109,6 @@ export interface EmbeddingRequest {
 export interface EngineSettings {
   /** Default: `text`. */
   readonly type?: 'text' | 'embedding' | 'vision';
-  /** Path of a GGUF file. */
   readonly modelPath: string;
   /** Path of the projector (`mmproj`), a GGUF file that encodes images. Required for `vision`. */
   readonly projectorPath?: string;
@@ -140,7 +139,7 @@ export interface EngineFacts {
   };
 }
 
-/** Requests to an engine process, in addition to those to every model process. `job`: id of a generation or embedding. */
+/** In addition to the requests to every model process. `job`: id of a generation or embedding. */
 export type EngineRequest =
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
   | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }
@@ -176,7 +175,7 @@ export interface PieceLogprobs {
   readonly logprobs: readonly TokenLogprob[];
 }
 
-/** Events of an engine process, in addition to those of every model process. */
+/** In addition to the events of every model process. */
 export type EngineEvent =
   /** The events of all generations since the last `tick`. May be empty, to report progress. */
   | {

@@ -17,7 +17,7 @@ export interface ImageEngineOptions extends SupervisionOptions<ImageSettings> {
 
 const KIND: ProcessKind = {
   name: 'image',
-  // Resolved through package.json, so the entry is found from the sources (tests) and from the build.
+  // The built file, even if tests run the sources.
   entry: createRequire(import.meta.url).resolve('#image-process'),
   // The process answers no ping while it computes a step or decodes an image.
   silenceLimitMs: 10 * 60_000,

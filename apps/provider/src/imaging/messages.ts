@@ -37,7 +37,7 @@ export interface ImageEngineFacts {
   readonly device: string;
 }
 
-/** Requests to an image process, in addition to those to every model process. */
+/** In addition to the requests to every model process. */
 export type ImageProcessRequest =
   | { readonly type: 'generate'; readonly job: number; readonly request: ImageRequest }
   | { readonly type: 'cancel'; readonly job: number };
@@ -49,7 +49,7 @@ export type ImageJobEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'engine_failed'; readonly message: string };
 
-/** Events of an image process, in addition to those of every model process. */
+/** In addition to the events of every model process. */
 export type ImageProcessEvent =
   /** The job has begun. `promptTokens` is 0 if the backend cannot count. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }

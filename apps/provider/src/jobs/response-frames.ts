@@ -79,7 +79,6 @@ export class ResponseFrames {
 
   /** Sends the buffered bytes and the final frame. Rejects with the signal's reason if the job ends meanwhile. */
   async finish(): Promise<void> {
-    // The last bytes are kept for the final frame.
     this.#reserved = FRAME_BYTES;
     this.#sendAllowed();
     while (this.#bufferedBytes > Math.min(FRAME_BYTES, this.#credit)) await this.#changed();

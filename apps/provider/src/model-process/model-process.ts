@@ -17,7 +17,6 @@ export interface ProcessKind {
   readonly entry: string;
   /** Maximum silence before the process is killed, in milliseconds. */
   readonly silenceLimitMs: number;
-  /** Interval of pings, in milliseconds. */
   readonly pingEveryMs?: number;
   readonly serialization?: NonNullable<ForkOptions['serialization']>;
   /** Added to the environment of all model processes. */

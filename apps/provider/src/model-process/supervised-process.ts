@@ -68,7 +68,6 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
     this.#retryMs = options.firstRetryMs ?? FIRST_RETRY_MS;
   }
 
-  /** The process with the loaded model; null while down. */
   get current(): Pick<ModelProcess<Settings, Facts, Request, Event>, 'pid' | 'send'> | null {
     return this.#process;
   }

@@ -60,7 +60,6 @@ export class Outbox {
     this.#flushSoon();
   }
 
-  /** Sends soon, without the minimum gap. */
   #flushSoon(): void {
     this.#isUrgent = true;
     if (this.#timer !== null) {

@@ -41,7 +41,7 @@ export class Runtime {
       usesGpu,
       canDraft,
       // Other load on the machine changes wall time, but not CPU time. GPU work shows only in wall time.
-      computeClock: usesGpu ? () => performance.now() : processorMs,
+      computeClock: usesGpu ? () => performance.now() : processCpuMs,
       outbox,
     });
   }
@@ -165,8 +165,7 @@ function endOf(error: unknown, job: number, contextSize: number): Ended {
   return { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
 }
 
-/** CPU time of this process, in milliseconds. */
-function processorMs(): number {
+function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }

@@ -118,7 +118,6 @@ async function loadProjector(
   return await measuredProjector(library, { model, vocabulary, maxImageTokens: limit }, settings);
 }
 
-/** A projector, and the most tokens that it makes of an image. */
 async function measuredProjector(
   library: LlamaLibrary,
   options: Pick<ProjectorSettings, 'model' | 'vocabulary' | 'maxImageTokens'>,

@@ -9,7 +9,6 @@ import type { AnswerSummary } from '../answer/answer-text.js';
 import type { ModelIdentity } from '../answer/computed-by.js';
 import type { ParsedBody } from './parsed-body.js';
 
-/** The parsed request of a job, with what else determines the answer. */
 export interface JobTerms {
   readonly parsed: ParsedBody;
   /** Begins with the format's `idPrefix`. */
@@ -22,7 +21,6 @@ export interface JobTerms {
   readonly cacheScope: string | null;
 }
 
-/** A finished answer, for its receipt. */
 export interface FinishedAnswer {
   readonly summary: AnswerSummary;
   readonly identity: ModelIdentity;

@@ -15,7 +15,7 @@ import {
   schemaField,
 } from './output-constraint.js';
 
-/** Resolved through package.json, so the entry is found from the sources (tests) and from the build. */
+/** The built file, even if tests run the sources. */
 const ENTRY = createRequire(import.meta.url).resolve('#constraint-thread');
 
 /** Milliseconds for a task. Usual schemas take a few; the compiler's own limits stop most others much earlier. */

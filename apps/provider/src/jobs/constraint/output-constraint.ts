@@ -224,7 +224,6 @@ class ConstraintGrammarBuilder {
     });
   }
 
-  /** Part of the grammar for a schema. Throws {@link JobError} with its field. */
   #compile(schema: unknown, isStrict: boolean, field: string, make: (compiler: SchemaCompiler) => Term): Term {
     return this.#guarded(field, () => make(new SchemaCompiler(this.#json, schema, isStrict)));
   }

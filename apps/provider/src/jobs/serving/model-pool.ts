@@ -36,7 +36,6 @@ interface Lease {
   release(): void;
 }
 
-/** A job that waits for a model. */
 interface Waiter {
   /** Changes when `replace` replaces the model. */
   model: ServedModel;

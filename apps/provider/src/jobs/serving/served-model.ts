@@ -44,7 +44,6 @@ export type ModelEvent =
   | { readonly type: 'disabled'; readonly id: string; readonly reason: string; readonly retryInMs: number }
   | { readonly type: 'output'; readonly id: string; readonly line: string };
 
-/** A model with the settings by which it is served. */
 export interface Serving {
   readonly facts: ModelFacts;
   readonly capacity: Capacity;

@@ -2,7 +2,7 @@
  * `DraftPolicy` chooses how many tokens to draft (guess) in speculative decoding: the length with the greatest expected gain.
  *
  * The gain is the expected number of accepted tokens, less the cost of the draft. Costs are in rounds: a round is the time to decode
- * one token without a draft. `DraftCost` measures both.
+ * one token without a draft.
  */
 
 /**

@@ -3,8 +3,6 @@
  *
  * A round should take at most twice the usual time of its decoding, or 30 ms if that is longer, so that generating streams do not stall.
  * Prompt slices that took longer are paid back: the next rounds read fewer prompts, so that rounds take no longer on average.
- *
- * Two debts are counted: of slices that can be cut to any size, and of prompts that cannot (`overdraw`).
  */
 
 /** Time that a round may always take, decoding and prompts together, in milliseconds. */

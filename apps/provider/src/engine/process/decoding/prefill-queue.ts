@@ -4,8 +4,6 @@
  * Each prompt is due at a count of tokens: the tokens read for all prompts when its stream was admitted, plus the prompt's own uncached
  * tokens. The prompt with the lowest count is next. A short prompt thus overtakes longer ones, but none starves: at most about as many
  * tokens overtake a prompt as it has itself.
- *
- * While other streams generate, `PrefillBudget` limits the time for slices, and `SlicePolicy` chooses their sizes.
  */
 import type { TextStream } from '../output/text-stream.js';
 import type { MediaChunk } from './media-span.js';

@@ -116,7 +116,6 @@ export class SequencePool {
     return left;
   }
 
-  /** Number of leading tokens that a request can reuse. */
   #reusableTokens(sequence: CachedSequence, { prompt, scope, repeatable, media }: SequenceRequest): number {
     if (scope === null || sequence.scope !== scope) return 0;
     // The last token is always computed, because sampling needs its logits.

@@ -73,6 +73,13 @@ export interface StreamOptions {
 
 type LogprobByToken = ReadonlyMap<Token, number>;
 
+interface TakenToken {
+  /** Whether the stream continues. */
+  readonly more: boolean;
+  /** Writes the token's text, or the end. Must be called once per token, in order. */
+  readonly write: () => void;
+}
+
 export class TextStream {
   #generatedTokens = 0;
   #unsentTokens = 0;
@@ -97,27 +104,28 @@ export class TextStream {
   }
 
   /**
-   * Accepts a sampled token. `more`: whether the stream continues. The caller must call each `write` once, in order.
+   * Accepts a sampled token.
    *
    * @throws An error if nothing could be sampled, or the token does not fit the grammar.
    */
-  take(token: number, logprobs: LogprobByToken | null): { readonly more: boolean; readonly write: () => void } {
+  take(token: number, logprobs: LogprobByToken | null): TakenToken {
     if (token === -1) throw new Error('nothing could be sampled');
     const { limit, isEnd, text } = this.options;
     const next = token as Token;
     if (isEnd(next)) return { more: false, write: () => this.#finish('stop') };
-    if (text instanceof GrammarText && !text.take(next, limit - this.#generatedTokens - 1)) {
-      return { more: false, write: () => this.#complete(text) };
-    }
+    if (text instanceof GrammarText) return this.#takeInGrammar(text, next, logprobs);
     this.#generatedTokens += 1;
-    if (text instanceof GrammarText) {
-      // Read now, because the grammar may accept the next token before `write` runs.
-      const { lastText, reasonAtLimit } = text;
-      const more = !text.isComplete && this.#generatedTokens < limit;
-      return { more, write: () => this.#write(next, lastText, logprobs, more ? null : reasonAtLimit) };
-    }
     const more = this.#generatedTokens < limit;
     return { more, write: () => this.#write(next, text.push(next), logprobs, more ? null : 'length') };
+  }
+
+  #takeInGrammar(text: GrammarText, token: Token, logprobs: LogprobByToken | null): TakenToken {
+    if (!text.take(token, this.remainingTokens - 1)) return { more: false, write: () => this.#complete(text) };
+    this.#generatedTokens += 1;
+    // Read now, because the grammar may accept the next token before `write` runs.
+    const { lastText, reasonAtLimit } = text;
+    const more = !text.isComplete && this.remainingTokens > 0;
+    return { more, write: () => this.#write(token, lastText, logprobs, more ? null : reasonAtLimit) };
   }
 
   /** Reports the end and frees the sampler. Later calls do nothing. Called from outside on failure or cancellation. */

@@ -62,7 +62,6 @@ export interface PromptTokens {
   readonly startsInsideThinking: boolean;
 }
 
-/** Test message that shows what a template renders. */
 const GREETING = 'Hello';
 
 /** Template for models without one whose vocabulary has the tokens of ChatML, OpenAI's chat format. */
@@ -143,7 +142,6 @@ export class ChatPrompt {
     prompt.token(middle);
   }
 
-  /** Whether a rendered prompt ends with an open think section. */
   #opensThinking(rendered: string): boolean {
     return this.tags !== null && rendered.trimEnd().endsWith(this.tags.open);
   }
@@ -156,7 +154,6 @@ export class ChatPrompt {
     if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / sample) * rendered.length));
   }
 
-  /** The rendered template with the placeholders of `mask`. */
   #render(input: ChatInput, mask: ControlTextMask): string {
     const all = withImagePlaceholders(input.messages, mask);
     const last = input.continuesLast ? all.at(-1) : undefined;
@@ -194,7 +191,6 @@ export class ChatPrompt {
 class PromptBuilder {
   readonly #tokens: Token[] = [];
   readonly #media: MediaChunk[] = [];
-  /** Indices of images that are not in the prompt yet. */
   readonly #unusedImages: Set<number>;
 
   constructor(

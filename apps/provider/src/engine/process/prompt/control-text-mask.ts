@@ -25,7 +25,6 @@ export class ControlTextMask {
     return Object.fromEntries(Object.entries(value).map(([name, member]) => [this.maskText(name), this.maskAll(member)]));
   }
 
-  /** The parts of a rendered prompt, in order. */
   *split(rendered: string): Generator<RenderedPart> {
     if (this.#originals.length === 0 && !this.#hasImages) {
       yield { text: rendered, fromTemplate: true };

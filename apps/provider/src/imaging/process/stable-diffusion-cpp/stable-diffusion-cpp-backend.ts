@@ -49,52 +49,58 @@ export class StableDiffusionCppBackend implements ImageBackend {
 
   async generate(request: SingleImageRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<RawImage> {
     signal.throwIfAborted();
-    const { prompt, size, steps, guidance, seed } = request;
-    const { worker } = this;
-    const cancel = (): void => worker.send({ type: 'cancel' });
-    let encoded: string | null = null;
-    let reportedStep = 0;
+    const { width, height } = request.size;
+    const cancel = (): void => this.worker.send({ type: 'cancel' });
+    signal.addEventListener('abort', cancel, { once: true });
+    let encoded: string | null;
     try {
-      await new Promise<void>((resolve, reject) => {
-        worker.onMessage = (event: WorkerEvent) => {
-          switch (event.type) {
-            case 'progress': {
-              // The engine also reports steps of loading and decoding.
-              const { step } = event.news;
-              if (typeof step !== 'number' || step <= reportedStep || step > steps) return;
-              reportedStep = step;
-              onStep(step);
-              return;
-            }
-            case 'image':
-              encoded = event.base64;
-              return;
-            case 'drawn':
-              resolve();
-              return;
-            case 'failed':
-              reject(new Error(event.message));
-              return;
-            case 'loaded':
-              return;
-            default:
-              event satisfies never;
-          }
-        };
-        signal.addEventListener('abort', cancel, { once: true });
-        // The engine's seeds have 31 bits; it draws a random one for negative values.
-        const narrowSeed = Number(BigInt.asUintN(31, BigInt(seed)));
-        worker.send({ type: 'draw', params: { prompt, ...size, steps, cfg_scale: guidance, seed: narrowSeed } });
-      });
+      encoded = await this.#draw(request, onStep);
     } finally {
       signal.removeEventListener('abort', cancel);
     }
     signal.throwIfAborted();
     if (encoded === null) throw new Error('the engine returned no image');
     const bytes = Buffer.from(encoded, 'base64');
-    const picture = await decodeImage(bytes, size.width * size.height);
+    const picture = await decodeImage(bytes, width * height);
     bytes.fill(0);
-    if (picture.width !== size.width || picture.height !== size.height) throw new Error('the engine returned an image of another size');
+    if (picture.width !== width || picture.height !== height) throw new Error('the engine returned an image of another size');
     return picture;
+  }
+
+  /** Resolves to the image file as base64; null if the engine ends without an image. */
+  #draw({ prompt, size, steps, guidance, seed }: SingleImageRequest, onStep: (step: number) => void): Promise<string | null> {
+    const { worker } = this;
+    let encoded: string | null = null;
+    let reportedStep = 0;
+    return new Promise((resolve, reject) => {
+      worker.onMessage = (event: WorkerEvent) => {
+        switch (event.type) {
+          case 'progress': {
+            // The engine also reports steps of loading and decoding.
+            const { step } = event.news;
+            if (typeof step !== 'number' || step <= reportedStep || step > steps) return;
+            reportedStep = step;
+            onStep(step);
+            return;
+          }
+          case 'image':
+            encoded = event.base64;
+            return;
+          case 'drawn':
+            resolve(encoded);
+            return;
+          case 'failed':
+            reject(new Error(event.message));
+            return;
+          case 'loaded':
+            return;
+          default:
+            event satisfies never;
+        }
+      };
+      // The engine's seeds have 31 bits; it draws a random one for negative values.
+      const narrowSeed = Number(BigInt.asUintN(31, BigInt(seed)));
+      worker.send({ type: 'draw', params: { prompt, ...size, steps, cfg_scale: guidance, seed: narrowSeed } });
+    });
   }
 }
