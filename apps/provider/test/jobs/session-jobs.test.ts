@@ -70,8 +70,8 @@ test('ids of jobs are stored until the jobs expire, up to a bound', () => {
     findKey: () => key,
     modelIds: new Set([bench.context(chat()).model]),
     activeJobs: 0,
-    slots: 1,
-    draining: false,
+    maxActiveJobs: 1,
+    isDraining: false,
     absenceCode: null,
   };
   const codeOf = (context: JobContext, at: number): string => {
