@@ -1,4 +1,4 @@
-/** `SealingKeys`: the X25519 keys that a session's jobs are sealed to. Each is replaced within an hour, and stays valid for minutes more. */
+/** `SealingKeys`: the X25519 keys that a session's jobs are sealed to. Each is replaced within an hour, then valid for minutes more. */
 import type { Enclave } from '@inference/enclave';
 import { CLOCK_TOLERANCE_MS, type KeyId, MAX_KEY_LIFETIME_MS, type SignedStatement } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, type SealingKeyPair } from '@inference/protocol/crypto';
