@@ -28,7 +28,7 @@ export class InstantE2eJob {
     this.#message = message;
     this.#channel = new E2eChannel(
       message,
-      { id: keyIdOf(sealingKey.publicKey), pair: sealingKey, seen: new ReplaySet(), opened: replays },
+      { id: keyIdOf(sealingKey.publicKey), pair: sealingKey, openedJobIds: new ReplaySet(), openedSealedRequests: replays },
       { enclave: { signE2eResponse: async (responseSha256, draft) => signed(enclave, responseSha256, draft) }, sendFrame },
     );
   }

@@ -40,7 +40,7 @@ export class LightE2eJob {
     const { sealing } = agent.keys;
     this.#channel = new E2eChannel(
       { ...message, e2e },
-      { id: keyIdOf(sealing.publicKey), pair: sealing, seen: new ReplaySet(), opened: agent.replays },
+      { id: keyIdOf(sealing.publicKey), pair: sealing, openedJobIds: new ReplaySet(), openedSealedRequests: agent.replays },
       {
         enclave: { signE2eResponse: async (responseSha256, draft) => this.#sign(responseSha256, draft) },
         sendFrame: (bytes, sent) => agent.sendBytes(bytes, sent),

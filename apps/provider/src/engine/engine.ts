@@ -1,4 +1,8 @@
-/** `Engine`: the daemon's client of one engine process (llama.cpp). A crash fails the running jobs; restarts wait for a backoff. */
+/**
+ * `Engine`: the daemon's client of one engine process, which runs one model with llama.cpp.
+ *
+ * If the process crashes, its running jobs end with `engine_failed`, and the process is restarted after a pause.
+ */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
 import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';
@@ -26,11 +30,11 @@ const require = createRequire(import.meta.url);
 
 const TEXT_KIND: ProcessKind = {
   name: 'engine',
-  // Resolved through package.json, so the entry is found from the sources (tests) and from the build.
+  // The built file, even if tests run the sources.
   entry: require.resolve('#engine-process'),
-  // The process's JavaScript thread never blocks while the model decodes. Silence means a hang.
+  // Batches are decoded outside the JavaScript thread, which therefore answers pings.
   silenceLimitMs: 30_000,
-  // A single thread preserves the order of a batch and its samplings (native.ts).
+  // A single pool thread runs a batch and then its samplings, in the order of the calls (native.ts).
   env: { UV_THREADPOOL_SIZE: '1' },
 };
 
@@ -40,13 +44,13 @@ const VISION_KIND: ProcessKind = {
   silenceLimitMs: 30_000,
   // JSON, the default, cannot carry the bytes of images.
   serialization: 'advanced',
-  // One thread decodes batches, the others read image files.
+  // Further threads, so that decoding image files does not delay batches.
   env: { UV_THREADPOOL_SIZE: '3' },
 };
 
 export class Engine {
-  readonly #generations = new Map<number, Generation>();
-  readonly #embeddings = new Map<number, Embedding>();
+  readonly #generationByJob = new Map<number, Generation>();
+  readonly #embeddingByJob = new Map<number, Embedding>();
   readonly #process: SupervisedProcess<EngineSettings, EngineFacts, EngineRequest, EngineEvent>;
   #nextJob = 1;
 
@@ -60,24 +64,24 @@ export class Engine {
     });
   }
 
-  /** Starts the process and loads the model. Throws {@link EngineStartError}. */
+  /** Starts the process and loads the model. Throws {@link EngineStartError}, or the error of `beforeStart`. */
   static async start(options: EngineOptions, signal?: AbortSignal): Promise<Engine> {
     const engine = new Engine(options);
     await engine.#process.start(signal);
     return engine;
   }
 
-  /** Null while the engine is down. */
+  /** Null while the process is down. */
   get facts(): EngineFacts | null {
     return this.#process.facts;
   }
 
-  /** Process id, for tests and for the owner's log. */
+  /** Process id; undefined while the process is down. */
   get pid(): number | undefined {
     return this.#process.current?.pid;
   }
 
-  /** Starts a generation. While the engine is down, the generation ends at once with `engine_failed`. */
+  /** Starts a generation. While the process is down, the generation ends at once with `engine_failed`. */
   generate(request: GenerationRequest): Generation {
     const job = this.#nextJob++;
     const child = this.#process.current;
@@ -85,13 +89,13 @@ export class Engine {
     if (child === null) {
       generation.end({ job, kind: 'engine_failed', message: 'the engine is not running' });
     } else {
-      this.#generations.set(job, generation);
+      this.#generationByJob.set(job, generation);
       child.send({ type: 'start', job, request });
     }
     return generation;
   }
 
-  /** Starts an embedding request on an embedding model. While the engine is down, the request ends at once with `engine_failed`. */
+  /** Like {@link generate}, for embedding models. */
   embed(request: EmbeddingRequest): Embedding {
     const job = this.#nextJob++;
     const child = this.#process.current;
@@ -99,7 +103,7 @@ export class Engine {
     if (child === null) {
       embedding.end({ job, kind: 'engine_failed', message: 'the engine is not running' });
     } else {
-      this.#embeddings.set(job, embedding);
+      this.#embeddingByJob.set(job, embedding);
       child.send({ type: 'embed', job, request });
     }
     return embedding;
@@ -113,21 +117,21 @@ export class Engine {
   #receive(message: EngineEvent): void {
     switch (message.type) {
       case 'tick':
-        // Every tick is progress, also for streams that wait for a free sequence.
-        for (const generation of this.#generations.values()) generation.engineWorked();
-        for (const started of message.started) this.#generations.get(started.job)?.start(started);
+        // Every tick is progress, even for a generation that waits for a free sequence of the KV cache.
+        for (const generation of this.#generationByJob.values()) generation.engineWorked();
+        for (const started of message.started) this.#generationByJob.get(started.job)?.start(started);
         this.#deliver(message);
         for (const ended of message.ended) {
-          this.#generations.get(ended.job)?.end(ended);
-          this.#generations.delete(ended.job);
+          this.#generationByJob.get(ended.job)?.end(ended);
+          this.#generationByJob.delete(ended.job);
         }
         return;
       case 'embedded':
-        this.#embeddings.get(message.job)?.push(message.vector, message.tokens);
+        this.#embeddingByJob.get(message.job)?.push(message.vector, message.tokens);
         return;
       case 'embedding_ended':
-        this.#embeddings.get(message.ended.job)?.end(message.ended);
-        this.#embeddings.delete(message.ended.job);
+        this.#embeddingByJob.get(message.ended.job)?.end(message.ended);
+        this.#embeddingByJob.delete(message.ended.job);
         return;
       default:
         message satisfies never;
@@ -135,19 +139,19 @@ export class Engine {
   }
 
   #deliver({ pieces, logprobs }: Tick): void {
-    const byJob = new Map<number, PieceLogprobs[]>();
-    for (const each of logprobs) byJob.set(each.job, [...(byJob.get(each.job) ?? []), each]);
+    const logprobsByJob = new Map<number, PieceLogprobs[]>();
+    for (const each of logprobs) logprobsByJob.set(each.job, [...(logprobsByJob.get(each.job) ?? []), each]);
     for (let i = 0; i + 2 < pieces.length; i += 3) {
       const [job, tokens, text] = [pieces[i] as number, pieces[i + 1] as number, pieces[i + 2] as string];
-      const own = byJob.get(job)?.shift();
-      this.#generations.get(job)?.push(own === undefined ? { text, tokens } : { text, tokens, logprobs: own.logprobs });
+      const own = logprobsByJob.get(job)?.shift();
+      this.#generationByJob.get(job)?.push(own === undefined ? { text, tokens } : { text, tokens, logprobs: own.logprobs });
     }
   }
 
   #failAll(reason: string): void {
-    for (const [job, generation] of this.#generations) generation.end({ job, kind: 'engine_failed', message: reason });
-    for (const [job, embedding] of this.#embeddings) embedding.end({ job, kind: 'engine_failed', message: reason });
-    this.#generations.clear();
-    this.#embeddings.clear();
+    for (const [job, generation] of this.#generationByJob) generation.end({ job, kind: 'engine_failed', message: reason });
+    for (const [job, embedding] of this.#embeddingByJob) embedding.end({ job, kind: 'engine_failed', message: reason });
+    this.#generationByJob.clear();
+    this.#embeddingByJob.clear();
   }
 }

@@ -1,7 +1,7 @@
 /**
- * `Generation`: the daemon's handle of a text generation in the engine process, an async iterable of batches of pieces.
+ * `Generation`: the daemon's handle of one text generation in the engine process. `Engine` creates it and feeds it.
  *
- * A slow reader pauses the generation. Leaving the loop cancels it.
+ * Iterating yields batches of text pieces. A slow reader pauses the engine; leaving the loop early cancels the generation.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';
@@ -15,7 +15,7 @@ export interface Piece {
   readonly logprobs?: readonly TokenLogprob[];
 }
 
-/** The engine did not finish the job: it was cancelled, invalid or failed. */
+/** The engine ended a generation or an embedding request without finishing it; `ended` says why. */
 export class GenerationError extends Error {
   constructor(readonly ended: Exclude<Ended, { kind: 'finished' }>) {
     super(`the engine ended the job: ${ended.kind}`);
@@ -33,6 +33,7 @@ export type StreamCommand = 'cancel' | 'pause' | 'resume';
 
 /** Unread pieces at which the engine is asked to pause. */
 const PAUSE_AT = 256;
+/** Unread pieces at which a paused engine is asked to resume. */
 const RESUME_AT = 64;
 
 export class Generation implements AsyncIterable<readonly Piece[]> {
@@ -46,7 +47,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
 
   constructor(
     readonly job: number,
-    private readonly command: (command: StreamCommand) => void,
+    private readonly sendCommand: (command: StreamCommand) => void,
   ) {}
 
   /** Null until the engine begins to read the prompt. */
@@ -54,37 +55,38 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     return this.#started;
   }
 
-  /** Progress counter for stall timeouts. Grows with every `tick` of the engine, also while this stream waits for a sequence. */
+  /** Progress counter for stall timeouts. Grows with every `tick` of the engine, even before this generation starts. */
   get workCount(): number {
     return this.#workCount;
   }
 
-  /** Decode tokens per second, from the first delivered piece to the last. Null for too few tokens or too short a time. */
+  /** Decode tokens per second, from the first delivered piece to the last, without pauses. Null for too few tokens or too short a time. */
   get decodeTps(): number | null {
-    return this.#meter.tokensPerSecond();
+    return this.#meter.decodeTokensPerSecond();
   }
 
-  /** Prefill tokens per second of the uncached part of the prompt. Null for too few tokens. */
+  /** Prefill tokens per second of the uncached part of the prompt. Null for too few tokens or without output. */
   get prefillTps(): number | null {
     const { promptTokens = 0, cachedTokens = 0 } = this.#started ?? {};
-    return this.#meter.promptTokensPerSecond(promptTokens - cachedTokens);
+    return this.#meter.prefillTokensPerSecond(promptTokens - cachedTokens);
   }
 
+  /** Number of delivered pieces that the reader has not taken. */
   get unread(): number {
     return this.#unread.length;
   }
 
-  /** Result after the iteration. Throws {@link GenerationError} when the stream did not finish. */
+  /** The result, once the iteration is over. Throws {@link GenerationError} if the engine did not finish. */
   outcome(): Outcome {
-    if (this.#ended === null) throw new Error('the stream is still running');
+    if (this.#ended === null) throw new Error('the generation is still running');
     if (this.#ended.kind !== 'finished') throw new GenerationError(this.#ended);
     const { reason, completionTokens } = this.#ended;
     return { reason, completionTokens, promptTokens: this.#started?.promptTokens ?? 0 };
   }
 
-  /** Stops decoding within one batch; the iteration ends. */
+  /** Asks the engine to stop. The iteration ends when the engine confirms. */
   cancel(): void {
-    if (this.#ended === null) this.command('cancel');
+    if (this.#ended === null) this.sendCommand('cancel');
   }
 
   /** `engineWorked`, `start`, `push` and `end` are called by `Engine` only. */
@@ -101,7 +103,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     this.#meter.count(piece.tokens, this.#workCount);
     if (!this.#isPaused && this.#unread.length >= PAUSE_AT && this.#ended === null) {
       this.#isPaused = true;
-      this.command('pause');
+      this.sendCommand('pause');
     }
     this.#notify();
   }
@@ -131,7 +133,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     if (!this.#isPaused || this.#unread.length > RESUME_AT) return;
     this.#isPaused = false;
     this.#meter.resume();
-    if (this.#ended === null) this.command('resume');
+    if (this.#ended === null) this.sendCommand('resume');
   }
 
   #notify(): void {

@@ -1,4 +1,8 @@
-/** IPC messages between the daemon and an engine process. Both processes come from one build, so messages carry no version. */
+/**
+ * IPC messages between the daemon and an engine process, which runs one text, embedding or vision model.
+ *
+ * Both processes come from one build, so messages carry no version.
+ */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
@@ -8,7 +12,7 @@ import type { KvCacheType } from '../models/kv-cache-type.js';
 export interface PromptToolCall {
   readonly id: string;
   readonly type: 'function';
-  /** The `arguments` are the parsed object, or the client's text if that is no JSON object. */
+  /** The `arguments` are the parsed object, or the client's text if it is not a JSON object. */
   readonly function: { readonly name: string; readonly arguments: unknown };
 }
 
@@ -23,7 +27,7 @@ export interface PromptImage {
 export type PromptPart = { readonly type: 'text'; readonly text: string } | PromptImage;
 
 export interface PromptMessage extends Omit<TemplateMessage, 'content'> {
-  /** Parts, if the message contains an image. Neighbouring parts are joined without a separator. */
+  /** A list if the message contains an image. Its texts and images follow each other without a separator. */
   readonly content: string | readonly PromptPart[];
 }
 
@@ -51,7 +55,7 @@ export interface ChatInput {
   readonly continuesLast: boolean;
   /** Value of the template variable `enable_thinking`, or null to leave it unset. */
   readonly thinking: boolean | null;
-  /** The answer must not begin with a think section. If the template opens a section, the prompt closes it. */
+  /** If the rendered prompt ends with an open think section, closes the section, so that the answer begins after it. */
   readonly skipsThinking: boolean;
 }
 
@@ -69,11 +73,11 @@ export interface Sampling {
   readonly minP: number | null;
   /** Pairs of token id and value added to the token's logit. */
   readonly logitBias: readonly (readonly [token: number, bias: number])[];
-  /** Any integer. With a seed, the text is reproducible under any load. */
+  /** Any integer. With a seed, one machine gives the same text under any load. */
   readonly seed: number | null;
   readonly frequencyPenalty: number;
   readonly presencePenalty: number;
-  /** Divides positive and multiplies negative logits of tokens generated before. Default: 1 (off). */
+  /** Divides the positive and multiplies the negative logits of tokens that were already generated. Default: 1 (off). */
   readonly repetitionPenalty?: number;
 }
 
@@ -84,30 +88,29 @@ export interface GenerationRequest {
    * nothing.
    */
   readonly maxTokens: number;
-  /** Restricts the output, which is cut off if `maxTokens` is too small for any complete text. Null if unrestricted. */
+  /** Restricts the output. The output is cut off if no complete text fits `maxTokens`. Null if unrestricted. */
   readonly grammar: Grammar | null;
-  /** The grammar permits free text, which is cut off at `maxTokens` even where the grammar permits an end. Default: false. */
+  /** Whether the grammar permits free text. If so, output cut at `maxTokens` ends with `length` even where the grammar permits an end. */
   readonly permitsFreeText?: boolean;
-  /** Number of alternatives (0 to 20) reported with each token's log probability. Null without log probabilities. */
+  /** Alternatives (0 to 20) reported with each token's log probability. Null reports no log probabilities. */
   readonly logprobs: number | null;
   readonly sampling: Sampling;
-  /** Requests of one scope may share the KV cache of a common prefix. Null without sharing. */
+  /** Requests with the same cache scope may share the KV cache of a common prompt prefix. Null shares nothing. */
   readonly cacheScope: string | null;
 }
 
 export interface EmbeddingRequest {
   /** Plain texts, or token ids of the model's vocabulary. At least one input, none empty. */
   readonly inputs: readonly (string | readonly number[])[];
-  /** Length of each vector, up to the length of the model's vectors. Null if not shortened. */
+  /** Length of each vector, up to the length of the model's vectors. Null for the full length. */
   readonly dimensions: number | null;
 }
 
 export interface EngineSettings {
   /** Default: `text`. */
   readonly type?: 'text' | 'embedding' | 'vision';
-  /** Path of a GGUF file. */
   readonly modelPath: string;
-  /** Path of the GGUF file that turns images into embeddings (`mmproj`). Required for `vision`. */
+  /** Path of the projector (`mmproj`), a GGUF file that encodes images. Required for `vision`. */
   readonly projectorPath?: string;
   /** Sequences that can decode concurrently. */
   readonly slots: number;
@@ -119,7 +122,7 @@ export interface EngineSettings {
   readonly gpu: 'auto' | 'none';
   /** Always gives requests with a seed batches of their own, as on a GPU. Default: only if shared batches are not bit-exact. */
   readonly keepApart?: boolean;
-  /** Whether a stream that runs alone may use speculative decoding. Default: true. */
+  /** Whether a generation that runs alone may use speculative decoding. Default: true. */
   readonly drafts?: boolean;
 }
 
@@ -131,12 +134,12 @@ export interface EngineFacts {
   readonly contextSize: number;
   /** Absent for a model without image input. */
   readonly vision?: {
-    /** Upper bound of the prompt tokens of one image, with the tokens before and after the image. */
+    /** Maximum prompt tokens of one image, with the tokens before and after the image. */
     readonly maxImageTokens: number;
   };
 }
 
-/** Requests in addition to those of every model process. */
+/** In addition to the requests to every model process. `job`: id of a generation or embedding. */
 export type EngineRequest =
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
   | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }
@@ -149,9 +152,9 @@ export type ToEngine = ModelProcessRequest<EngineSettings> | EngineRequest;
 export interface Started {
   readonly job: number;
   readonly promptTokens: number;
-  /** Prompt tokens found in the KV cache of an earlier request of the same scope. Default: 0. */
+  /** Prompt tokens reused from the KV cache of an earlier request with the same scope. Default: 0. */
   readonly cachedTokens?: number;
-  /** The rendered prompt ends with an open think tag, so the answer begins inside the section. */
+  /** Whether the rendered prompt ends with an open think tag, so that the answer begins inside a think section. */
   readonly startsInsideThinking: boolean;
 }
 
@@ -162,7 +165,7 @@ export type Ended =
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
   /** The model does not support this field of the request. */
   | { readonly job: number; readonly kind: 'unsupported'; readonly field: 'suffix' }
-  /** An image cannot be decoded. Its place in the client's request is `path`. */
+  /** An image cannot be decoded; `path` is its place in the client's request. */
   | { readonly job: number; readonly kind: 'invalid_image'; readonly path: string }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };
 
@@ -172,18 +175,19 @@ export interface PieceLogprobs {
   readonly logprobs: readonly TokenLogprob[];
 }
 
-/** Events in addition to those of every model process. A `tick` carries all stream events since the last `tick`. */
+/** In addition to the events of every model process. */
 export type EngineEvent =
+  /** The events of all generations since the last `tick`. May be empty, to report progress. */
   | {
       readonly type: 'tick';
       readonly started: readonly Started[];
-      /** Flat triples of job, token count and text; flat because every token is written and read here. */
+      /** Triples of job, token count and text, in a flat array because most tokens pass through here one at a time. */
       readonly pieces: readonly (number | string)[];
-      /** Log probabilities of streams that requested them, in the order of the pieces. */
+      /** Log probabilities for the pieces of the generations that requested them, in the order of `pieces`. */
       readonly logprobs: readonly PieceLogprobs[];
       readonly ended: readonly Ended[];
     }
-  /** The vector of the next input of a job: base64 of little-endian 32-bit floats, of length 1. */
+  /** The vector of a job's next input, normalised to length 1: base64 of little-endian 32-bit floats. */
   | { readonly type: 'embedded'; readonly job: number; readonly vector: string; readonly tokens: number }
   | { readonly type: 'embedding_ended'; readonly ended: Ended };
 

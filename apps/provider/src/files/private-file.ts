@@ -1,4 +1,4 @@
-/** `writePrivateFile` replaces a private file atomically: readers see the old text or the new text. */
+/** `writePrivateFile` replaces a file that only its owner can read. Readers see the old text or the new text, never a part. */
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /** The folder must exist. Throws the file system's error. */
@@ -6,7 +6,7 @@ export function writePrivateFile(path: string, text: string): void {
   const draft = `${path}.${process.pid}.new`;
   try {
     writeFileSync(draft, text, { mode: 0o600 });
-    // The mode above applies only to a new file.
+    // The mode above does not apply to a draft left by a killed process.
     chmodSync(draft, 0o600);
     renameSync(draft, path);
   } catch (error) {

@@ -1,6 +1,4 @@
-/** `systemProblem` describes a file system error for the owner. Pure. */
-
-/** Without capital letter and full stop; null for other errors. */
+/** `systemProblem` explains common file system errors to the owner: a clause without capital letter and full stop, or null. Pure. */
 export function systemProblem(error: unknown): string | null {
   const { code, path } = (error ?? {}) as NodeJS.ErrnoException;
   const what = typeof path === 'string' ? path : 'it';

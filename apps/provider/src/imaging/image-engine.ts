@@ -1,4 +1,8 @@
-/** `ImageEngine`: the daemon's client of one image process. Jobs run in sequence; a crash fails running and queued jobs. */
+/**
+ * `ImageEngine`: the daemon's client of one image process, which runs one image model and one job at a time.
+ *
+ * If the process crashes, its jobs end with `engine_failed`, and the process is restarted after a pause.
+ */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
 import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';
@@ -13,16 +17,16 @@ export interface ImageEngineOptions extends SupervisionOptions<ImageSettings> {
 
 const KIND: ProcessKind = {
   name: 'image',
-  // Resolved through package.json, so the entry is found from the sources (tests) and from the build.
+  // The built file, even if tests run the sources.
   entry: createRequire(import.meta.url).resolve('#image-process'),
-  // The process answers no ping while computing a step or decoding an image.
+  // The process answers no ping while it computes a step or decodes an image.
   silenceLimitMs: 10 * 60_000,
   // JSON, the default, cannot carry the bytes of images.
   serialization: 'advanced',
 };
 
 export class ImageEngine {
-  readonly #imageJobs = new Map<number, ImageJob>();
+  readonly #imageJobById = new Map<number, ImageJob>();
   readonly #process: SupervisedProcess<ImageSettings, ImageEngineFacts, ImageProcessRequest, ImageProcessEvent>;
   #nextJob = 1;
 
@@ -35,24 +39,24 @@ export class ImageEngine {
     });
   }
 
-  /** Starts the process and loads the model. Throws {@link EngineStartError}. */
+  /** Starts the process and loads the model. Throws {@link EngineStartError}, or the error of `beforeStart`. */
   static async start(options: ImageEngineOptions, signal?: AbortSignal): Promise<ImageEngine> {
     const engine = new ImageEngine(options);
     await engine.#process.start(signal);
     return engine;
   }
 
-  /** Null while the engine is down. */
+  /** Null while the process is down. */
   get facts(): ImageEngineFacts | null {
     return this.#process.facts;
   }
 
-  /** Process id, for tests and for the owner's log. */
+  /** Process id; undefined while the process is down. */
   get pid(): number | undefined {
     return this.#process.current?.pid;
   }
 
-  /** Starts or queues an image job. While the engine is down, the job ends at once with `engine_failed`. */
+  /** Starts or queues an image job. While the process is down, the job ends at once with `engine_failed`. */
   generateImages(request: ImageRequest): ImageJob {
     const job = this.#nextJob++;
     const child = this.#process.current;
@@ -60,7 +64,7 @@ export class ImageEngine {
     if (child === null) {
       imageJob.end({ kind: 'engine_failed', message: 'the engine is not running' });
     } else {
-      this.#imageJobs.set(job, imageJob);
+      this.#imageJobById.set(job, imageJob);
       child.send({ type: 'generate', job, request });
     }
     return imageJob;
@@ -72,7 +76,7 @@ export class ImageEngine {
   }
 
   #deliver(message: ImageProcessEvent): void {
-    const imageJob = this.#imageJobs.get(message.job);
+    const imageJob = this.#imageJobById.get(message.job);
     switch (message.type) {
       case 'reading':
         imageJob?.promptRead(message.promptTokens);
@@ -85,7 +89,7 @@ export class ImageEngine {
         return;
       case 'ended':
         imageJob?.end(message.end);
-        this.#imageJobs.delete(message.job);
+        this.#imageJobById.delete(message.job);
         return;
       default:
         message satisfies never;
@@ -93,7 +97,7 @@ export class ImageEngine {
   }
 
   #failAll(reason: string): void {
-    for (const imageJob of this.#imageJobs.values()) imageJob.end({ kind: 'engine_failed', message: reason });
-    this.#imageJobs.clear();
+    for (const imageJob of this.#imageJobById.values()) imageJob.end({ kind: 'engine_failed', message: reason });
+    this.#imageJobById.clear();
   }
 }

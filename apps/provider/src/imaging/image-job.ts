@@ -1,7 +1,7 @@
-/** `ImageJob`: the daemon's handle of a job in the image process. A cancel takes effect before the next step. */
+/** `ImageJob`: the daemon's handle of one job in the image process. `ImageEngine` creates it and feeds it. */
 import type { ImageJobEnd } from './messages.js';
 
-/** End of a job that did not finish. */
+/** The image process ended a job without finishing it; `end` says why. */
 export class ImageJobError extends Error {
   constructor(readonly end: Exclude<ImageJobEnd, { kind: 'finished' }>) {
     super(`the engine ended the image job: ${end.kind}`);
@@ -17,33 +17,31 @@ interface GeneratedImages {
 interface ImageProgress {
   /** Number of finished images. */
   readonly image: number;
+  /** Finished steps of the next image. */
   readonly step: number;
   readonly steps: number;
 }
 
-/** Progress is reported once per second, because the process is silent during a step. */
-const PROGRESS_EVERY_MS = 1000;
-
 export class ImageJob {
-  /** Called at every step. */
+  /** Called after every step. The caller may replace it. */
   onProgress: (progress: ImageProgress) => void = () => {};
   readonly #images: Uint8Array[] = [];
-  readonly #since = performance.now();
+  readonly #createdAt = performance.now();
   #promptTokens = 0;
   #hasEnded = false;
-  #settle: (end: ImageJobEnd) => void = () => {};
+  #resolveEnd: (end: ImageJobEnd) => void = () => {};
   readonly #end: Promise<ImageJobEnd>;
 
-  constructor(private readonly command: (command: 'cancel') => void) {
-    this.#end = new Promise((resolve) => (this.#settle = resolve));
+  constructor(private readonly sendCommand: (command: 'cancel') => void) {
+    this.#end = new Promise((resolve) => (this.#resolveEnd = resolve));
   }
 
-  /** Seconds since the job was created, not steps done: a single step may exceed the coordinator's stall timeout. */
+  /** Progress counter for stall timeouts: seconds since the start instead of steps, because a step may exceed the timeout. */
   get workCount(): number {
-    return Math.floor((performance.now() - this.#since) / PROGRESS_EVERY_MS);
+    return Math.floor((performance.now() - this.#createdAt) / 1000);
   }
 
-  /** If the engine did not finish, overwrites the finished images and throws {@link ImageJobError}. */
+  /** Resolves to all images. If the job did not finish, overwrites those received and throws {@link ImageJobError}. */
   async result(): Promise<GeneratedImages> {
     const end = await this.#end;
     if (end.kind === 'finished') return { images: this.#images, promptTokens: this.#promptTokens };
@@ -51,8 +49,9 @@ export class ImageJob {
     throw new ImageJobError(end);
   }
 
+  /** Stops before the next step. */
   cancel(): void {
-    if (!this.#hasEnded) this.command('cancel');
+    if (!this.#hasEnded) this.sendCommand('cancel');
   }
 
   /** Called by `ImageEngine` only, like the methods below. */
@@ -70,6 +69,6 @@ export class ImageJob {
 
   end(end: ImageJobEnd): void {
     this.#hasEnded = true;
-    this.#settle(end);
+    this.#resolveEnd(end);
   }
 }

@@ -1,4 +1,4 @@
-/** IPC messages between the daemon and an image process, for all image backends. Both processes come from one build. */
+/** IPC messages between the daemon and an image process, which runs one image model. Both come from one build, so there is no version. */
 import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
 import type { ImageSize } from '../models/image/image-facts.js';
 
@@ -9,14 +9,14 @@ export interface ImageRequest {
   readonly size: ImageSize;
   /** Number of images, generated in sequence. */
   readonly count: number;
-  /** Seed of the noise: equal seeds give equal bytes. If null, the seed is random. */
+  /** Seed of the first image. On one machine, equal seeds give equal images. If null, the seed is random. */
   readonly seed: number | null;
   /** Denoising steps of each image. */
   readonly steps: number;
-  /** A scale. 1 or less means no guidance. */
+  /** Scale of classifier-free guidance (Ho and Salimans). 1 or less: none. */
   readonly guidance: number;
   readonly encoding: ImageEncoding;
-  /** Percent, for JPEG and WebP. If null, the encoder's default applies. */
+  /** Percent, for JPEG and WebP. Null: the encoder's default. */
   readonly quality: number | null;
 }
 
@@ -26,9 +26,9 @@ export interface ImageSettings {
   readonly modelPath: string;
   /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
-  /** Memory in bytes above which the process ends, to protect the owner's machine. Null if unlimited. */
+  /** Memory in bytes above which the process is killed, to protect the owner's machine. Null if unlimited. */
   readonly memoryLimit: number | null;
-  /** Folder of the installed add-on, for stable-diffusion.cpp. */
+  /** Folder of the add-on stable-diffusion.cpp; null if not installed. */
   readonly addOnPath: string | null;
 }
 
@@ -37,7 +37,7 @@ export interface ImageEngineFacts {
   readonly device: string;
 }
 
-/** Requests in addition to those of every model process. */
+/** In addition to the requests to every model process. */
 export type ImageProcessRequest =
   | { readonly type: 'generate'; readonly job: number; readonly request: ImageRequest }
   | { readonly type: 'cancel'; readonly job: number };
@@ -49,11 +49,11 @@ export type ImageJobEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'engine_failed'; readonly message: string };
 
-/** Events in addition to those of every model process. */
+/** In addition to the events of every model process. */
 export type ImageProcessEvent =
-  /** The prompt was read. Padding is not counted. */
+  /** The job has begun. `promptTokens` is 0 if the backend cannot count. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }
-  /** After a step, `image` images are finished, and `step` steps of the next. */
+  /** A step is done: `image` images are finished, and `step` of the `steps` steps of the next. */
   | { readonly type: 'step'; readonly job: number; readonly image: number; readonly step: number; readonly steps: number }
   | { readonly type: 'image'; readonly job: number; readonly bytes: Uint8Array }
   | { readonly type: 'ended'; readonly job: number; readonly end: ImageJobEnd };

@@ -1,4 +1,4 @@
-/** Field names per request format, for errors found by the engine. */
+/** `fieldNames`: names of request fields in each request format, for errors that are found after parsing. */
 import type { ParsedRequest } from '@inference/formats';
 
 export interface FieldNames {
@@ -15,7 +15,6 @@ const CHAT: FieldNames = {
   responseSchema: 'response_format.json_schema.schema',
 };
 
-/** Field names of a request in its own format. */
 export function fieldNames({ params, answer }: Pick<ParsedRequest, 'params' | 'answer'>): FieldNames {
   switch (params.endpoint) {
     case '/v1/chat/completions':

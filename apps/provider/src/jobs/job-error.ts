@@ -1,4 +1,4 @@
-/** `JobError`: a job ended without an answer, with the failure code sent to the coordinator. */
+/** `JobError`: a job ends without an answer. `failure` is what the coordinator is told. */
 import type { JobFailure, JobFailureCode } from '@inference/protocol';
 
 export class JobError extends Error {

@@ -1,4 +1,8 @@
-/** `Job` runs one job from the sealed request to the signed answer, then erases plaintext. Reports `job_completed` or `job_failed`. */
+/**
+ * `Job` runs one job of a coordinator: opens the sealed request, answers with a model, has the answer signed and erases the plaintext.
+ *
+ * Sends `job_completed` or `job_failed` at the end.
+ */
 import type { ErrorCode, ResponseMetadata } from '@inference/formats';
 import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from '@inference/protocol';
 import type { EmbeddingRequest } from '../engine/messages.js';
@@ -16,23 +20,23 @@ import { type PreparedRequest, prepareRequest } from './prepared-request.js';
 import { requestFault } from './request-fault.js';
 import type { SealingKey } from './sealing-keys.js';
 
-/** Time for a cancelled stream to send and sign its text so far, in milliseconds. */
+/** Milliseconds for a cancelled stream to send and sign its text so far. */
 const CLOSE_TIMEOUT_MS = 5000;
-/** Maximum time from the job message to the last request frame, in milliseconds. */
+/** Milliseconds from the start of the job to the last request frame. */
 const BODY_TIMEOUT_MS = 30_000;
 const PING_AFTER_MS = 10_000;
-/** Well below the coordinator's `JOB_TIMINGS.stallMs`. */
+/** Interval of progress messages: well below the coordinator's stall timeout (`JOB_TIMINGS.stallMs`). */
 const PROGRESS_EVERY_MS = 3000;
 
 export interface JobDependencies extends CoordinatorChannelDependencies, E2eChannelDependencies {
   send(message: ProviderMessage): void;
   readonly enclave: CoordinatorChannelDependencies['enclave'] & E2eChannelDependencies['enclave'];
   readonly constraints: Pick<ConstraintCompiler, 'compile'>;
-  /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
+  /** Resolves when the model is loaded. Throws {@link JobError}, or the signal's reason. */
   readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
   /** Silence after which a stream sends a ping, in milliseconds. Default: 10 s. */
   readonly pingAfterMs?: number;
-  /** Time for a cancelled stream to send the rest, in milliseconds. Default: 5 s. */
+  /** Time for a cancelled stream to send and sign its text so far, in milliseconds. Default: 5 s. */
   readonly closeTimeoutMs?: number;
   /** Interval of progress messages to the coordinator, in milliseconds. Default: 3 s. */
   readonly progressEveryMs?: number;
@@ -40,24 +44,27 @@ export interface JobDependencies extends CoordinatorChannelDependencies, E2eChan
 
 export type JobEnd =
   | { readonly kind: 'completed'; readonly summary: AnswerSummary }
-  /** The client got a sealed error that blames its request. */
+  /** In end-to-end mode: the client got a sealed error that blames its request. */
   | { readonly kind: 'refused'; readonly code: ErrorCode }
   | { readonly kind: 'failed'; readonly failure: JobFailure; readonly cause?: unknown };
 
 export class Job {
+  /** Aborted to fail the job, with the error as the reason. */
   readonly #abort = new AbortController();
   readonly #closing = new AbortController();
   #closeTimer: NodeJS.Timeout | null = null;
   readonly #channel: JobChannel;
+  /** Resolves when the request is complete and opened. */
   readonly #request: Promise<void>;
   #resolveRequest: () => void = () => {};
   #rejectRequest: (error: unknown) => void = () => {};
   #response: JobResponse | null = null;
+  /** Credit granted before the response is open. */
   #extraCredit = 0;
   /** Plaintext overwritten at the end of the job. */
   readonly #toErase: Uint8Array[] = [];
 
-  /** Throws {@link JobError} `unsealing_failed` when the coordinator's encapsulated key is malformed. */
+  /** Throws {@link JobError} `unsealing_failed` if the encapsulated key of a plain-mode message is malformed. */
   constructor(
     private readonly message: JobMessage,
     key: SealingKey,
@@ -69,7 +76,7 @@ export class Job {
       this.#resolveRequest = resolve;
       this.#rejectRequest = reject;
     });
-    // `run` reports the rejection; an abandoned job must not end the process.
+    // `run` reports the rejection. Without this handler, one before `run` would end the process.
     this.#request.catch(() => {});
   }
 
@@ -88,13 +95,12 @@ export class Job {
     }
   }
 
-  /** Adds credit for response bytes, also before the response is open. */
   grant(bytes: number): void {
     if (this.#response === null) this.#extraCredit += bytes;
     else this.#response.grant(bytes);
   }
 
-  /** Stops decoding within one batch. A stream with output is signed as it is; other jobs fail with `cancelled`. */
+  /** Ends the job early: a stream with output is signed as it is, other jobs fail with `cancelled`. */
   cancel(): void {
     if (this.context.stream && this.hasOutput) {
       this.#closing.abort();
@@ -103,22 +109,22 @@ export class Job {
     } else this.abort();
   }
 
-  /** Whether `job_accepted` was sent. The request is valid, or the answer is a sealed error. */
+  /** Whether `job_accepted` was sent: the request is valid, or its sealed error is being sent. */
   get isAccepted(): boolean {
     return this.#response !== null;
   }
 
-  /** Stops decoding within one batch; the job fails with `cancelled`. */
+  /** Fails the job with `cancelled`. */
   abort(): void {
     this.#stop(new JobError('cancelled'));
   }
 
-  /** Whether a part of the answer was written. No other provider can take over then. */
+  /** Whether a part of the answer was written, so that no other provider can take over. */
   get hasOutput(): boolean {
     return (this.#response?.written ?? 0) > 0;
   }
 
-  /** Fails a job without output with `code`, so that another provider can run it. Other jobs fail with `cancelled`. */
+  /** Fails a job without output with `code`, so that another provider can run it; a job with output with `cancelled`. */
   handBack(code: 'draining' | 'away' | 'busy'): void {
     this.#stop(new JobError(this.hasOutput ? 'cancelled' : code));
   }
@@ -147,7 +153,7 @@ export class Job {
   }
 
   async #run(): Promise<JobEnd> {
-    await this.#requestInTime();
+    await this.#requestWithinLimit();
     const startedAt = Date.now();
     try {
       const terms = this.#channel.terms();
@@ -181,7 +187,7 @@ export class Job {
   ): Promise<{ readonly summary: AnswerSummary; readonly identity: ModelIdentity }> {
     const { context, deps } = this;
     const { signal } = this.#abort;
-    const work = this.#reportWork();
+    const progress = this.#reportProgress();
     let lease: ModelLease | null = null;
     try {
       lease = await deps.lease(context.model, signal);
@@ -194,7 +200,7 @@ export class Job {
         signal,
       };
       if (prepared.kind === 'embeddings') {
-        const watched = { ...model, embed: (request: EmbeddingRequest) => work.watch(model.embed(request)) };
+        const watched = { ...model, embed: (request: EmbeddingRequest) => progress.watch(model.embed(request)) };
         return { identity, summary: await answerEmbeddings({ ...shared, parsed: prepared, model: watched }) };
       }
       if (prepared.kind === 'images') {
@@ -202,7 +208,7 @@ export class Job {
           ...shared,
           parsed: prepared,
           overrides,
-          model: { ...model, generateImages: (request) => work.watch(model.generateImages(request)) },
+          model: { ...model, generateImages: (request) => progress.watch(model.generateImages(request)) },
           writeImages: (images, body) => response.writeImages(images, body),
           eraseLater: (bytes) => void this.#toErase.push(bytes),
         });
@@ -216,20 +222,20 @@ export class Job {
         thinkTags: model.thinkTags,
         thinks: model.thinks,
         maxImageTokens: model.maxImageTokens,
-        generate: (request) => work.watch(model.generate(request)),
+        generate: (request) => progress.watch(model.generate(request)),
         pingAfterMs: deps.pingAfterMs ?? PING_AFTER_MS,
         closing: this.#closing.signal,
         ...shared,
       });
       return { identity, summary };
     } finally {
-      work.end();
+      progress.end();
       lease?.release();
     }
   }
 
   /** Reports progress at intervals, so that a long prompt or a loading model does not exceed the coordinator's stall timeout. */
-  #reportWork() {
+  #reportProgress() {
     const { deps, context } = this;
     let watched: { readonly workCount: number } | null = null;
     let seen = 0;
@@ -237,9 +243,10 @@ export class Job {
     const timer = setInterval(() => {
       const workCount = watched?.workCount ?? 0;
       const written = this.#response?.written ?? 0;
-      // Frames themselves show progress.
+      // Response frames show progress themselves.
       const isSilent = written === seenWritten;
       seenWritten = written;
+      // Nothing is watched while the model loads.
       if (watched === null || (workCount > seen && isSilent)) deps.send({ type: 'job_progress', job_id: context.job_id });
       seen = workCount;
     }, deps.progressEveryMs ?? PROGRESS_EVERY_MS);
@@ -252,7 +259,7 @@ export class Job {
     };
   }
 
-  async #requestInTime(): Promise<void> {
+  async #requestWithinLimit(): Promise<void> {
     const timer = setTimeout(() => this.#rejectRequest(new JobError('unsealing_failed')), BODY_TIMEOUT_MS);
     try {
       await this.#request;

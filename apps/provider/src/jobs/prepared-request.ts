@@ -1,4 +1,4 @@
-/** `prepareRequest` compiles the constraint of a text request, and tags the request with the kind of its answer. */
+/** `prepareRequest` tags a parsed request with its kind, and compiles the output constraint of a text request. */
 import type { ParsedEmbeddings, ParsedImages, ParsedRequest } from '@inference/formats';
 import { isImages, type ParsedBody } from './channel/parsed-body.js';
 import type { ConstraintCompiler, OutputConstraint } from './constraint/constraint-compiler.js';

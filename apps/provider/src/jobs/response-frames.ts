@@ -1,30 +1,34 @@
-/** `ResponseFrames` seals a response into frames and sends them within the coordinator's credit. Writers wait while the buffer is full. */
+/**
+ * `ResponseFrames` seals a response into frames and sends them within the coordinator's credit (bytes that may be sent).
+ *
+ * Writers wait while the buffer is full.
+ */
 import { utf8 } from '@inference/protocol';
 import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
 
 /** Maximum plaintext bytes of one frame. */
 const FRAME_BYTES = 64 * 1024;
-/** Buffered bytes at which the writer waits. */
+/** Buffered bytes above which writers wait. */
 const MAX_BUFFERED_BYTES = 64 * 1024;
 
 export interface FrameSink {
-  /** Sends a frame. `sent` is called after the write, or when the bytes will never be written. */
+  /** Sends a frame. `sent` is called after the write, or once it is certain that the bytes will not be written. */
   sendFrame(bytes: Uint8Array, sent: () => void): void;
 }
 
 interface BufferedBytes {
   readonly bytes: Uint8Array;
-  /** Whether this class owns the bytes and overwrites them after use. */
+  /** Whether the bytes are overwritten after use. */
   readonly isOwned: boolean;
 }
 
 export class ResponseFrames {
   #buffered: BufferedBytes[] = [];
   #bufferedBytes = 0;
-  /** A frame is still being written to the socket; further text joins the next frame. */
+  /** Whether a frame is being written to the socket. Further bytes wait and join the next frame. */
   #isSending = false;
   #credit: number;
-  /** Bytes reserved for the final frame. */
+  /** Bytes kept back for the final frame. */
   #reserved = 0;
   /** Bytes written, sent or not. */
   #written = 0;
@@ -32,7 +36,7 @@ export class ResponseFrames {
 
   constructor(
     private readonly sealer: Pick<ResponseSealer, 'seal'>,
-    /** Null if the writer itself hashes, and only calls `writeUnsigned`. */
+    /** Hash of the response text. Null if the caller hashes, and calls only `writeUnsigned`. */
     private readonly hash: Pick<ResponseHash, 'update'> | null,
     private readonly sink: FrameSink,
     credit: number,
@@ -46,13 +50,13 @@ export class ResponseFrames {
     return this.#written;
   }
 
-  /** Adds credit in bytes before sealing. */
+  /** Adds credit, in bytes before sealing. */
   grant(bytes: number): void {
     this.#credit = Math.min(Number.MAX_SAFE_INTEGER, this.#credit + bytes);
     this.#sendPending();
   }
 
-  /** Adds text. Resolves when little is unsent. Rejects with the signal's reason if the job ends meanwhile. */
+  /** Adds text. Resolves when the buffer has room. Rejects with the signal's reason if the job ends meanwhile. */
   async write(text: string): Promise<void> {
     if (text === '') return;
     const bytes = utf8(text);
@@ -60,7 +64,7 @@ export class ResponseFrames {
     await this.#push({ bytes, isOwned: true });
   }
 
-  /** Like {@link write}, but not hashed: for image parts and already sealed bytes. The bytes must not change before `finish`. */
+  /** Like {@link write}, but not hashed: for image parts and already sealed bytes. The caller must not change the bytes before `finish`. */
   async writeUnsigned(bytes: Uint8Array): Promise<void> {
     if (bytes.length > 0) await this.#push({ bytes, isOwned: false });
   }
@@ -75,7 +79,6 @@ export class ResponseFrames {
 
   /** Sends the buffered bytes and the final frame. Rejects with the signal's reason if the job ends meanwhile. */
   async finish(): Promise<void> {
-    // The final frame contains the last bytes.
     this.#reserved = FRAME_BYTES;
     this.#sendAllowed();
     while (this.#bufferedBytes > Math.min(FRAME_BYTES, this.#credit)) await this.#changed();
@@ -130,13 +133,14 @@ export class ResponseFrames {
     this.#bufferedBytes = 0;
   }
 
+  /** Resolves at the next change of credit or buffer. */
   async #changed(): Promise<void> {
     this.signal.throwIfAborted();
     await new Promise<void>((resolve) => (this.#wake = resolve));
     this.signal.throwIfAborted();
   }
 
-  /** Sends buffered bytes without waiting for a writer. */
+  /** Sends buffered bytes and wakes the writer. */
   #sendPending(): void {
     this.#sendAllowed();
     this.#notify();

@@ -1,4 +1,4 @@
-/** `SealingKeys`: X25519 keys of a session, each replaced within 60 minutes. Old keys open jobs for a grace period. */
+/** `SealingKeys`: the X25519 keys that a session's jobs are sealed to. Each is replaced within an hour, then valid for minutes more. */
 import type { Enclave } from '@inference/enclave';
 import { CLOCK_TOLERANCE_MS, type KeyId, MAX_KEY_LIFETIME_MS, type SignedStatement } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, type SealingKeyPair } from '@inference/protocol/crypto';
@@ -7,33 +7,29 @@ import { ReplaySet } from './channel/replay-set.js';
 export interface SealingKey {
   readonly id: KeyId;
   readonly pair: SealingKeyPair;
-  /** Ids of jobs opened with this key, as each job is opened once. */
-  readonly seen: ReplaySet;
-  /**
-   * Encapsulated keys and nonces of sealed requests opened with this key. No other key opens them.
-   *
-   * A key that replaces this one after a clock change starts with an empty set, without times of the earlier clock.
-   */
-  readonly opened: ReplaySet;
+  /** Ids of the jobs admitted with this key, each only once. */
+  readonly openedJobIds: ReplaySet;
+  /** Encapsulated keys and nonces of the sealed requests opened with this key; each request is opened once. */
+  readonly openedSealedRequests: ReplaySet;
 }
 
 interface SealingKeysOptions {
   readonly enclave: Pick<Enclave, 'signKey'>;
   /** SHA-256 of the attestation sent in this session. */
   readonly attestationSha256: string;
-  /** Called when a new key replaced the old one and must be announced. */
+  /** Called when a new key has replaced the old one. The statement must be sent to the coordinator. */
   readonly onUpdate: (statement: SignedStatement) => void;
-  /** Called when a new key could not be signed; the session must end. */
+  /** Called when a new key could not be signed. The session must end. */
   readonly onFailure: () => void;
   readonly lifetimeMs?: number;
   readonly graceMs?: number;
 }
 
-/** Time that an old key stays valid after its replacement: a job's lifetime plus the clock tolerance. */
+/** Time for which a replaced key still opens jobs: the lifetime of a job message plus the clock tolerance. */
 const GRACE_MS = 2 * CLOCK_TOLERANCE_MS;
 
 export class SealingKeys {
-  readonly #keys = new Map<KeyId, SealingKey>();
+  readonly #keyById = new Map<KeyId, SealingKey>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #renewal: NodeJS.Timeout | null = null;
   #statement: SignedStatement | null = null;
@@ -49,17 +45,18 @@ export class SealingKeys {
     return keys;
   }
 
+  /** The enclave's statement about the current key. */
   get statement(): SignedStatement {
     if (this.#statement === null) throw new Error('no key has been signed');
     return this.#statement;
   }
 
-  /** A key that is current or in its grace period. */
+  /** The key, if it is current or in its grace period; else null. */
   find(id: KeyId): SealingKey | null {
-    return this.#keys.get(id) ?? null;
+    return this.#keyById.get(id) ?? null;
   }
 
-  /** Creates and announces a new key early, such as after a clock jump. */
+  /** Replaces the current key early, as after a clock jump. */
   replace(): void {
     if (!this.#isClosed) this.#renew().catch(() => this.options.onFailure());
   }
@@ -68,7 +65,7 @@ export class SealingKeys {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
-    this.#keys.clear();
+    this.#keyById.clear();
   }
 
   async #renew(): Promise<void> {
@@ -84,14 +81,14 @@ export class SealingKeys {
     });
     if (this.#isClosed) return;
     const previous = this.#current;
-    this.#keys.set(id, { id, pair, seen: new ReplaySet(), opened: new ReplaySet() });
+    this.#keyById.set(id, { id, pair, openedJobIds: new ReplaySet(), openedSealedRequests: new ReplaySet() });
     this.#current = id;
     this.#statement = statement;
     if (previous !== null) {
       this.options.onUpdate(statement);
-      this.#after(graceMs, () => this.#keys.delete(previous));
+      this.#after(graceMs, () => this.#keyById.delete(previous));
     }
-    // The successor is created early enough for the grace period to end within the lifetime.
+    // Replaced early enough for the grace period to end within the lifetime.
     if (this.#renewal !== null) clearTimeout(this.#renewal);
     this.#renewal = this.#after(Math.max(0, lifetimeMs - 2 * graceMs), () => {
       this.#renew().catch(() => this.options.onFailure());

@@ -1,7 +1,8 @@
 /**
- * `SessionJobs`: the jobs of one session with a coordinator. Created per session by the daemon's coordinator connection.
+ * `SessionJobs`: the jobs of one session with a coordinator, created by the daemon's coordinator connection.
  *
- * Admits jobs, passes frames and credit on to each, reports the load, and drains before an absence or a shutdown.
+ * Starts admitted jobs, passes request frames and credit on to each, and reports the load. Drains (lets running jobs end) before an
+ * absence or a shutdown.
  */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission.js';
@@ -16,10 +17,10 @@ export interface JobEvent {
   readonly milliseconds: number;
 }
 
-/** Condition of the host, in the wire format. */
+/** Heat, memory pressure and power of this Mac, in the wire format. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
 
-/** Rates of the newest measured stream, in tokens per second; null until measured. */
+/** Latest measured rates, in tokens per second; null until measured. */
 export interface MeasuredRates {
   readonly decodeTps: number | null;
   readonly prefillTps: number | null;
@@ -33,7 +34,7 @@ interface SessionJobsOptions extends JobDependencies {
   /** Maximum concurrent jobs, of all models together. */
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
-  /** Returns a failure code while this machine accepts no jobs, otherwise null. Default: always null. */
+  /** Failure code for all jobs while the machine is not available, otherwise null. Default: always null. */
   readonly away?: () => 'away' | 'busy' | null;
   /** Reported with the load, if given. */
   readonly machine?: () => MachineState;
@@ -43,7 +44,7 @@ interface SessionJobsOptions extends JobDependencies {
 const LOAD_DELAY_MS = 100;
 
 export class SessionJobs {
-  readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
+  readonly #runningById = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
   #isDraining = false;
   #isSessionEnded = false;
   #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
@@ -57,10 +58,10 @@ export class SessionJobs {
 
   /** Number of running jobs. */
   get active(): number {
-    return this.#running.size;
+    return this.#runningById.size;
   }
 
-  /** Reports the load, with the current machine state. */
+  /** Reports a changed machine state, with the load. */
   reportMachine(): void {
     this.#reportLoad();
   }
@@ -71,10 +72,10 @@ export class SessionJobs {
         this.#start(message);
         return;
       case 'credit':
-        this.#running.get(message.job_id)?.job.grant(message.bytes);
+        this.#runningById.get(message.job_id)?.job.grant(message.bytes);
         return;
       case 'cancel':
-        this.#running.get(message.job_id)?.job.cancel();
+        this.#runningById.get(message.job_id)?.job.cancel();
         return;
       default:
         message satisfies never;
@@ -83,19 +84,19 @@ export class SessionJobs {
 
   /** Passes a request frame on to the job. Late frames of finished or refused jobs are dropped. */
   frame(frame: Frame): void {
-    this.#running.get(frame.jobId)?.job.acceptFrame(frame);
+    this.#runningById.get(frame.jobId)?.job.acceptFrame(frame);
   }
 
   /**
-   * Drains for a shutdown: accepts no more jobs, and resolves when no job runs.
+   * Drains for a shutdown: admits no more jobs, and resolves when no job runs.
    *
-   * Jobs not accepted yet are handed back at once. After `graceMs` or at `force`, jobs without output are handed back
-   * and the others cancelled.
+   * Jobs that are not accepted yet are handed back (failed for another provider) at once. After `graceMs` or at `force`, so are jobs
+   * without output, and the others are cancelled.
    */
   async drain(graceMs: number, force?: AbortSignal): Promise<void> {
     this.#isDraining = true;
     this.#send({ type: 'draining' });
-    const running = [...this.#running.values()];
+    const running = [...this.#runningById.values()];
     const handBackAll = (): void => running.forEach(({ job }) => void job.handBack('draining'));
     for (const { job } of running) if (!job.isAccepted) job.handBack('draining');
     const timer = setTimeout(handBackAll, graceMs);
@@ -107,10 +108,10 @@ export class SessionJobs {
   }
 
   /**
-   * Drains for an absence, during which the session stays connected. Resolves when no earlier job runs, or at `cancel`.
+   * Drains for an absence, during which the session stays connected. Resolves when no job from before the call runs, or at `cancel`.
    *
-   * Jobs not accepted yet are handed back at once; the others get `graceMs`. At `force`, jobs without output are
-   * handed back, and the others get `forcedMs`.
+   * Jobs that are not accepted yet are handed back at once; the others get `graceMs`. At `force`, jobs without output are handed back,
+   * and the others get at most `forcedMs`.
    */
   async drainForAbsence(
     times: { readonly graceMs: number; readonly forcedMs: number },
@@ -118,7 +119,7 @@ export class SessionJobs {
     cancel: AbortSignal,
   ): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
-    const running = [...this.#running.values()];
+    const running = [...this.#runningById.values()];
     for (const { job } of running) if (!job.isAccepted) job.handBack(code);
     const handBackAll = (): void => running.forEach(({ job }) => void job.handBack(code));
     let timer = setTimeout(handBackAll, times.graceMs);
@@ -139,11 +140,11 @@ export class SessionJobs {
     clearTimeout(timer);
   }
 
-  /** Stops all jobs after the end of the session. No message is sent any more. */
+  /** Stops all jobs after the end of the session. Sends nothing from then on. */
   abandon(): void {
     this.#isSessionEnded = true;
     if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);
-    for (const { job } of this.#running.values()) job.abort();
+    for (const { job } of this.#runningById.values()) job.abort();
   }
 
   #start(message: CoordinatorMessage & { type: 'job' }): void {
@@ -155,10 +156,10 @@ export class SessionJobs {
         providerId: this.options.providerId,
         findKey: (id) => this.options.keys.find(id),
         modelIds: this.options.modelIds(),
-        activeJobs: this.#running.size,
-        slots: this.options.slots,
-        draining: this.#isDraining,
-        away: this.options.away?.() ?? null,
+        activeJobs: this.#runningById.size,
+        maxActiveJobs: this.options.slots,
+        isDraining: this.#isDraining,
+        absenceCode: this.options.away?.() ?? null,
         now: (this.options.now ?? Date.now)(),
       });
       job = new Job(message, key, this.options);
@@ -169,21 +170,21 @@ export class SessionJobs {
       return;
     }
     const done = job.run().then((end) => {
-      this.#running.delete(context.job_id);
+      this.#runningById.delete(context.job_id);
       if (end.kind === 'completed') this.#recordRates(end.summary);
       this.#reportLoad();
       this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
     });
-    this.#running.set(context.job_id, { job, done });
+    this.#runningById.set(context.job_id, { job, done });
     this.#reportLoad();
   }
 
-  /** Stores the rates of an answer. A rate that was not measured retains the earlier value. */
+  /** Stores the rates of an answer. A rate that this answer did not measure keeps its value. */
   #recordRates({ decodeTps, prefillTps }: AnswerSummary): void {
     this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }
 
-  /** Sends the load after {@link LOAD_DELAY_MS}, together with later changes. */
+  /** Sends the load after {@link LOAD_DELAY_MS}, with the changes until then. */
   #reportLoad(): void {
     if (this.#loadTimer !== null || this.#isSessionEnded) return;
     this.#loadTimer = setTimeout(() => {
@@ -191,7 +192,7 @@ export class SessionJobs {
       const { decodeTps, prefillTps } = this.#rates;
       this.#send({
         type: 'load',
-        active_jobs: this.#running.size,
+        active_jobs: this.#runningById.size,
         ...(decodeTps === null ? {} : { decode_tps: roundToTenths(decodeTps) }),
         ...(prefillTps === null ? {} : { prefill_tps: roundToTenths(prefillTps) }),
         ...this.options.machine?.(),

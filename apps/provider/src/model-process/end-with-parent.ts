@@ -1,10 +1,8 @@
-/** `endWithParent` ends a model process with the daemon. */
-
-/** Called once by the entry file of the process. */
+/** `endWithParent`: a model process ends when the daemon ends, and not before. Called once by its entry file. */
 export function endWithParent(): void {
-  // The signals of a terminal reach the whole process group; the daemon decides when the engine ends.
+  // Signals of a terminal reach all processes, but the daemon decides when this one ends.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
-  // An ordinary exit would wait for native threads, and the process has no state to save.
+  // An ordinary exit would wait for native threads. There is no state to save.
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 }

@@ -1,4 +1,4 @@
-/** `ModelProcess`: one child process with a model. Pings the process, and kills a process that stays silent for too long. */
+/** `ModelProcess`: one child process that runs a model. Pings the process, and kills it if it stays silent for too long. */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Confinement, forkedIn } from '../host/hardening/confinement.js';
@@ -8,21 +8,18 @@ import type { ModelProcessEvent, ModelProcessRequest } from './messages.js';
 const PING_EVERY_MS = 10_000;
 /** Maximum characters of one line of output. */
 const MAX_LINE_CHARACTERS = 512;
-/** Failed assertion of ggml: a place and an expression in its sources, so no content of requests. */
+/** Failed assertion of ggml (llama.cpp's tensor library): names only a place in its source, so quotes no request. */
 const ASSERTION = /^\S{1,200}:\d{1,6}: GGML_ASSERT\([^"]{1,200}\) failed$/;
 
-/** Common properties of one kind of process. */
 export interface ProcessKind {
   /** Name in sentences such as "the engine process ended". */
   readonly name: string;
-  /** Entry file of the process. */
   readonly entry: string;
   /** Maximum silence before the process is killed, in milliseconds. */
   readonly silenceLimitMs: number;
-  /** Interval of pings, in milliseconds. */
   readonly pingEveryMs?: number;
   readonly serialization?: NonNullable<ForkOptions['serialization']>;
-  /** Added to the common environment. */
+  /** Added to the environment of all model processes. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -38,12 +35,12 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
   readonly #kind: ProcessKind;
   readonly #handlers: ProcessHandlers<Event>;
   readonly #child: ChildProcess;
-  /** Resolves to the reason when the process has ended. */
+  /** Resolves to the reason when the process has ended or could not start. */
   readonly exited: Promise<string>;
   readonly #pingEveryMs: number;
   #isAlive = true;
   #isLoaded = false;
-  /** Pings since the last message. A count is safer than a time: a sleeping Mac or a frozen agent sends no pings. */
+  /** Pings since the last message. Counted instead of time, because a sleeping Mac or a frozen daemon sends no pings. */
   #unansweredPings = 0;
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
 
@@ -80,7 +77,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
     return this.#child.pid;
   }
 
-  /** Loads the model. Throws an Error with a message for the owner if loading fails or takes too long. */
+  /** Loads the model. Throws an Error whose message is meant for the Mac's owner; already aborted, the signal's reason. */
   async load(settings: Settings, timeoutMs: number, signal?: AbortSignal): Promise<Facts> {
     signal?.throwIfAborted();
     let timer: NodeJS.Timeout | undefined;
@@ -125,6 +122,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
     else if (message.type !== 'pong') this.#onLoad?.(message);
   }
 
+  /** Does not kill a process that loads its model, which may block. */
   #pingOrKill(): void {
     if (this.#onLoad === null && this.#unansweredPings * this.#pingEveryMs >= this.#kind.silenceLimitMs) {
       this.#child.kill('SIGKILL');

@@ -1,8 +1,8 @@
-/** `SupervisedProcess` runs a model process and restarts it after crashes with backoff, but not after too many crashes. */
+/** `SupervisedProcess` runs a model process, and restarts it after crashes, with growing pauses and an optional limit. */
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ModelProcess, type ProcessKind } from './model-process.js';
 
-/** The model could not be loaded. The message is one sentence for the owner. */
+/** The model could not be loaded. The message is a sentence for the Mac's owner. */
 export class EngineStartError extends Error {
   constructor(message: string) {
     super(message);
@@ -12,29 +12,30 @@ export class EngineStartError extends Error {
 
 export type ProcessStatusEvent =
   | { readonly type: 'output'; readonly line: string }
+  /** The process has crashed, or a restart has failed. The next restart follows. */
   | { readonly type: 'died'; readonly reason: string; readonly retryInMs: number }
-  /** The process crashed too often and is not restarted. */
+  /** As `died`, but too often: the process is not restarted. */
   | { readonly type: 'given_up'; readonly reason: string };
 
 export interface SupervisionOptions<Settings> {
   readonly settings: Settings;
-  /** Called before every start of the process, restarts included. An error of it counts as a failed start. */
+  /** Called before every start of the process. If it rejects, the start has failed. */
   readonly beforeStart?: (signal: AbortSignal) => Promise<void>;
-  /** Deadline of loading, in milliseconds. Large models take a while from a slow disk. */
+  /** Maximum time to load the model, in milliseconds. Default: 10 minutes. */
   readonly loadTimeoutMs?: number;
-  /** First pause before a dead process is started again; doubles up to a minute. */
+  /** First pause before a restart, in milliseconds; doubles up to a minute. Default: 500. */
   readonly firstRetryMs?: number;
-  /** Crash limit within a time window, after which the process is not restarted. Default: unlimited. */
+  /** The process is not restarted after this many crashes and failed restarts within the time. Default: unlimited. */
   readonly giveUpAfter?: { readonly deaths: number; readonly withinMs: number };
-  /** Network confinement of the process. Default: none. */
+  /** Denies the process network access. Default: does not. */
   readonly confinement?: Pick<Confinement, 'wrap'>;
 }
 
 interface SupervisedProcessHandlers<Facts, Event> {
   readonly onMessage: (event: Event) => void;
-  /** The model is loaded, at the start and after every restart. */
+  /** Called when the model is loaded, at the first start and after restarts. */
   readonly onReady: (facts: Facts) => void;
-  /** The process has ended; called before any restart. */
+  /** Called when a process with a loaded model has ended, before any restart. */
   readonly onExit: (reason: string) => void;
   readonly onEvent: (event: ProcessStatusEvent) => void;
 }
@@ -42,21 +43,22 @@ interface SupervisedProcessHandlers<Facts, Event> {
 const LOAD_TIMEOUT_MS = 10 * 60_000;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 60_000;
-/** Uptime after which the restart pause is reset. */
+/** Uptime after which the restart pause is the first one again. */
 const STABLE_AFTER_MS = 60_000;
 
 export class SupervisedProcess<Settings, Facts, Request extends object, Event extends object> {
   readonly #kind: ProcessKind;
   readonly #options: SupervisionOptions<Settings>;
   readonly #handlers: SupervisedProcessHandlers<Facts, Event>;
+  /** The process with the loaded model; null while down. */
   #process: ModelProcess<Settings, Facts, Request, Event> | null = null;
   #loading: ModelProcess<Settings, Facts, Request, Event> | null = null;
   #facts: Facts | null = null;
   #retryMs: number;
-  /** Times of crashes, in milliseconds. */
+  /** Times of crashes and failed restarts, by `performance.now()`. */
   #deaths: number[] = [];
   #retryTimer: NodeJS.Timeout | null = null;
-  /** Aborted by `close`, and after too many crashes. */
+  /** Aborted by `close`, and when no restart follows. */
   readonly #closing = new AbortController();
 
   constructor(kind: ProcessKind, options: SupervisionOptions<Settings>, handlers: SupervisedProcessHandlers<Facts, Event>) {
@@ -66,7 +68,6 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
     this.#retryMs = options.firstRetryMs ?? FIRST_RETRY_MS;
   }
 
-  /** The running process; null while down. */
   get current(): Pick<ModelProcess<Settings, Facts, Request, Event>, 'pid' | 'send'> | null {
     return this.#process;
   }
@@ -101,7 +102,6 @@ export class SupervisedProcess<Settings, Facts, Request extends object, Event ex
     onReady(facts);
   }
 
-  /** Ends the process without a restart. */
   async close(): Promise<void> {
     this.#closing.abort();
     if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);

@@ -1,4 +1,4 @@
-/** Plans slots, context size and memory of models before loading, within the memory that is not reserved for the owner. */
+/** Plans slots (concurrent sequences), context size and memory of models before they are loaded, within a memory ceiling. */
 import { type ImageFacts, type ImageSize, imageJobBytes, sizesWithin } from './image/image-facts.js';
 import { cacheBytesPerToken, type KvCacheType, kvCacheTypeOf } from './kv-cache-type.js';
 import type { ModelFacts } from './model-facts.js';
@@ -9,15 +9,16 @@ export interface Capacity {
   readonly contextSize: number;
   /** Element type of a text model's KV cache. Default: `f16`. */
   readonly kvCacheType?: KvCacheType;
-  /** Image models only: sizes that fit the memory, the native size first if included. */
+  /** Image models only: image sizes that fit the memory, the native size first if it fits. */
   readonly sizes?: readonly ImageSize[];
 }
 
 interface CapacityRequest {
-  /** Slots and tokens per sequence that the owner set. If null, the plan chooses. */
+  /** The owner's setting. If null, the plan chooses. */
   readonly slots: number | null;
+  /** Tokens of one sequence, by the owner's setting. If null, the plan chooses. */
   readonly context: number | null;
-  /** Applies to models whose cache can be quantized. Default: `f16`. */
+  /** For models whose KV cache can be quantized. Default: `f16`. */
   readonly kvCacheType?: KvCacheType;
   /** Maximum bytes of the model with its caches. */
   readonly budget: number;
@@ -30,15 +31,15 @@ const MIN_CONTEXT_FOR_SLOTS = 8192;
 /** The context is not shortened below this size to fit at all. */
 const MIN_CONTEXT = 2048;
 const MAX_SLOTS = 8;
-/** A context is shortened until this many slots fit. */
+/** A context is shortened, down to `MIN_CONTEXT_FOR_SLOTS`, until this many slots fit. */
 const SLOTS_WITH_LONG_CONTEXT = 4;
-/** Share of memory for models and caches if the owner reserved no amount. */
+/** Share of the memory for models and caches if the owner set no reserve. */
 const DEFAULT_MODEL_SHARE = 0.6;
 /** Process overhead besides weights and cache, in bytes: compute buffers and Node. */
 const PROCESS_OVERHEAD_BYTES = 200e6;
 /** Embedding models read a text in one batch, whose buffers grow with the context. */
 const MAX_EMBEDDING_CONTEXT = 8192;
-/** Memory per byte of weights: ONNX Runtime stores some weights a second time, in CPU layout. */
+/** Memory per byte of weights. ONNX Runtime stores some weights a second time, in CPU layout. */
 const IMAGE_BYTES_PER_WEIGHT_BYTE = { onnx: 1.5, 'stable-diffusion.cpp': 1 } as const;
 /** Image jobs run in sequence. */
 const IMAGE_SLOTS = 1;
@@ -55,7 +56,7 @@ export function memoryCeiling(totalMemory: number, reserve: number | null): numb
   return reserve === null ? DEFAULT_MODEL_SHARE * totalMemory : Math.max(0, totalMemory - reserve);
 }
 
-/** Plans one model: the owner's settings, else the longest context that leaves memory for a few slots. */
+/** Plans one model: the owner's settings, else a context as long as a few slots leave memory for. */
 export function planCapacity(model: ModelFacts, requested: CapacityRequest): Capacity {
   if (model.embedding !== null) {
     return {
@@ -81,7 +82,7 @@ export function planCapacity(model: ModelFacts, requested: CapacityRequest): Cap
   return { slots, contextSize, ...(kvCacheType === 'f16' ? {} : { kvCacheType }) };
 }
 
-/** Sizes that fit; otherwise the smallest, so the plan can report the missing memory. */
+/** Sizes that fit; if none does, the smallest, so that `memoryNeed` tells the missing memory. */
 function imageSizes(model: ModelFacts, facts: ImageFacts, budget: number): readonly ImageSize[] {
   const fitting = sizesWithin(facts, budget - PROCESS_OVERHEAD_BYTES - IMAGE_BYTES_PER_WEIGHT_BYTE[facts.engine] * model.fileBytes);
   const smallest = facts.sizes.toSorted((a, b) => a.width * a.height - b.width * b.height).slice(0, 1);
@@ -102,12 +103,12 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, kvCacheType 
   return baseBytes(model) + cacheBytesPerToken(model, kvCacheType) * contextSize * streams;
 }
 
-/** Bytes of a text model without its caches. One image is encoded at a time. */
+/** Bytes of a text or embedding model without its KV cache. One image is encoded at a time. */
 function baseBytes({ fileBytes, vision }: ModelFacts): number {
   return PROCESS_OVERHEAD_BYTES + fileBytes + (vision?.imageBytes ?? 0);
 }
 
-/** Minimum memory of a text model of this file size, in bytes, with room for a few short conversations. */
+/** Estimated minimum memory of a text model of this file size, in bytes, with room for a few short conversations. */
 export function minMemoryNeed(fileBytes: number): number {
   return MIN_BYTES_PER_WEIGHT_BYTE * fileBytes + PROCESS_OVERHEAD_BYTES;
 }
@@ -118,56 +119,55 @@ export interface ListedModel {
   readonly isAlwaysLoaded: boolean;
 }
 
-export interface PlannedModel<W extends ListedModel> {
-  readonly model: W;
+export interface PlannedModel<Model extends ListedModel> {
+  readonly model: Model;
   readonly capacity: Capacity;
-  /** Bytes while loaded. */
   readonly need: number;
-  /** Maximum bytes available; less than `need` if the model cannot be loaded. */
+  /** Bytes available for the model; less than `need` if it cannot be loaded. */
   readonly max: number;
 }
 
 /**
- * Plans models that share a machine. Always-loaded models share memory in proportion to their sizes.
+ * Plans models that share a machine. Always-loaded models share the memory in proportion to their sizes.
  *
- * Other models share the remaining memory if all fit with slots. Otherwise each is planned alone, and the models load alternately.
+ * The other models share the remaining memory if all fit together. Otherwise each is planned for all of it, and they are loaded in turns.
  */
-export function planModels<W extends ListedModel>(
-  models: readonly W[],
+export function planModels<Model extends ListedModel>(
+  models: readonly Model[],
   { ceiling, ...requested }: Omit<CapacityRequest, 'budget'> & { readonly ceiling: number },
-): PlannedModel<W>[] {
-  const plan = (model: W, budget: number, max: number): PlannedModel<W> => {
+): PlannedModel<Model>[] {
+  const plan = (model: Model, budget: number, max: number): PlannedModel<Model> => {
     const capacity = planCapacity(model.facts, { ...requested, budget });
     return { model, capacity, need: memoryNeed(model.facts, capacity), max };
   };
   const always = models.filter((model) => model.isAlwaysLoaded);
-  const share = (of: readonly W[], model: W, memory: number): number =>
-    memory === Number.POSITIVE_INFINITY ? memory : (memory * model.facts.fileBytes) / bytesOf(of);
-  const planned = new Map<W, PlannedModel<W>>();
+  const shareOf = (model: Model, models: readonly Model[], memory: number): number =>
+    memory === Number.POSITIVE_INFINITY ? memory : (memory * model.facts.fileBytes) / bytesOf(models);
+  const plannedByModel = new Map<Model, PlannedModel<Model>>();
   let left = ceiling;
   for (const model of always) {
-    const one = plan(model, share(always, model, ceiling), left);
-    planned.set(model, one);
+    const one = plan(model, shareOf(model, always, ceiling), left);
+    plannedByModel.set(model, one);
     // A model that cannot be loaded needs no memory.
     if (one.need <= left) left -= one.need;
   }
   const others = models.filter((model) => !model.isAlwaysLoaded);
-  const together = others.reduce((sum, { facts }) => sum + minMemoryNeed(facts.fileBytes) + (facts.vision?.imageBytes ?? 0), 0) <= left;
-  for (const model of others) planned.set(model, plan(model, together ? share(others, model, left) : left, left));
-  return models.flatMap((model) => planned.get(model) ?? []);
+  const doOthersFit = others.reduce((sum, { facts }) => sum + minMemoryNeed(facts.fileBytes) + (facts.vision?.imageBytes ?? 0), 0) <= left;
+  for (const model of others) plannedByModel.set(model, plan(model, doOthersFit ? shareOf(model, others, left) : left, left));
+  return models.flatMap((model) => plannedByModel.get(model) ?? []);
 }
 
-/** Memory that models need to stay loaded together, as a multiple of their total file size. */
+/** Memory of a text model with little context, as a multiple of its file size. */
 const MIN_BYTES_PER_WEIGHT_BYTE = 1.3;
 
 function bytesOf(models: readonly ListedModel[]): number {
   return models.reduce((sum, { facts }) => sum + facts.fileBytes, 0);
 }
 
-/** Share of memory bandwidth used by llama.cpp on Apple silicon with one stream, by published measurements. */
+/** Share of the memory bandwidth that llama.cpp uses on Apple silicon with one sequence, by published measurements. */
 const BANDWIDTH_EFFICIENCY = 0.7;
 
-/** Estimated tokens per second of one stream, for display; null without bandwidth. Each token reads every active weight once. */
+/** Estimated tokens per second of one sequence, for display: each token reads every active weight once. Null if a factor is unknown. */
 export function estimatedTokensPerSecond({ activeBytes }: Pick<ModelFacts, 'activeBytes'>, bandwidthGbs: number): number | null {
   if (bandwidthGbs <= 0 || activeBytes <= 0) return null;
   return (BANDWIDTH_EFFICIENCY * bandwidthGbs * 1e9) / activeBytes;

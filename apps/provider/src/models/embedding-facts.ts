@@ -1,4 +1,4 @@
-/** `embeddingFacts` detects embedding models by the metadata of a GGUF file: pooling type, or an encoder architecture. */
+/** `embeddingFacts` detects embedding models by the metadata of a GGUF file: pooling type, encoder architecture, or attention. */
 import type { GgufHeader } from './gguf-header.js';
 
 export interface EmbeddingFacts {
@@ -22,7 +22,7 @@ const ENCODERS: ReadonlySet<string> = new Set([
 ]);
 /** llama.cpp's `llama_pooling_type`. */
 const NO_POOLING = 0;
-const RANK = 4;
+const RANK_POOLING = 4;
 
 /** Names of models whose publishers document shortened vectors. GGUF metadata does not record this property. */
 const TRUNCATABLE =
@@ -31,7 +31,7 @@ const TRUNCATABLE =
 /** Returns null for a text model, and `reranker` for a model that only scores pairs of texts. */
 export function embeddingFacts({ values }: GgufHeader, architecture: string): EmbeddingFacts | 'reranker' | null {
   const pooling = values.get(`${architecture}.pooling_type`);
-  if (pooling === RANK) return 'reranker';
+  if (pooling === RANK_POOLING) return 'reranker';
   const isEncoder = ENCODERS.has(architecture) || values.get(`${architecture}.attention.causal`) === false;
   if (!isEncoder && (typeof pooling !== 'number' || pooling === NO_POOLING)) return null;
   const name = values.get('general.name');

@@ -4,12 +4,13 @@ import { estimatedTokensPerSecond, memoryCeiling, minMemoryNeed } from './capaci
 export interface ExpectedModel {
   readonly memoryBytes: number;
   readonly fits: boolean;
-  /** Decode speed of one stream. Null if the memory bandwidth is unknown. */
+  /** Decode speed of one sequence. Null if the memory bandwidth is unknown. */
   readonly tokensPerSecond: number | null;
 }
 
 interface Machine {
   readonly memoryBytes: number;
+  /** Memory bandwidth in GB/s; 0 if unknown. */
   readonly bandwidthGbs: number;
   /** Bytes reserved for the owner. If null, the default share applies. */
   readonly reserve: number | null;
@@ -23,7 +24,7 @@ interface Download {
   readonly name: string;
 }
 
-/** Memory to encode one image: an 8-billion-parameter model with its image of 4,096 tokens needs about as much. */
+/** Assumed memory to encode one image: about that of 4,096 tokens with the projector of an 8-billion-parameter model. */
 const IMAGE_BYTES = 1e9;
 
 export function expectedModel({ bytes, projectorBytes = 0, name }: Download, machine: Machine): ExpectedModel {

@@ -1,7 +1,7 @@
 /**
- * `FileHashes`: SHA-256 of model files, cached by size, modification time and inode. Without a usable cache, files are hashed again.
+ * `FileHashes`: SHA-256 of model files. A cached hash holds while size, modification time and inode of the file are the same.
  *
- * The daemon and the owner's commands share the cache file. Each adds its entries to those that the file has at that moment.
+ * The daemon and the owner's commands share the cache file. Each adds its entries to those in the file at that moment.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync, type Stats, statSync } from 'node:fs';
@@ -22,18 +22,18 @@ type Entry = Static<typeof EntrySchema>;
 
 const validator = lazyValidator(CacheSchema);
 const READ_BYTES = 1 << 20;
-/** Maximum wait for the check for deleted files: `stat` may not return for a file on a network file system. */
+/** Maximum wait for the search for deleted files: `stat` may not return for a file on a network file system. */
 const MAX_CHECK_MS = 1000;
 
 export class FileHashes {
   readonly #file: string;
   readonly #isDeleted: (path: string) => Promise<boolean>;
-  /** Entries of the file when it was last read, and own ones, also if the file cannot be written. */
-  #entries = new Map<string, Entry>();
-  /** Entries of deleted files. They are not read again from the cache. */
-  readonly #deleted = new Map<string, Entry>();
-  /** Check in progress for deleted files. A single one, so that a `stat` that does not return occupies only one thread. */
-  #check: Promise<void> | null = null;
+  /** Key: path. Entries of the cache file when it was last read, and of this process. */
+  #entryByPath = new Map<string, Entry>();
+  /** Key: path of a deleted file. Its entry is not taken over from the cache file again. */
+  readonly #deletedByPath = new Map<string, Entry>();
+  /** Search for deleted files in progress. Only one, so that a `stat` that does not return occupies only one thread. */
+  #search: Promise<void> | null = null;
 
   /**
    * @param file Path of the cache.
@@ -45,9 +45,9 @@ export class FileHashes {
   }
 
   /**
-   * Hexadecimal SHA-256 of a file. Throws read errors, and an AbortError when the signal aborts.
+   * Hexadecimal SHA-256 of a file, cached or computed.
    *
-   * @throws {ModelFileError} The file changed while it was read.
+   * @throws {ModelFileError} The file changed while it was read. Also read errors, and an AbortError when the signal aborts.
    */
   async hashFile(path: string, signal?: AbortSignal): Promise<string> {
     const known = await this.cachedHash(path);
@@ -63,7 +63,7 @@ export class FileHashes {
     return sha256;
   }
 
-  /** Hash of a model's files, see {@link modelHash}. Throws as {@link hashFile}. */
+  /** {@link modelHash} of a model's files. Throws as {@link hashFile}. */
   async hashModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
     const hashes: string[] = [];
     for (const path of paths) hashes.push(await this.hashFile(path, signal));
@@ -72,44 +72,44 @@ export class FileHashes {
 
   /** Cached hash of an unchanged file, or null. */
   async cachedHash(path: string): Promise<string | null> {
-    const own = this.#entries.get(path);
+    const own = this.#entryByPath.get(path);
     if (own !== undefined && isSameStamp(own, await readStamp(path))) return own.sha256;
     this.#read();
-    const entry = this.#entries.get(path);
+    const entry = this.#entryByPath.get(path);
     if (entry === undefined) return null;
     return isSameStamp(entry, await readStamp(path)) ? entry.sha256 : null;
   }
 
-  /** Caches a hash. `stamp`: read before the file was hashed, so that a later change does not match. Drops entries of deleted files. */
+  /** Caches a hash, and drops entries of deleted files. `stamp`: read before the hashing, so that a change since then is noticed. */
   async cacheHash(path: string, sha256: string, stamp: FileStamp): Promise<void> {
     this.#read();
     const entry = { ...stamp, sha256 };
-    this.#entries.set(path, entry);
-    this.#check ??= this.#dropDeleted().finally(() => {
-      this.#check = null;
+    this.#entryByPath.set(path, entry);
+    this.#search ??= this.#dropDeleted().finally(() => {
+      this.#search = null;
     });
-    await withTimeLimit(this.#check, MAX_CHECK_MS);
-    // Another process may have written meanwhile. No wait separates this reading from the writing.
+    await withTimeLimit(this.#search, MAX_CHECK_MS);
+    // Another process may have written during the wait. Between this reading and the writing, there is none.
     this.#read();
-    this.#entries.set(path, entry);
+    this.#entryByPath.set(path, entry);
     try {
-      writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(this.#entries) }));
+      writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(this.#entryByPath) }));
     } catch {
-      // The next start computes the hash again.
+      // The entry stays in memory.
     }
   }
 
   async #dropDeleted(): Promise<void> {
-    for (const [path, entry] of [...this.#entries]) {
+    for (const [path, entry] of [...this.#entryByPath]) {
       // The file may have been hashed again meanwhile.
-      if ((await this.#isDeleted(path)) && this.#entries.get(path) === entry) {
-        this.#entries.delete(path);
-        this.#deleted.set(path, entry);
+      if ((await this.#isDeleted(path)) && this.#entryByPath.get(path) === entry) {
+        this.#entryByPath.delete(path);
+        this.#deletedByPath.set(path, entry);
       }
     }
   }
 
-  /** Takes over the entries of the file, which precede own ones: another process may have hashed a changed file. */
+  /** Takes over the entries of the cache file, even in place of own ones: another process may have hashed a changed file. */
   #read(): void {
     let cache: unknown = null;
     try {
@@ -119,14 +119,14 @@ export class FileHashes {
     }
     if (!validator().Check(cache)) return;
     for (const [path, entry] of Object.entries(cache.files)) {
-      const [own, deleted] = [this.#entries.get(path), this.#deleted.get(path)];
+      const [own, deleted] = [this.#entryByPath.get(path), this.#deletedByPath.get(path)];
       const isKnown = [own, deleted].some((known) => known !== undefined && isSameStamp(known, entry));
-      if (!isKnown) this.#entries.set(path, entry);
+      if (!isKnown) this.#entryByPath.set(path, entry);
     }
   }
 }
 
-/** Whether a file certainly no longer exists. False for one that cannot be read at present. */
+/** Whether a file certainly no longer exists. False if it only cannot be read. */
 async function isDeletedFile(path: string): Promise<boolean> {
   try {
     await stat(path);
@@ -138,8 +138,9 @@ async function isDeletedFile(path: string): Promise<boolean> {
 }
 
 /**
- * Hash of a model, from the hexadecimal hashes of its files: that of a single file, otherwise SHA-256 of all, each followed by a
- * newline. Model repositories publish the hashes, so that no download is necessary.
+ * Hash of a model: the hexadecimal hash of its single file, or SHA-256 of the hashes of all files, each followed by a newline.
+ *
+ * Computed from hashes, which model repositories publish, so that no download is necessary.
  */
 export function modelHash(hashes: readonly string[]): string {
   const [only, ...others] = hashes;
@@ -149,7 +150,7 @@ export function modelHash(hashes: readonly string[]): string {
     .digest('hex');
 }
 
-/** Identity of a file's content: another size, modification time or inode means another content. */
+/** If one of these members has changed, the file's content may have changed. */
 export type FileStamp = Omit<Entry, 'sha256'>;
 
 export async function readStamp(path: string): Promise<FileStamp> {

@@ -1,7 +1,7 @@
-/** Sizes of ggml's tensor types and names of GGUF file types, from ggml.h and llama.h. */
+/** Sizes of tensors and labels of quantizations, by the type numbers in ggml.h and llama.h (llama.cpp). */
 
 /** Values per block and bytes per block, by type number. */
-const BLOCKS: Readonly<Record<number, readonly [number, number]>> = {
+const BLOCK_BY_TYPE: Readonly<Record<number, readonly [number, number]>> = {
   0: [1, 4],
   1: [1, 2],
   2: [32, 18],
@@ -36,14 +36,14 @@ const BLOCKS: Readonly<Record<number, readonly [number, number]>> = {
   39: [32, 17],
 };
 
-/** Bytes of a tensor; 0 for an unknown type, which llama.cpp checks. */
+/** Bytes of a tensor; 0 for an unknown type, which is left to llama.cpp to check. */
 export function tensorBytes(type: number, elements: number): number {
-  const block = BLOCKS[type];
+  const block = BLOCK_BY_TYPE[type];
   return block === undefined ? 0 : Math.ceil(elements / block[0]) * block[1];
 }
 
-/** Labels shown to clients, by `general.file_type` (llama_ftype). */
-const FILE_TYPES: Readonly<Record<number, string>> = {
+/** Labels in offers, by `general.file_type` of the GGUF header (llama_ftype). */
+const LABEL_BY_FILE_TYPE: Readonly<Record<number, string>> = {
   0: 'f32',
   1: 'f16',
   2: '4bit',
@@ -81,5 +81,5 @@ const FILE_TYPES: Readonly<Record<number, string>> = {
 
 /** For example `8bit`; `unknown` for an unknown type. */
 export function quantizationLabel(fileType: number | null): string {
-  return (fileType === null ? undefined : FILE_TYPES[fileType]) ?? 'unknown';
+  return (fileType === null ? undefined : LABEL_BY_FILE_TYPE[fileType]) ?? 'unknown';
 }

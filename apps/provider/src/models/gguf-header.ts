@@ -6,7 +6,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { tensorBytes } from './ggml-types.js';
 
-/** The file is not a usable model. The message is one sentence for the owner. */
+/** A file is not a usable model. The message is a sentence for the Mac's owner. */
 export class ModelFileError extends Error {
   constructor(message: string) {
     super(message);
@@ -17,12 +17,11 @@ export class ModelFileError extends Error {
 type GgufScalar = string | number | bigint | boolean;
 
 export interface GgufHeader {
-  /** Scalar values by key. */
   readonly values: ReadonlyMap<string, GgufScalar>;
   /** Lengths of arrays by key. Their content is skipped. */
   readonly arrayLengths: ReadonlyMap<string, number>;
   readonly fileBytes: number;
-  /** Bytes of the experts' tensors. A token uses only a few experts. */
+  /** Bytes of the tensors of experts (mixture-of-experts models), of which each token uses only a few. */
   readonly expertBytes: number;
 }
 
@@ -58,7 +57,7 @@ export function headerText({ values }: GgufHeader, key: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Null for missing and infinite values, and for other types. */
+/** Null for missing, infinite and NaN values, and for other types. */
 export function headerNumber({ values }: GgufHeader, key: string): number | null {
   const value = values.get(key);
   if (typeof value === 'bigint') return Number(value);
@@ -66,6 +65,7 @@ export function headerNumber({ values }: GgufHeader, key: string): number | null
 }
 
 function parse(reader: Reader, fileBytes: number): GgufHeader {
+  // The magic number: "GGUF", little-endian.
   if (fileBytes < 24 || reader.u32() !== 0x46554747) throw new Error('it is not a GGUF file');
   const version = reader.u32();
   if (version !== 2 && version !== 3) throw new Error(`GGUF version ${version} is not supported`);
@@ -83,7 +83,7 @@ function parse(reader: Reader, fileBytes: number): GgufHeader {
   return { values, arrayLengths, fileBytes, expertBytes };
 }
 
-/** Every tensor must lie inside the file, which detects truncated downloads. Returns the bytes of experts. */
+/** Checks that every tensor lies inside the file, to detect truncated downloads. Returns the bytes of the experts' tensors. */
 function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string, GgufScalar>, fileBytes: number): number {
   let end = 0;
   let expertBytes = 0;
@@ -112,11 +112,12 @@ function quoteName(name: string): string {
   return JSON.stringify(name.slice(0, 64));
 }
 
+/** Numbers of value types: 0 to 7 and 10 to 12 are scalars of these sizes. */
 const STRING = 8;
 const ARRAY = 9;
 const SCALAR_BYTES: Readonly<Record<number, number>> = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
 
-/** Reads a file forward through a buffer of a MiB, or more for a longer value. */
+/** Reads a file forward through a buffer of 1 MiB, or more for a longer value. */
 class Reader {
   #window = Buffer.alloc(0);
   #windowStart = 0;

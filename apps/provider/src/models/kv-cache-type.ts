@@ -1,4 +1,4 @@
-/** `KvCacheType`: element types of the KV cache of text models, by llama.cpp's names. */
+/** `KvCacheType`: element type of a text model's KV cache, by llama.cpp's names. `q8_0` takes about half the memory of `f16`. */
 import type { ModelFacts } from './model-facts.js';
 
 export type KvCacheType = 'f16' | 'q8_0';
@@ -11,7 +11,7 @@ const F16_BLOCK_BYTES = 2 * KV_BLOCK_ELEMENTS;
 
 type CacheFacts = Pick<ModelFacts, 'embedding' | 'image' | 'cacheBytesPerToken' | 'canQuantizeCache'>;
 
-/** The type that a model's cache gets. A text model whose cache cannot be quantized keeps `f16`; other models have no type. */
+/** The type that a model's cache gets: `f16` if the cache cannot be quantized. Null for other than text models. */
 export function kvCacheTypeOf({ embedding, image, canQuantizeCache }: CacheFacts, requested: KvCacheType): KvCacheType | null {
   if (embedding !== null || image !== null) return null;
   return canQuantizeCache ? requested : 'f16';
@@ -22,7 +22,7 @@ export function keepsF16(facts: CacheFacts, requested: KvCacheType): boolean {
   return requested !== 'f16' && kvCacheTypeOf(facts, requested) === 'f16';
 }
 
-/** Sentence for the owner if {@link keepsF16}. */
+/** Text for the owner if {@link keepsF16}. */
 export function keptF16Text(id: string): string {
   return `the KV cache of ${id} stays f16, because llama.cpp cannot quantize it for this model`;
 }

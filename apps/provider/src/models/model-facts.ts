@@ -1,4 +1,4 @@
-/** `readModelFacts` reads a model file or folder: type, id, name, limits and think tags for offers, sizes for memory planning. */
+/** `readModelFacts` reads from a model's file or folder what the daemon needs for offers, memory planning and answers. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename, extname } from 'node:path';
@@ -19,28 +19,26 @@ export interface ModelFacts {
   readonly displayName: string;
   /** For example `8bit`. */
   readonly quantization: string;
-  /** Tokens the model was trained for, prompt and answer together. */
+  /** Tokens that the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
   /** Whether the chat template has think tags. Null without a template. */
   readonly thinks: boolean | null;
   /** SHA-256 of the chat template, or null. */
   readonly templateSha256: string | null;
-  /** Null for other models than embedding models. */
+  /** Null for other than embedding models. */
   readonly embedding: EmbeddingFacts | null;
-  /** Null for other models than image models. A model without `embedding` and `image` writes text. */
+  /** Null for other than image models. A model without `embedding` and `image` writes text. */
   readonly image: ImageFacts | null;
   /** Null if the model reads no images. */
   readonly vision: VisionFacts | null;
-  /** Bytes of all files together. */
   readonly fileBytes: number;
   /** All files. In a text model, `path` is first, and a projector last. */
   readonly files: readonly string[];
-  /** Bytes of weights read per token, without inactive experts. */
+  /** Bytes of weights read per token: without the experts that a token does not use. */
   readonly activeBytes: number;
   /** KV-cache bytes per token of one sequence, with keys and values of type `f16`. */
   readonly cacheBytesPerToken: number;
-  /** Whether the KV cache can be quantized. */
   readonly canQuantizeCache: boolean;
 }
 
@@ -102,10 +100,10 @@ function readImageFolder(path: string) {
   }
   if (!isOnnxFolder(path)) throw new ModelFileError(`the folder ${path} holds no image model: there is no model_index.json in it`);
   const model = readOnnxFolder(path);
-  return { ...model, quantization: WEIGHT_LABELS[model.weightType] ?? model.weightType, promptTokens: model.vocabulary.length };
+  return { ...model, quantization: LABEL_BY_WEIGHT_TYPE[model.weightType] ?? model.weightType, promptTokens: model.vocabulary.length };
 }
 
-const WEIGHT_LABELS: Readonly<Record<string, string>> = {
+const LABEL_BY_WEIGHT_TYPE: Readonly<Record<string, string>> = {
   float32: '32bit',
   float16: '16bit',
   bfloat16: '16bit',
@@ -113,7 +111,7 @@ const WEIGHT_LABELS: Readonly<Record<string, string>> = {
   uint8: '8bit',
 };
 
-/** Facts of a checked header. Throws {@link ModelFileError} if the model or its projector cannot be served. */
+/** Facts of a GGUF model. Throws {@link ModelFileError} if the model or its projector cannot be served. */
 export function modelFacts(path: string, header: GgufHeader, projectorPath: string | null = null): ModelFacts {
   if (isProjector(header)) {
     throw new ModelFileError(`the file ${path} is the projector of a vision model and not a language model; name the language model`);
@@ -161,7 +159,7 @@ export function slug(name: string): string {
     .slice(0, 128);
 }
 
-/** Assumes that experts have the same share in all files of a split model. */
+/** `bytes`: of all files. Assumes that experts have the same share in all files of a split model as in the first. */
 function activeBytes(header: GgufHeader, architecture: string, bytes: number): number {
   const experts = headerNumber(header, `${architecture}.expert_count`) ?? 0;
   const used = headerNumber(header, `${architecture}.expert_used_count`) ?? 0;
@@ -170,21 +168,21 @@ function activeBytes(header: GgufHeader, architecture: string, bytes: number): n
   return Math.round(bytes * (1 - share * (1 - used / experts)));
 }
 
-/** llama.cpp computes these architectures without flash attention, which quantized values need. */
+/** Architectures that llama.cpp computes without flash attention, which a quantized cache needs. */
 const WITHOUT_FLASH_ATTENTION: readonly string[] = ['grok'];
 
 function cacheFacts(header: GgufHeader, architecture: string): Pick<ModelFacts, 'cacheBytesPerToken' | 'canQuantizeCache'> {
-  const of = (key: string) => headerNumber(header, `${architecture}.${key}`);
-  const layers = of('block_count') ?? 0;
-  const heads = of('attention.head_count') ?? 1;
-  const headSize = Math.ceil((of('embedding_length') ?? 0) / Math.max(1, heads));
-  const groups = of('attention.head_count_kv') ?? heads;
-  const keySize = of('attention.key_length') ?? headSize;
-  const valueSize = of('attention.value_length') ?? headSize;
+  const numberOf = (key: string) => headerNumber(header, `${architecture}.${key}`);
+  const layers = numberOf('block_count') ?? 0;
+  const heads = numberOf('attention.head_count') ?? 1;
+  const headSize = Math.ceil((numberOf('embedding_length') ?? 0) / Math.max(1, heads));
+  const kvHeads = numberOf('attention.head_count_kv') ?? heads;
+  const keySize = numberOf('attention.key_length') ?? headSize;
+  const valueSize = numberOf('attention.value_length') ?? headSize;
   // Layers with a sliding window may have heads of another size.
-  const sizes = [keySize, valueSize, of('attention.key_length_swa') ?? keySize, of('attention.value_length_swa') ?? valueSize];
+  const sizes = [keySize, valueSize, numberOf('attention.key_length_swa') ?? keySize, numberOf('attention.value_length_swa') ?? valueSize];
   return {
-    cacheBytesPerToken: 2 * layers * groups * (keySize + valueSize),
+    cacheBytesPerToken: 2 * layers * kvHeads * (keySize + valueSize),
     canQuantizeCache: !WITHOUT_FLASH_ATTENTION.includes(architecture) && sizes.every((size) => size % KV_BLOCK_ELEMENTS === 0),
   };
 }

@@ -1,4 +1,4 @@
-/** `readProjector`: facts of a projector (`mmproj`), the GGUF file that turns images into embeddings for a language model. */
+/** `readProjector` reads facts of a projector (`mmproj`): a GGUF file that encodes images as embeddings for a language model. */
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { MAX_IMAGE_TOKENS, MAX_INPUT_IMAGES } from '@inference/protocol';
@@ -7,13 +7,13 @@ import { type GgufHeader, headerNumber, headerText, ModelFileError, readGgufHead
 export interface VisionFacts {
   readonly projectorPath: string;
   readonly projectorBytes: number;
-  /** Upper bound of the prompt tokens of one image, from the header. The engine measures the exact bound when loaded. */
+  /** Maximum prompt tokens of one image, estimated from the header. The engine measures the maximum when it loads. */
   readonly maxImageTokens: number;
   /** Estimated bytes of buffers while an image is encoded. */
   readonly imageBytes: number;
 }
 
-/** The projector reads only audio. The language model can be served without this projector. */
+/** The projector reads no images, only audio. The language model can be served without it. */
 export class AudioProjectorError extends ModelFileError {
   constructor(path: string) {
     super(`the projector ${path} is for audio, and only projectors for images are supported`);
@@ -25,7 +25,7 @@ export function isProjector({ values }: GgufHeader): boolean {
   return values.get('general.architecture') === 'clip' || values.get('general.type') === 'mmproj';
 }
 
-/** Path of `mmproj-NAME.gguf` in the folder of the local file `NAME.gguf`. Null if there is none, or if it reads only audio. */
+/** Path of `mmproj-NAME.gguf` in the folder of the local file `NAME.gguf`. Null if there is none, or if the projector reads only audio. */
 export function adjacentProjectorPath(path: string): string | null {
   const projector = join(dirname(path), `mmproj-${basename(path)}`);
   if (!existsSync(projector)) return null;
@@ -39,7 +39,7 @@ export function adjacentProjectorPath(path: string): string | null {
   return projector;
 }
 
-/** Images that fit into a request together with some text and an answer. At least 1, so that a small context gives a clear error. */
+/** Images that fit into a context together with some text and an answer. At least 1, so that a small context gives a clear error. */
 export function maxImagesOf(contextSize: number, maxImageTokens: number): number {
   const room = contextSize - Math.min(TEXT_TOKENS, contextSize / 4);
   return Math.min(MAX_INPUT_IMAGES, Math.max(1, Math.floor(room / maxImageTokens)));
@@ -49,8 +49,7 @@ export function maxImagesOf(contextSize: number, maxImageTokens: number): number
 const TEXT_TOKENS = 1024;
 
 /**
- * Facts of a projector for a language model with this embedding length.
- *
+ * @param embeddingLength Of the language model that the projector must fit. Null: not checked.
  * @throws {ModelFileError} The file is damaged, no projector, or for another model. {@link AudioProjectorError} for audio.
  */
 export function readProjector(path: string, embeddingLength: number | null): VisionFacts {
@@ -73,7 +72,7 @@ export function readProjector(path: string, embeddingLength: number | null): Vis
   };
 }
 
-/** Types with a wrong `projection_dim` from early converters. llama.cpp compares the tensors instead. */
+/** Types whose early files state a wrong `projection_dim`. llama.cpp compares the tensors instead. */
 const LEGACY_TYPES: ReadonlySet<string> = new Set(['mlp', 'ldp', 'ldpv2', 'resampler', 'adapter']);
 /** Marker tokens of a tile and of the whole image, in the formats of llama.cpp's mtmd.cpp. */
 const TOKENS_PER_TILE = 8;
@@ -84,17 +83,19 @@ const BYTES_PER_FLOAT = 4;
 const WIDTHS_PER_PATCH = 8;
 const FEED_FORWARDS_PER_PATCH = 2;
 
+/** Parameters of the encoder, from the header. Sides and edges are in pixels. */
 interface Shape {
   readonly type: string;
-  /** Sides of a tile and of a patch, in pixels. */
-  readonly imageSize: number;
-  readonly patchSize: number;
+  readonly tileSide: number;
+  readonly patchSide: number;
   /** Patches merged into one token, per side. If null, the type's default applies. */
   readonly merge: number | null;
   readonly maxPixels: number | null;
   readonly longestEdge: number | null;
   readonly maxTiles: number | null;
+  /** Tokens of a tile of MiniCPM-V. */
   readonly queries: number | null;
+  /** Whether images are divided into tiles by a list of grids (LLaVA 1.6). */
   readonly hasGrid: boolean;
   readonly width: number;
   readonly feedForward: number;
@@ -107,8 +108,8 @@ function shapeOf(header: GgufHeader): Shape {
   };
   return {
     type: headerText(header, 'clip.vision.projector_type') ?? headerText(header, 'clip.projector_type') ?? 'mlp',
-    imageSize: of('image_size') ?? 1,
-    patchSize: of('patch_size') ?? 1,
+    tileSide: of('image_size') ?? 1,
+    patchSide: of('patch_size') ?? 1,
     merge: of('projector.scale_factor') ?? of('spatial_merge_size'),
     maxPixels: of('image_max_pixels'),
     longestEdge: of('preproc_image_size'),
@@ -120,10 +121,10 @@ function shapeOf(header: GgufHeader): Shape {
   };
 }
 
+/** Tokens and encoder patches are those of one tile. */
 interface Tiling {
   /** Tiles of one image, the overview included. */
   readonly tiles: number;
-  /** Tokens and encoder patches of one tile. */
   readonly tokens: number;
   readonly patches: number;
 }
@@ -144,23 +145,24 @@ const DYNAMIC_TOKENS: Readonly<Record<string, number>> = {
   kimik25: 4096,
   hunyuanvl: 16_384,
 };
-/** Limit of types that are not listed: the largest common limit. */
+/** For types that are not listed: the largest common limit. */
 const DEFAULT_DYNAMIC_TOKENS = 4096;
 const DEFAULT_MERGE = 2;
 /** Tiles of LFM2, of MiniCPM-V and of InternVL without a setting, the overview included. */
 const TILES = { lfm2: 11, resampler: 10, internvl: 13 } as const;
 const MINICPMV_QUERIES = 96;
 
+/** How llama.cpp divides the largest image, by projector type. */
 function tilingOf(shape: Shape): Tiling {
-  const { type, imageSize, patchSize, merge, maxPixels, longestEdge } = shape;
-  const patches = (imageSize / patchSize) ** 2;
+  const { type, tileSide, patchSide, merge, maxPixels, longestEdge } = shape;
+  const patches = (tileSide / patchSide) ** 2;
   const fixed = (tiles: number, byDefault: number): Tiling => ({ tiles, tokens: patches / (merge ?? byDefault) ** 2, patches });
   const dynamic = (tokens: number): Tiling => ({ tiles: 1, tokens, patches: tokens * (merge ?? DEFAULT_MERGE) ** 2 });
   switch (type) {
     case 'gemma3':
       return fixed(1, 4);
     case 'gemma3nv':
-      return { tiles: 1, tokens: imageSize / patchSize, patches };
+      return { tiles: 1, tokens: tileSide / patchSide, patches };
     case 'nemotron_v2_vl':
     case 'janus_pro':
       return fixed(1, 1);
@@ -170,7 +172,7 @@ function tilingOf(shape: Shape): Tiling {
     case 'adapter':
       return shape.hasGrid ? dynamic(DEFAULT_DYNAMIC_TOKENS) : { tiles: 1, tokens: patches, patches };
     case 'idefics3':
-      return fixed(Math.ceil((longestEdge ?? imageSize) / imageSize) ** 2 + 1, 1);
+      return fixed(Math.ceil((longestEdge ?? tileSide) / tileSide) ** 2 + 1, 1);
     case 'internvl':
       return fixed(shape.maxTiles === null ? TILES.internvl : shape.maxTiles + 1, 1);
     case 'lfm2':
@@ -178,9 +180,9 @@ function tilingOf(shape: Shape): Tiling {
     case 'resampler':
       return { tiles: TILES.resampler, tokens: shape.queries ?? MINICPMV_QUERIES, patches };
     case 'lightonocr':
-      return dynamic(Math.ceil((longestEdge ?? imageSize) / (patchSize * (merge ?? 1))) ** 2);
+      return dynamic(Math.ceil((longestEdge ?? tileSide) / (patchSide * (merge ?? 1))) ** 2);
     default:
-      if (maxPixels !== null) return dynamic(maxPixels / (patchSize * (merge ?? (type === 'phi4' ? 1 : DEFAULT_MERGE))) ** 2);
+      if (maxPixels !== null) return dynamic(maxPixels / (patchSide * (merge ?? (type === 'phi4' ? 1 : DEFAULT_MERGE))) ** 2);
       return dynamic(DYNAMIC_TOKENS[type] ?? DEFAULT_DYNAMIC_TOKENS);
   }
 }

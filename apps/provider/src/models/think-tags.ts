@@ -1,11 +1,11 @@
-/** `thinkTagsOf`: think tags of a model, detected by known pairs in its chat template. */
+/** `thinkTagsOf` finds the tags around a model's reasoning, by known pairs in its chat template. */
 
 export interface ThinkTags {
   readonly open: string;
   readonly close: string;
 }
 
-const KNOWN: readonly ThinkTags[] = [
+const KNOWN_PAIRS: readonly ThinkTags[] = [
   { open: '<think>', close: '</think>' },
   { open: '<thinking>', close: '</thinking>' },
   { open: '<seed:think>', close: '</seed:think>' },
@@ -17,8 +17,8 @@ const KNOWN: readonly ThinkTags[] = [
   { open: '<|channel|>analysis<|message|>', close: '<|end|><|start|>assistant<|channel|>final<|message|>' },
 ];
 
-/** The pair whose opening or closing tag the template contains, or null. */
+/** The first known pair of which the template contains a tag, or null. */
 export function thinkTagsOf(template: string | null): ThinkTags | null {
   if (template === null) return null;
-  return KNOWN.find(({ open, close }) => template.includes(close) || template.includes(open)) ?? null;
+  return KNOWN_PAIRS.find(({ open, close }) => template.includes(close) || template.includes(open)) ?? null;
 }

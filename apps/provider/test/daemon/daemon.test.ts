@@ -158,7 +158,7 @@ test('stops a cancelled stream and signs the part that was sent', async () => {
 });
 
 test('a killed engine fails running jobs only, and comes back by itself', async () => {
-  const engine = childrenOf(provider.child.pid ?? 0).find(({ command }) => command.includes('engine'));
+  const engine = childrenOf(provider.child.pid ?? 0).find(({ command }) => command.includes('/engine/process/'));
   // Rewards for repeating keep the small model from ending before the kill.
   const messages = [{ role: 'user', content: 'Count from 1 to 9.' }];
   const endless = { ...capital, messages, presence_penalty: -2, frequency_penalty: -2, stream: true, max_tokens: 900 };

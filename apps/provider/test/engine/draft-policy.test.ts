@@ -55,7 +55,7 @@ function run(roundsPerToken: RoundsPerToken, { cost, isHit, tokens }: Stream): {
     rounds += took;
     if (length === 0) cost.addRound(took * ROUND_MS);
     else {
-      policy.verified(length, accepted, took * ROUND_MS);
+      policy.addVerified(length, accepted, took * ROUND_MS);
       drafts += 1;
     }
   }

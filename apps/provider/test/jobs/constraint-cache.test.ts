@@ -15,7 +15,7 @@ function constraint(name: string): ConstraintRequest {
 
 /** A constraint whose grammar has one rule of so many empty alternatives. */
 function compiled(alternatives = 1): CompiledConstraint {
-  return { grammar: { classes: [], rules: [Array.from({ length: alternatives }, () => [])] }, isWhole: false };
+  return { grammar: { classes: [], rules: [Array.from({ length: alternatives }, () => [])] }, coversWholeOutput: false };
 }
 
 /** A cache with functions by names of constraints. */

@@ -51,7 +51,7 @@ function accepts(grammar: Grammar | undefined, text: string): boolean {
 describe('constraints', () => {
   test('of schemas enforce the schema and check outputs', async () => {
     const constraint = await constraints.compile(colour, going);
-    expect(constraint?.isWhole).toBe(true);
+    expect(constraint?.coversWholeOutput).toBe(true);
     expect(constraint?.grammar.rules.length).toBeGreaterThan(0);
     expect(await constraint?.fits({ text: '{"colour":"red"}', calls: [] })).toBe(true);
     expect(await constraint?.fits({ text: '{"colour":"grey"}', calls: [] })).toBe(false);
@@ -63,7 +63,7 @@ describe('constraints', () => {
     [{ regex: 'a|b"c' }, ['a', 'b"c'], ['b', 'ab"c', 'b\\"c']],
   ])('of texts are the texts themselves (%j)', async (asked, fitting, others) => {
     const constraint = await constraints.compile(chat(asked), going);
-    expect(constraint?.isWhole).toBe(true);
+    expect(constraint?.coversWholeOutput).toBe(true);
     for (const text of fitting) expect(accepts(constraint?.grammar, text), text).toBe(true);
     for (const text of others) expect(accepts(constraint?.grammar, text), text).toBe(false);
     expect(await constraint?.fits({ text: fitting[0] ?? '', calls: [] })).toBe(true);
@@ -104,7 +104,7 @@ describe('constraints', () => {
     await closed.close();
     const tool = { type: 'function', function: { name: 'paint', parameters: objectOf({ colour: { type: 'string' } }) } };
     const constraint = await closed.compile(chat({ tools: [tool] }), going);
-    expect(constraint?.isWhole).toBe(false);
+    expect(constraint?.coversWholeOutput).toBe(false);
     expect(await constraint?.fits({ text: '', calls: [{ name: 'paint', arguments: '{}' }] })).toBe(true);
     expect(await constraint?.fits({ text: '', calls: [{ name: 'draw', arguments: '{}' }] })).toBe(false);
   });
@@ -112,7 +112,7 @@ describe('constraints', () => {
   test('of forbidden tool calls permit all text except a call', async () => {
     const tool = { type: 'function', function: { name: 'paint', parameters: objectOf({ colour: { type: 'string' } }) } };
     const constraint = await constraints.compile(chat({ tools: [tool], tool_choice: 'none' }), going);
-    expect(constraint?.isWhole).toBe(false);
+    expect(constraint?.coversWholeOutput).toBe(false);
     for (const text of ['', 'Red.', '<tool>', '<<tool_call', 'a <b> <tool_call <tool'])
       expect(accepts(constraint?.grammar, text), text).toBe(true);
     for (const text of ['<tool_call>', 'Red. <<tool_call>\n']) expect(accepts(constraint?.grammar, text), text).toBe(false);

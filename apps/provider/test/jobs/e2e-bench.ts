@@ -53,7 +53,7 @@ interface SubmitOptions {
 
 export function sealingKey(): SealingKey {
   const pair = generateSealingKeyPair();
-  return { id: keyIdOf(pair.publicKey), pair, seen: new ReplaySet(), opened: new ReplaySet() };
+  return { id: keyIdOf(pair.publicKey), pair, openedJobIds: new ReplaySet(), openedSealedRequests: new ReplaySet() };
 }
 
 export class E2eBench {

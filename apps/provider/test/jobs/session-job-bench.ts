@@ -21,7 +21,7 @@ export const now = 1_800_000_000_000;
 
 export function sealingKey(): SealingKey {
   const pair = generateSealingKeyPair();
-  return { id: keyIdOf(pair.publicKey), pair, seen: new ReplaySet(), opened: new ReplaySet() };
+  return { id: keyIdOf(pair.publicKey), pair, openedJobIds: new ReplaySet(), openedSealedRequests: new ReplaySet() };
 }
 
 export interface ScriptedStream {

@@ -64,15 +64,15 @@ test('a job is opened once', async () => {
 });
 
 test('ids of jobs are stored until the jobs expire, up to a bound', () => {
-  const key = { ...sealingKey(), seen: new ReplaySet(2) };
+  const key = { ...sealingKey(), openedJobIds: new ReplaySet(2) };
   const state = {
     providerId,
     findKey: () => key,
     modelIds: new Set([bench.context(chat()).model]),
     activeJobs: 0,
-    slots: 1,
-    draining: false,
-    away: null,
+    maxActiveJobs: 1,
+    isDraining: false,
+    absenceCode: null,
   };
   const codeOf = (context: JobContext, at: number): string => {
     try {
@@ -93,7 +93,7 @@ test('ids of jobs are stored until the jobs expire, up to a bound', () => {
   expect([codeOf(second, lastMs), codeOf(second, lastMs + 1)]).toEqual(['replayed', 'expired']);
   const later = bench.context(chat(), { issued_at: lastMs, expires_at: lastMs + 60_000 });
   expect(codeOf(later, lastMs + 1)).toBe('admitted');
-  expect(key.seen.size).toBe(1);
+  expect(key.openedJobIds.size).toBe(1);
   expect(codeOf(first, now), 'after the clock was set back').toBe('expired');
 });
 

@@ -1,4 +1,4 @@
-/** `Embedder` runs embedding requests in the engine process. Each input must fit one batch, because pooling cannot span batches. */
+/** `Embedder` runs embedding requests in the engine process, one input per batch, because a vector cannot be pooled across batches. */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
 import { gpuFailure } from './decoding/warm-up.js';
@@ -6,7 +6,7 @@ import { buildOf, isBytePair, loadWeights } from './load-weights.js';
 import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
 
 export class Embedder {
-  readonly #cancelled = new Set<number>();
+  readonly #cancelledJobs = new Set<number>();
   readonly #tokenize: Tokenize;
 
   private constructor(
@@ -18,7 +18,7 @@ export class Embedder {
     this.#tokenize = tokenizerOf((text, special) => model.tokenize(text, special), isBytePair(model), []);
   }
 
-  /** Throws an Error with a message for the owner. */
+  /** Loads an embedding model. Throws an Error whose message is meant for the Mac's owner. */
   static async load(settings: EngineSettings, send: (message: FromEngine) => void): Promise<Embedder> {
     const { model, contextOptions } = await loadWeights(settings);
     const { contextSize, slots, gpu } = settings;
@@ -27,7 +27,7 @@ export class Embedder {
     return new Embedder(model, context, { build: buildOf(model), slots, contextSize }, send);
   }
 
-  /** Never rejects; failures are reported as the end of the job. */
+  /** Sends the vectors and the end of a job to the daemon. Failures are reported as the end; never rejects. */
   async run(job: number, request: EmbeddingRequest): Promise<void> {
     let ended: Ended;
     try {
@@ -35,32 +35,32 @@ export class Embedder {
     } catch (error) {
       ended = { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
     }
-    this.#cancelled.delete(job);
+    this.#cancelledJobs.delete(job);
     this.send({ type: 'embedding_ended', ended });
   }
 
   cancel(job: number): void {
-    this.#cancelled.add(job);
+    this.#cancelledJobs.add(job);
   }
 
   async #embed(job: number, { inputs, dimensions }: EmbeddingRequest): Promise<Ended> {
-    // The library needs one position more than the text has tokens.
+    // node-llama-cpp needs one position more than the input has tokens.
     const limit = this.facts.contextSize - 1;
     const counted: { readonly tokens: Token[]; readonly count: number }[] = [];
     for (const input of inputs) {
       if (typeof input !== 'string' && !input.every((token) => this.#isToken(token)))
         return { job, kind: 'invalid_request', field: 'input' };
       const tokens = typeof input === 'string' ? this.#tokenize(input, false) : ([...input] as Token[]);
-      // A copy, because the library inserts begin and end tokens into its argument.
+      // A copy, because the call inserts begin and end tokens into its argument.
       const count = this.context.calculateInputLength([...tokens]);
       if (count === 0) return { job, kind: 'invalid_request', field: 'input' };
       if (count > limit) return { job, kind: 'context_length_exceeded', limit, actual: count };
       counted.push({ tokens, count });
     }
     for (const { tokens, count } of counted) {
-      if (this.#cancelled.has(job)) return { job, kind: 'cancelled' };
+      if (this.#cancelledJobs.has(job)) return { job, kind: 'cancelled' };
       const { vector } = await this.context.getEmbeddingFor(tokens);
-      this.send({ type: 'embedded', job, vector: encoded(normalize(vector.slice(0, dimensions ?? vector.length))), tokens: count });
+      this.send({ type: 'embedded', job, vector: base64Floats(normalize(vector.slice(0, dimensions ?? vector.length))), tokens: count });
     }
     return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
   }
@@ -77,13 +77,13 @@ function normalize(vector: readonly number[]): number[] {
   return vector.map((value) => value / length);
 }
 
-function encoded(vector: readonly number[]): string {
+function base64Floats(vector: readonly number[]): string {
   const bytes = Buffer.alloc(4 * vector.length);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, 4 * index);
   return bytes.toString('base64');
 }
 
-/** As `warmUp` of text models. The kernels of ordinary texts need more than a few tokens. */
+/** Embeds a test text, so that a GPU compiles its kernels before the first request. Some kernels need more than a few tokens. */
 async function warmUp(context: LlamaEmbeddingContext): Promise<void> {
   try {
     await context.getEmbeddingFor('a '.repeat(40));

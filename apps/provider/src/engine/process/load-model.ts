@@ -1,4 +1,4 @@
-/** `loadModel` loads a text model with node-llama-cpp, creates its context and tests in which batches logits are bit-exact. */
+/** `loadModel` loads a text model with node-llama-cpp, creates its context and tests in which batches its logits are repeatable. */
 import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
 import { type LlamaContext, LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
@@ -10,7 +10,7 @@ import { type LoadedModel, loadPrompt } from './loaded-model.js';
 import { type NativeSamplers, nativeContext, nativeGrammar, newSampler } from './native.js';
 import type { VocabularySource } from './output/token-text.js';
 
-/** Throws an Error with a message for the owner. */
+/** Throws an Error whose message is meant for the Mac's owner. */
 export async function loadModel(settings: EngineSettings): Promise<LoadedModel> {
   const { model, contextOptions } = await loadWeights(settings);
   const context = await newContext(model, settings, contextOptions);
@@ -59,12 +59,12 @@ async function newContext(
   if (kvCacheType === 'f16') return await model.createContext(options);
   const type = 'Q8_0';
   try {
-    // `auto` instead of the library's default, which disables flash attention for some models, leaves the decision to llama.cpp.
+    // Lets llama.cpp decide on flash attention; node-llama-cpp's default disables it for some models.
     const quantized = { flashAttention: 'auto', experimentalKvCacheKeyType: type, experimentalKvCacheValueType: type } as const;
     return await model.createContext({ ...options, ...quantized });
   } catch (error) {
-    const step = 'set kv_cache_type = "f16" in config.toml, or a smaller context';
-    throw new Error(`llama.cpp creates no context with a KV cache of type ${kvCacheType}; ${step}`, { cause: error });
+    const advice = 'set kv_cache_type = "f16" in config.toml, or a smaller context';
+    throw new Error(`llama.cpp cannot create a context with a KV cache of type ${kvCacheType}; ${advice}`, { cause: error });
   }
 }
 
@@ -85,9 +85,9 @@ async function grammarState(model: LlamaModel, grammar: Grammar): Promise<LlamaG
 
 function vocabularySource(model: LlamaModel): VocabularySource {
   const { tokens, token_type, model: kind } = model.fileInfo.metadata.tokenizer.ggml;
-  // A plain token precedes the tested token, so its leading space is not stripped.
-  const anchor = model.tokenize('a').slice(-1);
-  return { tokens, types: token_type ?? [], kind, detokenize: (token) => model.detokenize([token], false, anchor) };
+  // A token before the detokenised one, because the library strips the leading space of the first token.
+  const preceding = model.tokenize('a').slice(-1);
+  return { tokens, types: token_type ?? [], kind, detokenize: (token) => model.detokenize([token], false, preceding) };
 }
 
 function chatTemplate(model: LlamaModel): string | null {

@@ -2,30 +2,30 @@
 import { getLlama, LlamaLogLevel, type LlamaModel, LlamaVocabularyType } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 
-/** Returns the model and options for each of its contexts. Throws an Error with a message for the owner. */
+/** Returns the model, and options to create its context with. Throws an Error whose message is meant for the Mac's owner. */
 export async function loadWeights({
   gpu,
   modelPath,
 }: EngineSettings): Promise<{ model: LlamaModel; contextOptions: { threads?: number } }> {
-  const onProcessor = gpu === 'none';
-  const messages: string[] = [];
+  const usesCpuOnly = gpu === 'none';
+  const loadErrors: string[] = [];
   let isLoading = true;
   const llama = await getLlama({
-    gpu: onProcessor ? false : 'auto',
+    gpu: usesCpuOnly ? false : 'auto',
     build: 'never',
     progressLogs: false,
     logLevel: LlamaLogLevel.error,
     logger: (_level, text) => {
       process.stderr.write(`${text.trimEnd()}\n`);
-      if (isLoading) messages.push(text);
+      if (isLoading) loadErrors.push(text);
     },
-    // Without a GPU a single thread, because two compute threads that share a core are ten times slower.
-    ...(onProcessor ? { maxThreads: 1 } : {}),
+    // Two compute threads that share a core are ten times slower than one.
+    ...(usesCpuOnly ? { maxThreads: 1 } : {}),
   });
   try {
-    return { model: await llama.loadModel({ modelPath }), contextOptions: onProcessor ? { threads: 1 } : {} };
+    return { model: await llama.loadModel({ modelPath }), contextOptions: usesCpuOnly ? { threads: 1 } : {} };
   } catch (error) {
-    const reason = reasonIn(messages.join('\n'));
+    const reason = reasonIn(loadErrors.join('\n'));
     throw reason === null ? error : new Error(`llama.cpp does not load the model: ${reason}`, { cause: error });
   } finally {
     isLoading = false;
@@ -42,7 +42,7 @@ export function buildOf({ llama }: LlamaModel): string {
   return `llama.cpp ${release} ${llama.gpu === false ? 'cpu' : llama.gpu}`;
 }
 
-/** Reason from llama.cpp's log, such as "unknown model architecture: 'x'". The exception itself contains no reason. */
+/** Reason from llama.cpp's log, such as "unknown model architecture: 'x'", or null. node-llama-cpp's exception contains no reason. */
 function reasonIn(log: string): string | null {
   return /error loading model(?: \w+)?: (.{1,300})/.exec(log)?.[1]?.trim() ?? null;
 }

@@ -1,5 +1,8 @@
-/** `LoadedModel`: a model with its context, for `Runtime`. Text and vision models are loaded by different native libraries. */
-
+/**
+ * `LoadedModel`: a loaded model with its context, as `Runtime` uses it. `loadPrompt` creates the parts that render prompts.
+ *
+ * `loadModel` (text) and `loadVisionModel` create it with different native libraries.
+ */
 import { DEFAULT_THINK_TAGS } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
 import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
@@ -13,39 +16,38 @@ import type { PromptImages } from './prompt/prompt-images.js';
 import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
 
 export interface LoadedModel extends LoadedPrompt {
-  /** Name, build and device of the engine. */
   readonly build: string;
-  /** Sequences of the context. */
+  /** Sequences that the context can decode concurrently. */
   readonly slots: number;
   /** Tokens of one sequence. */
   readonly contextSize: number;
   /** Maximum tokens of one batch. */
   readonly batchTokens: number;
-  /** Positions of a sliding window. Null with full attention. */
+  /** Positions of the attention's sliding window. Null with full attention. */
   readonly window: number | null;
   readonly native: NativeContext;
   readonly samplers: NativeSamplers;
   readonly repeatability: Repeatability;
-  /** Whether drafts are enabled and the KV cache can drop the last tokens of a sequence. Recurrent states cannot. */
+  /** Whether speculative decoding is enabled, and the cache can drop rejected tokens, which recurrent states cannot. */
   readonly canDraft: boolean;
   readonly usesGpu: boolean;
+  /** Whether the token ends a generation. */
   readonly isEnd: (token: Token) => boolean;
   /** Null for a text-only model. */
   readonly vision: VisionReader | null;
 }
 
 export interface VisionReader {
-  /** Upper bound of the prompt tokens of one image. */
   readonly maxImageTokens: number;
   /**
-   * Decodes the images of a prompt. After a cancel, returns only the images decoded so far. Throws `ImageError`, or `PromptTooLong`
-   * beyond the context.
+   * Decodes the images of a prompt. After a cancel, returns only those decoded so far, or none. Throws `ImageError`, and
+   * `PromptTooLong` if the images fill the context.
    */
   prepare(prompt: PromptInput, request: ImageRequest): Promise<PromptImages>;
 }
 
 export interface ImageRequest {
-  /** Requests of one scope wait for each other if their images would take too much memory. */
+  /** Cache scope. Requests of one scope wait for each other if their images would take too much memory. */
   readonly scope: string | null;
   readonly control: Pick<StreamControl, 'cancelled' | 'onChange'>;
 }
@@ -58,22 +60,22 @@ export interface LoadedPrompt {
 
 interface LoadPromptOptions {
   readonly vocabularySource: VocabularySource;
-  /** Null if the file contains none. */
+  /** Null if the model file contains no chat template. */
   readonly template: string | null;
   readonly tokenize: Tokenize;
   readonly isBytePair: boolean;
   readonly tokens: PromptModel['tokens'];
 }
 
-/** Throws an Error with a message for the owner. */
+/** Throws an Error whose message is meant for the Mac's owner. */
 export function loadPrompt(options: LoadPromptOptions): LoadedPrompt {
   const { template, tokens, vocabularySource } = options;
   const tags = thinkTagsOf(template);
-  // A model may think although its template has no think tags; the output filter then looks for the default tags.
+  // A model may think although its template has no think tags. The daemon then looks for the default tags, which must be printed.
   const { open, close } = tags ?? DEFAULT_THINK_TAGS;
   const vocabulary = new Vocabulary(vocabularySource, [open, close]);
-  if (template === null && !vocabulary.has('<|im_start|>')) {
-    throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
+  if (template === null && !vocabulary.hasToken('<|im_start|>')) {
+    throw new Error('the model file contains no chat template, and its vocabulary has no ChatML tokens to fall back to');
   }
   const controls = vocabulary.controlTexts();
   const tokenize = tokenizerOf(options.tokenize, options.isBytePair, controls);

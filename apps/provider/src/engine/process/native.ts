@@ -1,17 +1,17 @@
 /**
- * Native interface to llama.cpp: decodes and samples a batch in one trip to the compute thread.
+ * Interfaces to llama.cpp that decode and sample a batch in one trip to the compute thread.
  *
- * Only this file uses internals of node-llama-cpp, whose version is pinned. Vision models implement the same interfaces.
+ * For text models, they are internal classes of node-llama-cpp, which only this file accesses. `engine/vision` has its own classes.
  */
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp';
 
-/** Flat pairs of token and value. */
+/** Alternating tokens and values. */
 export type Pairs = readonly number[];
-/** The `weight` is the sum of exp(logit − greatest logit) over all tokens. */
+/** `weight`: sum of exp(logit − greatest logit) over all tokens. */
 type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
 
-/** Sampler of one stream. Stores the drawn tokens, which penalties and grammars need. */
+/** Sampler of one generation. Stores the drawn tokens, on which penalties and grammars depend. */
 export interface NativeSampler {
   applyConfig(config: SamplerConfig): void;
   dispose(): void;
@@ -34,11 +34,11 @@ export interface SamplerConfig {
   readonly grammarEvaluationState?: unknown;
 }
 
-/** One llama.cpp context. Between `initBatch` and the end of `decodeBatch`, only sampling is allowed. */
+/** One llama.cpp context. Between `initBatch` and the end of `decodeBatch`, only `addToBatch` and `sampleToken` may be called. */
 export interface NativeContext {
   /** Begins a batch of up to `tokens` tokens. */
   initBatch(tokens: number): void;
-  /** Adds tokens of a sequence at a position. Returns the batch positions of the tokens listed in `withLogits`, for sampling. */
+  /** Adds tokens of a sequence, from a position. Returns the batch index of each token that `withLogits` lists by index, for sampling. */
   addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
   /** Resolves to -1 if nothing could be sampled. */
@@ -53,15 +53,15 @@ export interface NativeContext {
   ): Promise<Sampled>;
   /** Clears a sequence. */
   disposeSequence(sequence: number): void;
-  /** Removes positions from `start` to before `end`, or to the last if -1. Returns false if unsupported; the sequence is then unusable. */
+  /** Removes positions from `start` up to, not including, `end` (-1: the last). False if unsupported; the sequence is then unusable. */
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
-  /** Lowest cached position; models with a sliding window drop the oldest. */
+  /** Lowest cached position; negative if none. Models with a sliding window drop the oldest. */
   getSequenceKvCacheMinPosition(sequence: number): number;
 }
 
 export interface NativeSamplers {
   newSampler(config: SamplerConfig): NativeSampler;
-  /** Value for `grammarEvaluationState` of one stream. Throws `GrammarError`. */
+  /** Value for `grammarEvaluationState` of one sampler. Throws `GrammarError`. */
   grammarState(grammar: Grammar): Promise<unknown>;
 }
 
@@ -73,7 +73,7 @@ interface ModelInternals {
   readonly _llama: { readonly _bindings: { readonly AddonSampler: new (model: unknown) => NativeSampler } };
 }
 
-/** Throws unless the thread pool has a single thread, which preserves the order of batches and samplings. */
+/** The native context. Throws unless the thread pool has a single thread, which preserves the order of batches and samplings. */
 export function nativeContext(context: LlamaContext): NativeContext {
   if (process.env.UV_THREADPOOL_SIZE !== '1') throw new Error('the engine process was not started with UV_THREADPOOL_SIZE=1');
   return (context as unknown as ContextInternals)._ctx;
@@ -86,7 +86,6 @@ export function newSampler(model: LlamaModel, config: SamplerConfig): NativeSamp
   return sampler;
 }
 
-/** Value for `grammarEvaluationState` of `applyConfig`. */
 export function nativeGrammar(state: LlamaGrammarEvaluationState): unknown {
   return (state as unknown as { readonly _state: unknown })._state;
 }

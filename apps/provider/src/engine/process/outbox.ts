@@ -1,16 +1,16 @@
 /**
  * `Outbox` collects events of an engine process and sends them to the daemon in `tick` messages.
  *
- * A slow daemon gets fewer, larger messages. At a limit of unsent pieces, decoding waits for `untilReady()`.
+ * A slow daemon gets fewer, larger messages. Before each round, the decoder waits for `untilReady()` if too many pieces are unsent.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
 
-/** Minimum milliseconds between messages; each takes half a millisecond. The first text and the end of a stream are sent at once. */
+/** Minimum milliseconds between messages, because each takes half a millisecond. A stream's first text and its end do not wait. */
 const GAP_MS = 8;
-/** Maximum time between two messages while prompts are read, in milliseconds. */
+/** Milliseconds since the last message after which `worked` sends a message. */
 const WORK_GAP_MS = 1000;
-/** Unsent pieces (three entries each) at which streams wait. */
+/** Unsent entries of `#pieces`, three per piece, at which decoding waits. */
 const MAX_UNSENT_ENTRIES = 3 * 8192;
 
 type SendToDaemon = (message: FromEngine, written: () => void) => void;
@@ -21,32 +21,33 @@ export class Outbox {
   #logprobs: PieceLogprobs[] = [];
   #ended: Ended[] = [];
   #hasWorked = false;
-  /** Streams without any sent text. */
-  readonly #withoutText = new Set<number>();
+  /** Jobs that have started and have no text yet. */
+  readonly #jobsWithoutText = new Set<number>();
+  /** Whether the next message ignores the minimum gap. */
   #isUrgent = false;
   #isScheduled = false;
   #timer: NodeJS.Timeout | null = null;
   #lastFlush = 0;
   #isWriting = false;
-  #waiting: (() => void)[] = [];
+  #resumeDecoding: (() => void)[] = [];
 
   constructor(private readonly send: SendToDaemon) {}
 
-  /** Sent with the next message, because the daemon needs the event only with text, an end or progress. */
+  /** Adds the event to the next message. Sends none itself: the daemon needs the event only with text, an end or progress. */
   started(event: Started): void {
     this.#started.push(event);
-    this.#withoutText.add(event.job);
+    this.#jobsWithoutText.add(event.job);
   }
 
-  /** All pieces of a stream have `logprobs`, or none has. */
+  /** Either all pieces of a stream have `logprobs`, or none has. */
   piece(job: number, tokens: number, text: string, logprobs?: readonly TokenLogprob[]): void {
     this.#pieces.push(job, tokens, text);
     if (logprobs !== undefined) this.#logprobs.push({ job, logprobs });
-    if (this.#withoutText.delete(job)) this.#flushSoon();
+    if (this.#jobsWithoutText.delete(job)) this.#flushSoon();
     else this.#schedule();
   }
 
-  /** Reports progress on a prompt, at intervals, as a message without events. */
+  /** Reports progress on a prompt: sends a message, even without events, if the last one is old enough. */
   worked(): void {
     if (performance.now() - this.#lastFlush < WORK_GAP_MS) return;
     this.#hasWorked = true;
@@ -55,11 +56,10 @@ export class Outbox {
 
   ended(event: Ended): void {
     this.#ended.push(event);
-    this.#withoutText.delete(event.job);
+    this.#jobsWithoutText.delete(event.job);
     this.#flushSoon();
   }
 
-  /** Sends without waiting for the minimum gap. */
   #flushSoon(): void {
     this.#isUrgent = true;
     if (this.#timer !== null) {
@@ -69,10 +69,10 @@ export class Outbox {
     } else this.#schedule();
   }
 
-  /** Null if streams may write now, else a promise that settles after the next flush. */
+  /** Null if there is room for more pieces; else a promise that resolves when the unsent ones have been sent. */
   untilReady(): Promise<void> | null {
     if (this.#pieces.length < MAX_UNSENT_ENTRIES) return null;
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve) => this.#resumeDecoding.push(resolve));
   }
 
   #schedule(): void {
@@ -83,11 +83,11 @@ export class Outbox {
       this.#timer = setTimeout(this.#flush, wait);
       return;
     }
-    // Two event loop turns, so the library has queued the next batch before this thread is busy with writing.
-    setImmediate(this.#afterDispatch);
+    // Flushes two event loop turns later, so that the next batch is computing while this thread writes.
+    setImmediate(this.#flushNextTurn);
   }
 
-  #afterDispatch = (): void => {
+  #flushNextTurn = (): void => {
     setImmediate(this.#flush);
   };
 
@@ -110,7 +110,7 @@ export class Outbox {
     this.#isUrgent = false;
     this.#isWriting = true;
     this.#lastFlush = performance.now();
-    for (const resume of this.#waiting.splice(0)) resume();
+    for (const resume of this.#resumeDecoding.splice(0)) resume();
     this.send(message, this.#written);
   };
 

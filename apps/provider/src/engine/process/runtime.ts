@@ -1,5 +1,4 @@
-/** `Runtime` runs generations in the engine process: tokenises the prompt, creates the stream and passes it to the decoder. */
-
+/** `Runtime` runs generations in the engine process: tokenises a prompt, creates a stream of the answer and passes it to the decoder. */
 import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
@@ -16,9 +15,10 @@ import { InfillUnsupported, PromptTooLong, TemplateError } from './prompt/chat-p
 import { ImageError, imagesOfPrompt, NO_IMAGES, type PromptImages } from './prompt/prompt-images.js';
 
 export class Runtime {
-  readonly #streams = new Map<number, StreamControl>();
+  readonly #controlByJob = new Map<number, StreamControl>();
   readonly #decoder: Decoder;
-  readonly #ends = new Map<Token, boolean>();
+  /** Cache of `loaded.isEnd`. */
+  readonly #isEndByToken = new Map<Token, boolean>();
 
   constructor(
     private readonly loaded: LoadedModel,
@@ -28,7 +28,7 @@ export class Runtime {
     const { minRows, slice } = repeatability;
     const sequences = new SequencePool(native, {
       count: loaded.slots,
-      // If prompts are bit-exact in any slices, reuse may end anywhere that leaves at least one slice to compute.
+      // Repeatable prompts with fixed slices reuse whole slices. Otherwise reuse may end anywhere that leaves a slice to compute.
       ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
       window,
     });
@@ -41,7 +41,7 @@ export class Runtime {
       usesGpu,
       canDraft,
       // Other load on the machine changes wall time, but not CPU time. GPU work shows only in wall time.
-      computeClock: usesGpu ? () => performance.now() : processorMs,
+      computeClock: usesGpu ? () => performance.now() : processCpuMs,
       outbox,
     });
   }
@@ -51,34 +51,35 @@ export class Runtime {
     return { build, slots, contextSize, ...(vision === null ? {} : { vision: { maxImageTokens: vision.maxImageTokens } }) };
   }
 
-  /** Never rejects; failures are reported as the end of the job. */
+  /** Resolves when the decoder has the stream, or the job has ended. Failures are reported as the end of the job; never rejects. */
   async run(job: number, request: GenerationRequest): Promise<void> {
     const control = new StreamControl(job);
-    this.#streams.set(job, control);
+    this.#controlByJob.set(job, control);
     let images = NO_IMAGES;
-    const end = (): void => {
-      this.#streams.delete(job);
+    const cleanUp = (): void => {
+      this.#controlByJob.delete(job);
       images.free();
     };
     try {
-      images = await this.#prepare(control, request);
-      const ended = await this.#begin(control, request, images, end);
+      images = await this.#prepareImages(control, request);
+      const ended = await this.#begin(control, request, images, cleanUp);
       if (ended === null) return;
       this.outbox.ended(ended);
     } catch (error) {
-      // A token count (`maxTokens` 0) is answered for an overlong prompt too.
+      // A request that only counts tokens (`maxTokens` 0) is answered for an overlong prompt too.
       if (error instanceof PromptTooLong && request.maxTokens === 0) this.outbox.ended(this.#counted(job, error.actual, false));
       else this.outbox.ended(endOf(error, job, this.loaded.contextSize));
     }
-    end();
+    cleanUp();
   }
 
+  /** Undefined once the job has ended. */
   control(job: number): StreamControl | undefined {
-    return this.#streams.get(job);
+    return this.#controlByJob.get(job);
   }
 
-  /** Throws {@link ImageError} and {@link PromptTooLong}. */
-  async #prepare(control: StreamControl, { prompt, cacheScope }: GenerationRequest): Promise<PromptImages> {
+  /** Decodes the prompt's images. Throws {@link ImageError} and {@link PromptTooLong}. */
+  async #prepareImages(control: StreamControl, { prompt, cacheScope }: GenerationRequest): Promise<PromptImages> {
     const [first] = imagesOfPrompt(prompt);
     if (first === undefined) return NO_IMAGES;
     const { vision } = this.loaded;
@@ -86,18 +87,18 @@ export class Runtime {
     return vision.prepare(prompt, { scope: cacheScope, control });
   }
 
-  /** Passes a new stream to the decoder; the stream calls `onEnd`. Returns the end of a job that needs no stream, else null. */
+  /** Passes a new stream to the decoder and returns null; the stream calls `onEnd`. Returns the job's end if no stream is needed. */
   async #begin(control: StreamControl, request: GenerationRequest, images: PromptImages, onEnd: () => void): Promise<Ended | null> {
     const { job } = control;
     if (control.cancelled) return { job, kind: 'cancelled' };
     const { contextSize } = this.loaded;
     const { tokens, media, startsInsideThinking } = this.loaded.prompt.tokenize(request.prompt, contextSize, images);
     if (tokens.length === 0) return { job, kind: 'invalid_request', field: 'prompt' };
-    const isForeign = (token: number) => !this.loaded.vocabulary.holds(token);
-    if (request.sampling.logitBias.some(([token]) => isForeign(token))) return { job, kind: 'invalid_request', field: 'logit_bias' };
+    const { vocabulary } = this.loaded;
+    if (request.sampling.logitBias.some(([token]) => !vocabulary.isTokenId(token)))
+      return { job, kind: 'invalid_request', field: 'logit_bias' };
     if (request.maxTokens === 0) return this.#counted(job, tokens.length, startsInsideThinking);
     const limit = Math.min(request.maxTokens, contextSize - tokens.length);
-    const { vocabulary } = this.loaded;
     let text: TextAssembler | GrammarText;
     let sampler: NativeSampler;
     try {
@@ -147,25 +148,24 @@ export class Runtime {
   }
 
   #isEnd(token: Token): boolean {
-    let isEnd = this.#ends.get(token);
+    let isEnd = this.#isEndByToken.get(token);
     if (isEnd === undefined) {
       isEnd = this.loaded.isEnd(token);
-      this.#ends.set(token, isEnd);
+      this.#isEndByToken.set(token, isEnd);
     }
     return isEnd;
   }
 }
 
-function endOf(error: unknown, job: number, limit: number): Ended {
-  if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit, actual: error.actual };
+function endOf(error: unknown, job: number, contextSize: number): Ended {
+  if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit: contextSize, actual: error.actual };
   if (error instanceof InfillUnsupported) return { job, kind: 'unsupported', field: 'suffix' };
   if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
   if (error instanceof ImageError) return { job, kind: 'invalid_image', path: error.field };
   return { job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
 }
 
-/** CPU time of this process, in milliseconds. */
-function processorMs(): number {
+function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }

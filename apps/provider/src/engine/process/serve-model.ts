@@ -1,6 +1,7 @@
 /**
- * `serveModel`: message loop of an engine process. The process gets no keys (`engineEnvironment`), and no network if the system can deny
- * it (`findConfinement`).
+ * `serveModel` loads a model in an engine process and handles the daemon's messages.
+ *
+ * The process gets no keys (`engineEnvironment`), and no network access where the system can deny it (`findConfinement`).
  */
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { EngineSettings, FromEngine, ToEngine } from '../messages.js';
@@ -8,7 +9,7 @@ import type { Embedder } from './embedder.js';
 import type { Runtime } from './runtime.js';
 
 export type SendToDaemon = (message: FromEngine, written?: () => void) => void;
-/** Throws an Error with a message for the owner. */
+/** Throws an Error whose message is meant for the Mac's owner. */
 export type LoadModel = (settings: EngineSettings, send: SendToDaemon) => Promise<Runtime | Embedder>;
 
 /** Called once by the entry file of the process. */
@@ -19,7 +20,7 @@ export function serveModel(load: LoadModel): void {
     const embedder = model !== null && 'cancel' in model ? model : null;
     switch (message.type) {
       case 'load':
-        void loadOrReportFailure(load, message.settings).then((each) => (model = each));
+        void loadAndReport(load, message.settings).then((loaded) => (model = loaded));
         return;
       case 'start':
         void runtime?.run(message.job, message.request);
@@ -51,7 +52,8 @@ function send(message: FromEngine, written: () => void = () => {}): void {
   process.send?.(message, undefined, undefined, written);
 }
 
-async function loadOrReportFailure(load: LoadModel, settings: EngineSettings): Promise<Runtime | Embedder | null> {
+/** Resolves to null if loading failed. */
+async function loadAndReport(load: LoadModel, settings: EngineSettings): Promise<Runtime | Embedder | null> {
   try {
     const model = await load(settings, send);
     send({ type: 'loaded', facts: model.facts });

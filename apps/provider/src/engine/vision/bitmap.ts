@@ -1,4 +1,4 @@
-/** `decodeBitmap` decodes image files of clients to RGB bitmaps of bounded size. Runs in the engine process, which has no keys. */
+/** `decodeBitmap` decodes a client's image file to an RGB bitmap of bounded size, in the vision engine process, which has no keys. */
 import { MAX_INPUT_IMAGE_PIXELS, MAX_INPUT_IMAGE_SIDE } from '@inference/protocol';
 import sharp from 'sharp';
 
@@ -9,22 +9,23 @@ export interface Bitmap {
   readonly rgb: Uint8Array;
 }
 
-/** Maximum pixels of a bitmap, 2048 x 2048. No projector uses more of one image. */
+/** Maximum pixels of a bitmap, 2048 x 2048, more than projectors use of one image. */
 export const MAX_BITMAP_PIXELS = 4_194_304;
-/** Maximum time for decoding one file. Usual files of 40 megapixels take a few seconds. */
-const MAX_SECONDS = 30;
-/** Longest side of a bitmap, as a multiple of the shorter one. */
+/** Maximum time for decoding one file. Files of 40 megapixels usually take a few seconds. */
+const MAX_DECODE_SECONDS = 30;
+/** Maximum longer side of a bitmap, as a multiple of the shorter one. */
 const MAX_ASPECT = 200;
 
 const FORMATS: readonly string[] = ['png', 'jpeg', 'webp', 'gif'];
 
+// One thread per image, and no image stays in memory.
 sharp.concurrency(1);
 sharp.cache(false);
 
 /**
- * Resolves to null for a file that is damaged, too large, animated or of another format.
+ * Resolves to null if the file is damaged, animated, too large, too slow to decode, or neither PNG, JPEG, WebP nor GIF.
  *
- * @param scale Factor of both sides, up to 1.
+ * @param scale Factor of both sides, at most 1.
  */
 export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap | null> {
   try {
@@ -39,7 +40,7 @@ export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap 
       .resize({ ...boundedSize(width * fit, height * fit), fit: 'fill' })
       .toColourspace('srgb')
       .raw({ depth: 'uchar' })
-      .timeout({ seconds: MAX_SECONDS })
+      .timeout({ seconds: MAX_DECODE_SECONDS })
       .toBuffer({ resolveWithObject: true });
     return info.channels === 3 ? { width: info.width, height: info.height, rgb: data } : null;
   } catch {
@@ -47,12 +48,12 @@ export async function decodeBitmap(file: Uint8Array, scale = 1): Promise<Bitmap 
   }
 }
 
-/** Whether the aspect ratio exceeds the maximum, so that decoding would change it. */
+/** Whether the aspect ratio exceeds the maximum, so that `decodeBitmap` would change it. */
 export function isThin(width: number, height: number): boolean {
   return Math.max(width, height) > MAX_ASPECT * Math.min(width, height);
 }
 
-/** Bounds the aspect ratio, because projectors enlarge thin images enormously. Each side has at least one pixel. */
+/** Rounds a size and bounds its aspect ratio, because projectors enlarge thin images enormously. */
 function boundedSize(width: number, height: number): { readonly width: number; readonly height: number } {
   const min = Math.max(1, Math.ceil(Math.max(width, height) / MAX_ASPECT));
   return { width: Math.max(min, Math.round(width)), height: Math.max(min, Math.round(height)) };

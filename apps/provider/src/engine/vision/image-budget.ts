@@ -1,6 +1,7 @@
 /**
- * `ImageBudget` limits the decoded images in memory per cache scope (requests that may share cached prompts). The unit is prompt tokens,
- * because native memory grows with them.
+ * `ImageBudget` limits the decoded images in memory, for each cache scope (requests that may share cached prompts) on its own.
+ *
+ * The limit is in prompt tokens, because native memory grows with them.
  */
 import type { StreamControl } from '../process/output/text-stream.js';
 
@@ -26,15 +27,19 @@ interface ScopeBudget {
 type Control = Pick<StreamControl, 'cancelled' | 'onChange'>;
 
 export class ImageBudget {
-  readonly #scopes = new Map<string | null, ScopeBudget>();
+  readonly #budgetByScope = new Map<string | null, ScopeBudget>();
 
-  /** @param maxTokens Limit of one scope, and of one reservation. */
+  /** @param maxTokens Limit of one scope. Larger requests reserve this limit. */
   constructor(private readonly maxTokens: number) {}
 
-  /** Waits for room. Resolves to null if the request is cancelled first. All requests with the `scope` null share one budget. */
+  /**
+   * Waits for room. Resolves to null if the request is cancelled before. All requests with the scope null share one budget.
+   *
+   * @param control Its `onChange` is replaced if the request must wait.
+   */
   async reserve(scope: string | null, tokens: number, control: Control): Promise<ImageReservation | null> {
-    const own = this.#scopes.get(scope) ?? { reserved: 0, waiting: [] };
-    this.#scopes.set(scope, own);
+    const own = this.#budgetByScope.get(scope) ?? { reserved: 0, waiting: [] };
+    this.#budgetByScope.set(scope, own);
     const wanted = Math.min(tokens, this.maxTokens);
     if (own.waiting.length === 0 && own.reserved + wanted <= this.maxTokens) own.reserved += wanted;
     else if (!(await waitFor(own, wanted, control))) {
@@ -58,7 +63,7 @@ export class ImageBudget {
       first.grant();
     }
     const isUnused = own.reserved === 0 && own.waiting.length === 0;
-    if (isUnused && this.#scopes.get(scope) === own) this.#scopes.delete(scope);
+    if (isUnused && this.#budgetByScope.get(scope) === own) this.#budgetByScope.delete(scope);
   }
 }
 

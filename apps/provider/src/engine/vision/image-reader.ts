@@ -1,4 +1,4 @@
-/** `ImageReader` decodes the images of prompts, one at a time, and shrinks images that exceed `maxImageTokens`. */
+/** `ImageReader` decodes the images of prompts for the vision engine, one at a time, and shrinks those above `maxImageTokens`. */
 import type { PromptImage, PromptInput } from '../messages.js';
 import type { ImageRequest, VisionReader } from '../process/loaded-model.js';
 import { PromptTooLong } from '../process/prompt/chat-prompt.js';
@@ -12,12 +12,12 @@ const SHRINK = 0.8;
 const MIN_SCALE = 0.01;
 
 export class ImageReader implements VisionReader {
-  /** The last decoding of any prompt. Never rejects. */
+  /** Settles with the last decoding of any prompt. Never rejects. */
   #last: Promise<unknown> = Promise.resolve();
 
   readonly #budget: ImageBudget;
 
-  /** @param contextSize Tokens of one sequence. Also limits the prepared images of one scope. */
+  /** @param contextSize Tokens of one sequence. Also limits the decoded images of one cache scope. */
   constructor(
     private readonly projector: Pick<Projector, 'prepare'>,
     readonly maxImageTokens: number,
@@ -50,7 +50,7 @@ export class ImageReader implements VisionReader {
       if (isCancelled()) return;
       decoded.push(await this.#inTurn(() => this.#decode(image)));
       const tokens = tokensOf(decoded);
-      // The other images are estimated, because decoding takes long.
+      // Estimates the tokens of the remaining images instead of decoding them.
       if (tokens >= this.contextSize) throw new PromptTooLong(Math.ceil((tokens / decoded.length) * all.length));
     }
   }

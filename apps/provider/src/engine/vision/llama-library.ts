@@ -1,11 +1,13 @@
 /**
- * `LlamaLibrary`: functions of llama.cpp's C API (`llama.h`, `mtmd.h`, build 10257), exported by the prebuilt library that node-llama's
- * platform packages contain. Struct layouts belong to the pinned version and are checked at load.
+ * `LlamaLibrary`: functions of llama.cpp's C API (`llama.h`) and of its library for images (`mtmd.h`), called through koffi.
+ *
+ * The prebuilt library comes from the package `@fugood/node-llama-<platform>`. Struct layouts belong to its pinned version; values that
+ * would differ in another layout are checked at load.
  */
 import { createRequire } from 'node:module';
 import koffi from 'koffi';
 
-/** Build of llama.cpp in the pinned platform packages. */
+/** Build of llama.cpp in the pinned package. */
 export const LLAMA_BUILD = 'b10257';
 
 /** Address in native memory. */
@@ -98,7 +100,7 @@ const BATCH = {
 const INPUT_TEXT = { text: 'str', text_len: 'size_t', add_special: 'bool', parse_special: 'bool' };
 const LOGIT_BIAS = { token: 'int32_t', bias: 'float' };
 
-/** Prototypes, by name. */
+/** C prototypes, by name. */
 const FUNCTIONS = {
   llama_backend_init: 'void llama_backend_init()',
   llama_log_set: 'void llama_log_set(void *callback, void *user_data)',
@@ -178,13 +180,12 @@ const FUNCTIONS = {
     'int32_t batch, _Out_ int32_t *next, void *callback, void *user_data)',
 } as const;
 
-type Name = keyof typeof FUNCTIONS;
-/** A native function. Arguments and results are numbers, booleans, strings and {@link Pointer}s, as in the prototype. */
+/** A native function. Arguments and results are as in its prototype: numbers, booleans, strings, structs and {@link Pointer}s. */
 export type NativeFunction = ((...args: unknown[]) => unknown) & {
-  /** Runs on a thread of the pool. */
+  /** Runs on a thread of the pool. The last argument is the callback. */
   async(...args: unknown[]): void;
 };
-export type LlamaLibrary = Readonly<Record<Name, NativeFunction>>;
+export type LlamaLibrary = Readonly<Record<keyof typeof FUNCTIONS, NativeFunction>>;
 
 /**
  * Stack of a native call. koffi's defaults, 2 MiB and 128 KiB on pool threads, are too small: llama.cpp's tokenizer needs megabytes
@@ -192,7 +193,7 @@ export type LlamaLibrary = Readonly<Record<Name, NativeFunction>>;
  */
 const STACK_BYTES = 16 << 20;
 
-/** Loads the library, once per process. Throws an Error with a message for the owner. */
+/** Loads the library. Call once per process. Throws an Error whose message is meant for the Mac's owner. */
 export function loadLlamaLibrary(): LlamaLibrary {
   koffi.config({ sync_stack_size: STACK_BYTES, async_stack_size: STACK_BYTES });
   const lib = koffi.load(libraryPath());
@@ -218,7 +219,7 @@ function libraryPath(): string {
   }
 }
 
-/** Compares default parameters and new batches with known values to detect another layout. `Projector` checks `mtmd_input_text`. */
+/** Throws {@link UnknownLayout} if default parameters or a new batch have other values than known. `Projector` checks `mtmd_input_text`. */
 function checkLayouts(library: LlamaLibrary): void {
   const model = library.llama_model_default_params() as Record<string, unknown>;
   const context = library.llama_context_default_params() as Record<string, unknown>;
@@ -236,7 +237,7 @@ function checkLayouts(library: LlamaLibrary): void {
   if (!isKnown) throw new UnknownLayout();
 }
 
-/** A batch of tokens has no embeddings, a batch of embeddings no tokens, and a null ends the list of sequences. */
+/** Whether a batch of tokens has no embeddings, a batch of embeddings no tokens, and a null ends the list of sequences. */
 function isBatchKnown(library: LlamaLibrary): boolean {
   return [0, 1].every((embeddings) => {
     const batch = library.llama_batch_init(1, embeddings, 1) as Record<keyof typeof BATCH, number | Pointer | null>;
@@ -250,7 +251,7 @@ function isBatchKnown(library: LlamaLibrary): boolean {
   });
 }
 
-/** The native library has other structs than this program expects. */
+/** The native library has other struct layouts than this program expects. */
 export class UnknownLayout extends Error {
   constructor() {
     super('the engine for models with image input has another version than this program expects');
@@ -258,7 +259,7 @@ export class UnknownLayout extends Error {
   }
 }
 
-/** Calls a function on a thread of the pool. The callback's scope holds `args`, so their buffers live until the call ends. */
+/** Calls a function on a thread of the pool. The callback's closure keeps buffers in `args` alive until the call ends. */
 export function callAsync<Result>(call: NativeFunction, ...args: readonly unknown[]): Promise<Result> {
   return new Promise((resolve, reject) => {
     call.async(...args, (error: unknown, result: Result) => (error === null || error === undefined ? resolve(result) : reject(error)));
@@ -271,24 +272,26 @@ export function nativeMemory(bytes: number): { readonly pointer: Pointer; readon
   return { pointer, buffer: koffi.view(pointer, bytes) };
 }
 
-/** View of native memory that belongs to the library; valid until the library changes or frees the memory. */
+/** View of native memory that belongs to the library, valid until the library changes or frees it. */
 export function nativeView(pointer: Pointer, bytes: number): ArrayBuffer {
   return koffi.view(pointer, bytes);
 }
 
-/** Disables the library's log, which may quote prompts. Any function can be the callback: the C ABI ignores surplus arguments. */
+/** Disables the library's log, which may quote prompts. Any C function can be the callback, because it ignores surplus arguments. */
 export function silence(library: LlamaLibrary): void {
   const nothing = koffi.load(libraryPath()).symbol('llama_supports_gpu_offload') as Pointer;
   library.llama_log_set(nothing, null);
   library.mtmd_helper_log_set(nothing, null);
 }
 
+/** `GGML_LOG_LEVEL_ERROR` in `ggml.h`. */
 const ERROR_LEVEL = 4;
+const MAX_COLLECTED_ERRORS = 20;
 
-/** Collects the errors that the library logs while `work` runs. */
+/** Adds the errors that the library logs while `work` runs to `errors`. Disables the log afterwards. */
 export async function collectErrors<Result>(library: LlamaLibrary, errors: string[], work: () => Promise<Result>): Promise<Result> {
   const collect = (level: number, text: string): void => {
-    if (level === ERROR_LEVEL && errors.length < 20) errors.push(text);
+    if (level === ERROR_LEVEL && errors.length < MAX_COLLECTED_ERRORS) errors.push(text);
   };
   const callback = koffi.register(collect, koffi.pointer(koffi.proto('void log_callback(int level, str text, void *user_data)')));
   library.llama_log_set(callback, null);

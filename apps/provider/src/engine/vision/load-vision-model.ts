@@ -1,4 +1,4 @@
-/** `loadVisionModel` loads a language model with its image projector, and measures the maximum prompt tokens of an image. */
+/** `loadVisionModel` loads a language model with its projector (image encoder), and measures the maximum prompt tokens of an image. */
 import type { Token } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 import { findRepeatability } from '../process/decoding/repeatability.js';
@@ -12,19 +12,19 @@ import { Projector, type ProjectorSettings } from './projector.js';
 import { visionSamplers } from './vision-sampler.js';
 import { VisionVocabulary } from './vision-vocabulary.js';
 
-/** Tokens of one batch, as in the engine for text models. Non-causal projectors may need more. */
+/** Minimum of the maximum tokens of one batch, as in the engine for text models. */
 const BATCH_TOKENS = 512;
 /** CPU threads while a GPU computes. */
 const CPU_THREADS_BESIDE_GPU = 4;
 /** Widths and heights of measured images: common tile sizes of projectors, up to the maximum side of an input image. */
-const EDGES: readonly number[] = [1, 64, 224, 256, 336, 384, 448, 512, 640, 768, 896, 1024, 1344, 1792, 2048, 2896, 4096, 8000];
+const MEASURED_SIDES: readonly number[] = [1, 64, 224, 256, 336, 384, 448, 512, 640, 768, 896, 1024, 1344, 1792, 2048, 2896, 4096, 8000];
 
 /** Value of the enum `ggml_type` in `ggml.h`. */
 const GGML_TYPE_Q8_0 = 8;
 
 type VisionSettings = EngineSettings & { readonly projectorPath: string };
 
-/** Throws an Error with a message for the owner. */
+/** Throws an Error whose message is meant for the Mac's owner. */
 export async function loadVisionModel(settings: VisionSettings): Promise<LoadedModel> {
   const library = loadLlamaLibrary();
   const errors: string[] = [];
@@ -47,6 +47,7 @@ async function load(library: LlamaLibrary, settings: VisionSettings): Promise<Lo
   const vocabulary = new VisionVocabulary(library, library.llama_model_get_vocab(model) as Pointer);
   const prompt = promptOf(library, model, vocabulary);
   const { projector, maxImageTokens } = await loadProjector(library, model, vocabulary, settings);
+  // Without a causal order, an image must fit one batch.
   const batchTokens = projector.isNonCausal ? Math.max(BATCH_TOKENS, maxImageTokens) : BATCH_TOKENS;
   const context = await newContext(library, model, settings, batchTokens);
   const native = new NativeVisionContext({ library, context, vocabularySize: vocabulary.size, sequences: slots, batchTokens });
@@ -103,21 +104,21 @@ function promptOf(library: LlamaLibrary, model: Pointer, vocabulary: VisionVocab
   });
 }
 
-/** Limits an image to half of a sequence's context, if the type of the projector supports a limit. */
+/** Loads the projector. Limits an image to half of a sequence's context, if this type of projector supports a limit. */
 async function loadProjector(
   library: LlamaLibrary,
   model: Pointer,
   vocabulary: VisionVocabulary,
   settings: VisionSettings,
 ): Promise<{ readonly projector: Projector; readonly maxImageTokens: number }> {
-  const own = await projectorWith(library, { model, vocabulary, maxImageTokens: null }, settings);
+  const unlimited = await measuredProjector(library, { model, vocabulary, maxImageTokens: null }, settings);
   const limit = Math.floor(settings.contextSize / 2);
-  if (own.maxImageTokens <= limit) return own;
-  own.projector.free();
-  return await projectorWith(library, { model, vocabulary, maxImageTokens: limit }, settings);
+  if (unlimited.maxImageTokens <= limit) return unlimited;
+  unlimited.projector.free();
+  return await measuredProjector(library, { model, vocabulary, maxImageTokens: limit }, settings);
 }
 
-async function projectorWith(
+async function measuredProjector(
   library: LlamaLibrary,
   options: Pick<ProjectorSettings, 'model' | 'vocabulary' | 'maxImageTokens'>,
   { projectorPath, gpu }: VisionSettings,
@@ -125,8 +126,8 @@ async function projectorWith(
   const projector = await Projector.load(library, { ...options, path: projectorPath, useGpu: gpu === 'auto', threads: threadsOf(gpu) });
   if (projector === null) throw new Error('llama.cpp does not load the image projector');
   let maxImageTokens = 0;
-  for (const width of EDGES) {
-    for (const height of EDGES) {
+  for (const width of MEASURED_SIDES) {
+    for (const height of MEASURED_SIDES) {
       if (width * height > MAX_BITMAP_PIXELS || isThin(width, height)) continue;
       maxImageTokens = Math.max(maxImageTokens, await projector.count(width, height));
     }
@@ -158,7 +159,7 @@ async function newContext(
   return context;
 }
 
-/** Without a GPU a single thread, because two compute threads that share a core are ten times slower. */
+/** Without a GPU one thread, because two compute threads that share a core are ten times slower than one. */
 function threadsOf(gpu: EngineSettings['gpu']): number {
   return gpu === 'none' ? 1 : CPU_THREADS_BESIDE_GPU;
 }

@@ -1,4 +1,4 @@
-/** `NativeVisionContext`: a llama.cpp context through its C API. Calls that touch the context run one after another. */
+/** `NativeVisionContext`: a context of the vision engine through llama.cpp's C API. Decoding and sampling run one after another. */
 import { setImmediate } from 'node:timers/promises';
 import type { NativeContext, NativeSampler } from '../process/native.js';
 import { callAsync, type LlamaLibrary, nativeMemory, nativeView, type Pointer } from './llama-library.js';
@@ -16,7 +16,7 @@ interface ContextOptions {
 export class NativeVisionContext implements NativeContext {
   readonly #memory: Pointer;
   readonly #batch: Batch;
-  /** The last call on the context. Never rejects. */
+  /** Settles with the last work on the context. Never rejects. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: ContextOptions) {
@@ -35,33 +35,33 @@ export class NativeVisionContext implements NativeContext {
   decodeBatch(): Promise<void> {
     const { library, context, sequences } = this.options;
     const batch = this.#batch.native();
-    // A trip to another thread costs as much as a token of a small model.
+    // Decodes short batches on this thread: a trip to another one takes as long as a token of a small model.
     const isShort = this.#batch.length <= 2 * sequences;
     return this.exclusively(async () => {
-      if (isShort) await eventsHandled();
+      if (isShort) await handlePendingEvents();
       const code = isShort ? library.llama_decode(context, batch) : await callAsync<number>(library.llama_decode, context, batch);
       if (code !== 0) throw new Error(`llama.cpp could not decode a batch (${code})`);
     });
   }
 
-  /** Runs work on the context after all earlier work. */
+  /** Runs work on the context after all earlier decoding, sampling and image reading. */
   exclusively<Result>(work: () => Promise<Result> | Result): Promise<Result> {
     const run = this.#last.then(work);
     this.#last = run.catch(() => {});
     return run;
   }
 
-  // A property, because TypeScript checks the overloads of a method against each other.
+  // A property, because a method would have to satisfy each overload of the interface in its signature.
   readonly sampleToken = ((batchIndex: number, sampler: NativeSampler, ...raw: readonly unknown[]) =>
     this.exclusively(() => {
       if (raw.length === 0) return (sampler as VisionSampler).sample(this.options.context, batchIndex, () => this.#logits(batchIndex));
-      // The other members of `logits` are not needed: the likeliest token is always included.
+      // The ignored members ask for the likeliest, the unlikeliest and the drawn token. `rawLogits` always includes the likeliest.
       const [filter, , , , top] = raw[2] as readonly [readonly number[], boolean, boolean, boolean, number];
       return rawLogits(this.#logits(batchIndex), filter, top);
     })) as NativeContext['sampleToken'];
 
   disposeSequence(sequence: number): void {
-    // -1 and -1 stand for all positions.
+    // The range -1 to -1 means all positions.
     this.options.library.llama_memory_seq_rm(this.#memory, sequence, -1, -1);
   }
 
@@ -81,13 +81,13 @@ export class NativeVisionContext implements NativeContext {
   }
 }
 
-/** Waits two event loop turns: the outbox sends the last batch's text, and messages of the daemon arrive, such as a cancel. */
-async function eventsHandled(): Promise<void> {
+/** Waits two event loop turns, in which the outbox sends the last batch's text, and messages of the daemon arrive, such as a cancel. */
+async function handlePendingEvents(): Promise<void> {
   await setImmediate();
   await setImmediate();
 }
 
-/** The same tuple as node-llama-cpp's sampling, with the logits of the likeliest token, of `filter` and of the `top` likeliest. */
+/** The same tuple as from node-llama-cpp's sampling, with the logits of the likeliest token, of `filter` and of the `top` likeliest. */
 function rawLogits(
   logits: Float32Array,
   filter: readonly number[],
@@ -114,9 +114,13 @@ function likeliest(logits: Float32Array, count: number): number[] {
 class Batch {
   readonly #tokens: Column<Int32Array>;
   readonly #positions: Column<Int32Array>;
-  readonly #counts: Column<Int32Array>;
+  /** Number of sequences of each token: always 1. */
+  readonly #sequenceCounts: Column<Int32Array>;
+  /** Pointer into `#ids` for each token. */
   readonly #sequences: Column<BigUint64Array>;
+  /** 1 for tokens whose logits are computed. */
   readonly #logits: Column<Int8Array>;
+  /** Sequence ids from 0. */
   readonly #ids: Column<Int32Array>;
   #length = 0;
 
@@ -126,11 +130,11 @@ class Batch {
   ) {
     this.#tokens = column(4 * capacity, (buffer) => new Int32Array(buffer));
     this.#positions = column(4 * capacity, (buffer) => new Int32Array(buffer));
-    this.#counts = column(4 * capacity, (buffer) => new Int32Array(buffer));
+    this.#sequenceCounts = column(4 * capacity, (buffer) => new Int32Array(buffer));
     this.#sequences = column(8 * capacity, (buffer) => new BigUint64Array(buffer));
     this.#logits = column(capacity, (buffer) => new Int8Array(buffer));
     this.#ids = column(4 * sequences, (buffer) => new Int32Array(buffer));
-    this.#counts.values.fill(1);
+    this.#sequenceCounts.values.fill(1);
     this.#ids.values.set(Array.from({ length: sequences }, (_, id) => id));
   }
 
@@ -163,7 +167,7 @@ class Batch {
       token: this.#tokens.pointer,
       embd: null,
       pos: this.#positions.pointer,
-      n_seq_id: this.#counts.pointer,
+      n_seq_id: this.#sequenceCounts.pointer,
       seq_id: this.#sequences.pointer,
       logits: this.#logits.pointer,
     };

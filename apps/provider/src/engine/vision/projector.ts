@@ -1,6 +1,8 @@
 /**
- * `Projector`: llama.cpp's image encoder (an `mmproj` file). `prepare` divides a bitmap into chunks, and each chunk's `read` decodes
- * embeddings into a context. In the prompt, placeholder tokens stand for the embeddings.
+ * `Projector`: an image encoder of llama.cpp (an `mmproj` file), which turns images into embeddings of a language model.
+ *
+ * `prepare` divides a bitmap into chunks. Each chunk's `read` encodes it and decodes the embeddings into a context. In the prompt,
+ * placeholder tokens stand for the embeddings.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Token } from 'node-llama-cpp';
@@ -11,7 +13,7 @@ import { callAsync, type LlamaLibrary, nativeView, type Pointer, UnknownLayout }
 import type { NativeVisionContext } from './native-vision-context.js';
 import type { VisionVocabulary } from './vision-vocabulary.js';
 
-/** `mtmd_input_chunk_type`. */
+/** Values of `mtmd_input_chunk_type` in `mtmd.h`. */
 const TEXT_CHUNK = 0;
 const IMAGE_CHUNK = 1;
 /** Bytes of the pixels' hash in one placeholder token. Seven would exceed the 53 bits of JavaScript's integers. */
@@ -29,7 +31,6 @@ export interface ProjectorSettings {
   readonly maxImageTokens: number | null;
 }
 
-/** Context that receives the embeddings of images. */
 interface Target {
   readonly native: NativeVisionContext;
   readonly context: Pointer;
@@ -47,10 +48,11 @@ export class Projector {
   private constructor(
     private readonly library: LlamaLibrary,
     private readonly projector: Pointer,
+    /** Random text that stands for the image in the input of `mtmd_tokenize`. */
     private readonly marker: string,
   ) {}
 
-  /** Resolves to null if llama.cpp cannot use the file as an image projector of the model. Throws {@link UnknownLayout}. */
+  /** Resolves to null if llama.cpp cannot use the file as an image projector for the model. Throws {@link UnknownLayout}. */
   static async load(
     library: LlamaLibrary,
     { path, model, vocabulary, useGpu, threads, maxImageTokens }: ProjectorSettings,
@@ -77,9 +79,9 @@ export class Projector {
   }
 
   /**
-   * Checks the layout of `mtmd_input_text`. No function returns this struct, so a text's tokens are compared with the vocabulary's.
+   * Throws {@link UnknownLayout} if `mtmd_input_text` has another layout: compares a text's tokens with those of the vocabulary.
    *
-   * A wrong `text_len` would include ` and more`. A wrong `parse_special` would change the tokens of `eosString`.
+   * A wrong `text_len` would include ` and more`; a wrong `parse_special` would change the tokens of `eosString`.
    */
   #checkInputText(vocabulary: VisionVocabulary): void {
     const { library, projector } = this;
@@ -94,7 +96,7 @@ export class Projector {
     }
   }
 
-  /** Whether the tokens of an image attend to each other in both directions, so that they need a single batch. */
+  /** Whether an image's tokens attend to each other in both directions, and so must be in one batch. */
   get isNonCausal(): boolean {
     // Null stands for any image chunk.
     return this.library.mtmd_decode_use_non_causal(this.projector, null) as boolean;
@@ -104,7 +106,7 @@ export class Projector {
     this.library.mtmd_free(this.projector);
   }
 
-  /** Sets the context into which images are decoded. */
+  /** Sets the context into which images are decoded. Call before the first `read`. */
   attach(target: Target): void {
     this.#target = target;
   }
@@ -122,7 +124,7 @@ export class Projector {
   async prepare(bitmap: Bitmap): Promise<OwnedImage | null> {
     const chunks = await this.#tokenize(bitmap);
     if (chunks === null) return null;
-    const ids = placeholders(bitmap);
+    const placeholders = placeholderTokens(bitmap);
     const tokens: Token[] = [];
     const media: MediaChunk[] = [];
     for (const chunk of this.#list(chunks)) {
@@ -130,17 +132,16 @@ export class Projector {
       else {
         const start = tokens.length;
         const count = this.library.mtmd_input_chunk_get_n_tokens(chunk) as number;
-        // With M-RoPE, positions are two-dimensional, and a chunk takes fewer of them than tokens.
+        // With multi-dimensional positions (M-RoPE), a chunk takes fewer positions than tokens.
         const positions = this.library.mtmd_input_chunk_get_n_pos(chunk) as number;
-        // The hash fills five tokens, which repeat.
-        for (let index = 0; index < count; index++) tokens.push(ids[index % ids.length] as Token);
+        for (let index = 0; index < count; index++) tokens.push(placeholders[index % placeholders.length] as Token);
         media.push({ start, tokens: count, positions, read: (sequence, position) => this.#read(chunk, sequence, position) });
       }
     }
     return { tokens, chunks: media, free: () => void this.library.mtmd_input_chunks_free(chunks) };
   }
 
-  /** Encodes a chunk, and decodes its embeddings into the sequence from `position`. */
+  /** Encodes a chunk and decodes its embeddings into a sequence, from `position`. */
   #read(chunk: Pointer, sequence: number, position: number): Promise<void> {
     const { library, projector } = this;
     if (this.#target === null) throw new Error('the projector has no context');
@@ -149,7 +150,7 @@ export class Projector {
       if ((await callAsync<number>(library.mtmd_encode_chunk, projector, chunk)) !== 0)
         throw new Error('llama.cpp could not encode an image');
       const embeddings = library.mtmd_get_output_embd(projector);
-      // `[0]` receives the next position, which `MediaChunk.positions` already gives. The nulls are a callback and its data.
+      // `[0]` receives the next position, which `MediaChunk.positions` already gives. The nulls stand for a callback and its data.
       const rest = [position, sequence, batchTokens, [0], null, null];
       const code = await callAsync<number>(library.mtmd_helper_decode_image_chunk, projector, context, chunk, embeddings, ...rest);
       if (code !== 0) throw new Error(`llama.cpp could not decode an image (${code})`);
@@ -157,9 +158,8 @@ export class Projector {
   }
 
   /**
-   * Returns the chunks of an image, which the caller frees, or null if the image cannot be preprocessed.
-   *
-   * Only the marker is parsed as text, never a client's text.
+   * Resolves to the chunks of an image, which the caller frees, or to null if the image cannot be preprocessed. The text is only the
+   * marker, never a client's. Without `rgb`, the chunks have only sizes.
    */
   async #tokenize({ width, height, rgb }: Omit<Bitmap, 'rgb'> & { readonly rgb: Uint8Array | null }): Promise<Pointer | null> {
     const { library } = this;
@@ -180,7 +180,7 @@ export class Projector {
     }
   }
 
-  /** Lists the chunks. If one is neither text nor image, frees all of them and throws. */
+  /** Lists the chunks. If one of them is neither text nor image, frees all and throws. */
   #list(chunks: Pointer): Pointer[] {
     const { library } = this;
     const list = Array.from(
@@ -194,7 +194,7 @@ export class Projector {
   }
 
   #textTokens(chunk: Pointer): Token[] {
-    // An output argument: the function writes the count into the array.
+    // Output argument: receives the count.
     const count = [0];
     const pointer = this.library.mtmd_input_chunk_get_tokens_text(chunk, count) as Pointer | null;
     if (pointer === null || count[0] === 0) return [];
@@ -203,10 +203,10 @@ export class Projector {
 }
 
 /**
- * Five placeholder tokens with 240 bits of the pixels' hash, so that the prefix cache distinguishes images. They are negative, because
- * the model's own tokens are not.
+ * Five placeholder tokens that hold 240 bits of the pixels' hash, so that the prefix cache distinguishes images. Negative, unlike the
+ * model's own tokens.
  */
-function placeholders({ width, height, rgb }: Bitmap): Token[] {
+function placeholderTokens({ width, height, rgb }: Bitmap): Token[] {
   const hash = createHash('sha256').update(`${width} ${height} `).update(rgb).digest();
   const count = Math.floor(hash.length / PLACEHOLDER_BYTES);
   return Array.from({ length: count }, (_, index) => -(1 + hash.readUIntBE(index * PLACEHOLDER_BYTES, PLACEHOLDER_BYTES)) as Token);

@@ -1,4 +1,4 @@
-/** `VisionSampler`: a chain of llama.cpp's samplers in the order of node-llama-cpp, and a grammar. */
+/** `VisionSampler`: the sampler of one generation in the vision engine: llama.cpp's samplers in node-llama-cpp's order, and a grammar. */
 import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
 import { GrammarError } from '../process/decoding/sampling.js';
 import type { NativeSampler, NativeSamplers, SamplerConfig } from '../process/native.js';
@@ -21,10 +21,10 @@ export class VisionSampler implements NativeSampler {
     this.#chain = this.#newChain(config);
   }
 
-  /** Does nothing, because the constructor applied the configuration. */
+  /** For the interface. Does nothing: the constructor has applied the configuration. */
   applyConfig(): void {}
 
-  /** Draws a token from the logits at a batch position and stores it. Returns -1 if nothing could be sampled. */
+  /** Draws a token at a batch index, and stores it for penalties and grammar. Returns -1 if nothing could be sampled. */
   sample(context: Pointer, batchIndex: number, logits: () => Float32Array): number {
     const chain = this.#chain;
     if (chain === null) throw new Error('the sampler is disposed');
@@ -39,26 +39,26 @@ export class VisionSampler implements NativeSampler {
     this.#chain = null;
   }
 
-  /** The grammar is applied to all candidates only if it rejects the drawn token, because checking a whole vocabulary is slow. */
+  /** Applies the grammar to all candidates only if it rejects the token drawn without it: checking a whole vocabulary is slow. */
   #sampleInGrammar(chain: Pointer, grammar: Pointer, logits: Float32Array): number {
     const { library, candidates } = this;
     candidates.fill(logits);
     library.llama_sampler_apply(chain, candidates.pointer);
-    let token = candidates.selected();
-    if (token === null || !this.#fits(grammar, token)) {
+    let token = candidates.drawnToken();
+    if (token === null || !this.#permits(grammar, token)) {
       candidates.fill(logits);
       library.llama_sampler_apply(grammar, candidates.pointer);
       library.llama_sampler_apply(chain, candidates.pointer);
-      token = candidates.selected();
-      // llama.cpp aborts on a token that the grammar rejects.
-      if (token === null || !this.#fits(grammar, token)) return -1;
+      token = candidates.drawnToken();
+      // llama.cpp would abort the process on accepting a token that the grammar rejects.
+      if (token === null || !this.#permits(grammar, token)) return -1;
     }
     library.llama_sampler_accept(chain, token);
     library.llama_sampler_accept(grammar, token);
     return token;
   }
 
-  #fits(grammar: Pointer, token: number): boolean {
+  #permits(grammar: Pointer, token: number): boolean {
     this.candidates.fillWith(token);
     this.library.llama_sampler_apply(grammar, this.candidates.pointer);
     return this.candidates.hasFirst();
@@ -98,7 +98,7 @@ export class VisionSampler implements NativeSampler {
   }
 }
 
-/** Samplers of one model. All share one buffer for candidates, because samplings never overlap. */
+/** Creates the samplers of one model. They share one buffer for candidates, because samplings never overlap. */
 export function visionSamplers(library: LlamaLibrary, vocabulary: Pointer, vocabularySize: number): NativeSamplers {
   const candidates = new Candidates(vocabularySize);
   return {
@@ -116,7 +116,7 @@ const ENTRY_WORDS = 3;
 /** Four 64-bit members: pointer to the entries, their count, index of the drawn entry, whether they are sorted. */
 const HEADER_BYTES = 32;
 
-/** `llama_token_data_array` in native memory. */
+/** Tokens to choose from: `llama_token_data_array` in native memory. */
 class Candidates {
   readonly pointer: Pointer;
   readonly #header: BigInt64Array;
@@ -152,15 +152,14 @@ class Candidates {
     this.#reset(1);
   }
 
-  /** The drawn token; null for none. */
-  selected(): number | null {
+  drawnToken(): number | null {
     const [data = 0n, size = 0n, index = -1n] = this.#header;
     if (index < 0n || index >= size) return null;
-    // Samplers may move the candidates.
+    // Reads through the header, because samplers may move the entries.
     return new Int32Array(nativeView(data + 4n * BigInt(ENTRY_WORDS) * index, 4))[0] as number;
   }
 
-  /** Whether the first candidate is still possible. */
+  /** Whether the first candidate has not been excluded. */
   hasFirst(): boolean {
     return this.#header[1] !== 0n && this.#logits[1] !== Number.NEGATIVE_INFINITY;
   }

@@ -1,13 +1,13 @@
-/** `VisionVocabulary`: the tokenizer and vocabulary of a model through llama.cpp's C API. */
+/** `VisionVocabulary`: the tokenizer and vocabulary of a vision model, read through llama.cpp's C API. */
 import type { Token } from 'node-llama-cpp';
 import type { VocabularySource } from '../process/output/token-text.js';
 import type { PromptModel } from '../process/prompt/chat-prompt.js';
 import type { LlamaLibrary, Pointer } from './llama-library.js';
 
-/** `llama_vocab_type`. */
+/** `LLAMA_VOCAB_TYPE_BPE` in `llama.h`. */
 const BYTE_PAIR = 2;
-const META_BYTES = 256;
-/** Bits of `llama_token_attr`, and the GGUF token type of each. */
+const MAX_METADATA_BYTES = 256;
+/** Bits of `llama_token_attr`, and the GGUF token type of each: unknown, control, user-defined, unused, byte. */
 const TYPES: readonly (readonly [attribute: number, type: number])[] = [
   [1 << 0, 2],
   [1 << 3, 3],
@@ -15,6 +15,7 @@ const TYPES: readonly (readonly [attribute: number, type: number])[] = [
   [1 << 1, 5],
   [1 << 5, 6],
 ];
+/** GGUF token type of tokens without these attributes. */
 const NORMAL = 1;
 
 export class VisionVocabulary {
@@ -51,10 +52,11 @@ export class VisionVocabulary {
     };
   }
 
+  /** @param special Whether the texts of control tokens become control tokens. */
   tokenize(text: string, special: boolean): Token[] {
     if (text === '') return [];
     const bytes = Buffer.from(text, 'utf8');
-    // A token has at least one byte; some tokenizers add a space.
+    // Each token stands for at least one byte; some tokenizers add a space.
     const tokens = new Int32Array(bytes.length + 2);
     const count = this.library.llama_tokenize(this.pointer, bytes, bytes.length, tokens, tokens.length, false, special) as number;
     if (count < 0) throw new Error('llama.cpp could not tokenize a text');
@@ -63,13 +65,13 @@ export class VisionVocabulary {
 
   source(library: LlamaLibrary, model: Pointer): VocabularySource {
     const ids = Array.from({ length: this.size }, (_, token) => token);
-    const anchor = this.tokenize('a', false).at(-1) ?? 0;
+    const preceding = this.tokenize('a', false).at(-1) ?? 0;
     return {
       tokens: ids.map((token) => this.#text(token) ?? ''),
       types: ids.map((token) => this.#type(token)),
       kind: metadata(library, model, 'tokenizer.ggml.model'),
-      // A plain token precedes the tested token, so its leading space is not stripped.
-      detokenize: (token) => this.#detokenize([anchor, token]).slice(this.#detokenize([anchor]).length),
+      // A token before the detokenised one, because llama.cpp strips the leading space of the first token.
+      detokenize: (token) => this.#detokenize([preceding, token]).slice(this.#detokenize([preceding]).length),
     };
   }
 
@@ -90,14 +92,14 @@ export class VisionVocabulary {
   }
 }
 
-/** llama.cpp's -1 stands for no token. */
+/** llama.cpp returns a negative number for no token. */
 function tokenOrNull(token: number): Token | null {
   return token < 0 ? null : (token as Token);
 }
 
-/** A text of the model file's metadata; '' if missing. */
+/** A text of the model file's metadata, cut off at `MAX_METADATA_BYTES`; '' if missing. */
 function metadata(library: LlamaLibrary, model: Pointer, name: string): string {
-  const text = Buffer.alloc(META_BYTES);
+  const text = Buffer.alloc(MAX_METADATA_BYTES);
   const length = library.llama_model_meta_val_str(model, name, text, text.length) as number;
-  return text.toString('utf8', 0, Math.max(0, Math.min(length, META_BYTES - 1)));
+  return text.toString('utf8', 0, Math.max(0, Math.min(length, MAX_METADATA_BYTES - 1)));
 }

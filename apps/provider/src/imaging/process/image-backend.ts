@@ -1,7 +1,7 @@
-/** `ImageBackend`: interface of image backends. A backend generates one image at a time, and can be cancelled between steps. */
+/** `ImageBackend`: runs an image model in the image process. Generates one image at a time, and can be cancelled between steps. */
 import type { ImageEngineFacts, ImageRequest } from '../messages.js';
 
-/** An image before encoding: 8 bits per colour, RGB, row by row. */
+/** An unencoded image: RGB, 8 bits per colour, row by row. */
 export interface RawImage {
   readonly width: number;
   readonly height: number;
@@ -9,7 +9,7 @@ export interface RawImage {
 }
 
 export interface SingleImageRequest extends Omit<ImageRequest, 'count' | 'seed' | 'encoding' | 'quality'> {
-  /** Decimal digits with an optional sign; determines the image. */
+  /** An integer of any size, in decimal digits. */
   readonly seed: string;
 }
 
@@ -17,6 +17,6 @@ export interface ImageBackend {
   readonly facts: ImageEngineFacts;
   /** Number of prompt tokens that the model reads; 0 if the backend cannot count. */
   promptTokens(prompt: string): number;
-  /** Throws the signal's reason when aborted between two steps. */
+  /** Throws the signal's reason once aborted. */
   generate(request: SingleImageRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<RawImage>;
 }

@@ -1,9 +1,9 @@
-/** Encodes and decodes images. The output contains pixels only: no metadata, no profile, no time. */
+/** Encodes and decodes images. Encoded images contain only pixels: no metadata, profile or time. */
 import sharp from 'sharp';
 import type { ImageEncoding } from '../messages.js';
 import type { RawImage } from './image-backend.js';
 
-// A single thread without a cache: bytes are reproducible, and no image stays in memory.
+// One thread and no cache, so that bytes are reproducible and no image stays in memory.
 sharp.concurrency(1);
 sharp.cache(false);
 

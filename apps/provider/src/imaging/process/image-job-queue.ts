@@ -1,4 +1,4 @@
-/** `ImageJobQueue` runs image jobs in sequence and overwrites their buffers. A cancelled running job ends before its next step. */
+/** `ImageJobQueue` runs image jobs one after another, sends their images to the daemon and overwrites the buffers. */
 import { randomInt } from 'node:crypto';
 import type { FromImageEngine, ImageJobEnd, ImageRequest } from '../messages.js';
 import type { ImageBackend } from './image-backend.js';
@@ -7,7 +7,7 @@ import { encodeImage } from './image-codec.js';
 interface Task {
   readonly job: number;
   readonly request: ImageRequest;
-  readonly cancelled: AbortController;
+  readonly abort: AbortController;
 }
 
 export class ImageJobQueue {
@@ -20,12 +20,13 @@ export class ImageJobQueue {
   ) {}
 
   add(job: number, request: ImageRequest): void {
-    this.#waiting.push({ job, request, cancelled: new AbortController() });
+    this.#waiting.push({ job, request, abort: new AbortController() });
     if (this.#current === null) void this.#work();
   }
 
+  /** A running job ends before its next step. */
   cancel(job: number): void {
-    if (this.#current?.job === job) this.#current.cancelled.abort();
+    if (this.#current?.job === job) this.#current.abort.abort();
     const at = this.#waiting.findIndex((task) => task.job === job);
     if (at < 0) return;
     this.#waiting.splice(at, 1);
@@ -41,9 +42,8 @@ export class ImageJobQueue {
     }
   }
 
-  /** Never rejects; failures are the end of the job. */
-  async #generate({ job, request, cancelled }: Task): Promise<ImageJobEnd> {
-    const { signal } = cancelled;
+  /** Failures are returned as the end of the job; never rejects. */
+  async #generate({ job, request, abort: { signal } }: Task): Promise<ImageJobEnd> {
     const { count, encoding, quality, seed, ...rest } = request;
     const firstSeed = seed === null ? BigInt(randomInt(2 ** 47)) : BigInt(seed);
     try {

@@ -1,5 +1,4 @@
-/** Entry file of the image process: one model, no sockets, no keys. */
-
+/** Entry file of the image process: loads one image model and handles the daemon's messages. */
 import { Worker } from 'node:worker_threads';
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromImageEngine, ImageSettings, ToImageEngine } from '../messages.js';
@@ -12,7 +11,7 @@ function send(message: FromImageEngine, sent: () => void = () => {}): void {
   process.send?.(message, undefined, undefined, sent);
 }
 
-/** Backends are imported on demand: their native code is large, and stable-diffusion.cpp may not be installed. */
+/** Imports only the needed backend, because their native code is large. */
 async function loadBackend(settings: ImageSettings): Promise<ImageBackend> {
   switch (settings.engine) {
     case 'onnx':
@@ -37,6 +36,7 @@ async function load(settings: ImageSettings): Promise<void> {
 
 const CHECK_EVERY_MS = 100;
 
+/** Source of the worker thread in `guardMemory`. */
 const GUARD = `
 const { workerData } = require('node:worker_threads');
 const { writeSync } = require('node:fs');
@@ -47,7 +47,7 @@ setInterval(() => {
 }, workerData.everyMs);
 `;
 
-/** Kills this process beyond `limit` bytes of memory, checked in a worker thread, because steps block the main thread. */
+/** Kills this process if its memory exceeds `limit` bytes. Checks in a worker thread, because steps block the main thread. */
 function guardMemory(limit: number): void {
   const guard = new Worker(GUARD, { eval: true, workerData: { limit, everyMs: CHECK_EVERY_MS } });
   guard.unref();

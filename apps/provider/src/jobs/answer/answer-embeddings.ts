@@ -1,4 +1,4 @@
-/** `answerEmbeddings` answers an embedding request, never as a stream. */
+/** `answerEmbeddings` computes the vectors of an embedding request and writes the response body, never as a stream. */
 import { embeddingsBody, type ParsedEmbeddings, type ResponseMetadata } from '@inference/formats';
 import { GenerationError } from '../../engine/generation.js';
 import { fieldNames } from '../field-names.js';
@@ -14,13 +14,13 @@ interface EmbeddingsOptions {
   readonly responseMetadata: ResponseMetadata;
   readonly model: Pick<ModelLease, 'embedding' | 'embed'>;
   readonly requestBytes: number;
-  /** Waits while the reader is slow. */
+  /** Resolves when the reader has room for more. */
   readonly write: (text: string) => Promise<void>;
   /** Aborted to stop the job, with the error as the reason. */
   readonly signal: AbortSignal;
 }
 
-/** Throws {@link JobError}, or the signal's reason once aborted. */
+/** Returns what the receipt needs. Throws {@link JobError}, or the signal's reason once aborted. */
 export async function answerEmbeddings({
   parsed,
   responseMetadata,

@@ -1,4 +1,4 @@
-/** `answerImages` answers an image request. The body embeds the images as base64, or links images that are sent as binary parts. */
+/** `answerImages` generates the images of a request and writes the response body, which embeds them as base64 or links binary parts. */
 import { imageSizeOf, imagesBody, type ParsedImages, pixelsOf, type ResponseMetadata } from '@inference/formats';
 import type { Overrides } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -15,18 +15,18 @@ interface ImagesOptions {
   readonly overrides: Overrides;
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
   readonly requestBytes: number;
-  /** Sends the images that the body links, then the body. Waits while the reader is slow. */
+  /** Sends the images that the body links, if any, then the body. Resolves when the reader has room for more. */
   readonly writeImages: (images: readonly Uint8Array[], body: string) => Promise<void>;
-  /** Bytes to overwrite when the job is over. */
+  /** Called with plaintext that must be overwritten when the job is over. */
   readonly eraseLater: (bytes: Uint8Array) => void;
   /** Aborted to stop the job, with the error as the reason. */
   readonly signal: AbortSignal;
 }
 
 /** Denoising steps by quality, as a multiple of the model's default. */
-const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
+const STEP_FACTORS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
-/** Throws {@link JobError}, or the signal's reason once aborted. */
+/** Returns what the receipt needs. Throws {@link JobError}, or the signal's reason once aborted. */
 export async function answerImages(options: ImagesOptions): Promise<AnswerSummary> {
   const { parsed, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
   signal.throwIfAborted();
@@ -42,7 +42,7 @@ export async function answerImages(options: ImagesOptions): Promise<AnswerSummar
     size: pixelsOf(size),
     count: request.count,
     seed: request.seed,
-    steps: Math.max(1, Math.round(STEPS[request.quality ?? 'medium'] * model.image.steps)),
+    steps: Math.max(1, Math.round(STEP_FACTORS[request.quality ?? 'medium'] * model.image.steps)),
     guidance: model.image.guidance,
     encoding: request.format,
     quality: request.compression,

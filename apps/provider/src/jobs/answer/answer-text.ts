@@ -1,4 +1,4 @@
-/** `answerText` answers a text or token-count request: generates the choices and writes them in the client's format. */
+/** `answerText` generates the choices of a text request, or counts its tokens, and writes the response in the client's format. */
 import { type FinishEvent, imagesOfRequest, type OutputEvent, type ResponseMetadata } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import type { Generation } from '../../engine/generation.js';
@@ -17,16 +17,16 @@ export interface AnswerOptions {
   readonly responseMetadata: ResponseMetadata;
   /** Maximum tokens of each choice. */
   readonly maxTokens: number;
-  /** Scope of prompt-prefix sharing; null without sharing. */
+  /** Requests with the same cache scope share cached prompt prefixes. Null shares nothing. */
   readonly cacheScope: string | null;
   readonly thinkTags: ThinkTags | null;
   /** Whether the model writes think sections, as in its offer. Null if unknown. */
   readonly thinks: boolean | null;
-  /** Upper bound of the prompt tokens of one image. Null if the model takes no images. */
+  /** Maximum prompt tokens of one image. Null if the model takes no images. */
   readonly maxImageTokens: number | null;
   readonly requestBytes: number;
   readonly generate: (request: GenerationRequest) => Generation;
-  /** Waits while the reader is slow. */
+  /** Resolves when the reader has room for more. */
   readonly write: (text: string) => Promise<void>;
   /** Silence after which a stream sends a ping, in milliseconds. */
   readonly pingAfterMs: number;
@@ -38,24 +38,25 @@ export interface AnswerOptions {
 
 export interface AnswerSummary {
   readonly usage: Usage;
+  /** Tokens of think sections that were removed from the answer. */
   readonly hiddenTokens: number;
   readonly finishReason: FinishReason;
   readonly computation: Computation;
-  /** Decode tokens per second of the first choice, from its first piece to its last; null for too few tokens. */
+  /** Decode tokens per second of the first choice; null if not measured. */
   readonly decodeTps: number | null;
-  /** Prefill tokens per second of the prompt's uncached part; null for too few tokens, absent for embeddings and images. */
+  /** Prefill tokens per second of the prompt's uncached part; null if not measured, absent for embeddings and images. */
   readonly prefillTps?: number | null;
   /** Hexadecimal SHA-256 of each image, in order. */
   readonly imageSha256?: readonly string[];
 }
 
-/** Maximum digits of the counts in a usage. */
+/** Maximum digits of all counts in a usage together. */
 const USAGE_DIGITS = 32;
 
-/** Generates the choices one after another, because a job has one slot. Throws JobError, or the signal's reason once aborted. */
+/** Generates the choices one after another, because a job has one slot. Throws {@link JobError}, or the signal's reason once aborted. */
 export async function answerText(options: AnswerOptions): Promise<AnswerSummary> {
   const { parsed, responseMetadata } = options;
-  refuseImages(parsed.request, options.maxImageTokens);
+  rejectImages(parsed.request, options.maxImageTokens);
   const { request } = parsed;
   const stream = request.stream ? parsed.answer.stream(responseMetadata) : null;
   const plain = request.stream ? null : parsed.answer.plain(responseMetadata);
@@ -70,6 +71,7 @@ export async function answerText(options: AnswerOptions): Promise<AnswerSummary>
   };
   const first = await generateChoice(options, 0, emit);
   const choices: GeneratedChoice[] = [first];
+  // A choice without `finish` was ended early.
   let isCancelled = first.finish === null;
   while (!isCancelled && request.choices > 1) {
     const { finish } = choices.at(-1) ?? first;
@@ -82,10 +84,10 @@ export async function answerText(options: AnswerOptions): Promise<AnswerSummary>
     completionTokens: sum(choices, ({ counts }) => counts.completionTokens),
     hiddenTokens: sum(choices, ({ counts }) => counts.hiddenTokens),
   };
-  const counted = (answerBytes: number): OutputCounts => signedOutput(total, { thinks: options.thinks, answerBytes });
+  const countsFor = (answerBytes: number): OutputCounts => signedOutput(total, { thinks: options.thinks, answerBytes });
   // The prompt is billed once: further choices read the prefix cache, or recompute the prompt at the provider's expense.
   const { prompt, computation, decodeTps, prefillTps } = first;
-  const { hiddenTokens, completionTokens } = counted(plain === null || isCancelled ? written : Number.POSITIVE_INFINITY);
+  const { hiddenTokens, completionTokens } = countsFor(plain === null || isCancelled ? written : Number.POSITIVE_INFINITY);
   const usage = usageOf(prompt, completionTokens);
   const summary = { usage, hiddenTokens, computation, decodeTps, prefillTps };
   if (isCancelled) return { ...summary, finishReason: 'cancelled' };
@@ -93,8 +95,8 @@ export async function answerText(options: AnswerOptions): Promise<AnswerSummary>
   await emit([finish]);
   if (plain !== null) {
     let body = plain.body();
-    // A plain body contains its usage, so its size depends on the usage. A smaller count may have fewer digits.
-    const { completionTokens: possible } = counted(body.length - USAGE_DIGITS);
+    // The size of the body bounds the count, and the body contains the count. A lower count is never longer.
+    const { completionTokens: possible } = countsFor(body.length - USAGE_DIGITS);
     if (possible < usage.completion_tokens) {
       Object.assign(usage, usageOf(prompt, possible));
       body = plain.body();
@@ -105,8 +107,8 @@ export async function answerText(options: AnswerOptions): Promise<AnswerSummary>
   return { ...summary, finishReason: finish.reason };
 }
 
-/** Throws {@link JobError} if the model takes no images. */
-function refuseImages(request: ConstrainedRequest['request'], maxImageTokens: number | null): void {
+/** Throws {@link JobError} for a request with images if the model takes none. */
+function rejectImages(request: ConstrainedRequest['request'], maxImageTokens: number | null): void {
   const [image] = imagesOfRequest(request);
   if (image !== undefined && maxImageTokens === null) throw new JobError('unsupported', { param: image.field });
 }

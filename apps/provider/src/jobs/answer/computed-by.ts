@@ -1,19 +1,19 @@
-/** `computedBy`: receipt members that describe the computation: engine, hashes of weights and template, sampling parameters. */
+/** `computedBy` returns the receipt members that describe how an answer was computed: engine, hashes of weights and template, sampling. */
 import type { ComputedBy, ReceiptSampling } from '@inference/protocol';
 import type { Sampling } from '../../engine/messages.js';
 
 /** Identity of the model that computed an answer. */
 export interface ModelIdentity {
   readonly engine: string;
-  /** Null until computed. */
+  /** Null until the file is hashed. */
   readonly weightsSha256: string | null;
-  /** Null without a chat template. */
+  /** Null if the model has no chat template. */
   readonly templateSha256: string | null;
 }
 
-/** Computation of one answer. `sampling` is null if nothing was sampled. */
 export interface Computation {
   readonly usedTemplate: boolean;
+  /** Null if nothing was sampled. */
   readonly sampling: Sampling | null;
 }
 
@@ -32,7 +32,7 @@ export function engineName(name: string): string {
   return clean.slice(0, 128).trimEnd() || 'unknown';
 }
 
-/** Applied parameters, without neutral values. */
+/** The applied parameters, without those that have no effect. */
 function signedSampling(sampling: Sampling): ReceiptSampling {
   const { temperature, topP, topK, minP, seed, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
   return {

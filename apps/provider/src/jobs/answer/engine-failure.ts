@@ -1,9 +1,9 @@
-/** Maps the engine's failure of a generation or embedding request to a coded job failure. */
+/** `failureOf` maps the engine's failure of a generation or embedding request to the failure reported for the job. */
 import type { GenerationError } from '../../engine/generation.js';
 import type { FieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 
-/** @param fields Field names of the request's format. */
+/** @param fields Field names in the request's format. */
 export function failureOf({ ended }: GenerationError, fields: FieldNames): JobError {
   switch (ended.kind) {
     case 'context_length_exceeded':

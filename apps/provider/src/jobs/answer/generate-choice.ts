@@ -1,4 +1,4 @@
-/** `generateChoice` generates one choice of an answer, filters the output, and repeats a generation that violates its constraint. */
+/** `generateChoice` generates one choice (alternative) of an answer, as output events, and checks the output against its constraint. */
 import {
   type CompletedFinishReason,
   imagesOfRequest,
@@ -23,31 +23,30 @@ import { type OutputCounts, type PromptCounts, signedPrompt } from './signed-usa
 export interface GeneratedChoice {
   readonly prompt: Required<PromptCounts>;
   readonly counts: OutputCounts;
-  /** Null if the stream was ended early. */
+  /** Null if the choice was ended early by `closing`. */
   readonly finish: { readonly reason: CompletedFinishReason; readonly stopSequence?: string } | null;
   readonly computation: Computation;
-  /** Decode tokens per second, from the first piece to the last; null for too few tokens. */
+  /** Decode tokens per second; null if not measured. */
   readonly decodeTps: number | null;
-  /** Prefill tokens per second of the uncached part of the prompt; null for too few tokens. */
+  /** Prefill tokens per second of the uncached part of the prompt; null if not measured. */
   readonly prefillTps: number | null;
 }
 
 type Emit = (events: readonly OutputEvent[]) => Promise<void>;
 
-/** Maximum generations until the output passes its final check. The grammar already prevents most violations. */
+/** Maximum generations of a choice whose output violates its constraint. The grammar already prevents most violations. */
 const MAX_GENERATIONS = 3;
 
-/** The finished output violates its constraint. Without streaming, nothing was sent, so the choice can be generated again. */
 class ConstraintViolation extends Error {}
 
 /**
- * Passes the events of choice `index` to `emit`; the first choice begins with the `start` event. Throws {@link JobError}, or the
- * signal's reason once aborted.
+ * Passes the events of choice `index` to `emit`; the first choice begins with the `start` event. Without streaming, generates a choice
+ * again that violates its constraint. Throws {@link JobError}, or the signal's reason once aborted.
  */
 export async function generateChoice(options: AnswerOptions, index: number, emit: Emit): Promise<GeneratedChoice> {
   const { stream } = options.parsed.request;
   for (let repetition = 0; ; repetition++) {
-    // Without a stream, the events wait until the output fits its format.
+    // Without streaming, events are emitted once the output has passed its check.
     const events: OutputEvent[] = [];
     const collect: Emit = async (more) => void events.push(...more);
     try {
@@ -98,26 +97,26 @@ async function filterOutput(
   const { signal, closing } = options;
   const { request, constraint } = options.parsed;
   const transcript = constraint === null ? null : new Transcript({ showReasoning: false });
-  const pass: Emit = async (events) => {
+  const emitAndRecord: Emit = async (events) => {
     for (const event of events) transcript?.add(event);
     await emit(events);
   };
   let filter: OutputFilter | null = null;
   const begin = async () => {
     const { promptTokens, cachedTokens } = promptOf(options, generation);
-    if (index === 0) await pass([{ type: 'start', promptTokens, ...(cachedTokens === 0 ? {} : { cachedTokens }) }]);
+    if (index === 0) await emitAndRecord([{ type: 'start', promptTokens, ...(cachedTokens === 0 ? {} : { cachedTokens }) }]);
     return outputFilter(options, generation, index);
   };
   let completionTokens = 0;
   for await (const batch of orIdle(generation, options.pingAfterMs)) {
     signal.throwIfAborted();
     if (closing.aborted) break;
-    // No ping during prefill: the response begins with the engine's first batch.
+    // No ping before the engine reports the start: the response begins with the prompt's token count.
     if (batch === null && generation.started === null) continue;
     filter ??= await begin();
     const events: OutputEvent[] = batch === null ? [{ type: 'ping' }] : [];
     if (batch !== null) completionTokens += pushBatch(filter, request, batch, events);
-    await pass(events);
+    await emitAndRecord(events);
     signal.throwIfAborted();
     if (isDone(filter, request)) break;
   }
@@ -130,7 +129,7 @@ async function filterOutput(
   if (closing.aborted) return { finish: null, ...result() };
   const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
   filter ??= await begin();
-  await pass(filter.end());
+  await emitAndRecord(filter.end());
   const endedByModel = ended === 'stop' && filter.stopSequence === null;
   if (
     endedByModel &&
@@ -148,7 +147,7 @@ function promptOf({ parsed, requestBytes, maxImageTokens }: AnswerOptions, { sta
   return signedPrompt(started ?? { promptTokens: 0 }, textBytesOf(request, requestBytes), imageTokens);
 }
 
-/** Must be called after `filter.end()`, because withheld text may complete a stop sequence. */
+/** Call after `filter.end()`, because withheld text may complete a stop sequence. */
 function finishOf(filter: OutputFilter, ended: 'stop' | 'length'): NonNullable<GeneratedChoice['finish']> {
   const { stopSequence } = filter;
   const called = stopSequence === null && ended === 'stop' && filter.startedToolCalls > 0;
@@ -163,7 +162,7 @@ function isDone(filter: OutputFilter, { parallelToolCalls }: TextRequest): boole
   return filter.stopped || (!parallelToolCalls && filter.completedToolCalls > 0);
 }
 
-/** Appends the events of a batch. Returns the number of consumed tokens, fewer than the batch's if the choice completes early. */
+/** Adds a batch's events to `events`. Returns the number of consumed tokens: fewer than the batch has if the choice completes early. */
 function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly Piece[], events: OutputEvent[]): number {
   let tokens = 0;
   for (const piece of batch) {
@@ -174,7 +173,7 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
   return tokens;
 }
 
-/** Tags that never occur: JSON contains neither character unescaped, so the filter finds no think section in constrained output. */
+/** Control characters that JSON cannot contain, so that the filter finds no think section in constrained output. */
 const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
 
 function outputFilter({ parsed, responseMetadata, thinkTags }: AnswerOptions, generation: Generation, index: number): OutputFilter {
@@ -185,19 +184,19 @@ function outputFilter({ parsed, responseMetadata, thinkTags }: AnswerOptions, ge
     stop,
     startsInsideThinking: generation.started?.startsInsideThinking ?? false,
     logprobs: parsed.request.logprobs !== null,
-    ...(parsed.constraint?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
+    ...(parsed.constraint?.coversWholeOutput ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
     ...(mayCall
       ? {
           toolCalls: {
             callId: (call) => callId(parsed.answer.callIdPrefix ?? 'call_', scope, call),
-            onlyAtStart: parsed.constraint?.isWhole ?? false,
+            onlyAtStart: parsed.constraint?.coversWholeOutput ?? false,
           },
         }
       : {}),
   });
 }
 
-/** Unique among all choices of all answers, and equal in every rendering of this answer. */
+/** Id of a tool call: unique among all choices of all answers, and the same if this answer is generated again. */
 function callId(prefix: string, scope: string, index: number): string {
   return `${prefix}${sha256Hex(new TextEncoder().encode(`${scope} ${index}`)).slice(0, 24)}`;
 }

@@ -1,9 +1,9 @@
-/** Converts the parsed request into the engine's request, with messages and tools in the format that chat templates expect. */
+/** `generationRequest` converts a parsed text request to the engine's request, with messages and tools as chat templates expect them. */
 import type { ChatMessage, MessageContent, TextRequest, Tool, ToolCall } from '@inference/formats';
 import type { GenerationRequest, PromptInput, PromptMessage, PromptPart, PromptTool, PromptToolCall } from '../../engine/messages.js';
 import type { CompiledConstraint } from '../constraint/output-constraint.js';
 
-/** `maxTokens` and `cacheScope` come from the job's context. `seedOffset` differs for each generation of a job. */
+/** `maxTokens`: limit of this generation. `seedOffset`: different for each generation of a job, so that choices differ. */
 export function generationRequest(
   request: TextRequest,
   { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },
@@ -12,9 +12,9 @@ export function generationRequest(
 ): GenerationRequest {
   const { sampling } = request;
   return {
-    prompt: promptInput(request, constraint?.isWhole ?? false),
+    prompt: promptInput(request, constraint?.coversWholeOutput ?? false),
     grammar: constraint?.grammar ?? null,
-    ...(constraint?.isWhole === false ? { permitsFreeText: true } : {}),
+    ...(constraint?.coversWholeOutput === false ? { permitsFreeText: true } : {}),
     logprobs: request.logprobs,
     maxTokens: request.task === 'count' ? 0 : maxTokens,
     cacheScope,
@@ -32,7 +32,7 @@ export function generationRequest(
   };
 }
 
-/** The seed plus `offset`, modulo 2^32 as in engines: doubles above 2^53 have no successor. */
+/** The seed plus `offset`, modulo 2^32 as in engines. BigInt, because a sum of doubles above 2^53 is rounded. */
 function offsetSeed(seed: number, offset: number): number {
   return offset === 0 ? seed : Number(BigInt.asUintN(32, BigInt(Math.trunc(seed)) + BigInt(offset)));
 }
@@ -44,7 +44,7 @@ function promptInput({ prompt, tools, thinking }: TextRequest, skipsThinking: bo
     messages: prompt.messages.map(promptMessage),
     tools: tools.map(promptTool),
     continuesLast: prompt.continuesLast,
-    // The grammar allows no think section.
+    // A grammar that covers the whole output permits no think section.
     thinking: skipsThinking ? false : thinking,
     skipsThinking,
   };
@@ -65,7 +65,7 @@ function promptMessage(message: ChatMessage): PromptMessage {
     case 'tool':
       return {
         role: 'tool',
-        // Templates have no field for a failed tool call; the model reads the prefix.
+        // Templates have no field for a failed tool call, so a prefix tells the model.
         content: promptContent(message.content, message.isError ? 'Error: ' : ''),
         tool_call_id: message.toolCallId,
         ...(message.name === null ? {} : { name: message.name }),
@@ -75,27 +75,26 @@ function promptMessage(message: ChatMessage): PromptMessage {
   }
 }
 
-/** Begins the content with `before`. */
-function promptContent(content: MessageContent, before = ''): PromptMessage['content'] {
-  if (typeof content === 'string') return before + content;
+function promptContent(content: MessageContent, prefix = ''): PromptMessage['content'] {
+  if (typeof content === 'string') return prefix + content;
   const parts = content.map((part): PromptPart => {
     if (part.type === 'text') return part;
     const { base64, field } = part.image;
     return { type: 'image', data: Buffer.from(base64, 'base64'), field };
   });
-  return before === '' ? parts : [{ type: 'text', text: before }, ...parts];
+  return prefix === '' ? parts : [{ type: 'text', text: prefix }, ...parts];
 }
 
 function promptToolCall(call: ToolCall): PromptToolCall {
   return { id: call.id, type: 'function', function: { name: call.name, arguments: objectOrText(call.arguments) } };
 }
 
-/** `$schema` is dropped: the dialect means nothing to a model, and small models copy the member. */
+/** Drops `$schema`: the dialect of a schema means nothing to a model, and small models copy the member into calls. */
 function promptTool({ name, description, parameters: { $schema: _, ...parameters } }: Tool): PromptTool {
   return { type: 'function', function: { name, description: description ?? '', parameters } };
 }
 
-/** Templates expect arguments as an object; other values are passed as text. */
+/** The parsed object, as templates expect arguments; other values stay text. */
 function objectOrText(json: string): unknown {
   try {
     const value: unknown = JSON.parse(json);

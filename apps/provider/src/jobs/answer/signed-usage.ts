@@ -1,4 +1,4 @@
-/** Token counts for usage and receipt, cut to the plausibility bounds of coordinators, which reject higher counts. */
+/** Token counts for usage and receipt, limited to what coordinators find plausible: they reject higher counts. */
 import { promptTokenBound, type Usage, visibleTokenBound } from '@inference/protocol';
 
 export interface PromptCounts {
@@ -6,7 +6,7 @@ export interface PromptCounts {
   readonly cachedTokens?: number;
 }
 
-/** Counts of a prompt, bounded by the bytes of its request body without images, and by the maximum tokens of its images. */
+/** Counts of a prompt, limited by the bytes of its request body without images and by the maximum tokens of its images. */
 export function signedPrompt({ promptTokens, cachedTokens = 0 }: PromptCounts, textBytes: number, imageTokens = 0): Required<PromptCounts> {
   const prompt = Math.min(promptTokens, promptTokenBound(textBytes, imageTokens));
   return { promptTokens: prompt, cachedTokens: Math.min(cachedTokens, prompt) };
@@ -18,7 +18,7 @@ export interface OutputCounts {
   readonly hiddenTokens: number;
 }
 
-/** Counts of an output, bounded by the bytes of its answer. If the model's offer says that it never `thinks`, no token is hidden. */
+/** Counts of an output: the bytes of the answer limit visible tokens, and a model that never thinks has no hidden ones. */
 export function signedOutput(
   { completionTokens, hiddenTokens }: OutputCounts,
   { thinks, answerBytes }: { readonly thinks: boolean | null; readonly answerBytes: number },

@@ -1,4 +1,4 @@
-/** `CoordinatorChannel` opens the request and seals the response of a job in plain mode, with the coordinator as peer (HPKE, RFC 9180). */
+/** `CoordinatorChannel` opens the request and seals the response of a job in plain mode: the coordinator is the HPKE peer (RFC 9180). */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import { type FetchedImage, formatFor, type ImageUrlResolver, RequestError } from '@inference/formats';
 import {
@@ -24,17 +24,17 @@ import { signing } from './signing.js';
 
 export interface CoordinatorChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signResponse'>;
-  /** Receipt version that the coordinator accepts. Default: 1. */
+  /** Newest receipt version that the coordinator accepts. Default: 1. */
   readonly receiptVersion?: 1 | 2;
 }
 
 export class CoordinatorChannel implements JobChannel {
-  /** The coordinator renders errors from the reported failure. */
+  /** Null, because the coordinator renders errors from the reported failure. */
   readonly refuse = null;
   readonly #opener: RequestOpener;
   #body: Uint8Array | null = null;
 
-  /** Throws {@link JobError} `unsealing_failed` when the encapsulated key is malformed. */
+  /** Throws {@link JobError} `unsealing_failed` if the message's encapsulated key is malformed. */
   constructor(
     private readonly message: JobMessage,
     key: SealingKey,
@@ -61,7 +61,7 @@ export class CoordinatorChannel implements JobChannel {
     const { body, images } = this.#parts();
     if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
     const parsed = parse(context, body, images);
-    // The limit comes from the client, or else from the coordinator's override, never from both.
+    // The limit comes from the client's body or from the coordinator's override, never from both.
     const { max_tokens } = context.overrides;
     const { maxTokens } = parsed.params;
     const limit = maxTokens === null ? max_tokens : max_tokens === undefined ? maxTokens : null;
@@ -71,8 +71,8 @@ export class CoordinatorChannel implements JobChannel {
   }
 
   /**
-   * Splits the plaintext into body and images fetched by the coordinator. Throws {@link JobError} `bad_context` if the images differ
-   * from the announced ones.
+   * Splits the plaintext into the body and the images that the coordinator fetched for its URLs. Throws {@link JobError} `bad_context`
+   * if the images are not the announced ones.
    */
   #parts(): { readonly body: Uint8Array; readonly images: readonly FetchedImage[] } {
     const plaintext = this.#body ?? new Uint8Array(0);
@@ -127,7 +127,7 @@ class CoordinatorResponse implements JobResponse {
     return this.frames.write(text);
   }
 
-  /** Only the body is signed; the receipt contains the images' hashes. */
+  /** The response hash covers only the body; the receipt contains the images' hashes. */
   async writeImages(images: readonly Uint8Array[], body: string): Promise<void> {
     for (const [index, image] of images.entries()) {
       await this.frames.writeUnsigned(imagePartHeader(index, image.length));
@@ -173,22 +173,22 @@ function parse({ endpoint }: JobContext, body: Uint8Array, images: readonly Fetc
     return formatFor(endpoint).parse(body, images.length === 0 ? {} : { imageAt: imagesInOrder(images) });
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    throw new JobError('invalid_request', isParam(error.param) ? { param: error.param } : {});
+    throw new JobError('invalid_request', isReportable(error.param) ? { param: error.param } : {});
   }
 }
 
-/** Resolves the n-th distinct URL of the body to the n-th fetched image. */
+/** Resolves the n-th distinct image URL of the body to the n-th fetched image. */
 function imagesInOrder(images: readonly FetchedImage[]): ImageUrlResolver {
-  const byUrl = new Map<string, FetchedImage>();
+  const imageByUrl = new Map<string, FetchedImage>();
   return (url) => {
-    const image = byUrl.get(url) ?? images[byUrl.size];
+    const image = imageByUrl.get(url) ?? images[imageByUrl.size];
     if (image === undefined) throw new JobError('bad_context');
-    byUrl.set(url, image);
+    imageByUrl.set(url, image);
     return image;
   };
 }
 
-/** Passes only names that the wire format allows; other values could contain the client's text. */
-function isParam(param: string | null): param is string {
+/** Whether the wire format allows the name. Other values could contain the client's text. */
+function isReportable(param: string | null): param is string {
   return param !== null && /^[A-Za-z0-9_.[\]]{1,64}$/.test(param);
 }

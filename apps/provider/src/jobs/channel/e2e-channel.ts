@@ -1,7 +1,7 @@
 /**
- * `E2eChannel` opens the request and seals the response of a job in end-to-end mode, with the client as peer.
+ * `E2eChannel` opens the request and seals the response of a job in end-to-end mode: the client is the peer.
  *
- * Errors of the request are sealed too. The coordinator sees only failure codes.
+ * Errors that blame the request are sealed answers too. The coordinator sees only the codes of other failures.
  */
 import type { E2eReceiptDraft, Enclave } from '@inference/enclave';
 import { type ApiError, formatFor, imagesOfRequest, RequestError, textBytesOf, type UnknownMembers } from '@inference/formats';
@@ -28,11 +28,12 @@ import type { JobChannel, JobResponse, JobTerms } from './job-channel.js';
 import { isImages, matchesContext, type ParsedBody } from './parsed-body.js';
 import { signing } from './signing.js';
 
+/** Domain separation of the HMAC in `cacheScopeOf`. */
 const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
 
 export interface E2eChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signE2eResponse'>;
-  /** Checkpoint of the transparency log for a client with this tree head, or null. Default: none. */
+  /** Checkpoint of the transparency log to send to a client that knows the log up to `head`; null for none. Default: none. */
   readonly checkpointFor?: (head: E2eLogHead) => string | null;
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;
@@ -41,7 +42,7 @@ export interface E2eChannelDependencies extends FrameSink {
 export class E2eChannel implements JobChannel {
   readonly #collector: SealedRequestCollector;
   #opened: OpenedE2eRequest | null = null;
-  /** Members and tools of the request that have no effect. */
+  /** Names of request members and tools that have no effect. */
   #ignored: readonly string[] = [];
   #response: E2eResponse | null = null;
 
@@ -60,14 +61,14 @@ export class E2eChannel implements JobChannel {
     return true;
   }
 
-  /** Throws RequestError if the body is invalid or contradicts the context of its own sealed request. */
+  /** Throws RequestError if the body is invalid, not supported in this mode, or contradicts the context of its sealed request. */
   terms(): JobTerms {
     const { context, body, head } = this.#request;
     const parsed: ParsedBody = formatFor(context.endpoint).parse(body, { unknownMembers: unknownMembersOf(context.endpoint) });
     this.#ignored = parsed.ignored;
     const { maxTokens } = parsed.params;
     if (!matchesContext(parsed.params, context)) throw contradiction('model, stream or endpoint');
-    refuseRouting(parsed.params);
+    rejectRouting(parsed.params);
     if (!isImages(parsed) && parsed.params.choices !== undefined) {
       // The coordinator bounds the tokens of a sealed request by the model's context, which several choices may exceed.
       throw new RequestError('unsupported_parameter', 'n', 'n must be 1 in end-to-end mode.');
@@ -84,7 +85,7 @@ export class E2eChannel implements JobChannel {
     requireDeclaredImages(parsed, context);
     return {
       parsed,
-      // The same form as a coordinator's response id.
+      // In the form of a coordinator's response ids.
       responseId: parsed.answer.idPrefix + this.message.context.job_id.replaceAll('-', ''),
       requestBytes: context.body_bytes,
       overrides: {},
@@ -158,13 +159,13 @@ export class E2eChannel implements JobChannel {
   }
 }
 
-/** The coordinator's policy for unknown members in plain mode. Clients of the Messages format send members of beta features. */
+/** As in plain mode. Clients of the Messages format send members of beta features, so only misspelt members are rejected there. */
 function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
   return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
 }
 
-/** Throws RequestError for members that choose providers or models, which only the client can do before it seals. */
-function refuseRouting({ providerSerial, routing }: ParsedBody['params']): void {
+/** Throws RequestError for members that choose providers or models: the client chooses them before it seals. */
+function rejectRouting({ providerSerial, routing }: ParsedBody['params']): void {
   const param =
     providerSerial !== null ? 'provider_serial' : routing === undefined ? null : routing.given.length > 0 ? 'provider' : 'models';
   if (param === null) return;
@@ -182,15 +183,15 @@ function contradiction(member: string): RequestError {
   return new RequestError('invalid_request', null, `The sealed request's context and its body differ in ${member}.`);
 }
 
-/** Cache scope of 32 hex digits, as in plain mode, from the client's secret. The coordinator cannot compute this scope. */
+/** Cache scope of 32 hex digits, as in plain mode, from a secret that the coordinator does not know. */
 function cacheScopeOf(secret: string): string {
   return toHex(nodeE2eCrypto.hmacSha256(fromBase64Url(secret), CACHE_LABEL)).slice(0, 32);
 }
 
-/** Below the limit of a header in an answer's head, 1024 characters. */
+/** Leaves room for `, ...` within the 1024 characters of a header in an answer's head. */
 const MAX_IGNORED_HEADER_LENGTH = 1000;
 
-/** Header `X-Inference-Ignored`: a list of request members and tools that had no effect. No header if every member has an effect. */
+/** Header `X-Inference-Ignored`: a list of request members and tools that had no effect, cut off if long. No header for an empty list. */
 function ignoredHeader(ignored: readonly string[]): Pick<E2eAnswerHead, 'headers'> {
   if (ignored.length === 0) return {};
   let shown = '';

@@ -1,4 +1,4 @@
-/** Receives the sealed request of an end-to-end job: assembles frames, opens the request once, compares its context with the job. */
+/** Receives the sealed request of an end-to-end job: joins its frames, opens it only once, and compares its context with the job. */
 import {
   CLOCK_TOLERANCE_MS,
   type E2eContext,
@@ -18,7 +18,7 @@ import type { SealingKey } from '../sealing-keys.js';
 
 export type E2eJobMessage = JobMessage & Required<Pick<JobMessage, 'e2e'>>;
 
-/** Joins the payloads of request frames, the client's ciphertext, up to the announced size. */
+/** Joins the payloads of request frames, which are the client's ciphertext, to the announced size. */
 export class SealedRequestCollector {
   #bytes: Uint8Array | null = null;
   #received = 0;
@@ -41,8 +41,8 @@ export class SealedRequestCollector {
 }
 
 /**
- * Opens a sealed request, once. Throws {@link JobError}: `bad_context`, `expired`, `replayed`, `busy` (full replay set),
- * `unsealing_failed`.
+ * Opens a sealed request, and rejects a second opening with the same key. Throws {@link JobError}: `bad_context`, `expired`, `replayed`,
+ * `busy` (full replay set), `unsealing_failed`.
  */
 export function openOnce(message: E2eJobMessage, bytes: Uint8Array, key: SealingKey, now: number): OpenedE2eRequest {
   const opened = openOrThrowJobError(() => openE2eRequest(nodeE2eCrypto, bytes, message.e2e.recipient, e2eKeyPair(key.pair)));
@@ -50,9 +50,12 @@ export function openOnce(message: E2eJobMessage, bytes: Uint8Array, key: Sealing
   if (sealedRequestSha256 !== message.context.request_sha256 || !equalBytes(enc, encOf(message))) throw new JobError('bad_context');
   if (!matchesJob(context, message)) throw new JobError('bad_context');
   if (now > context.expires_at + CLOCK_TOLERANCE_MS || now < context.issued_at - CLOCK_TOLERANCE_MS) throw new JobError('expired');
-  // A longer lifetime would outlast the sealing key, and fill the replay set.
+  // A longer lifetime would outlast the sealing key and fill the replay set.
   if (context.expires_at - context.issued_at > MAX_KEY_LIFETIME_MS) throw new JobError('expired');
-  const added = key.opened.add([`enc ${toHex(enc)}`, `nonce ${context.nonce}`], { until: context.expires_at + CLOCK_TOLERANCE_MS, now });
+  const added = key.openedSealedRequests.add([`enc ${toHex(enc)}`, `nonce ${context.nonce}`], {
+    until: context.expires_at + CLOCK_TOLERANCE_MS,
+    now,
+  });
   if (added === 'full') throw new JobError('busy');
   if (added !== 'added') throw new JobError(added);
   return opened;

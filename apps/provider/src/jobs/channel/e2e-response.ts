@@ -1,7 +1,8 @@
 /**
- * `E2eResponse`: sealed answer of an end-to-end job, opened by `E2eChannel`. Padding hides the sizes of texts.
+ * `E2eResponse`: the sealed answer of an end-to-end job. `E2eChannel` creates it.
  *
- * Whole answers are padded to Padmé sizes. Stream frames are multiples of 512 bytes at intervals of 50 ms, which hides token times.
+ * Padding hides the sizes of texts: unstreamed answers grow by up to 12 % (Padmé), stream frames to multiples of 512 bytes. Frames of
+ * a stream are 50 ms apart unless much text is waiting, which hides the times of tokens.
  */
 import type { E2eReceiptDraft, SignedE2eResponse } from '@inference/enclave';
 import type { HttpError } from '@inference/formats';
@@ -23,14 +24,14 @@ import { computedBy } from '../answer/computed-by.js';
 import { type FrameSink, ResponseFrames } from '../response-frames.js';
 import type { FinishedAnswer, JobResponse } from './job-channel.js';
 
-/** Minimum time between two frames of a stream, in milliseconds. */
+/** Milliseconds between two frames of a stream with less than `FLUSH_BYTES` of text. */
 const FLUSH_EVERY_MS = 50;
 /** Bytes of collected text at which a frame is sent without a wait. */
 const FLUSH_BYTES = 64 * 1024;
 /** Bytes of a stream frame besides the text: headers of the body part and of the padding part. */
 const FRAME_OVERHEAD_BYTES = 2 * E2E_PART_HEADER_BYTES;
 
-/** Hashes and size of a finished response, without the proof that ends it. */
+/** Hashes and size of a finished response, without the proof (signature and receipt) that ends it. */
 export interface SealedContent {
   /** Lowercase hex SHA-256 of the plaintext body. */
   readonly responseSha256: string;
@@ -49,11 +50,11 @@ interface E2eResponseOptions {
   readonly stream: boolean;
   readonly head: E2eAnswerHead;
   readonly sealer: E2eAnswerSealer;
-  /** Commitment of the receipt to an image, whose hash is lowercase hex. */
+  /** The receipt's commitment to an image. `sha256`: lowercase hex. */
   readonly commitImage: (index: number, sha256: string) => string;
   readonly sign: (content: SealedContent, end: ReceiptEnd) => Promise<SignedE2eResponse>;
   readonly sink: FrameSink;
-  /** First credit: bytes of the sealed answer that may be sent. */
+  /** Bytes of the sealed answer that may be sent before `grant`. */
   readonly credit: number;
   readonly signal: AbortSignal;
 }
@@ -69,9 +70,9 @@ export class E2eResponse implements JobResponse {
   #written = 0;
   #flushedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
-  /** Whether the oldest collected text has waited for one interval already, and is sent in a padded frame at the next. */
+  /** Whether the oldest collected text has waited for one interval. At the next, it is sent even if it fills no frame. */
   #isOverdue = false;
-  /** The latest flush. Settles when little sealed data is unsent. */
+  /** The latest flush. Settles when the frame buffer has room again. */
   #flushed: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: E2eResponseOptions) {
@@ -83,17 +84,15 @@ export class E2eResponse implements JobResponse {
     this.#head = head;
   }
 
-  /** Plaintext bytes written, sent or not. */
   get written(): number {
     return this.#written;
   }
 
-  /** Adds credit in bytes of the sealed answer. */
   grant(bytes: number): void {
     this.#frames.grant(bytes);
   }
 
-  /** Adds text. Waits while the reader is slow. Rejects with the signal's reason if the job ends meanwhile. */
+  /** Adds text. Resolves when the reader has room for more. Rejects with the signal's reason if the job ends meanwhile. */
   async write(text: string): Promise<void> {
     if (text === '') return;
     await this.#flushed;
@@ -108,7 +107,7 @@ export class E2eResponse implements JobResponse {
     else this.#timer ??= setTimeout(() => this.#intervalEnded(), Math.max(0, waitMs));
   }
 
-  /** Sends the text that fills frames. The rest waits one more interval, because padding at each would double the bytes. */
+  /** Sends the text that fills frames. The rest waits one more interval, because padding at every interval would double the bytes. */
   #intervalEnded(): void {
     this.#timer = null;
     const frameCount = Math.floor((this.#pendingBytes + FRAME_OVERHEAD_BYTES) / E2E_STREAM_PADDING_BYTES);
@@ -124,7 +123,7 @@ export class E2eResponse implements JobResponse {
     flushed.then(waitForMore, () => {});
   }
 
-  /** Only `b64_json` exists end to end, so the body embeds every image. */
+  /** In this mode, the body embeds every image (`b64_json`), so `images` is empty. */
   async writeImages(images: readonly Uint8Array[], body: string): Promise<void> {
     if (images.length > 0) throw new RangeError('an end-to-end answer links no images');
     await this.write(body);
@@ -143,7 +142,7 @@ export class E2eResponse implements JobResponse {
     });
   }
 
-  /** Answers with an error. Throws if a part of the answer was sent. */
+  /** Answers with an error. Throws if the answer's head has been sent. */
   async refuse({ status, headers, body }: HttpError, startedAt: number): Promise<JobCompleted> {
     if (this.#head === null) throw new Error('the answer has begun');
     const { 'content-type': contentType = 'application/json', ...rest } = headers;
@@ -173,7 +172,7 @@ export class E2eResponse implements JobResponse {
     this.#frames.erase();
   }
 
-  /** Flushes run one at a time: writers wait for the previous flush. A rejection reaches the next writer. */
+  /** Seals and sends collected text. Writers wait for the previous flush, and its rejection reaches the next writer. */
   #flush(bodyBytes = this.#pendingBytes): Promise<void> {
     this.#stopTimer();
     this.#isOverdue = false;
@@ -182,7 +181,7 @@ export class E2eResponse implements JobResponse {
     return this.#flushed;
   }
 
-  /** Seals the first `bodyBytes` bytes of the collected text. */
+  /** Seals the first `bodyBytes` bytes of the collected text, the first time with the answer's head. */
   #sealPending(bodyBytes: number): Uint8Array {
     const { sealer, stream } = this.options;
     const parts: E2ePart[] = [];

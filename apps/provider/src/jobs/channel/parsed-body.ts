@@ -12,9 +12,9 @@ export function matchesContext(
   return params.endpoint === context.endpoint && isNamed(params, context.model) && params.stream === context.stream;
 }
 
-/** Whether the body names the model, as its own or a fallback. Image requests may omit the model. */
-function isNamed({ model, routing }: RequestParams | ParsedImages['params'], chosen: string): boolean {
-  return model === null || model === chosen || routing?.fallbackModels.includes(chosen) === true;
+/** Whether the body names the model of the job, as its own or as a fallback. Image requests may omit the model. */
+function isNamed({ model, routing }: RequestParams | ParsedImages['params'], jobModel: string): boolean {
+  return model === null || model === jobModel || routing?.fallbackModels.includes(jobModel) === true;
 }
 
 export function isImages(parsed: ParsedBody): parsed is ParsedImages {

@@ -1,7 +1,7 @@
-/** `signing` turns a failed signature of the enclave into a failure of the job. */
+/** `signing` waits for a signature of the enclave and turns its failure into a failure of the job. */
 import { JobError } from '../job-error.js';
 
-/** Result of a signing request. Throws {@link JobError} `signing_failed`, or the signal's reason. */
+/** Throws {@link JobError} `signing_failed`, or the signal's reason once aborted. */
 export async function signing<Signed>(request: Promise<Signed>, signal: AbortSignal): Promise<Signed> {
   try {
     return await request;

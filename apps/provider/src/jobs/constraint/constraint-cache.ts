@@ -1,21 +1,21 @@
 /**
- * `ConstraintCache`: compiled constraints of recent requests. Agents of clients send the same tools with each request.
+ * `ConstraintCache`: compiled output constraints of recent requests, because many clients send the same tools with each request.
  *
- * Each cache scope has entries of its own, so the time of a response reveals no constraint of another scope, only that others were
- * active. A scope is a keyed hash of an account, or of the secret in an end-to-end encrypted request.
+ * Each cache scope (one account, or one secret of an end-to-end client) has entries of its own. So the time of a response reveals no
+ * constraint of another scope, only that others were active.
  */
 import { createHash } from 'node:crypto';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
-import { type CompiledConstraint, type ConstraintRequest, isShaped } from './output-constraint.js';
+import { type CompiledConstraint, type ConstraintRequest, enforcesParameters } from './output-constraint.js';
 
-/** As long as cached prompts. */
+/** Idle time after which an entry is removed, as for cached prompts. */
 const MAX_IDLE_MS = 10 * 60_000;
 const MAX_ENTRIES = 32;
 const MAX_ENTRIES_PER_SCOPE = 8;
-/** Larger constraints are compiled each time. */
+/** Constraints beyond these limits are compiled each time. */
 const MAX_CHARACTERS = 64 * 1024;
 const MAX_GRAMMAR_SIZE = 100_000;
-/** Limit of all grammars, as the sum of their sizes: some 20 MB of memory. */
+/** Limit of the sum of all grammar sizes: some 20 MB of memory. */
 const MAX_TOTAL_SIZE = 1_000_000;
 
 interface Entry {
@@ -31,7 +31,7 @@ export class ConstraintCache {
   #totalSize = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  /** Key of a constraint; null for one that is not cached. */
+  /** Cache key of a constraint; null if it must not be cached. */
   keyOf(constraint: ConstraintRequest, scope: string | null): string | null {
     if (scope === null) return null;
     const text = JSON.stringify(relevantParts(constraint));
@@ -80,9 +80,9 @@ export class ConstraintCache {
   }
 }
 
-/** The constraint without schemas of tools that the grammar does not enforce, which can be long. */
+/** The constraint without the schemas of tools that the grammar does not enforce, which can be long. */
 function relevantParts(constraint: ConstraintRequest): unknown {
-  const tools = constraint.tools.map((tool) => (isShaped(constraint, tool) ? tool : { name: tool.name, strict: tool.strict }));
+  const tools = constraint.tools.map((tool) => (enforcesParameters(constraint, tool) ? tool : { name: tool.name, strict: tool.strict }));
   return { ...constraint, tools };
 }
 

@@ -1,4 +1,4 @@
-/** `ConstraintCompiler` compiles output constraints. Schemas of clients are compiled in worker threads, because they may take seconds. */
+/** `ConstraintCompiler` compiles output constraints to grammars, in worker threads if a client's schema could take seconds. */
 import { createRequire } from 'node:module';
 import type { ParsedRequest } from '@inference/formats';
 import type { JobFailure } from '@inference/protocol';
@@ -15,16 +15,16 @@ import {
   schemaField,
 } from './output-constraint.js';
 
-/** Resolved through package.json, so the entry is found from the sources (tests) and from the build. */
+/** The built file, even if tests run the sources. */
 const ENTRY = createRequire(import.meta.url).resolve('#constraint-thread');
 
-/** Time limit per task. Real schemas take milliseconds; the compiler's own limits stop most others much earlier. */
-const MAX_MS = 10_000;
-/** Two threads, so a slow schema does not block all other requests with a schema. */
+/** Milliseconds for a task. Usual schemas take a few; the compiler's own limits stop most others much earlier. */
+const MAX_TASK_MS = 10_000;
+/** Two threads, so that one slow schema does not block all other requests with a schema. */
 const MAX_THREADS = 2;
 const MAX_HEAP_MB = 512;
 /** Grace period for terminating a thread, in milliseconds. */
-const END_MS = 50;
+const TERMINATE_MS = 50;
 
 export interface OutputConstraint extends CompiledConstraint {
   /** Whether a complete output satisfies the constraint. */
@@ -39,22 +39,21 @@ export class ConstraintCompiler {
   readonly #maxMs: number;
   readonly #cache = new ConstraintCache();
 
-  /** A task may take `maxMs`, by default 10 s. */
-  constructor({ maxMs = MAX_MS }: { readonly maxMs?: number } = {}) {
+  constructor({ maxMs = MAX_TASK_MS }: { readonly maxMs?: number } = {}) {
     this.#maxMs = maxMs;
     this.#pool = pool(ENTRY, {
       workerType: 'thread',
       maxWorkers: MAX_THREADS,
-      workerTerminateTimeout: END_MS,
+      workerTerminateTimeout: TERMINATE_MS,
       workerThreadOpts: { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } },
     });
   }
 
   /**
-   * Resolves to null without a constraint.
+   * Resolves to null if the request has no constraint.
    *
-   * @param scope Cache scope of the job, whose later requests may use the compiled constraint. Null: not cached.
-   * @throws {JobError} `unsupported` or `invalid_request`, with the field. Or throws the signal's reason.
+   * @param scope Cache scope whose later requests may use the compiled constraint. Null: not cached.
+   * @throws {JobError} `unsupported` or `invalid_request`, with the field; or the signal's reason.
    */
   async compile(parsed: ParsedRequest, signal: AbortSignal, scope: string | null = null): Promise<OutputConstraint | null> {
     const constraint = constraintRequest(parsed);
@@ -84,7 +83,7 @@ export class ConstraintCompiler {
     await this.#pool.terminate(true);
   }
 
-  /** Runs a function of `thread.ts`. Throws {@link JobError} `unsupported` beyond its limits of time and memory, or the signal's reason. */
+  /** Runs a function of `thread.ts`. Throws {@link JobError} `unsupported` beyond the limits of time and memory, or the signal's reason. */
   async #runInThread<Result>(
     name: 'compile' | 'fits',
     parameters: [ConstraintRequest, FinishedOutput?],
@@ -99,7 +98,7 @@ export class ConstraintCompiler {
       return (await execution) as Result;
     } catch (error) {
       signal.throwIfAborted();
-      // The task took too long or too much memory: its thread has ended, and the next task gets another.
+      // The task took too long or too much memory. Its thread has ended; the next task gets another.
       if (error instanceof PoolPromise.TimeoutError || error instanceof TerminateError) throw new JobError('unsupported', { param: field });
       throw error;
     } finally {

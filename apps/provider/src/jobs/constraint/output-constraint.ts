@@ -1,4 +1,7 @@
-/** Compiles a request's output constraint (schema, pattern, choice or tool call) to a grammar, and checks the finished output. */
+/**
+ * Compiles the output constraint of a request (schema, pattern, choice or tool call) to a grammar: an automaton that permits only
+ * fitting tokens. Checks the finished output too.
+ */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
@@ -27,7 +30,7 @@ export interface FinishedOutput {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
 }
 
-/** Constraint of a request, as plain data for worker threads. */
+/** The parts of a request that constrain its output, as plain data for worker threads. */
 export interface ConstraintRequest extends Pick<TextRequest, 'parallelToolCalls' | 'responseFormat' | 'toolChoice' | 'tools'> {
   readonly fields: FieldNames;
 }
@@ -35,15 +38,16 @@ export interface ConstraintRequest extends Pick<TextRequest, 'parallelToolCalls'
 /** A compiled constraint, also as plain data. */
 export interface CompiledConstraint {
   readonly grammar: Grammar;
-  /** The constraint covers the output from its first character, so think sections are impossible. */
-  readonly isWhole: boolean;
+  /** Whether the grammar permits no free text, such as a think section, before or between the constrained parts. */
+  readonly coversWholeOutput: boolean;
 }
 
-/** Steps of the look-ahead for the matcher's position limit, which take tens of milliseconds. */
+/** Steps that `lookAhead` tries, which take tens of milliseconds. */
 const STEPS_AHEAD = 10_000;
-/** Maximum tool calls of an answer if at least one is required. */
+/** Maximum tool calls of an output without free text. */
 const MAX_CALLS = 16;
 
+/** Null if the request does not constrain its output. */
 export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | null {
   const { request } = parsed;
   if (request.task === 'count') return null;
@@ -52,21 +56,21 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   return answerFormat(constraint) !== null || tools.length > 0 ? constraint : null;
 }
 
-/** Request field that contains a client's schema, pattern or choices; null without any. */
+/** Request field with the schema, pattern or choices that the grammar enforces; null if there are none. */
 export function schemaField(constraint: ConstraintRequest): string | null {
   const format = answerFormat(constraint);
   if (format !== null && format.type !== 'json_object') return format.field ?? constraint.fields.responseSchema;
-  return callable(constraint).some((tool) => isShaped(constraint, tool)) ? 'tools' : null;
+  return callableTools(constraint).some((tool) => enforcesParameters(constraint, tool)) ? 'tools' : null;
 }
 
-/** Throws {@link JobError} `unsupported` or `invalid_request` with the field. */
+/** Throws {@link JobError} `unsupported` or `invalid_request`, with the field. */
 export function compileConstraint(constraint: ConstraintRequest): CompiledConstraint {
   const { fields, parallelToolCalls, toolChoice } = constraint;
-  const tools = callable(constraint);
+  const tools = callableTools(constraint);
   const isForced = isCallForced(constraint);
   const format = answerFormat(constraint);
   const builder = new ConstraintGrammarBuilder(fields);
-  const call = tools.length === 0 ? null : builder.call(tools, (tool) => isShaped(constraint, tool));
+  const call = tools.length === 0 ? null : builder.call(tools, (tool) => enforcesParameters(constraint, tool));
   const isSingle = toolChoice.type === 'named' || !parallelToolCalls;
   const calls = call === null ? null : isSingle ? builder.opened(call) : builder.listed(call);
   const root =
@@ -74,30 +78,30 @@ export function compileConstraint(constraint: ConstraintRequest): CompiledConstr
   const grammar = builder.grammar(root, format !== null ? 'answer' : 'tools');
   const param = schemaField(constraint);
   if (param !== null) builder.lookAhead(grammar, param);
-  return { grammar, isWhole: format !== null || isForced };
+  return { grammar, coversWholeOutput: format !== null || isForced };
 }
 
-/** The tools that the model may call. */
-function callable({ toolChoice, tools }: ConstraintRequest): readonly Tool[] {
+/** The tools that `tool_choice` permits. */
+function callableTools({ toolChoice, tools }: ConstraintRequest): readonly Tool[] {
   if (toolChoice.type === 'none') return [];
   return toolChoice.type === 'named' ? tools.filter(({ name }) => name === toolChoice.name) : tools;
 }
 
 function isCallForced(constraint: ConstraintRequest): boolean {
   const { type } = constraint.toolChoice;
-  return (type === 'required' || type === 'named') && callable(constraint).length > 0;
+  return (type === 'required' || type === 'named') && callableTools(constraint).length > 0;
 }
 
 type AnswerFormat = Exclude<TextRequest['responseFormat'], { type: 'text' }>;
 
-/** Format of the answer text, or null if unconstrained or replaced by a tool call. */
+/** Format of the answer text; null if the text is free, or a tool call is required instead. */
 function answerFormat(constraint: ConstraintRequest): AnswerFormat | null {
   const { responseFormat } = constraint;
   return responseFormat.type === 'text' || isCallForced(constraint) ? null : responseFormat;
 }
 
 /** Whether the grammar enforces the tool's parameters: always if a call is required, else only for strict tools. */
-export function isShaped(constraint: ConstraintRequest, { strict }: Tool): boolean {
+export function enforcesParameters(constraint: ConstraintRequest, { strict }: Tool): boolean {
   return strict || isCallForced(constraint);
 }
 
@@ -107,6 +111,7 @@ class ConstraintGrammarBuilder {
 
   constructor(private readonly fields: FieldNames) {}
 
+  /** One or the other; only `one` if `other` is null. */
   either(one: Term, other: Term | null): Term {
     return other === null ? one : this.#builder.rule([one], [other]);
   }
@@ -135,14 +140,14 @@ class ConstraintGrammarBuilder {
   }
 
   /** One tool call, without the opening tag. */
-  call(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
+  call(tools: readonly Tool[], enforcesParameters: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const line = builder.rule([], builder.text('\n'));
-    return builder.rule([line, this.#bodies(tools, isShaped), line, ...builder.text(TAGS.close)]);
+    return builder.rule([line, this.#bodies(tools, enforcesParameters), line, ...builder.text(TAGS.close)]);
   }
 
-  /** Text between the tags. If calls are optional, a non-strict tool takes any object. */
-  #bodies(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
+  /** The JSON between the tags. Tools whose parameters are not enforced take any object. */
+  #bodies(tools: readonly Tool[], enforcesParameters: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const json = this.#json;
     const member = (key: string) => [...json.literal(key), ...builder.text(':'), json.space];
@@ -150,10 +155,10 @@ class ConstraintGrammarBuilder {
       ...[...builder.text('{'), json.space, ...member('name'), ...names, ...builder.text(','), json.space],
       ...[...member('arguments'), value, json.space, ...builder.text('}')],
     ];
-    const shaped = tools.filter(isShaped);
-    const free = tools.filter((tool) => !shaped.includes(tool)).map(({ name }) => name);
+    const enforced = tools.filter(enforcesParameters);
+    const free = tools.filter((tool) => !enforced.includes(tool)).map(({ name }) => name);
     const names = builder.rule(...json.anyOf(free));
-    const bodies = shaped.map(({ name, parameters, strict }) =>
+    const bodies = enforced.map(({ name, parameters, strict }) =>
       body(
         json.literal(name),
         this.#compile(parameters, strict, 'tools', (schema) => schema.value([OBJECT, parameters])),
@@ -162,11 +167,12 @@ class ConstraintGrammarBuilder {
     return builder.rule(...bodies, ...(free.length === 0 ? [] : [body([names], json.anyObject())]));
   }
 
+  /** A tool call with its opening tag. */
   opened(call: Term): Term {
     return this.#builder.rule([...this.#builder.text(TAGS.open), call]);
   }
 
-  /** Consecutive tool calls. */
+  /** One to `MAX_CALLS` tool calls. */
   listed(call: Term): Term {
     const builder = this.#builder;
     const opened = this.opened(call);
@@ -176,10 +182,10 @@ class ConstraintGrammarBuilder {
   }
 
   /**
-   * Free text in which each opening tag is followed by a call: a state machine with one state per prefix of the tag.
+   * Free text in which each opening tag is followed by a call: a state machine with one state per prefix of the tag. With `call` null, no
+   * tag can be completed, so that the model cannot call the tools that it sees.
    *
-   * The tag's first character occurs only once in the tag, so a mismatch leads to the first or second state. `call` null: no tag can be
-   * completed, so the model that sees the tools cannot call them.
+   * The tag's first character occurs only once in the tag, so a mismatch leads to the first or second state.
    */
   textWithCalls(call: Term | null, isSingle: boolean): Term {
     const builder = this.#builder;
@@ -203,15 +209,14 @@ class ConstraintGrammarBuilder {
     return start;
   }
 
-  /** Throws {@link JobError}. */
   grammar(root: Term, of: 'answer' | 'tools'): Grammar {
     const grammar = this.#guarded(of === 'tools' ? 'tools' : this.fields.responseFormat, () => this.#builder.grammar(root));
-    // No value at all fits the schema.
+    // Null: no value at all fits the schema.
     if (grammar === null) throw new JobError('invalid_request', { param: of === 'tools' ? 'tools' : this.fields.responseFormat });
     return grammar;
   }
 
-  /** Rejects an excessive grammar before generation; the engine repeats the look-ahead while generating. Throws {@link JobError}. */
+  /** Throws {@link JobError} if llama.cpp may need too many grammar positions. The engine looks ahead again while it generates. */
   lookAhead(grammar: Grammar, field: string): void {
     this.#guarded(field, () => {
       const machine = new GrammarMatcher(grammar);
@@ -223,6 +228,7 @@ class ConstraintGrammarBuilder {
     return this.#guarded(field, () => make(new SchemaCompiler(this.#json, schema, isStrict)));
   }
 
+  /** Runs `make`, and converts its errors about schema and pattern to {@link JobError}. */
   #guarded<T>(field: string, make: () => T): T {
     try {
       return make();
@@ -236,7 +242,7 @@ class ConstraintGrammarBuilder {
 const OBJECT = { type: 'object' };
 const TAGS = DEFAULT_TOOL_CALL_TAGS;
 
-/** Ranges without the given code points. */
+/** Ranges (alternating first and last code points) without the given code points. */
 function without(ranges: readonly number[], codes: readonly number[]): number[] {
   let left = [...ranges];
   for (const code of codes) {
@@ -255,7 +261,7 @@ function limitOf({ limit }: SchemaError): Pick<JobFailure, 'limit'> {
   return limit === null ? {} : { limit };
 }
 
-/** `param` of an error: the keyword's path in the client's notation. A long path is shortened to field or keyword. */
+/** `param` of an error: the schema keyword's path in the client's notation, shortened from its start, or to the field, if too long. */
 function paramOf(field: string, { path, limit }: SchemaError): string {
   for (let from = 0; from < (limit === null ? 1 : path.length); from++) {
     const steps = path.slice(from).map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`));
@@ -265,25 +271,26 @@ function paramOf(field: string, { path, limit }: SchemaError): string {
   return field;
 }
 
-/** True also if the check is undecided, because the grammar already enforces the schema. */
+/** False if the value violates the schema. An undecided check counts as true, because the grammar enforces the schema. */
 function mayFit(schema: unknown, value: unknown): boolean {
   return isValidDocument(schema, value) !== false;
 }
 
+/** Whether the finished output satisfies the constraint, as far as this can be checked. */
 export function satisfiesConstraint(constraint: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
   const { responseFormat, tools, toolChoice } = constraint;
-  const known = new Map(tools.map((tool) => [tool.name, tool]));
-  const right = calls.every((call) => {
-    const tool = known.get(call.name);
+  const toolByName = new Map(tools.map((tool) => [tool.name, tool]));
+  const hasValidCalls = calls.every((call) => {
+    const tool = toolByName.get(call.name);
     const value = parsedJson(call.arguments);
     if (tool === undefined || !isJsonObject(value)) return false;
     return !tool.strict || mayFit(tool.parameters, value);
   });
-  if (!right) return false;
+  if (!hasValidCalls) return false;
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
   if (answerFormat(constraint) === null || calls.length > 0) return true;
   if (responseFormat.type === 'choice') return responseFormat.choices.includes(text);
-  // Client patterns never run here, because the grammar enforces them.
+  // The grammar enforces the pattern. As a regular expression, a client's pattern could run for very long.
   if (responseFormat.type === 'regex') return true;
   const value = parsedJson(text);
   if (value === undefined) return false;

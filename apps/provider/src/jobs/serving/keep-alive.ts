@@ -1,15 +1,15 @@
-/** `KeepAlive`: how long an unused model stays in memory. */
+/** `KeepAlive`: the owner's setting for how long an unused model stays in memory. */
 
 export type KeepAlive =
   /** Loaded at the start, and never unloaded for lack of jobs. */
   | { readonly kind: 'always' }
   | { readonly kind: 'idle'; readonly minutes: number }
-  /** Unloaded some seconds after the last job. */
+  /** Unloaded `ON_DEMAND_MS` after the last job. */
   | { readonly kind: 'on_demand' };
 
 export const DEFAULT_KEEP_ALIVE: KeepAlive = { kind: 'idle', minutes: 30 };
 
-/** Idle limit of `on_demand`, in milliseconds, so that the next job of a conversation finds the model loaded. */
+/** Not 0, so that the next job of a conversation finds the model loaded. */
 const ON_DEMAND_MS = 10_000;
 
 /** Maximum idle time in milliseconds; null if unlimited. */
@@ -32,7 +32,7 @@ export function shorterKeepAlive(one: KeepAlive, other: KeepAlive): KeepAlive {
   return a === null || (b !== null && b < a) ? other : one;
 }
 
-/** Parses `always`, `on_demand` or a number of minutes. Null for other text. */
+/** Parses `always`, `on_demand` or a whole number of minutes. Null for other text. */
 export function parseKeepAlive(text: string): KeepAlive | null {
   if (text === 'always' || text === 'on_demand') return { kind: text };
   const minutes = Number(text);

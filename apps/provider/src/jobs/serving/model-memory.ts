@@ -1,10 +1,10 @@
-/** `ModelMemory` accounts for the memory of the served models under the ceiling, and frees memory by unloading unused models. */
+/** `ModelMemory` keeps the estimated memory of a `ModelPool`'s models under a ceiling, by unloading unused ones. */
 import type { ServedModel } from './served-model.js';
 
 interface PooledModels {
   /** The models that jobs may use. */
   served(): Iterable<ServedModel>;
-  /** Removed models that have not ended yet. */
+  /** Models that were removed and whose processes have not ended yet. */
   readonly leaving: Iterable<ServedModel>;
 }
 
@@ -12,7 +12,7 @@ export class ModelMemory {
   readonly #models: PooledModels;
   #ceiling: number;
 
-  /** `ceiling`: maximum bytes of all models together. */
+  /** @param ceiling Maximum bytes of all models together. */
   constructor(models: PooledModels, ceiling: number) {
     this.#models = models;
     this.#ceiling = ceiling;
@@ -30,13 +30,13 @@ export class ModelMemory {
     return this.inUse > this.#ceiling;
   }
 
-  /** Whether memory becomes free soon without any job ending. */
+  /** Whether memory will become free without a job having to end. */
   get isBeingFreed(): boolean {
     const isUnloading = [...this.#models.served()].some(({ state }) => state === 'unloading');
     return isUnloading || [...this.#models.leaving].some(({ leases }) => leases === 0);
   }
 
-  /** Sets the ceiling, and marks the models that fit. Always-loaded models get memory first, in their order. */
+  /** Sets the ceiling, and sets `fits` of each model. Always-loaded models get memory first, in their order. */
   setCeiling(ceiling: number): void {
     this.#ceiling = ceiling;
     const models = [...this.#models.served()];
@@ -50,9 +50,10 @@ export class ModelMemory {
   }
 
   /**
-   * Whether memory for the model is free now. Otherwise unloads unused models, least recently used first, if that suffices.
+   * Returns whether memory for the model is free now. Otherwise starts to unload unused models, least recently used first, if that
+   * suffices.
    *
-   * Models that `older` jobs wait for stay loaded.
+   * @param older Models that older jobs wait for. They stay loaded.
    */
   makeRoomFor(model: ServedModel, older: ReadonlySet<ServedModel>): boolean {
     let missing = this.inUse + model.serving.need - this.#ceiling;

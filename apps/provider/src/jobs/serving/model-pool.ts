@@ -1,8 +1,8 @@
 /**
- * `ModelPool`: the served models under one memory ceiling. Jobs lease models; the pool loads and unloads models as needed.
+ * `ModelPool`: the served models of a machine under one memory ceiling. Jobs lease models; the pool loads and unloads models as needed.
  *
- * Jobs of loaded models go first, until another job has waited `priorityAfterMs`. A model in use is never unloaded, so a lowered
- * ceiling takes effect once models are unused.
+ * Jobs whose model is loaded go first, until a job has waited for memory for `priorityAfterMs`. A model in use is not unloaded for
+ * memory, so a lowered ceiling takes effect once models are unused.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';
@@ -10,18 +10,18 @@ import { ModelMemory } from './model-memory.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ModelPoolOptions {
-  /** Each must fit under the ceiling together with all always-loaded models. */
+  /** Each must fit under the ceiling together with the always-loaded models. */
   readonly models: readonly Serving[];
   /** Maximum bytes of all models together. */
   readonly ceiling: number;
   readonly start: StartEngine;
   readonly onEvent: (event: ModelEvent) => void;
-  /** Called when the offers change. */
+  /** Called when the offers may have changed. */
   readonly onChange: () => void;
   readonly timings?: Partial<ServingTimings>;
 }
 
-/** The model is not served, has failed, or does not fit into memory; or the pool is suspended or closed. */
+/** A job cannot get the model: `disabled` means that it has failed, `no_room` that it does not fit into memory in time. */
 export class ModelUnavailable extends Error {
   constructor(readonly reason: 'not_served' | 'disabled' | 'no_room' | 'suspended' | 'closed') {
     super(`the model is unavailable: ${reason}`);
@@ -32,7 +32,7 @@ export class ModelUnavailable extends Error {
 /** Right of a job to a loaded model. */
 interface Lease {
   readonly model: ServedModel;
-  /** Idempotent. */
+  /** Later calls do nothing. */
   release(): void;
 }
 
@@ -42,41 +42,42 @@ interface Waiter {
   /** Start of the wait, by `performance.now`. */
   readonly since: number;
   readonly grant: (lease: Lease) => void;
-  readonly refuse: (reason: unknown) => void;
+  readonly reject: (reason: unknown) => void;
 }
 
 export class ModelPool {
   readonly #options: ModelPoolOptions;
   readonly #timings: ServingTimings;
-  #models: ReadonlyMap<string, ServedModel>;
-  /** Removed models that have not ended yet. */
+  #modelById: ReadonlyMap<string, ServedModel>;
+  /** Removed models whose processes have not ended yet. */
   readonly #leaving = new Set<ServedModel>();
+  /** Oldest first. */
   readonly #waiting = new Set<Waiter>();
   #hasStarted = false;
   #isClosed = false;
   #isMemoryShort = false;
-  /** Whether loading is suspended between `suspend` and `resume`. */
+  /** True from `suspend` to `resume`: nothing is loaded. */
   #isSuspended = false;
   readonly #memory: ModelMemory;
   #isGranting = false;
   /** Whether something changed while leases were granted. */
   #mustRunAgain = false;
-  /** Grants leases when a waiting job gets priority or reaches the maximum wait. */
+  /** Fires when a waiting job gets priority or reaches the maximum wait. */
   #wakeTimer: NodeJS.Timeout | null = null;
 
   constructor(options: ModelPoolOptions) {
     this.#options = options;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
-    this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#create(serving)]));
-    this.#memory = new ModelMemory({ served: () => this.#models.values(), leaving: this.#leaving }, options.ceiling);
+    this.#modelById = new Map(options.models.map((serving) => [serving.facts.id, this.#create(serving)]));
+    this.#memory = new ModelMemory({ served: () => this.#modelById.values(), leaving: this.#leaving }, options.ceiling);
   }
 
-  /** Loads the always-loaded models. Throws when aborted, or the first error if every model is disabled. */
+  /** Loads the always-loaded models. An abort closes the pool and throws. Throws the first error if every model is disabled. */
   async start(signal: AbortSignal): Promise<void> {
     const stop = (): void => void this.close();
     signal.addEventListener('abort', stop, { once: true });
     let failure: Error | null = null;
-    for (const model of this.#models.values()) {
+    for (const model of this.#modelById.values()) {
       if (model.keep.kind !== 'always' || this.#isClosed || this.#isSuspended || model.state !== 'cold') continue;
       const error = await model.load();
       failure ??= error;
@@ -84,30 +85,30 @@ export class ModelPool {
     signal.removeEventListener('abort', stop);
     this.#hasStarted = true;
     if (this.#isClosed) throw new Error('loading the model was interrupted');
-    if (failure !== null && [...this.#models.values()].every(({ state }) => state === 'disabled')) throw failure;
+    if (failure !== null && [...this.#modelById.values()].every(({ state }) => state === 'disabled')) throw failure;
   }
 
-  /** Offers for the coordinator: all available models, loaded or not. */
+  /** Offers for the coordinator: all models that are not disabled and fit into memory, loaded or not. */
   offers(): ModelOffer[] {
-    return [...this.#models.values()].flatMap((model) => model.offer() ?? []);
+    return [...this.#modelById.values()].flatMap((model) => model.offer() ?? []);
   }
 
-  /** Ids of the available models. */
+  /** Ids of the offered models. */
   ids(): ReadonlySet<string> {
     return new Set(this.offers().map(({ id }) => id));
   }
 
-  /** Maximum concurrent jobs of all models: the largest slot count of a model. */
+  /** Maximum concurrent jobs of all models together: the largest slot count of one model. */
   get slots(): number {
-    return Math.max(1, ...[...this.#models.values()].map(({ serving }) => serving.capacity.slots));
+    return Math.max(1, ...[...this.#modelById.values()].map(({ serving }) => serving.capacity.slots));
   }
 
   all(): Iterable<ServedModel> {
-    return this.#models.values();
+    return this.#modelById.values();
   }
 
   model(id: string): ServedModel | undefined {
-    return this.#models.get(id);
+    return this.#modelById.get(id);
   }
 
   /** Bytes of all models in memory. */
@@ -115,23 +116,23 @@ export class ModelPool {
     return this.#memory.inUse;
   }
 
-  /** While memory is short, unused models are unloaded at once, unless always loaded. */
+  /** While memory is short, unused models that no job waits for are unloaded at once, unless always loaded. */
   setMemoryIsShort(isShort: boolean): void {
     this.#isMemoryShort = isShort;
     if (!isShort || this.#isClosed) return;
-    for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
+    for (const model of this.#modelById.values()) if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
   }
 
-  /** Applies keep-alive settings (by id) and a memory ceiling. Returns models that no longer fit, which are unloaded once unused. */
-  adjust(keepAlives: ReadonlyMap<string, KeepAlive>, ceiling: number): readonly ServedModel[] {
-    for (const model of this.#models.values()) model.keep = keepAlives.get(model.id) ?? model.keep;
-    return this.#fitInto(ceiling);
+  /** Applies keep-alive settings and a memory ceiling. Returns the models that do not fit, which are unloaded once unused. */
+  adjust(keepAliveById: ReadonlyMap<string, KeepAlive>, ceiling: number): readonly ServedModel[] {
+    for (const model of this.#modelById.values()) model.keep = keepAliveById.get(model.id) ?? model.keep;
+    return this.#setCeiling(ceiling);
   }
 
-  /** Replaces the list of models; changed models end after their last job. Returns the models that do not fit. */
+  /** Replaces the list of models. Removed and changed models end after their last job. Returns the models that do not fit. */
   replace(servings: readonly Serving[], ceiling: number): readonly ServedModel[] {
-    const old = this.#models;
-    this.#models = new Map(
+    const old = this.#modelById;
+    this.#modelById = new Map(
       servings.map((serving) => {
         const known = old.get(serving.facts.id);
         if (known?.isSame(serving) !== true) return [serving.facts.id, this.#create(serving)];
@@ -139,27 +140,26 @@ export class ModelPool {
         return [known.id, known];
       }),
     );
-    for (const model of old.values()) if (this.#models.get(model.id) !== model) this.#retire(model);
-    return this.#fitInto(ceiling);
+    for (const model of old.values()) if (this.#modelById.get(model.id) !== model) this.#retire(model);
+    return this.#setCeiling(ceiling);
   }
 
-  /** Returns the models that do not fit. */
-  #fitInto(ceiling: number): readonly ServedModel[] {
+  #setCeiling(ceiling: number): readonly ServedModel[] {
     this.#memory.setCeiling(ceiling);
     this.#changed();
-    return [...this.#models.values()].filter(({ fits }) => !fits);
+    return [...this.#modelById.values()].filter(({ fits }) => !fits);
   }
 
   /**
-   * Unloads all models until `resume`, including always-loaded models, and refuses waiting jobs.
+   * Unloads all models, always-loaded ones too, and loads none until `resume`. Rejects waiting jobs. No job may use a model.
    *
-   * Resolves when the engine processes have ended.
+   * Resolves when the processes of the listed models have ended.
    */
   async suspend(): Promise<void> {
     this.#isSuspended = true;
-    for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('suspended'));
-    // Removed models end with their last job, which callers wait for.
-    await Promise.all([...this.#models.values()].map((model) => model.endProcess()));
+    for (const waiter of [...this.#waiting]) waiter.reject(new ModelUnavailable('suspended'));
+    // Removed models have ended or are ending, because no job uses them.
+    await Promise.all([...this.#modelById.values()].map((model) => model.endProcess()));
   }
 
   /** Allows loading again, and loads the always-loaded models. */
@@ -169,15 +169,15 @@ export class ModelPool {
     this.#settle();
   }
 
-  /** Waits until the model is loaded. Throws {@link ModelUnavailable}, or the signal's reason. The caller releases the lease. */
+  /** Resolves when the model is loaded. Throws {@link ModelUnavailable}, or the signal's reason. The caller must release the lease. */
   async lease(id: string, signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted();
-    const model = this.#models.get(id);
+    const model = this.#modelById.get(id);
     if (this.#isClosed) throw new ModelUnavailable('closed');
     if (this.#isSuspended) throw new ModelUnavailable('suspended');
     if (model === undefined) throw new ModelUnavailable('not_served');
     let waiter: Waiter | null = null;
-    const onAbort = (): void => waiter?.refuse(signal.reason);
+    const onAbort = (): void => waiter?.reject(signal.reason);
     try {
       return await new Promise<Lease>((resolve, reject) => {
         const settled =
@@ -186,24 +186,24 @@ export class ModelPool {
             if (waiter !== null) this.#waiting.delete(waiter);
             settle(value);
           };
-        waiter = { model, since: performance.now(), grant: settled(resolve), refuse: settled(reject) };
+        waiter = { model, since: performance.now(), grant: settled(resolve), reject: settled(reject) };
         this.#waiting.add(waiter);
         signal.addEventListener('abort', onAbort, { once: true });
         this.#grantLeases();
       });
     } finally {
       signal.removeEventListener('abort', onAbort);
-      // A cancelled request may have delayed others.
+      // A job that stops waiting may have delayed others.
       this.#grantLeases();
     }
   }
 
-  /** Ends every process. Waiting jobs are refused. */
+  /** Ends every process. Rejects waiting jobs. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#wakeTimer !== null) clearTimeout(this.#wakeTimer);
-    for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('closed'));
-    await Promise.all([...this.#models.values(), ...this.#leaving].map((model) => model.close()));
+    for (const waiter of [...this.#waiting]) waiter.reject(new ModelUnavailable('closed'));
+    await Promise.all([...this.#modelById.values(), ...this.#leaving].map((model) => model.close()));
   }
 
   #create(serving: Serving): ServedModel {
@@ -212,19 +212,18 @@ export class ModelPool {
     return new ServedModel({ serving, start, onEvent, onChange, ...(timings === undefined ? {} : { timings }) });
   }
 
-  /** Ends a removed model after its last job. Waiting jobs get the model that now has the id, or are refused. */
+  /** Ends a removed model after its last job. Jobs that wait for it get the model that now has the id, or are rejected. */
   #retire(model: ServedModel): void {
     this.#leaving.add(model);
-    const successor = this.#models.get(model.id);
+    const successor = this.#modelById.get(model.id);
     for (const waiter of [...this.#waiting]) {
       if (waiter.model !== model) continue;
-      if (successor === undefined) waiter.refuse(new ModelUnavailable('not_served'));
+      if (successor === undefined) waiter.reject(new ModelUnavailable('not_served'));
       else waiter.model = successor;
     }
     this.#closeIfUnused(model);
   }
 
-  /** Closes a removed model after its last job. */
   #closeIfUnused(model: ServedModel): void {
     if (model.leases > 0) return;
     void model.close().then(() => {
@@ -237,16 +236,15 @@ export class ModelPool {
     this.#settle();
   }
 
-  /** Grants leases and unloads idle models after a change. */
   #settle(): void {
     this.#grantLeases();
-    for (const model of this.#models.values()) {
+    for (const model of this.#modelById.values()) {
       if (this.#isClosed) return;
       if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
     }
   }
 
-  /** Unloads an unused model at once if memory requires, otherwise after the keep-alive. */
+  /** Unloads an unused model at once if memory requires it, otherwise after its keep-alive. */
   #onIdle(model: ServedModel): void {
     const isAwaited = [...this.#waiting].some((waiter) => waiter.model === model);
     const mustFreeMemory = this.#isMemoryShort || this.#memory.isExceeded;
@@ -266,12 +264,12 @@ export class ModelPool {
     this.#isGranting = false;
   }
 
-  /** Looks at each waiting job once, oldest first: grants, refuses, loads the model, or leaves the job waiting. */
+  /** For each waiting job, oldest first: grants or rejects the lease, starts to load the model, or leaves the job waiting. */
   #grantOnce(): void {
     this.#loadAlwaysLoaded();
     const now = performance.now();
-    /** Whether an older job waits for memory that models in use occupy. */
-    let isDeferred = false;
+    /** Whether an older job with priority waits for memory that models in use occupy. */
+    let mustYield = false;
     let nextWakeMs = Number.POSITIVE_INFINITY;
     const older = new Set<ServedModel>();
     for (const waiter of [...this.#waiting]) {
@@ -279,28 +277,28 @@ export class ModelPool {
       const waited = now - waiter.since;
       switch (model.state) {
         case 'disabled':
-          waiter.refuse(new ModelUnavailable('disabled'));
+          waiter.reject(new ModelUnavailable('disabled'));
           break;
         case 'ready':
-          if (!model.fits) waiter.refuse(new ModelUnavailable('no_room'));
-          else if (!isDeferred || model.keep.kind === 'always') this.#grant(waiter);
+          if (!model.fits) waiter.reject(new ModelUnavailable('no_room'));
+          else if (!mustYield || model.keep.kind === 'always') this.#grant(waiter);
           break;
         case 'loading':
         case 'unloading':
           break;
         case 'cold': {
           if (!model.fits) {
-            waiter.refuse(new ModelUnavailable('no_room'));
+            waiter.reject(new ModelUnavailable('no_room'));
             break;
           }
-          if (isDeferred) break;
+          if (mustYield) break;
           if (this.#memory.makeRoomFor(model, older)) {
             void model.load();
             break;
           }
           if (this.#memory.isBeingFreed) break;
-          if (waited >= this.#timings.memoryWaitMs) waiter.refuse(new ModelUnavailable('no_room'));
-          else if (waited >= this.#timings.priorityAfterMs) isDeferred = true;
+          if (waited >= this.#timings.memoryWaitMs) waiter.reject(new ModelUnavailable('no_room'));
+          else if (waited >= this.#timings.priorityAfterMs) mustYield = true;
           nextWakeMs = Math.min(nextWakeMs, this.#nextLimitMs(waited) - waited);
           break;
         }
@@ -312,16 +310,16 @@ export class ModelPool {
     this.#wakeIn(nextWakeMs);
   }
 
-  /** The wait at which a job without memory next gets priority or is refused. */
+  /** The wait after which a job without memory gets priority or is rejected, whichever is next. */
   #nextLimitMs(waitedMs: number): number {
     const { priorityAfterMs, memoryWaitMs } = this.#timings;
     return waitedMs < priorityAfterMs ? priorityAfterMs : memoryWaitMs;
   }
 
-  /** Loads always-loaded models that are not in memory: new ones, and after a failure or a suspension. */
+  /** Loads always-loaded models that are not in memory: new ones, and all after a failure or a suspension. */
   #loadAlwaysLoaded(): void {
     if (!this.#hasStarted || this.#isSuspended) return;
-    for (const model of this.#models.values()) {
+    for (const model of this.#modelById.values()) {
       if (model.state !== 'cold' || model.keep.kind !== 'always' || !model.fits) continue;
       if (this.#memory.makeRoomFor(model, new Set())) void model.load();
     }

@@ -1,6 +1,7 @@
 /**
- * `ServedModel`: a model with its engine process. The process restarts after a crash. A failed load or repeated crashes disable the
- * model for a time.
+ * `ServedModel`: a model of a `ModelPool` with its engine process, which restarts after a crash.
+ *
+ * A failed load, or repeated crashes, disable the model for a time.
  */
 import { MAX_IMAGE_TOKENS, type ModelOffer, type VisionOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
@@ -16,19 +17,19 @@ import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
 import { maxImagesOf, type VisionFacts } from '../../models/projector.js';
 import { idleLimitMs, type KeepAlive, keepAliveText } from './keep-alive.js';
 
-/** Operations of a loaded model for jobs: one per kind of model. */
+/** What jobs do with a loaded model. Each kind of model supports one of these. */
 export interface ModelOperations {
   generate(request: GenerationRequest): Generation;
   embed(request: EmbeddingRequest): Embedding;
   generateImages(request: ImageRequest): ImageJob;
 }
 
-/** An engine with its model, for text and embeddings or for images. */
+/** A started engine with its model: for text or embeddings, or for images. */
 export type RunningEngine = TextEngine | ImageGenerator;
 type TextEngine = Pick<Engine, 'facts' | 'generate' | 'embed' | 'close' | 'pid'>;
 type ImageGenerator = Pick<ImageEngine, 'facts' | 'generateImages' | 'close' | 'pid'>;
 
-/** Starts an engine for a model. Rejects with an Error with a message for the owner. */
+/** Starts an engine for a model. Rejects with an Error whose message is meant for the Mac's owner. */
 export type StartEngine = (
   model: ServedModel,
   onEvent: (event: EngineStatusEvent | ImageEngineStatusEvent) => void,
@@ -46,10 +47,10 @@ export type ModelEvent =
 export interface Serving {
   readonly facts: ModelFacts;
   readonly capacity: Capacity;
-  /** Memory in bytes while loaded. */
+  /** Bytes of memory while loaded. */
   readonly need: number;
   readonly keep: KeepAlive;
-  /** SHA-256 of the file, once computed. */
+  /** SHA-256 of the file; null until computed. */
   readonly fileSha256: () => string | null;
 }
 
@@ -63,14 +64,14 @@ interface ServedModelOptions {
 }
 
 export interface ServingTimings {
-  /** Initial time for which a failing model is disabled; doubles up to `maxDisabledMs`. All times are in milliseconds. */
+  /** First time for which a failing model is disabled; doubles up to `maxDisabledMs`. */
   readonly firstDisabledMs: number;
   readonly maxDisabledMs: number;
-  /** Overrides the idle limit of all models. */
+  /** Idle limit of all models in place of their keep-alive, except `always`. Null: none. */
   readonly idleMs: number | null;
   /** Maximum wait of a job for memory that other models use. */
   readonly memoryWaitMs: number;
-  /** Wait for memory after which a job precedes newer jobs of the loaded models. */
+  /** Wait for memory after which a job goes before newer jobs of loaded models. */
   readonly priorityAfterMs: number;
 }
 
@@ -82,40 +83,43 @@ export const SERVING_TIMINGS: ServingTimings = {
   priorityAfterMs: 5000,
 };
 
-/** A `disabled` model has failed and is not offered for a time. */
+/** `cold`: not in memory. `disabled`: has failed and is not offered for a time. */
 type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 
-/** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
+/** Assumed disk speed and process start, to estimate the loading time before the first load. */
 const BYTES_PER_MS = 1e6;
-const PROCESS_MS = 1000;
-/** Uptime after which the next failure disables a model only for `firstDisabledMs` again. */
+const PROCESS_START_MS = 1000;
+/** Time without a crash after which the next failure disables a model only for `firstDisabledMs` again. */
 const STABLE_AFTER_MS = 10 * 60_000;
 
 export class ServedModel implements ModelOperations {
   readonly serving: Serving;
   #keep: KeepAlive;
-  /** Whether the model fits in memory together with the always-loaded models. A model that does not fit is not offered. */
+  /** Whether the model fits in memory together with the always-loaded models. Set by `ModelMemory`. If not, the model is not offered. */
   fits = true;
   readonly #options: ServedModelOptions;
   readonly #timings: ServingTimings;
   #state: ModelState = 'cold';
   #engine: RunningEngine | null = null;
+  /** Aborts the load in progress, if any. */
   #starting: AbortController | null = null;
   #loading: Promise<unknown> = Promise.resolve();
   /** Resolves when the process of the last unloading has ended. */
   #unloading: Promise<unknown> = Promise.resolve();
+  /** Duration of the last load; null before the first. */
   #loadMs: number | null = null;
   #loadingSince = 0;
-  #goodSince: number | null = null;
-  #disabledMs: number;
-  #reason: string | null = null;
+  #readySince: number | null = null;
+  #nextDisabledMs: number;
+  #disabledReason: string | null = null;
+  /** Idle timer of a `ready` model, or end of the time of a `disabled` one. */
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
-  /** Unload as soon as loading ends. */
+  /** Whether the load in progress must end without a loaded model. */
   #shouldUnload = false;
-  /** Number of jobs that use the model. */
+  /** Number of jobs that use the model. `ModelPool` decrements it. */
   leases = 0;
-  /** Time of last use, by `performance.now()`. */
+  /** Start of the last use, by `performance.now()`. */
   usedAt = 0;
 
   constructor(options: ServedModelOptions) {
@@ -123,7 +127,7 @@ export class ServedModel implements ModelOperations {
     this.serving = options.serving;
     this.#keep = options.serving.keep;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
-    this.#disabledMs = this.#timings.firstDisabledMs;
+    this.#nextDisabledMs = this.#timings.firstDisabledMs;
   }
 
   get id(): string {
@@ -134,7 +138,7 @@ export class ServedModel implements ModelOperations {
     return this.#keep;
   }
 
-  /** Stops a running idle timer. `ModelPool` starts the next. */
+  /** Stops a running idle timer. `ModelPool` starts the next one. */
   set keep(keep: KeepAlive) {
     if (keepAliveText(keep) === keepAliveText(this.#keep)) return;
     this.#keep = keep;
@@ -157,14 +161,15 @@ export class ServedModel implements ModelOperations {
 
   /** Reason for being disabled, for the owner; null otherwise. */
   get reason(): string | null {
-    return this.#state === 'disabled' ? this.#reason : null;
+    return this.#state === 'disabled' ? this.#disabledReason : null;
   }
 
-  /** Process id of the engine, for tests and the owner. */
+  /** Process id of the engine; undefined while it is not running. */
   get pid(): number | undefined {
     return this.#engine?.pid;
   }
 
+  /** Tokens of one sequence: the engine's actual number once loaded. */
   get contextSize(): number {
     const facts = this.#engine?.facts ?? null;
     return facts !== null && 'contextSize' in facts ? facts.contextSize : this.serving.capacity.contextSize;
@@ -177,12 +182,12 @@ export class ServedModel implements ModelOperations {
     return facts?.build ?? 'unknown';
   }
 
-  /** Image sizes supported here; empty for other models. */
+  /** Image sizes that this machine supports; empty for other than image models. */
   get sizes(): readonly ImageSize[] {
     return this.serving.capacity.sizes ?? [];
   }
 
-  /** The offer for the coordinator; null while the model is unavailable. */
+  /** The offer for the coordinator; null while the model is disabled or does not fit. */
   offer(): ModelOffer | null {
     const { facts, fileSha256 } = this.serving;
     if (this.#state === 'disabled' || !this.fits) return null;
@@ -195,7 +200,7 @@ export class ServedModel implements ModelOperations {
       context_length: this.contextSize,
       ...(this.#state === 'ready'
         ? { state: 'ready' }
-        : { state: this.#state === 'loading' ? 'loading' : 'on_demand', load_ms: this.#expectedMs() }),
+        : { state: this.#state === 'loading' ? 'loading' : 'on_demand', load_ms: this.#expectedLoadMs() }),
       ...(sha256 === null ? {} : { file_sha256: sha256 }),
       ...(facts.thinks === null || facts.embedding !== null ? {} : { thinks: facts.thinks }),
       ...(facts.vision === null ? {} : { vision: this.#visionOffer(facts.vision) }),
@@ -203,7 +208,7 @@ export class ServedModel implements ModelOperations {
     };
   }
 
-  /** Throws while the model is not loaded, and if it is an image model. */
+  /** Like the methods below, throws while the model is not loaded, and for the wrong kind of model. */
   generate(request: GenerationRequest): Generation {
     return this.#textEngine().generate(request);
   }
@@ -218,7 +223,7 @@ export class ServedModel implements ModelOperations {
     return engine.generateImages(request);
   }
 
-  /** Loads a `cold` model. Resolves to the error of a failed load. Otherwise resolves to null, also if unloaded meanwhile. */
+  /** Loads a `cold` model. Resolves to null, even if the model was unloaded meanwhile, or to the error of a failed load. */
   load(): Promise<Error | null> {
     const loading = this.#load();
     this.#loading = loading;
@@ -228,7 +233,7 @@ export class ServedModel implements ModelOperations {
   async #load(): Promise<Error | null> {
     const started = performance.now();
     this.#loadingSince = started;
-    this.#goodSince = null;
+    this.#readySince = null;
     this.#setState('loading');
     this.#emit({ type: 'loading', id: this.id });
     const starting = new AbortController();
@@ -257,7 +262,7 @@ export class ServedModel implements ModelOperations {
     }
   }
 
-  /** Ends the process of a `ready` model. */
+  /** Ends the process of a loaded model. */
   async unload(): Promise<void> {
     this.#clearTimer();
     const engine = this.#engine;
@@ -271,7 +276,7 @@ export class ServedModel implements ModelOperations {
     this.#setState('cold');
   }
 
-  /** Ends the process, loaded or loading. No job may use the model. */
+  /** Ends the process, if any, or waits for its end. No job may use the model. */
   async endProcess(): Promise<void> {
     if (this.#state === 'loading' && this.#starting !== null) {
       this.#shouldUnload = true;
@@ -281,7 +286,7 @@ export class ServedModel implements ModelOperations {
     else await this.#unloading;
   }
 
-  /** Starts the idle timer, which calls `unload` unless a job uses the model meanwhile. */
+  /** Starts the idle timer, if none runs: calls `unload` unless a job uses the model before. */
   startIdleTimer(unload: () => void): void {
     const keep = this.#keep;
     const limit = keep.kind === 'always' ? null : (this.#timings.idleMs ?? idleLimitMs(keep));
@@ -319,7 +324,7 @@ export class ServedModel implements ModelOperations {
 
   #textEngine(): TextEngine {
     const engine = this.#running();
-    if (!('generate' in engine)) throw new Error(`the model ${this.id} makes images alone`);
+    if (!('generate' in engine)) throw new Error(`the model ${this.id} makes only images`);
     return engine;
   }
 
@@ -329,7 +334,7 @@ export class ServedModel implements ModelOperations {
         this.#emit({ type: 'output', id: this.id, line: event.line });
         return;
       case 'ready':
-        // `load` reports the first start; later events are restarts.
+        // `load` reports the first start; at restarts, `#engine` is set.
         if (this.#engine !== null && !this.#isClosed) this.#becomeReady(performance.now() - this.#loadingSince);
         return;
       case 'died':
@@ -348,17 +353,18 @@ export class ServedModel implements ModelOperations {
 
   #becomeReady(milliseconds: number): void {
     this.#loadMs = Math.round(milliseconds);
-    this.#goodSince = performance.now();
+    this.#readySince = performance.now();
     this.#emit({ type: 'ready', id: this.id, milliseconds: this.#loadMs });
     this.#setState('ready');
   }
 
   #disable(reason: string): void {
     this.#engine = null;
-    this.#reason = reason;
-    if (this.#goodSince !== null && performance.now() - this.#goodSince > STABLE_AFTER_MS) this.#disabledMs = this.#timings.firstDisabledMs;
-    const retryInMs = this.#disabledMs;
-    this.#disabledMs = Math.min(2 * retryInMs, this.#timings.maxDisabledMs);
+    this.#disabledReason = reason;
+    if (this.#readySince !== null && performance.now() - this.#readySince > STABLE_AFTER_MS)
+      this.#nextDisabledMs = this.#timings.firstDisabledMs;
+    const retryInMs = this.#nextDisabledMs;
+    this.#nextDisabledMs = Math.min(2 * retryInMs, this.#timings.maxDisabledMs);
     this.#clearTimer();
     this.#timer = setTimeout(() => {
       this.#timer = null;
@@ -369,8 +375,8 @@ export class ServedModel implements ModelOperations {
     this.#setState('disabled');
   }
 
-  #expectedMs(): number {
-    const expected = this.#loadMs ?? PROCESS_MS + this.serving.facts.fileBytes / BYTES_PER_MS;
+  #expectedLoadMs(): number {
+    const expected = this.#loadMs ?? PROCESS_START_MS + this.serving.facts.fileBytes / BYTES_PER_MS;
     return Math.min(3_600_000, Math.round(expected));
   }
 

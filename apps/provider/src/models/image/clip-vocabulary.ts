@@ -1,6 +1,6 @@
 /**
- * `readClipVocabulary`: the vocabulary of a CLIP tokenizer, from `vocab.json` and `merges.txt` of the `tokenizer` folder, or from its
- * `tokenizer.json`.
+ * `readClipVocabulary` reads the vocabulary of a CLIP tokenizer from the `tokenizer` folder of an image model: from `vocab.json` and
+ * `merges.txt`, or from `tokenizer.json`.
  */
 import { join } from 'node:path';
 import Type from 'typebox';
@@ -8,8 +8,9 @@ import { ModelFileError } from '../gguf-header.js';
 import { hasFile, readJson, readText } from './folder-file.js';
 
 export interface ClipVocabulary {
+  /** Token id by text. */
   readonly ids: ReadonlyMap<string, number>;
-  /** Merge pairs in order, each `left right`. */
+  /** Pairs of texts to merge, the first with priority, each `left right`. */
   readonly merges: readonly string[];
   readonly begin: number;
   readonly end: number;
@@ -36,7 +37,7 @@ const TokenizerSchema = Type.Object({
 });
 
 const DEFAULT_LENGTH = 77;
-/** Maximum input of CLIP text encoders; folders write huge numbers for "no limit". */
+/** Longer lengths are ignored: some tokenizers state a huge number for "no limit". */
 const MAX_LENGTH = 512;
 
 /** Throws {@link ModelFileError}. */

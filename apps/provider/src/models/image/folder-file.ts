@@ -4,14 +4,14 @@ import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { ModelFileError } from '../gguf-header.js';
 
-/** Maximum bytes; vocabularies are the largest files. */
+/** Vocabularies are the largest files. */
 const MAX_BYTES = 32 << 20;
 
 export function hasFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** Throws {@link ModelFileError} for a file that is missing, too large, or against the schema. */
+/** Throws {@link ModelFileError} for a file that is missing, too large, unreadable, or does not match the schema. */
 export function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<Schema> {
   let value: unknown;
   try {

@@ -1,4 +1,4 @@
-/** Properties of an image model, and the memory of image jobs. Pure. */
+/** Properties of an image model, and estimates of the memory of image jobs. Pure. */
 
 export interface ImageSize {
   readonly width: number;
@@ -9,16 +9,17 @@ export interface ImageFacts {
   readonly engine: 'onnx' | 'stable-diffusion.cpp';
   /** Supported sizes, the native size first. */
   readonly sizes: readonly ImageSize[];
-  /** Default steps and guidance. */
+  /** Default number of denoising steps. */
   readonly steps: number;
+  /** Default scale of classifier-free guidance. */
   readonly guidance: number;
-  /** Image pixels per latent pixel, in each direction. */
+  /** Image pixels per pixel of the latent (the compressed image that the model denoises), in each direction. */
   readonly scale: number;
 }
 
 export const MAX_IMAGES_OF_A_JOB = 4;
 
-/** Memory of an image job besides the weights, in bytes: decoder activations per pixel, and attention between all pairs of latent pixels. */
+/** Bytes of an image job besides the weights: decoder activations per pixel, and attention between all pairs of latent pixels. */
 export function imageJobBytes({ engine, scale }: Pick<ImageFacts, 'engine' | 'scale'>, { width, height }: ImageSize): number {
   const pixels = width * height;
   const latentPixels = pixels / scale ** 2;

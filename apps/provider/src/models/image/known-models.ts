@@ -1,4 +1,4 @@
-/** Quantized image models known to work with stable-diffusion.cpp, with the repositories of their encoders and decoders. */
+/** Quantized image models that `models pull` can set up for stable-diffusion.cpp, with the repositories of their other parts. */
 import type { Description } from './stable-diffusion-folder.js';
 
 interface Companion {
@@ -9,7 +9,7 @@ interface Companion {
 export interface KnownModel extends Omit<Description, 'engine' | 'quantization' | 'files'> {
   /** Repository with the model in several quantizations, as GGUF. */
   readonly repository: string;
-  /** Encoders and decoders, from other repositories. */
+  /** Text encoders and decoders, by part name, from other repositories. */
   readonly companions: Readonly<Partial<Record<Exclude<keyof Description['files'], 'model'>, Companion>>>;
 }
 

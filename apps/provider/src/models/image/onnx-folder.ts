@@ -1,5 +1,4 @@
-/** `readOnnxFolder` reads an image model: ONNX files in the folder layout of diffusers. No native code, which could crash, is used. */
-
+/** `readOnnxFolder` reads and checks an image model: ONNX files in the folder layout of Hugging Face's diffusers. Uses no native code. */
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { MAX_IMAGE_PIXELS } from '@inference/protocol';
@@ -33,7 +32,7 @@ const INDEX = 'model_index.json';
 const IndexSchema = Type.Object({
   _class_name: Type.String({ maxLength: 256 }),
   _name: Type.Optional(Type.String({ maxLength: 256 })),
-  /** Publisher's recommendation, ignored by other programs. */
+  /** Recommendation of the publisher for this program. Other programs ignore it. */
   _inference: Type.Optional(
     Type.Object({
       num_inference_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
@@ -49,14 +48,13 @@ const VaeSchema = Type.Object({
   block_out_channels: Type.Optional(Type.Array(Type.Integer(), { minItems: 1, maxItems: 8 })),
 });
 
-/** Parts of larger model families. */
+/** Folders of model families that this program cannot run. */
 const UNSUPPORTED_PARTS = ['text_encoder_2', 'transformer', 'prior'];
 const DEFAULTS = { steps: 25, guidance: 7.5, latent: 64, scaling: 0.18215, levels: 4 } as const;
-/** Minimum native size, in pixels, of models that also support other aspect ratios. */
-const MIN_FLEXIBLE = 256;
+/** Minimum native width, in pixels, of models that also support the aspect ratios 3:2 and 2:3. */
+const MIN_FLEXIBLE_WIDTH = 256;
 const MAX_FILES = 256;
 
-/** Whether a path is a folder in the layout of diffusers. */
 export function isOnnxFolder(path: string): boolean {
   return hasFile(join(path, INDEX));
 }
@@ -87,14 +85,14 @@ export function readOnnxFolder(folder: string): OnnxImageModel {
   const scale = 2 ** ((vae.block_out_channels?.length ?? DEFAULTS.levels) - 1);
   const latentShape = checkParts(folder, headers, vocabulary.length);
   const files = filesOf(folder, graphs, headers);
-  const hint = index._inference ?? {};
+  const recommended = index._inference ?? {};
   return {
     name: index._name ?? basename(folder),
     facts: {
       engine: 'onnx',
-      sizes: sizesOf(folder, hint.sizes, latentShape, scale),
-      steps: hint.num_inference_steps ?? DEFAULTS.steps,
-      guidance: hint.guidance_scale ?? DEFAULTS.guidance,
+      sizes: sizesOf(folder, recommended.sizes, latentShape, scale),
+      steps: recommended.num_inference_steps ?? DEFAULTS.steps,
+      guidance: recommended.guidance_scale ?? DEFAULTS.guidance,
       scale,
     },
     vocabulary,
@@ -156,30 +154,31 @@ function checkParts(
   return { channels, height: fixed(2), width: fixed(3) };
 }
 
+/** Supported sizes: the listed ones, or the native size and, for larger models, 3:2 and 2:3. */
 function sizesOf(folder: string, listed: readonly string[] | undefined, { height, width }: LatentShape, scale: number): ImageSize[] {
   const config = optional(join(folder, 'unet', 'config.json'), UnetSchema);
-  const own: ImageSize = {
+  const native: ImageSize = {
     width: (width ?? config.sample_size ?? DEFAULTS.latent) * scale,
     height: (height ?? config.sample_size ?? DEFAULTS.latent) * scale,
   };
   const isFree = width === null && height === null;
-  const long = (3 * own.width) / 2;
+  const longSide = (3 * native.width) / 2;
   const wider: ImageSize[] =
-    isFree && own.width >= MIN_FLEXIBLE && long % 64 === 0
+    isFree && native.width >= MIN_FLEXIBLE_WIDTH && longSide % 64 === 0
       ? [
-          { width: long, height: own.height },
-          { width: own.width, height: long },
+          { width: longSide, height: native.height },
+          { width: native.width, height: longSide },
         ]
       : [];
   const named = listed?.map((text): ImageSize => {
     const [first = 0, second = 0] = text.split('x').map(Number);
     return { width: first, height: second };
   });
-  const sizes = (named ?? [own, ...wider]).filter(
+  const sizes = (named ?? [native, ...wider]).filter(
     (size) =>
       size.width % scale === 0 &&
       size.height % scale === 0 &&
-      (isFree || (size.width === own.width && size.height === own.height)) &&
+      (isFree || (size.width === native.width && size.height === native.height)) &&
       size.width * size.height <= MAX_IMAGE_PIXELS &&
       Math.min(size.width, size.height) >= 10,
   );
@@ -206,6 +205,7 @@ function filesOf(
   return files;
 }
 
+/** The file's content, or an empty object if the file is missing. */
 function optional<Schema extends Parameters<typeof readJson>[1]>(path: string, schema: Schema) {
   return hasFile(path) ? readJson(path, schema) : ({} as ReturnType<typeof readJson<Schema>>);
 }

@@ -1,4 +1,8 @@
-/** `readOnnxHeader`: inputs, outputs and weight locations of an ONNX file (onnx.proto3). Rejects truncated or forged files. */
+/**
+ * `readOnnxHeader` reads the inputs, outputs and weight locations of an ONNX file, and rejects damaged ones.
+ *
+ * The file is a protobuf message; message names and field numbers below are from onnx.proto3.
+ */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ModelFileError } from '../gguf-header.js';
@@ -13,7 +17,7 @@ export interface OnnxValue {
 export interface OnnxHeader {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
-  /** Names of external files with weights. */
+  /** Names of further files that contain weights. */
   readonly external: readonly string[];
   /** Type of most of the weights. */
   readonly weightType: string | null;
@@ -44,7 +48,7 @@ const MAX_TEXT_BYTES = 4096;
 const MAX_DIMENSIONS = 16;
 /** Maximum fields of one file; the largest models have some ten thousand graph nodes. */
 const MAX_FIELDS = 5_000_000;
-const WINDOW = 1 << 16;
+const WINDOW_BYTES = 1 << 16;
 
 /** Throws {@link ModelFileError}. */
 export function readOnnxHeader(path: string): OnnxHeader {
@@ -67,11 +71,12 @@ export function readOnnxHeader(path: string): OnnxHeader {
   }
 }
 
+/** Caught in this file, which adds the path. */
 class Damaged extends Error {}
 
-/** Reads a file in blocks, so a field costs no system call. */
+/** Reads a file in blocks, so that not every byte costs a system call. */
 class Window {
-  readonly #buffer = Buffer.alloc(WINDOW);
+  readonly #buffer = Buffer.alloc(WINDOW_BYTES);
   #start = 0;
   #length = 0;
 
@@ -84,7 +89,7 @@ class Window {
     if (at < this.#start || at >= this.#start + this.#length) {
       if (at >= this.fileBytes) throw new Damaged('it is truncated');
       this.#start = at;
-      this.#length = readSync(this.fd, this.#buffer, 0, WINDOW, at);
+      this.#length = readSync(this.fd, this.#buffer, 0, WINDOW_BYTES, at);
       if (this.#length <= 0) throw new Damaged('it is truncated');
     }
     return this.#buffer[at - this.#start] as number;
@@ -110,9 +115,11 @@ interface Field {
 class OnnxReader {
   readonly #inputs: OnnxValue[] = [];
   readonly #outputs: OnnxValue[] = [];
+  /** Names of the tensors with weights, which older files also list as inputs. */
   readonly #weights = new Set<string>();
-  readonly #external = new Map<string, number>();
-  readonly #bytesOfType = new Map<string, number>();
+  /** Key: name of an external file. Value: bytes that it must have. */
+  readonly #bytesByExternal = new Map<string, number>();
+  readonly #bytesByType = new Map<string, number>();
   #fieldsSeen = 0;
 
   constructor(
@@ -129,7 +136,7 @@ class OnnxReader {
       this.#graph(field);
     }
     if (graphs !== 1) throw new Damaged('it does not contain exactly one graph');
-    const [weightType] = [...this.#bytesOfType].sort((a, b) => b[1] - a[1]).map(([type]) => type);
+    const [weightType] = [...this.#bytesByType].sort((a, b) => b[1] - a[1]).map(([type]) => type);
     return {
       inputs: this.#inputs.filter(({ name }) => !this.#weights.has(name)),
       outputs: this.#outputs,
@@ -205,7 +212,7 @@ class OnnxReader {
     }
     const [name, size] = TYPES[type] ?? ['unknown', 0];
     const expected = Math.ceil(elements * size);
-    this.#bytesOfType.set(name, (this.#bytesOfType.get(name) ?? 0) + expected);
+    this.#bytesByType.set(name, (this.#bytesByType.get(name) ?? 0) + expected);
     if (location === EXTERNAL_LOCATION) this.#takeExternal(external, expected);
     else if (raw !== null ? raw !== expected : typed === 0 && expected > 0)
       throw new Damaged('the data of a tensor does not match its dimensions');
@@ -221,16 +228,16 @@ class OnnxReader {
     if (!isPlain || !Number.isSafeInteger(offset) || offset < 0 || length !== expected) {
       throw new Damaged('the location of its external weights is invalid');
     }
-    this.#external.set(location, Math.max(this.#external.get(location) ?? 0, offset + length));
+    this.#bytesByExternal.set(location, Math.max(this.#bytesByExternal.get(location) ?? 0, offset + length));
   }
 
   #checkedExternal(): string[] {
-    for (const [name, bytes] of this.#external) {
+    for (const [name, bytes] of this.#bytesByExternal) {
       const stat = statSync(join(dirname(this.path), name), { throwIfNoEntry: false });
       if (stat === undefined) throw new Damaged(`its weights file ${name} is missing`);
       if (stat.size < bytes) throw new Damaged(`${name} is shorter than its weights`);
     }
-    return [...this.#external.keys()];
+    return [...this.#bytesByExternal.keys()];
   }
 
   #fieldsNumbered(of: Field, number: number): Field[] {
@@ -277,7 +284,7 @@ class OnnxReader {
     }
   }
 
-  /** Negative numbers are read as large numbers, which no field permits. */
+  /** A number of variable length. Negative numbers are read as large ones, which no field permits. */
   #varint(at: number): [value: number, next: number] {
     let value = 0;
     for (let index = 0; index < 10; index++) {

@@ -1,4 +1,4 @@
-/** `readSchedulerConfig`: the noise schedule of an image model, from the `scheduler_config.json` of its folder. */
+/** `readSchedulerConfig` reads the sampling method and noise schedule of an image model (`scheduler_config.json` of diffusers). */
 import Type from 'typebox';
 import { ModelFileError } from '../gguf-header.js';
 import { readJson } from './folder-file.js';
@@ -6,20 +6,22 @@ import { readJson } from './folder-file.js';
 export interface SchedulerConfig {
   readonly kind: 'euler' | 'euler_ancestral' | 'ddim' | 'ddpm' | 'flow_euler';
   readonly trainSteps: number;
+  /** Noise variance of the first training timestep. */
   readonly betaStart: number;
   readonly betaEnd: number;
   readonly betaSchedule: 'linear' | 'scaled_linear' | 'squaredcos_cap_v2';
-  /** Explicit betas in place of a schedule, or null. */
+  /** Betas in place of `betaStart`, `betaEnd` and `betaSchedule`, or null. */
   readonly betas: readonly number[] | null;
-  /** Prediction type of the model: noise, clean image, or velocity. */
+  /** What the model predicts: noise, clean image, or velocity. */
   readonly prediction: 'epsilon' | 'sample' | 'v_prediction';
+  /** How the visited timesteps are chosen from the trained ones. */
   readonly spacing: 'leading' | 'linspace' | 'trailing';
   readonly stepsOffset: number;
-  /** The final step removes all noise; otherwise noise of the first timestep remains. */
+  /** Whether the final step removes all noise; otherwise that of the first timestep remains. */
   readonly endsClean: boolean;
-  /** The clean image is clipped to ±clip, unless null. */
+  /** Predicted clean images are clipped to ±clip. Null: not clipped. */
   readonly clip: number | null;
-  /** The last timestep is pure noise, regardless of the betas. */
+  /** Whether the last timestep is made pure noise, regardless of the betas. */
   readonly zeroTerminalSnr: boolean;
   /** Shift of timesteps towards noise, for flow models. */
   readonly shift: number;
@@ -50,7 +52,7 @@ interface Method {
   readonly spacing: SchedulerConfig['spacing'];
 }
 
-/** Methods by class name of diffusers. Unsupported methods that differ from Euler's only in accuracy fall back to Euler. */
+/** Methods by class name of diffusers. Methods that differ from Euler's only in accuracy are replaced by Euler's. */
 const METHODS: Readonly<Record<string, Method>> = {
   EulerDiscreteScheduler: { kind: 'euler', spacing: 'linspace' },
   EulerAncestralDiscreteScheduler: { kind: 'euler_ancestral', spacing: 'linspace' },

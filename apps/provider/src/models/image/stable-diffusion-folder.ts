@@ -1,6 +1,6 @@
 /**
- * `readStableDiffusionFolder` reads an image model for stable-diffusion.cpp: a folder with weights and their description,
- * `image-model.json`. `models pull` writes the description for known models.
+ * `readStableDiffusionFolder` reads an image model for stable-diffusion.cpp: a folder with weights, and with a description in this
+ * project's own format, `image-model.json`. `models pull` writes the description for known models.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,8 +15,9 @@ interface StableDiffusionModel {
   readonly quantization: string;
   readonly promptTokens: number;
   readonly facts: ImageFacts;
+  /** Path by part name. */
   readonly files: Readonly<Record<string, string>>;
-  /** Engine options, by the engine's names. */
+  /** Options of stable-diffusion.cpp, by its names. */
   readonly config: Readonly<Record<string, string | number | boolean>>;
   /** All files, the description first. */
   readonly paths: readonly string[];
@@ -25,7 +26,6 @@ interface StableDiffusionModel {
 
 export const DESCRIPTION_FILE = 'image-model.json';
 
-/** File name within the folder. */
 const FileName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}$' });
 const DescriptionSchema = Type.Object({
   engine: Type.Literal('stable-diffusion.cpp'),
@@ -59,7 +59,6 @@ export type Description = Static<typeof DescriptionSchema>;
 /** Image pixels per latent pixel; the engine accepts only multiples. */
 const SCALE = 8;
 
-/** Whether a path is the folder of an image model for stable-diffusion.cpp. */
 export function isStableDiffusionFolder(path: string): boolean {
   return hasFile(join(path, DESCRIPTION_FILE));
 }

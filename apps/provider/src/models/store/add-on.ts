@@ -1,4 +1,4 @@
-/** Installs stable-diffusion.cpp, an add-on of several hundred megabytes, with npm from a lock file. The installation is atomic. */
+/** Installs the add-on stable-diffusion.cpp (several hundred megabytes) with npm from a lock file, completely or not at all. */
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,8 @@ import { DownloadError } from './transfer.js';
 
 /** `package.json` that depends on the engine and its runtime. The lock file in the same folder has their hashes. */
 const MANIFEST = createRequire(import.meta.url).resolve('#stable-diffusion-add-on');
-const MAX_OUTPUT = 2000;
+/** Maximum characters of npm's errors in a message. */
+const MAX_OUTPUT_CHARACTERS = 2000;
 
 /** Path of the add-on in a data directory, installed or not. The folder's name contains the version. */
 export function addOnPath(dataDir: string): string {
@@ -28,7 +29,7 @@ export async function installAddOn(path: string, signal: AbortSignal): Promise<v
   try {
     for (const name of ['package.json', 'package-lock.json']) cpSync(join(dirname(MANIFEST), name), join(draft, name));
     await npmCi(draft, signal);
-    // The runtime's package sets the mode in an install script, and scripts are disabled.
+    // In place of the runtime's install script, because scripts are disabled.
     const runtime = join(draft, 'node_modules', `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
     if (!existsSync(runtime)) throw new DownloadError('the engine stable-diffusion.cpp does not exist for this kind of machine');
     chmodSync(runtime, 0o755);
@@ -53,7 +54,7 @@ function npmCi(folder: string, signal: AbortSignal): Promise<void> {
       signal,
     });
     let output = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (output = `${output}${text}`.slice(-MAX_OUTPUT)));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (output = `${output}${text}`.slice(-MAX_OUTPUT_CHARACTERS)));
     child.once('error', (error) => {
       if (signal.aborted) reject(signal.reason);
       else reject(new DownloadError(`npm, which installs the engine, cannot be run: ${error.message}`));

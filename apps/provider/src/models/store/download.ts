@@ -1,8 +1,8 @@
 /**
- * `download` downloads a large file, of a model or an agent release, in parallel ranges, and resumes earlier attempts. If the file on the
- * server changed, the download starts over (If-Range).
+ * `download` downloads a large file (of a model, or an agent release) in parallel ranges, and resumes an earlier attempt.
  *
- * The file gets its final name only after length and SHA-256 are checked.
+ * If the file on the server changed since, the download starts over. The file gets its final name only after its SHA-256 was compared
+ * with the expected one, if any.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -17,24 +17,24 @@ const TUNING: Tuning = { chunkBytes: 32 << 20, connections: 6, tries: 8, retryMs
 interface Downloaded {
   readonly bytes: number;
   readonly sha256: string;
-  /** Read before the hashing. */
+  /** Read before the file was hashed. */
   readonly stamp: FileStamp;
 }
 
 /**
- * Resolves when the file is complete. Partial data is stored for the next attempt.
+ * Resolves when the file is complete. After a failure, ranges that were stored remain for the next attempt.
  *
  * @throws {DownloadError} Or the signal's reason.
  */
 export async function download(options: Download): Promise<Downloaded> {
   const tuning = { ...TUNING, ...options.tuning };
-  for (let round = 0; ; round++) {
+  for (let restarts = 0; ; restarts++) {
     try {
       return await attempt(options, tuning);
     } catch (error) {
       options.signal.throwIfAborted();
       if (error instanceof TransferError) {
-        if (error.kind !== 'changed' || round > 0) throw new DownloadError(error.message);
+        if (error.kind !== 'changed' || restarts > 0) throw new DownloadError(error.message);
         await discardPartialFile(options.file);
       } else throw error;
     }
@@ -53,7 +53,7 @@ async function attempt(options: Download, tuning: Tuning): Promise<Downloaded> {
 }
 
 /**
- * Downloads in one piece, for servers without ranges. Restarts from the beginning after a failure.
+ * Downloads in one piece, for servers without ranges. A retry begins from the start.
  *
  * @param bytes Length that the server reports, or null.
  */
@@ -71,7 +71,7 @@ async function downloadWhole(options: Download, tuning: Tuning, bytes: number | 
         await writeAll(handle, bytesRead, written);
         written += bytesRead.length;
         if (limit !== null && written > limit) throw new DownloadError('the server sends more than the file should have');
-        // A server without a length might send forever.
+        // A server that states no length might send forever.
         if (limit === null && written - checked >= tuning.chunkBytes) {
           await requireSpareSpace(file, freeBytes);
           checked = written;
@@ -87,13 +87,13 @@ async function downloadWhole(options: Download, tuning: Tuning, bytes: number | 
   try {
     await withRetries(writeWhole, tuning, signal);
   } catch (error) {
-    // Nothing of the file can be resumed, and the disk may be full.
+    // The data cannot be resumed, and the disk may be full.
     if (error instanceof DownloadError) await discardPartialFile(file);
     throw error;
   }
 }
 
-/** Checks length and SHA-256 of the partial file, and gives the file its final name. */
+/** Hashes the partial file, compares the hash if one is expected, and gives the file its final name. */
 async function verifyAndRename({ file, sha256: expected, onProgress, signal }: Download): Promise<Downloaded> {
   const part = `${file}.part`;
   const hash = createHash('sha256');

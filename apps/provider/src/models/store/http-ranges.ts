@@ -1,4 +1,4 @@
-/** Reads a file, or ranges of its bytes, over HTTP (RFC 9110 section 14). Responses with another range are rejected. */
+/** Reads a file, or ranges of its bytes, over HTTP (RFC 9110 section 14). A response with another range than requested is an error. */
 
 export interface RangeSource {
   readonly url: string;
@@ -7,7 +7,7 @@ export interface RangeSource {
   readonly redirect?: 'follow' | 'manual';
 }
 
-/** A retry may succeed after a `transient` error, and is useless when `refused`. If `changed`, the file was replaced. */
+/** `transient`: a retry may succeed. `refused`: a retry is useless. `changed`: the file on the server was replaced. */
 export class TransferError extends Error {
   constructor(
     readonly kind: 'transient' | 'changed' | 'refused',
@@ -26,7 +26,7 @@ export interface Probe {
   readonly validator: string | null;
 }
 
-/** Requests the first byte: unlike HEAD, the response is reliable behind redirects. */
+/** Length and version of the file. Requests the first byte, because responses to HEAD are unreliable behind redirects. */
 export async function probe(source: RangeSource, signal: AbortSignal, stallMs: number): Promise<Probe> {
   const { response, stop } = await request(source, { range: 'bytes=0-0' }, signal, stallMs);
   stop();
@@ -40,7 +40,7 @@ export async function probe(source: RangeSource, signal: AbortSignal, stallMs: n
   return { bytes: length === null || response.headers.has('content-encoding') ? null : Number(length), supportsRanges: false, validator };
 }
 
-/** Reads the bytes from `start` to before `end`. */
+/** Reads the bytes from `start` up to, not including, `end`, of the version `validator`. */
 export async function* readRange(
   source: RangeSource,
   { start, end }: { readonly start: number; readonly end: number },
@@ -49,8 +49,8 @@ export async function* readRange(
   stallMs: number,
 ): AsyncGenerator<Uint8Array> {
   const headers = { range: `bytes=${start}-${end - 1}`, ...(validator === null ? {} : { 'if-range': validator }) };
-  const answer = await request(source, headers, signal, stallMs);
-  const { response } = answer;
+  const opened = await request(source, headers, signal, stallMs);
+  const { response } = opened;
   try {
     if (response.status === 200) throw new TransferError('changed', 'the file on the server changed while it was downloaded');
     const range = parseContentRange(response);
@@ -58,29 +58,29 @@ export async function* readRange(
       throw new TransferError('transient', 'the server sent another part of the file than requested');
     }
     let left = end - start;
-    for await (const bytes of readChunks(answer, stallMs)) {
+    for await (const bytes of readChunks(opened, stallMs)) {
       if (bytes.length > left) throw new TransferError('transient', 'the server sent more than requested');
       left -= bytes.length;
       yield bytes;
     }
     if (left > 0) throw new TransferError('transient', `the connection was lost with ${left} bytes missing`);
   } finally {
-    answer.stop();
+    opened.stop();
   }
 }
 
 export async function* readWhole(source: RangeSource, signal: AbortSignal, stallMs: number): AsyncGenerator<Uint8Array> {
-  const answer = await request(source, {}, signal, stallMs);
+  const opened = await request(source, {}, signal, stallMs);
   try {
-    yield* readChunks(answer, stallMs);
+    yield* readChunks(opened, stallMs);
   } finally {
-    answer.stop();
+    opened.stop();
   }
 }
 
-interface Answer {
+interface OpenResponse {
   readonly response: Response;
-  /** Aborts the transfer. Call at the end of each transfer, complete or not. */
+  /** Ends the transfer. Must be called, even if the transfer is complete. */
   readonly stop: () => void;
   readonly stopped: AbortSignal;
 }
@@ -90,7 +90,7 @@ async function request(
   rangeHeaders: Readonly<Record<string, string>>,
   signal: AbortSignal,
   stallMs: number,
-): Promise<Answer> {
+): Promise<OpenResponse> {
   signal.throwIfAborted();
   const abort = new AbortController();
   const stop = (): void => {
@@ -127,7 +127,7 @@ function statusSentence(status: number): string {
   return `the server answered with status ${status}`;
 }
 
-async function* readChunks({ response, stop, stopped }: Answer, stallMs: number): AsyncGenerator<Uint8Array> {
+async function* readChunks({ response, stop, stopped }: OpenResponse, stallMs: number): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   const reader = response.body.getReader();
   // A pending read of an aborted request may never settle.

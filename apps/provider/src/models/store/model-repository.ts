@@ -1,4 +1,7 @@
-/** Parses sources of models (`hf:owner/repo:quant`, a URL or a local file) and lists the files of Hugging Face repositories. */
+/**
+ * Parses the sources that `models pull` accepts (`hf:OWNER/REPOSITORY:QUANTIZATION`, a URL or a local path), and finds the files of a
+ * model in a Hugging Face repository.
+ */
 import { basename } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -12,6 +15,7 @@ export interface RemoteFile {
   readonly headers: Readonly<Record<string, string>>;
   /** Null if unknown before the download. */
   readonly bytes: number | null;
+  /** Hexadecimal hash that the server lists, or null. */
   readonly sha256: string | null;
 }
 
@@ -43,7 +47,6 @@ export function readSource(text: string): Source {
   return { kind: 'file', path: text };
 }
 
-/** The file at a URL. Its `name` in the store is the last part of the URL by default. */
 export function addressFile(url: string, name = decodeURIComponent(basename(new URL(url).pathname))): RemoteFile {
   return { name: safeName(name), url, headers: {}, bytes: null, sha256: null };
 }
@@ -57,13 +60,13 @@ const TreeSchema = Type.Array(
   }),
 );
 const tree = lazyValidator(TreeSchema);
-const LIST_TIMEOUT_MS = 30_000;
+const API_TIMEOUT_MS = 30_000;
 const DEFAULT_QUANTIZATION = 'Q4_K_M';
 
 export type Repository = Source & { readonly kind: 'repository' };
 export type Entries = Static<typeof TreeSchema>;
 
-/** Files of a repository. Throws {@link DownloadError}. */
+/** Files and folders of a repository. Throws {@link DownloadError}, or the signal's reason. */
 export async function repositoryEntries(
   { repository }: Repository,
   modelRepository: ModelRepository,
@@ -72,11 +75,11 @@ export async function repositoryEntries(
   return await listFiles(`${modelRepository.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(modelRepository), signal);
 }
 
-/** A quantization in a repository, the unit of `pull`. */
+/** One model file (or set of split files) in a repository, as `pull` downloads it. */
 export interface Variant {
   /** For example `hf:owner/repository:Q4_K_M`. */
   readonly source: string;
-  /** Null if the repository's single model has no label in its name. */
+  /** Null if the repository has one model, whose name states no quantization. */
   readonly quantization: string | null;
   /** Bytes of all files, a projector included. */
   readonly bytes: number;
@@ -86,7 +89,7 @@ export interface Variant {
   readonly sha256: readonly (string | null)[];
 }
 
-/** The quantizations that `pull` can name, smallest first. */
+/** The models of a repository that can be named in a source, smallest first. */
 export function variantsOf(repository: string, entries: Entries): Variant[] {
   const groups = groupsOf(modelFiles(entries));
   const names = [...groups.keys()];
@@ -108,12 +111,12 @@ export function variantsOf(repository: string, entries: Entries): Variant[] {
     .sort((a, b) => a.bytes - b.bytes);
 }
 
-/** The default quantization if present, else the largest. Null for an empty list. */
+/** The variant of the default quantization if present, else the largest. Null for an empty list. */
 export function preferredVariant(variants: readonly Variant[]): Variant | null {
   return variants.find(({ quantization }) => quantization?.toUpperCase() === DEFAULT_QUANTIZATION) ?? variants.at(-1) ?? null;
 }
 
-/** The files of a quantization, in order; or the single file of a model. Throws {@link DownloadError}. */
+/** The model files of a source, in order. Throws {@link DownloadError} if the source does not name exactly one model. */
 export function repositoryFiles(source: Repository, entries: Entries, modelRepository: ModelRepository): RemoteFile[] {
   return modelEntries(source, entries).map((entry) =>
     remoteFile(entry, safeName(basename(entry.path)), source.repository, modelRepository),
@@ -121,10 +124,10 @@ export function repositoryFiles(source: Repository, entries: Entries, modelRepos
 }
 
 /**
- * The projector for {@link repositoryFiles}, or null. The name in the store contains repository and folder, because projectors of
+ * The projector for {@link repositoryFiles}, or null. Its name in the store contains repository and folder, because the projectors of
  * most repositories have the same file name.
  *
- * @param requested File name or precision, from the owner. If null, the usual precision.
+ * @param requested File name or precision that the owner asked for. If null, the preferred precision.
  * @throws {DownloadError} As {@link repositoryProjector}.
  */
 export function repositoryProjectorFile(
@@ -160,10 +163,10 @@ export function repositoryFile({ repository }: Repository, entries: Entries, pat
   return remoteFile(entry, basename(path), repository, modelRepository);
 }
 
-/** Parts of an image model in ONNX (onnx-folder.ts). */
+/** Paths of an ONNX image model's files (onnx-folder.ts). */
 const IMAGE_PARTS = /^(?:model_index\.json|(?:tokenizer|scheduler|text_encoder|unet|vae_decoder)\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$/;
 
-/** Folder name and files of an image model's repository. Null for others, and if a quantization is requested. */
+/** Folder in the store, and files, of a repository with an ONNX image model. Null for others, and if a quantization is requested. */
 export function imageFolderOf(
   { repository, quantization }: Repository,
   entries: Entries,
@@ -191,10 +194,10 @@ async function listFiles(url: string, headers: Record<string, string>, signal: A
   return body;
 }
 
-/** JSON of the model repository's API. Throws {@link DownloadError}. */
+/** JSON of the model repository's API. Throws {@link DownloadError}, or the signal's reason. */
 export async function repositoryJson(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<unknown> {
   try {
-    const response = await fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]) });
+    const response = await fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(API_TIMEOUT_MS)]) });
     if (!response.ok) {
       await response.body?.cancel();
       throw new DownloadError(
@@ -222,6 +225,7 @@ function stem(path: string): string {
   return path.replace(/(?:-\d{5}-of-\d{5})?\.gguf$/i, '');
 }
 
+/** Files by `stem`: each group is one model. */
 function groupsOf<T extends { readonly path: string }>(entries: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const entry of entries) groups.set(stem(entry.path), [...(groups.get(stem(entry.path)) ?? []), entry]);
@@ -234,7 +238,7 @@ function hasQuantization(name: string, quantization: string): boolean {
   return new RegExp(`(?:^|[-_./])${escaped}(?:[-./]|$)`, 'i').test(name);
 }
 
-/** Sanitises a server-provided name, so the path stays inside the store. At most 133 characters. */
+/** A name from a server as a file name that stays inside the store, with the ending `.gguf`. At most 133 characters. */
 export function safeName(name: string): string {
   const safe = name
     .replace(/[^\w.-]+/g, '-')

@@ -1,5 +1,4 @@
-/** `searchRepositories`: finds repositories whose GGUF models `models pull` can download. */
-
+/** `searchRepositories` finds Hugging Face repositories with GGUF models, without kinds of models that this program cannot run. */
 import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
 import { knownModel } from '../image/known-models.js';

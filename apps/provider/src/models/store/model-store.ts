@@ -1,4 +1,4 @@
-/** `ModelStore`: the models on the owner's disk. A folder contains the files, and `library.json` lists them. */
+/** `ModelStore`: the models on the owner's disk. `library.json` lists them; their files are in the same folder or elsewhere. */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -26,7 +26,7 @@ export type StoredModel = Static<typeof EntrySchema>;
 
 const list = lazyValidator(ListSchema);
 
-/** The list is unusable. The message is one sentence for the owner. */
+/** The list is unusable. The message is a sentence for the Mac's owner. */
 export class ModelStoreError extends Error {
   constructor(message: string) {
     super(message);
@@ -37,12 +37,11 @@ export class ModelStoreError extends Error {
 export class ModelStore {
   readonly #listFile: string;
 
-  /** Creates `directory` at the first write. */
   constructor(readonly directory: string) {
     this.#listFile = join(directory, 'library.json');
   }
 
-  /** Throws {@link ModelStoreError} for a damaged list. */
+  /** All models; none if there is no list. Throws {@link ModelStoreError} for a damaged list. */
   entries(): readonly StoredModel[] {
     if (!existsSync(this.#listFile)) return [];
     let value: unknown;
@@ -60,14 +59,14 @@ export class ModelStore {
     return this.entries().find((entry) => entry.id === id) ?? null;
   }
 
-  /** Adds an entry, or replaces the entry of the same id and deletes its files that no entry uses. */
+  /** Adds an entry. Replaces an entry with the same id, and deletes those of its files that no entry uses. */
   put(entry: StoredModel): void {
     const replaced = this.find(entry.id);
     this.#write([...this.entries().filter(({ id }) => id !== entry.id), entry]);
     if (replaced !== null) this.#deleteFilesOf(replaced);
   }
 
-  /** Removes an entry and its files in the folder, except files of other entries. Returns whether the entry existed. */
+  /** Removes an entry and those of its files in the folder that no entry uses. Returns whether the entry existed. */
   remove(id: string): boolean {
     const entry = this.find(id);
     if (entry === null) return false;
@@ -76,7 +75,7 @@ export class ModelStore {
     return true;
   }
 
-  /** Deletes the files of a former entry, except files of present entries. */
+  /** Deletes the files of a former entry that no entry uses. */
   #deleteFilesOf({ file: place, files }: StoredModel): void {
     this.deleteUnused(files);
     // Removes the rest of a model's own folder: partial downloads and the folder.
@@ -85,7 +84,7 @@ export class ModelStore {
       rmSync(join(this.directory, place), { recursive: true, force: true });
   }
 
-  /** Deletes the files inside the folder that belong to no entry. */
+  /** Deletes those of `files` that are in the folder and belong to no entry. */
   deleteUnused(files: readonly string[]): void {
     // Compared without case, as most file systems of Macs do.
     const needed = new Set(this.entries().flatMap((entry) => entry.files.map((file) => file.toLowerCase())));

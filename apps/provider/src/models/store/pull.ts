@@ -1,4 +1,4 @@
-/** `pull` downloads and verifies the files of a model, and adds the model to the store last. Resumable. */
+/** `pull` implements `models pull`: downloads a model, compares its hash with those that are known, and adds it to the store. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -25,7 +25,7 @@ import {
 import type { ModelStore, StoredModel } from './model-store.js';
 import { DownloadError, type Progress, requireSpace, type Tuning } from './transfer.js';
 
-/** The `usual` projector is the source's, if any. A `name` is a path, a URL, or a file name or precision in the repository. */
+/** `usual`: the projector beside the model at its source, if any. `name`: a path, a URL, or a file name or precision in the repository. */
 export type ProjectorChoice = { readonly kind: 'usual' } | { readonly kind: 'none' } | { readonly kind: 'named'; readonly name: string };
 
 export interface PullOptions {
@@ -33,14 +33,13 @@ export interface PullOptions {
   readonly store: ModelStore;
   readonly hashes: FileHashes;
   readonly modelRepository: ModelRepository;
-  /** Overrides the id derived from the model's name. */
+  /** Id of the model. If null, derived from its name. */
   readonly id: string | null;
   readonly projector: ProjectorChoice;
-  /** Expected hash of the model, from the owner. */
+  /** Hash of the model that the owner expects, or null. */
   readonly sha256: string | null;
-  /** Hashes that the coordinator's catalogue allows for an id. Resolves to null if the id is not listed. */
+  /** Hashes that the coordinator's catalogue allows for an id. Resolves to null if every hash is allowed. */
   readonly catalogueHashesOf: (id: string) => Promise<readonly string[] | null>;
-  /** Installs the engine for quantized image models unless installed. */
   readonly installEngine: (signal: AbortSignal) => Promise<void>;
   readonly onFile: (file: { readonly name: string; readonly index: number; readonly count: number }) => void;
   readonly onProgress: (progress: Progress) => void;
@@ -52,16 +51,19 @@ export interface PullOptions {
 export interface Pulled {
   readonly entry: StoredModel;
   readonly facts: ModelFacts;
-  /** Source of the verified hash. */
+  /** Whose hash the files match; null if they were compared with none. */
   readonly verifiedBy: 'owner' | 'catalogue' | 'repository' | null;
-  /** Why the source's projector was left out although the owner did not ask for that, or null. */
+  /** Why the usual projector was left out, or null. */
   readonly leftOut: LeftOut | null;
 }
 
-/** The projector reads only `audio`, or the expected `hash` is that of the model without the projector. */
+/** `audio`: the projector reads only audio. `hash`: the expected hash is that of the model without the projector. */
 type LeftOut = 'audio' | 'hash';
 
-/** Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the owner. */
+/**
+ * A later call resumes a failed download. Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the
+ * Mac's owner, or the signal's reason.
+ */
 export async function pull(options: PullOptions): Promise<Pulled> {
   const { modelRepository, signal } = options;
   const source = readSource(options.source);
@@ -92,13 +94,12 @@ export async function pull(options: PullOptions): Promise<Pulled> {
   }
 }
 
-/** Host and folder of a URL, to distinguish equal file names. */
 function addressPrefix(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${dirname(pathname)}`;
 }
 
-/** Renames the files of one model if a model of another source uses a name for other content. Case is ignored, as on a Mac. */
+/** Renames the files of a model if another model has a file of the same name with other content. Ignores case, as a Mac does. */
 async function withFreeNames<T extends readonly RemoteFile[]>(
   files: T,
   prefix: string,
@@ -123,7 +124,7 @@ async function withFreeNames<T extends readonly RemoteFile[]>(
   return renamed((name) => `${tag}--${name}`);
 }
 
-/** Adds a file or folder at its present place, with its projector. */
+/** Adds a local file or folder where it is, with its projector. */
 async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
   const { hashes, projector, signal } = options;
   const beside = projector.kind === 'usual' ? adjacentProjectorPath(path) : null;
@@ -135,7 +136,7 @@ async function addLocal(path: string, options: PullOptions): Promise<Pulled> {
   return await addModel(options, await candidate(facts), beside === null ? null : await candidate(readModelFacts(path)));
 }
 
-/** A URL points to a single file, so the projector needs a URL too. */
+/** The projector of a model at a URL. Throws {@link DownloadError} unless it is named by a URL too. */
 function addressProjector({ name }: RemoteFile, projector: ProjectorChoice): RemoteFile | null {
   if (projector.kind !== 'named') return null;
   const place = readSource(projector.name);
@@ -143,7 +144,7 @@ function addressProjector({ name }: RemoteFile, projector: ProjectorChoice): Rem
   return addressFile(place.url, `mmproj-${name}`);
 }
 
-/** Pulls all files of a GGUF model, and its projector if any. */
+/** Pulls the files of a GGUF model, and its projector if any. */
 async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | null, options: PullOptions): Promise<Pulled> {
   const { store } = options;
   const neededFiles = filesToPull(files, projector, options);
@@ -176,7 +177,7 @@ async function pullFiles(files: readonly RemoteFile[], projector: RemoteFile | n
   }
 }
 
-/** Omits the projector if the owner expects the hash of the model without it. Throws {@link DownloadError} if no hash can match. */
+/** The files and the projector, or only the files if the owner expects their hash. Throws {@link DownloadError} if no hash can match. */
 function filesToPull(
   files: readonly RemoteFile[],
   projector: RemoteFile | null,
@@ -194,13 +195,13 @@ function filesToPull(
   );
 }
 
-/** Hash of the model from the repository's list; null if a hash is missing there. */
+/** Hash of a model from the listed hashes; null if one is missing. */
 function hashOf(files: readonly RemoteFile[]): string | null {
   const known = files.flatMap(({ sha256 }) => sha256 ?? []);
   return known.length === files.length ? modelHash(known) : null;
 }
 
-/** Downloads files unless present, after a check that the disk has room for all. Returns their hashes. */
+/** Downloads files unless present, after checking that the disk has room for all. Returns their hashes. */
 async function fetchFiles(files: readonly RemoteFile[], requiredSha256: string | null, options: PullOptions): Promise<string[]> {
   const { directory } = options.store;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -217,16 +218,16 @@ async function fetchFiles(files: readonly RemoteFile[], requiredSha256: string |
   return sha256s;
 }
 
-/** Disk space that a download still needs. Partial files are sparse, so their blocks are counted instead of their length. */
+/** Disk space that a download still needs. Partial files are sparse, so this counts their blocks, not their length. */
 function missingBytes({ name, bytes }: RemoteFile, directory: string): number {
   const stored = [name, `${name}.part`].map((each) => statSync(join(directory, each), { throwIfNoEntry: false })?.blocks ?? 0);
   return Math.max(0, (bytes ?? 0) - BLOCK_BYTES * Math.max(...stored));
 }
 
-/** Unit of `stat.blocks` on every file system. */
+/** Unit of `stat.blocks`. */
 const BLOCK_BYTES = 512;
 
-/** Pulls an image model into its own folder. Text files without a listed hash are accepted, because they are parsed strictly. */
+/** Pulls an ONNX image model into a folder of its own. Its text files need no listed hash, because they are parsed strictly. */
 async function pullFolder(
   { folder, files }: { readonly folder: string; readonly files: readonly RemoteFile[] },
   options: PullOptions,
@@ -248,7 +249,7 @@ async function pullFolder(
   );
 }
 
-/** Pulls a quantized image model and its companion parts into their own folder. Installs the engine if missing. */
+/** Pulls a quantized image model and its companions into a folder of their own. Installs stable-diffusion.cpp if missing. */
 async function pullKnown(source: Repository, known: KnownModel, entries: Entries, options: PullOptions): Promise<Pulled> {
   const { store, hashes, modelRepository, signal } = options;
   const [model, ...others] = repositoryFiles(source, entries, modelRepository);
@@ -314,15 +315,14 @@ async function fetchFile(file: RemoteFile, requiredSha256: string | null, option
   return got.sha256;
 }
 
-/** A model on the disk, before its hash is compared. */
+/** A model on the disk, before its hash is compared with the owner's and the catalogue's. */
 interface Candidate {
   readonly facts: ModelFacts;
   /** Names in the store's folder, or absolute paths. */
   readonly files: readonly string[];
   readonly sha256: string;
-  /** Whether the repository lists the hashes of all weights, which were compared. */
+  /** Whether the source lists the hashes of all files with weights. The download has compared them. */
   readonly isListed: boolean;
-  /** Own folder of an image model. */
   readonly folder?: string;
 }
 

@@ -1,4 +1,4 @@
-/** `downloadRanges`: downloads a file in parallel ranges, and stores the progress for a later attempt. */
+/** `downloadRanges` downloads a file in chunks over parallel connections, and stores its progress for a later attempt. */
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -10,26 +10,26 @@ const StateSchema = Type.Object({
   version: Type.Literal(1),
   bytes: Type.Integer({ minimum: 0 }),
   chunk_bytes: Type.Integer({ minimum: 1 }),
+  /** `Probe.validator`: the server's version of the file. */
   validator: Type.Union([Type.String(), Type.Null()]),
   done: Type.Array(Type.Integer({ minimum: 0 })),
-  /** Chunk index and stored bytes of chunks that a stopped download began. */
+  /** Index and stored bytes of incomplete chunks. */
   partial: Type.Optional(Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 1 })]))),
 });
 type State = Static<typeof StateSchema>;
 const stateValidator = lazyValidator(StateSchema);
 
-/** Server's version of the file. */
-interface RemoteFile {
+interface RemoteVersion {
   readonly bytes: number;
   readonly validator: string | null;
 }
 
 /**
- * Writes the file's content to `${file}.part`.
+ * Writes the file's content to `${file}.part`, and its progress to `${file}.part.json`.
  *
  * @throws {TransferError} Also {@link DownloadError}, or the signal's reason.
  */
-export async function downloadRanges(options: Download, tuning: Tuning, remote: RemoteFile): Promise<void> {
+export async function downloadRanges(options: Download, tuning: Tuning, remote: RemoteVersion): Promise<void> {
   const { file, signal, freeBytes } = options;
   const state = (await readResumableState(options, remote)) ?? newState(remote, tuning);
   const progress = new ChunkProgress(file, state);
@@ -51,7 +51,7 @@ export async function downloadRanges(options: Download, tuning: Tuning, remote: 
 interface RangedDownload {
   readonly options: Download;
   readonly tuning: Tuning;
-  readonly remote: RemoteFile;
+  readonly remote: RemoteVersion;
   readonly progress: ChunkProgress;
   readonly handle: FileHandle;
 }
@@ -80,7 +80,7 @@ async function runWorkers(download: RangedDownload, failure: AbortController): P
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
-/** Downloads the rest of a chunk. A lost connection resumes at its position; progress resets the failure count. */
+/** Downloads the rest of a chunk. After a lost connection, continues where it ended. */
 async function downloadChunk(
   { options, tuning, remote, progress, handle }: RangedDownload,
   index: number,
@@ -105,8 +105,7 @@ class ChunkProgress {
   readonly #file: string;
   readonly #state: State;
   readonly #done: Set<number>;
-  /** Stored bytes of incomplete chunks. */
-  readonly #partial: Map<number, number>;
+  readonly #bytesByPartialChunk: Map<number, number>;
   #writtenBytes = 0;
   #saving = Promise.resolve();
 
@@ -116,9 +115,9 @@ class ChunkProgress {
     const partial = state.partial ?? [];
     const isComplete = ([index, stored]: readonly [number, number]): boolean => stored === chunkBytes(state, index);
     this.#done = new Set([...state.done, ...partial.filter(isComplete).map(([index]) => index)]);
-    this.#partial = new Map(partial.filter((chunk) => !isComplete(chunk)));
+    this.#bytesByPartialChunk = new Map(partial.filter((chunk) => !isComplete(chunk)));
     for (const index of this.#done) this.#writtenBytes += chunkBytes(state, index);
-    for (const stored of this.#partial.values()) this.#writtenBytes += stored;
+    for (const stored of this.#bytesByPartialChunk.values()) this.#writtenBytes += stored;
   }
 
   get writtenBytes(): number {
@@ -135,29 +134,30 @@ class ChunkProgress {
     return { start, end: start + chunkBytes(this.#state, index) };
   }
 
-  /** Stored bytes of an incomplete chunk. */
   bytesOf(index: number): number {
-    return this.#partial.get(index) ?? 0;
+    return this.#bytesByPartialChunk.get(index) ?? 0;
   }
 
   add(index: number, bytes: number): void {
-    this.#partial.set(index, this.bytesOf(index) + bytes);
+    this.#bytesByPartialChunk.set(index, this.bytesOf(index) + bytes);
     this.#writtenBytes += bytes;
   }
 
   complete(index: number): void {
     this.#done.add(index);
-    this.#partial.delete(index);
+    this.#bytesByPartialChunk.delete(index);
   }
 
-  /** Saves one after the other, so that an older state never overwrites a newer state. */
+  /** Writes the progress file. Calls wait for each other, so that an older state does not overwrite a newer one. */
   save(): Promise<void> {
-    this.#saving = this.#saving.then(() => saveState(this.#file, { ...this.#state, done: [...this.#done], partial: [...this.#partial] }));
+    this.#saving = this.#saving.then(() =>
+      saveState(this.#file, { ...this.#state, done: [...this.#done], partial: [...this.#bytesByPartialChunk] }),
+    );
     return this.#saving;
   }
 }
 
-function newState({ bytes, validator }: RemoteFile, { chunkBytes }: Tuning): State {
+function newState({ bytes, validator }: RemoteVersion, { chunkBytes }: Tuning): State {
   return { version: 1, bytes, chunk_bytes: chunkBytes, validator, done: [] };
 }
 
@@ -169,8 +169,8 @@ function chunkBytes({ bytes, chunk_bytes }: State, index: number): number {
   return Math.min(chunk_bytes, bytes - index * chunk_bytes);
 }
 
-/** State of an earlier download of the same file. Without a validator from the server, only a file with an expected hash is resumed. */
-async function readResumableState({ file, sha256 }: Download, { bytes, validator }: RemoteFile): Promise<State | null> {
+/** State of an earlier download of the same version; null if there is none. Without a validator, an expected hash is required. */
+async function readResumableState({ file, sha256 }: Download, { bytes, validator }: RemoteVersion): Promise<State | null> {
   let state: unknown;
   try {
     await stat(`${file}.part`);

@@ -1,18 +1,18 @@
-/** `repositoryProjector`: chooses the projector (`mmproj`) of a repository for a model file, and the precision. Pure. */
+/** `repositoryProjector` chooses among the projectors (`mmproj`) of a Hugging Face repository the one for a model file. Pure. */
 import { basename, dirname } from 'node:path';
 import { DownloadError } from './transfer.js';
 
 /** Label of a quantization in a file name, for example `Q4_K_M`, `IQ3_XXS`, `MXFP4` or `BF16`. */
 const QUANTIZATION = /(?:^|[-_./])(I?Q\d(?:_[A-Z0-9]+)*|MXFP4|B?F16|F32)(?=[-./]|$)/gi;
 
-/** In order of preference. F16 has full quality and is small compared with the model; Q8_0 is half as large. */
-const PRECISIONS = ['F16', 'Q8_0', 'BF16', 'F32'];
+/** In order of preference. F16 has full quality and is small compared with the model. */
+const PREFERRED_PRECISIONS = ['F16', 'Q8_0', 'BF16', 'F32'];
 
 interface File {
   readonly path: string;
 }
 
-/** The last label in a name, or null. */
+/** The last quantization label in a name, or null. */
 export function quantizationIn(name: string): string | null {
   return [...name.matchAll(QUANTIZATION)].at(-1)?.[1] ?? null;
 }
@@ -24,7 +24,7 @@ export function isProjectorName(path: string): boolean {
 /**
  * The projector for a model file; null if the repository has none.
  *
- * @param requested File name or precision such as `BF16`. If null, the first of `PRECISIONS` that exists.
+ * @param requested File name or precision such as `BF16`. If null, the first of `PREFERRED_PRECISIONS` that exists.
  * @throws {DownloadError} The requested projector does not exist, or several projectors fit equally.
  */
 export function repositoryProjector<F extends File>(
@@ -53,7 +53,7 @@ export function repositoryProjector<F extends File>(
   return best;
 }
 
-/** As {@link repositoryProjector} without a request. Null also if several projectors fit. */
+/** Like {@link repositoryProjector} without a request, but null if several projectors fit equally. */
 export function likelyProjector<F extends File>(repository: string, modelPath: string, files: readonly F[]): F | null {
   try {
     return repositoryProjector(repository, modelPath, files, null);
@@ -64,8 +64,9 @@ export function likelyProjector<F extends File>(repository: string, modelPath: s
 }
 
 /**
- * Projectors in the model's folder, else all. Of these: projectors that name the model, else projectors without a model name, else all if
- * they share one name.
+ * Projectors that may belong to a model. Searches those in the model's folder, or else all.
+ *
+ * Returns those that name the model, or else those without a model name, or else all if they have the same name.
  */
 function ofModel<F extends File>(modelPath: string, projectors: readonly F[]): readonly F[] {
   const beside = projectors.filter(({ path }) => dirname(path) === dirname(modelPath));
@@ -95,6 +96,6 @@ function normalizeName(name: string): string {
 }
 
 function rankOf({ path }: File): number {
-  const rank = PRECISIONS.indexOf(quantizationIn(path)?.toUpperCase() ?? '');
-  return rank < 0 ? PRECISIONS.length : rank;
+  const rank = PREFERRED_PRECISIONS.indexOf(quantizationIn(path)?.toUpperCase() ?? '');
+  return rank < 0 ? PREFERRED_PRECISIONS.length : rank;
 }

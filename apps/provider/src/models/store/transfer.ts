@@ -1,4 +1,4 @@
-/** Common parts of downloads: options, errors, retries, and writes to the disk. */
+/** Common parts of downloads: options, errors, retries, and checks of disk space. */
 import { type FileHandle, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,30 +6,29 @@ import { byteSizeText } from '../byte-size-text.js';
 import { type RangeSource, TransferError } from './http-ranges.js';
 
 export interface Download extends RangeSource {
-  /** Path of the file. Until completion, `.part` and `.part.json` are stored with the same prefix. */
+  /** Path of the complete file. Until then, the data is in `<file>.part`, and the progress in `<file>.part.json`. */
   readonly file: string;
-  /** Expected length, or null. */
   readonly bytes: number | null;
-  /** Hexadecimal. */
+  /** Expected hash, hexadecimal; null if unknown. */
   readonly sha256: string | null;
   readonly onProgress?: (progress: Progress) => void;
   readonly signal: AbortSignal;
   readonly tuning?: Partial<Tuning>;
-  /** Free bytes of a folder's disk. Replaced by tests. */
+  /** Free bytes of a folder's disk. Default: by the file system. */
   readonly freeBytes?: (folder: string) => Promise<number>;
 }
 
 export interface Progress {
   readonly phase: 'downloading' | 'verifying';
   readonly bytes: number;
-  /** Null if the server reports no length. */
+  /** Null if the length is unknown. */
   readonly total: number | null;
 }
 
 export interface Tuning {
   readonly chunkBytes: number;
   readonly connections: number;
-  /** Consecutive failures after which a chunk fails. */
+  /** Consecutive failures after which `withRetries` gives up. */
   readonly tries: number;
   /** First pause after a failure, in milliseconds; doubles up to ten seconds. */
   readonly retryMs: number;
@@ -37,12 +36,11 @@ export interface Tuning {
   readonly stallMs: number;
 }
 
-/** Longest pause between two attempts, in milliseconds. */
 const MAX_PAUSE_MS = 10_000;
 /** Free bytes that a download leaves on the disk. */
 const SPARE_BYTES = 256 << 20;
 
-/** The download failed. The message is one sentence for the owner. */
+/** A download or pull failed. The message is a sentence for the Mac's owner. */
 export class DownloadError extends Error {
   constructor(message: string) {
     super(message);
@@ -50,7 +48,7 @@ export class DownloadError extends Error {
   }
 }
 
-/** Retries after transient failures. `progress` returns the current position, and every advance resets the failure count. */
+/** Repeats `work` after transient failures. `progress` returns the position; an advance since the last failure resets the count. */
 export async function withRetries<T>(
   work: () => Promise<T>,
   tuning: Tuning,
@@ -79,14 +77,14 @@ export async function writeAll(handle: FileHandle, bytes: Uint8Array, position: 
   }
 }
 
-/** Throws {@link DownloadError} unless the file's disk has this many free bytes, and some to spare. */
+/** Throws {@link DownloadError} unless the file's disk has this many free bytes and `SPARE_BYTES` more. */
 export async function requireSpace(file: string, bytes: number, freeBytes = freeBytesOf): Promise<void> {
   const free = await freeBytes(dirname(file));
   if (bytes + SPARE_BYTES <= free) return;
   throw new DownloadError(`not enough disk space: ${byteSizeText(bytes)} to download, ${byteSizeText(free)} free`);
 }
 
-/** Like {@link requireSpace}, during a download of unknown length. */
+/** Throws {@link DownloadError} unless the disk has `SPARE_BYTES`, during a download of unknown length. */
 export async function requireSpareSpace(file: string, freeBytes = freeBytesOf): Promise<void> {
   const free = await freeBytes(dirname(file));
   if (free >= SPARE_BYTES) return;

@@ -1,8 +1,8 @@
 /**
- * `ActiveStreams`: the streams of a context that hold a sequence, and the computation of their batches.
+ * `ActiveStreams`: the streams that hold a sequence of the KV cache, and the computation of their batches.
  *
- * The prompt of a stream is read first; then the stream generates. Texts and ends are written to the outbox while the next batch is
- * computed. `Decoder` and `Prefill` fill the batches.
+ * A stream first reads its prompt, then generates. Texts and ends are written to the outbox while the next batch is computed.
+ * `Decoder` and `Prefill` fill the batches.
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext, NativeSamplers } from '../native.js';
@@ -16,9 +16,9 @@ import type { CachedSequence, SequencePool } from './sequence-pool.js';
 export interface ActiveStream extends PromptReader {
   readonly stream: TextStream;
   readonly sequence: CachedSequence;
-  /** The token to decode next; null while the prompt is read. */
+  /** The sampled token to decode next; null while the prompt is read. */
   next: Token | null;
-  /** Created when the stream first runs alone. */
+  /** Drafts for speculative decoding; null until the stream first runs alone and may draft. */
   drafts: { readonly policy: DraftPolicy; readonly lookup: PromptLookup } | null;
 }
 
@@ -29,7 +29,6 @@ export interface ActiveStreamsOptions extends PrefillQueueOptions {
 }
 
 export class ActiveStreams {
-  /** Streams whose prompts are being read. */
   readonly prompts: PrefillQueue<ActiveStream>;
   readonly #options: ActiveStreamsOptions;
   readonly #logprobs: RawLogprobs;
@@ -46,14 +45,14 @@ export class ActiveStreams {
     return this.#generating;
   }
 
-  /** Queues the prompt of a stream. `sequence` holds its cached part. */
+  /** Queues the prompt of a stream. `sequence` already contains the cached part of the prompt. */
   add(stream: TextStream, sequence: CachedSequence): void {
     stream.begin(sequence.tokens.length);
     const dueAt = this.prompts.tokensRead + stream.options.prompt.length - sequence.tokens.length;
     this.prompts.add({ stream, sequence, dueAt, next: null, drafts: null });
   }
 
-  /** Called before the last slice of the prompt is computed. The stream's first token is sampled from that slice. */
+  /** Called just before the last slice of the prompt is computed, from which the first token is sampled. */
   startGenerating(active: ActiveStream): void {
     this.#generating.push(active);
   }
@@ -61,12 +60,15 @@ export class ActiveStreams {
   removeCancelled(): void {
     for (const active of [...this.prompts.readers, ...this.#generating].filter(({ stream }) => stream.options.control.cancelled)) {
       this.finish(active);
-      // Queued behind the text of the stream's last token.
+      // Queued, so that the text of the stream's last token is written first.
       this.#toWrite.push(() => endCancelled(active.stream));
     }
   }
 
-  /** Decodes the batch and samples. A failed batch ends all active streams, a failed sampling only its stream. */
+  /**
+   * Decodes the batch, samples a token per stream and hands it over. A failed batch ends all active streams, a failed sampling only its
+   * stream.
+   */
   async compute(batch: readonly ActiveStream[], batchIndices: readonly number[], onDecoded: () => void): Promise<void> {
     const results = await this.decodeAndSample(batch, batchIndices);
     if (results === null) return;
@@ -74,14 +76,14 @@ export class ActiveStreams {
     for (const [index, result] of results.entries()) {
       const active = batch[index] as ActiveStream;
       try {
-        if (!(await this.take(active, sampledToken(result), batchIndices[index] as number))) this.finish(active);
+        if (!(await this.accept(active, sampledToken(result), batchIndices[index] as number))) this.finish(active);
       } catch (error) {
         this.fail(active, error);
       }
     }
   }
 
-  /** Decodes the batch while earlier text is written, and samples a token per stream. If the batch fails, ends all and returns null. */
+  /** Decodes the batch while earlier text is written, and samples a token per stream. If the batch fails, ends all streams; null. */
   async decodeAndSample(batch: readonly ActiveStream[], batchIndices: ArrayLike<number>): Promise<PromiseSettledResult<number>[] | null> {
     const { context } = this.#options;
     const decoded = context.decodeBatch();
@@ -99,9 +101,9 @@ export class ActiveStreams {
   }
 
   /** Hands a sampled token to its stream. Resolves to whether the stream continues. */
-  async take(active: ActiveStream, token: number, batchIndex: number): Promise<boolean> {
+  async accept(active: ActiveStream, token: number, batchIndex: number): Promise<boolean> {
     const { stream } = active;
-    // A cancelled stream is removed before the next batch.
+    // `removeCancelled` removes the stream before the next round.
     if (stream.options.control.cancelled) return true;
     const needsLogprobs = stream.options.logprobs !== null && token !== -1;
     const { more, write } = stream.take(token, needsLogprobs ? await this.#logprobs.of(batchIndex, token as Token) : null);
@@ -110,26 +112,29 @@ export class ActiveStreams {
     return more;
   }
 
+  /** Removes a stream. Its sequence stays cached for later requests. */
   finish(active: ActiveStream): void {
     this.#remove(active);
     this.#options.sequences.release(active.sequence);
   }
 
+  /** Removes a stream and ends it with `engine_failed`. The contents of its sequence are unknown. */
   fail(active: ActiveStream, error: unknown): void {
     this.#remove(active);
-    this.#options.sequences.releaseUnknown(active.sequence);
+    this.#options.sequences.releaseWiped(active.sequence);
     const { stream } = active;
     const { job } = stream.options.control;
     this.#toWrite.push(() => stream.end({ job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' }));
   }
 
+  /** Writes the texts and ends of the last batch to the outbox. */
   writeAll(): void {
     const writes = this.#toWrite;
     this.#toWrite = [];
     for (const write of writes) write();
   }
 
-  /** After a failed batch the contents of all sequences are unknown. */
+  /** For a failed batch, after which the contents of all sequences are unknown. */
   #failAll(error: unknown): void {
     for (const active of [...this.prompts.readers, ...this.#generating]) this.fail(active, error);
   }
@@ -140,7 +145,7 @@ export class ActiveStreams {
   }
 }
 
-/** Throws the error of a failed sampling. */
+/** The sampled token. Throws the error of a failed sampling. */
 export function sampledToken(result: PromiseSettledResult<number>): number {
   if (result.status === 'rejected') throw result.reason;
   return result.value;

@@ -1,8 +1,8 @@
 /**
- * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes one token per stream, then reads prompt slices.
+ * `Decoder`: the continuous batching loop of a llama.cpp context. A round decodes a token per stream, then reads parts of prompts.
  *
- * Streams join and leave between batches. Each batch takes one trip to the compute thread. A stream that runs alone may also use
- * speculative decoding (`PromptLookup`). Repeatable streams, whose requests have a seed, only run in batches with bit-exact logits.
+ * Streams join and leave between batches. A stream that runs alone may also use speculative decoding: a batch checks several guessed
+ * tokens (`PromptLookup`). Repeatable streams, whose requests have a seed, only run in batches that `findRepeatability` found bit-exact.
  */
 import type { Token } from 'node-llama-cpp';
 import { nativeTokens } from '../native.js';
@@ -15,17 +15,17 @@ import { PromptLookup } from './prompt-lookup.js';
 import { batchRows } from './repeatability.js';
 import { appendTokens, type CachedSequence, nextPosition } from './sequence-pool.js';
 
-/** Idle sequences are cleared after this time, in milliseconds. */
+/** Unused sequences are cleared after this time, in milliseconds, checked at the interval below. */
 const IDLE_SEQUENCE_MS = 10 * 60_000;
-const SWEEP_MS = 60_000;
+const SWEEP_EVERY_MS = 60_000;
 
 const ONE_ROW = Uint32Array.of(0);
 const TWO_ROWS = Uint32Array.of(0, 1);
 
 interface DecoderOptions extends ActiveStreamsOptions {
-  /** Whether drafts are allowed and rejected tokens can be dropped from the cache. */
+  /** Whether speculative decoding is enabled, and rejected tokens can be dropped from the cache. */
   readonly canDraft: boolean;
-  /** Clock in milliseconds, to compare the cost of drafts with the cost of single tokens. */
+  /** Clock in milliseconds that measures the cost of batches with and without drafted tokens. */
   readonly computeClock: () => number;
   readonly outbox: Outbox;
 }
@@ -38,14 +38,14 @@ export class Decoder {
   readonly #draftCost = new DraftCost();
   #isRunning = false;
   #wake: (() => void) | null = null;
-  #sweep: NodeJS.Timeout | null = null;
+  #sweepTimer: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: DecoderOptions) {
     this.#streams = new ActiveStreams(options);
     this.#prefill = new Prefill(options, this.#streams);
   }
 
-  /** Queues a stream until a sequence is free, in order of arrival, then runs the stream. */
+  /** Queues a stream. The stream runs once a sequence is free. */
   add(stream: TextStream): void {
     stream.options.control.onChange = () => this.#notify();
     this.#waiting.push(stream);
@@ -63,7 +63,7 @@ export class Decoder {
   async #run(): Promise<void> {
     for (;;) {
       this.#removeCancelled();
-      this.#admit();
+      this.#admitWaiting();
       const ready = this.#streams.generating.filter(({ stream }) => !stream.options.control.paused);
       if (ready.length > 0 || !this.#streams.prompts.isEmpty) {
         await this.#computeRound(ready);
@@ -71,16 +71,18 @@ export class Decoder {
       }
       this.#streams.writeAll();
       if (this.#streams.generating.length + this.#waiting.length === 0) break;
-      // All streams are paused. Only a new stream or a message from the daemon can change the state.
+      // All streams with a sequence are paused. Only a new stream, a resume or a cancel changes that.
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     this.#isRunning = false;
-    this.#sweep ??= setTimeout(this.#sweepIdle, SWEEP_MS).unref();
+    this.#sweepTimer ??= setTimeout(this.#sweepIdle, SWEEP_EVERY_MS).unref();
   }
 
   #sweepIdle = (): void => {
-    this.#sweep = null;
-    if (this.#isRunning || this.options.sequences.wipeIdle(IDLE_SEQUENCE_MS)) this.#sweep = setTimeout(this.#sweepIdle, SWEEP_MS).unref();
+    this.#sweepTimer = null;
+    if (this.#isRunning || this.options.sequences.wipeIdle(IDLE_SEQUENCE_MS)) {
+      this.#sweepTimer = setTimeout(this.#sweepIdle, SWEEP_EVERY_MS).unref();
+    }
   };
 
   #removeCancelled(): void {
@@ -91,19 +93,19 @@ export class Decoder {
     this.#streams.removeCancelled();
   }
 
-  #admit(): void {
+  #admitWaiting(): void {
     while (this.#waiting.length > 0 && this.options.sequences.hasFree) {
       const stream = this.#waiting.shift() as TextStream;
       this.#streams.add(stream, this.options.sequences.take(stream.options) as CachedSequence);
     }
   }
 
-  /** Decodes a token for each of the `ready` streams, and reads prompts. */
+  /** Decodes a token for each of the `ready` streams, then reads prompts. */
   async #computeRound(ready: readonly ActiveStream[]): Promise<void> {
-    const full = this.options.outbox.untilReady();
-    if (full !== null) {
+    const outboxReady = this.options.outbox.untilReady();
+    if (outboxReady !== null) {
       this.#streams.writeAll();
-      await full;
+      await outboxReady;
     }
     if (ready.length === 0) return this.#prefill.readAlone();
     const begin = performance.now();
@@ -123,34 +125,34 @@ export class Decoder {
 
   async #decode(batch: readonly ActiveStream[]): Promise<void> {
     const { context, repeatability } = this.options;
-    // llama.cpp decodes neighbouring sequences together only in the order of their ids.
+    // llama.cpp computes sequences together only if their ids are neighbours and in order.
     const ordered = [...batch].sort((a, b) => a.sequence.id - b.sequence.id);
-    const min = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.minRows ?? 1) : 1;
-    const rows = batchRows(
+    const minRows = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.minRows ?? 1) : 1;
+    const rowsPerStream = batchRows(
       ordered.map(({ sequence }) => sequence.id),
-      min,
+      minRows,
     );
-    context.initBatch(rows.reduce((sum, own) => sum + own, 0));
+    context.initBatch(rowsPerStream.reduce((sum, rows) => sum + rows, 0));
     const batchIndices = ordered.map(({ sequence, next }, index) => {
-      const own = rows[index] as number;
-      // Requests logits for the duplicate row too: llama.cpp skips rows without logits in the last layer.
+      const rows = rowsPerStream[index] as number;
+      // A copied row also requests logits: llama.cpp would leave it out of the last layer's batch.
       return context.addToBatch(
         sequence.id,
         nextPosition(sequence),
-        new Uint32Array(own).fill(next as Token),
-        own === 1 ? ONE_ROW : TWO_ROWS,
+        new Uint32Array(rows).fill(next as Token),
+        rows === 1 ? ONE_ROW : TWO_ROWS,
       )[0] as number;
     });
     await this.#streams.compute(ordered, batchIndices, () => {
       for (const [index, { sequence, next }] of ordered.entries()) {
-        // `false`: kernels round single tokens and prompt slices differently, so generated tokens are not a repeatable prefix.
+        // Not bit-exact as a prompt prefix: kernels round single tokens and prompt slices differently.
         appendTokens(sequence, [next as Token], false);
-        if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
+        if ((rowsPerStream[index] as number) > 1) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
       }
     });
   }
 
-  /** Decodes the only running stream, with a draft if a draft is likely to save time. */
+  /** Decodes the only ready stream, with drafted tokens if they are likely to save time. */
   async #decodeAlone(active: ActiveStream): Promise<void> {
     const draft = this.#draft(active);
     if (draft.length > 0) return this.#verify(active, draft);
@@ -161,6 +163,7 @@ export class Decoder {
     this.#draftCost.addRound(computeClock() - begin);
   }
 
+  /** Guesses the tokens after `next`; empty if no draft is allowed or worthwhile. */
   #draft(active: ActiveStream): Token[] {
     const { stream, sequence, next } = active;
     const { canDraft, repeatability } = this.options;
@@ -169,8 +172,8 @@ export class Decoder {
       const policy = new DraftPolicy(this.#draftCost);
       active.drafts = { policy, lookup: new PromptLookup(policy) };
     }
-    // The last token of the limit is sampled, but never decoded.
-    return active.drafts.lookup.draft(sequence.tokens, next as Token, stream.remaining - 1);
+    // One less, because the last token of a stream is sampled but never decoded.
+    return active.drafts.lookup.draft(sequence.tokens, next as Token, stream.remainingTokens - 1);
   }
 
   /** Decodes the next token and a draft in one batch. Samples in order up to the first token that differs from the draft. */
@@ -189,7 +192,7 @@ export class Decoder {
     try {
       let token = sampledToken(results[0] as PromiseSettledResult<number>);
       for (;;) {
-        more = await this.#streams.take(active, token, batchIndices[accepted] as number);
+        more = await this.#streams.accept(active, token, batchIndices[accepted] as number);
         if (!more || token !== draft[accepted]) break;
         appendTokens(sequence, [token as Token], false);
         accepted += 1;
@@ -200,7 +203,7 @@ export class Decoder {
       return;
     }
     if (accepted < draft.length) context.removeTokenCellsFromSequence(sequence.id, nextPosition(sequence), -1);
-    active.drafts?.policy.verified(draft.length, accepted, computeClock() - begin);
+    active.drafts?.policy.addVerified(draft.length, accepted, computeClock() - begin);
     if (!more) this.#streams.finish(active);
   }
 }

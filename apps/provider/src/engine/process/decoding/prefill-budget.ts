@@ -1,15 +1,15 @@
 /**
- * `PrefillBudget`: how long a round reads waiting prompts while other streams generate.
+ * `PrefillBudget`: how long a round of the decoder reads waiting prompts while other streams generate.
  *
- * A round takes at most twice the usual time of its decoding, or 30 ms if that is longer, so that running streams do not stall. After
- * a slice that took longer, streams run some rounds without prompts, so that rounds take no longer on average. Pure.
+ * A round should take at most twice the usual time of its decoding, or 30 ms if that is longer, so that generating streams do not stall.
+ * Prompt slices that took longer are paid back: the next rounds read fewer prompts, so that rounds take no longer on average.
  */
 
-/** Time that a round with waiting prompts may always take, in milliseconds. */
+/** Time that a round may always take, decoding and prompts together, in milliseconds. */
 const FREE_ROUND_MS = 30;
-/** Maximum time for prompts in a round, in milliseconds, on slow machines too. */
+/** Maximum time for prompts in a round, in milliseconds. */
 const MAX_MS = 100;
-/** Maximum excess that is paid back. A longer one is not the slice's own time, but a machine that was suspended. */
+/** Maximum debt of slices, in milliseconds. A longer time is probably that of a suspended machine. */
 const MAX_EXCESS_MS = 1000;
 /** Weight of a new measurement in the usual decoding time. */
 const SMOOTHING = 0.2;
@@ -17,8 +17,9 @@ const SMOOTHING = 0.2;
 export class PrefillBudget {
   /** Usual time to decode a token of all running streams, in milliseconds. 0 until measured. */
   #decodeMs = 0;
+  /** Time of prompts that cannot be cut, which later rounds have yet to pay back. */
   #overdrawnMs = 0;
-  /** Time of freely cut slices that later rounds have yet to pay back. */
+  /** Time of cut slices, which later rounds have yet to pay back. */
   #excessMs = 0;
 
   /** Time for prompts in a round, in milliseconds: 15 to 100. */
@@ -26,17 +27,17 @@ export class PrefillBudget {
     return Math.max(FREE_ROUND_MS - this.#decodeMs, Math.min(this.#decodeMs, MAX_MS));
   }
 
-  /** Records the decoding time of a round, in milliseconds. */
+  /** Records the decoding time of a round, in milliseconds. Call before the round reads prompts. */
   addDecode(ms: number): void {
     this.#decodeMs = this.#decodeMs === 0 ? ms : this.#decodeMs + SMOOTHING * (ms - this.#decodeMs);
   }
 
-  /** Whether prompts that cannot be cut freely must wait, because earlier ones took more time than their rounds had. */
+  /** Whether prompts that cannot be cut must wait, because earlier ones took more time than their rounds had. */
   get isOverdrawn(): boolean {
     return this.#overdrawnMs >= this.roundMs;
   }
 
-  /** Charges time for a prompt that cannot be cut freely: an image, or the fixed slice of a repeatable stream. */
+  /** Charges time for an image, or for a slice of a repeatable stream: the budget cannot choose their size. */
   overdraw(ms: number): void {
     this.#overdrawnMs += ms;
   }
@@ -46,17 +47,18 @@ export class PrefillBudget {
     return this.#excessMs >= this.roundMs;
   }
 
-  /** Charges time for a freely cut slice of a prompt. */
+  /** Charges time for a slice whose size was chosen for the budget. */
   charge(ms: number): void {
     this.#excessMs += ms;
   }
 
+  /** Pays back the time of one round. */
   endRound(): void {
     this.#overdrawnMs = Math.max(0, this.#overdrawnMs - this.roundMs);
     this.#excessMs = Math.min(MAX_EXCESS_MS, Math.max(0, this.#excessMs - this.roundMs));
   }
 
-  /** No stream generates, so prompts have delayed nobody. */
+  /** Forgets all debts. Called when no stream generates, so that prompts delay nobody. */
   clear(): void {
     this.#overdrawnMs = 0;
     this.#excessMs = 0;

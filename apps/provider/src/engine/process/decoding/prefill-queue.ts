@@ -1,11 +1,9 @@
 /**
- * `PrefillQueue`: streams whose prompts are being read, and the slice of a prompt that the next batch reads.
+ * `PrefillQueue`: the streams whose prompts are being read. Chooses the next prompt, and the size of its slice for the next batch.
  *
- * The prompt with the earliest due time is next, in tokens: the tokens read for all prompts at its admission, plus its own length. So a
- * short prompt overtakes a long one, at most about as many tokens overtake a prompt as it has itself, and none is starved. Prompts of
- * equal length are read one after another.
- *
- * While other streams generate, `PrefillBudget` limits the time for slices, and `SlicePolicy` chooses their sizes.
+ * Each prompt is due at a count of tokens: the tokens read for all prompts when its stream was admitted, plus the prompt's own uncached
+ * tokens. The prompt with the lowest count is next. A short prompt thus overtakes longer ones, but none starves: at most about as many
+ * tokens overtake a prompt as it has itself.
  */
 import type { TextStream } from '../output/text-stream.js';
 import type { MediaChunk } from './media-span.js';
@@ -18,7 +16,7 @@ import { SlicePolicy } from './slice-policy.js';
 export interface PromptReader {
   readonly stream: { readonly options: Pick<TextStream['options'], 'prompt' | 'repeatable' | 'media'> };
   readonly sequence: Pick<CachedSequence, 'tokens'>;
-  /** `tokensRead` of the queue at which the prompt would have been read if it had been read alone since its admission. */
+  /** Value of the queue's `tokensRead` at which the prompt is due. */
   readonly dueAt: number;
 }
 
@@ -59,10 +57,9 @@ export class PrefillQueue<Reader extends PromptReader> {
   }
 
   /**
-   * Removes and returns the next reader, if any may read now.
+   * Removes and returns the next reader; undefined if none may read now.
    *
-   * @param isShared Whether other streams generate. After repeatable prompts and images have used up their time, only readers
-   * that continue with other text may read.
+   * @param isShared Whether other streams generate. Repeatable prompts and images then wait while their budget is overdrawn.
    */
   take(isShared: boolean): Reader | undefined {
     const canCut = (reader: Reader): boolean => !reader.stream.options.repeatable && nextImage(reader) === undefined;
@@ -76,36 +73,36 @@ export class PrefillQueue<Reader extends PromptReader> {
   /**
    * Number of tokens in the next slice of a prompt. A slice ends before an image.
    *
-   * @param limitMs Time for the slice while other streams generate, in milliseconds; null: no other stream generates.
+   * @param limitMs Time for the slice while other streams generate, in milliseconds. Null if no stream generates.
    */
   sliceTokens({ sequence, stream }: Reader, limitMs: number | null): number {
     const { repeatability, batchTokens } = this.#options;
     const { prompt, repeatable, media } = stream.options;
     const at = sequence.tokens.length;
     const left = (media.find(({ start }) => start > at)?.start ?? prompt.length) - at;
-    // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
+    // Cuts at multiples of `slice`, wherever the cached part of the prompt ends.
     if (repeatable && repeatability.minRows === null) return Math.min(left, repeatability.slice - (at % repeatability.slice));
     const maxTokens = Math.min(left, batchTokens);
     const minTokens = repeatable ? Math.min(repeatability.slice, maxTokens) : 1;
     const wanted = limitMs === null ? batchTokens : this.slices.choose({ context: at, minTokens, maxTokens, limitMs });
     if (!repeatable) return Math.min(left, wanted);
-    // Equal slices, so the last slice is not too small.
+    // Slices of equal size, so that the last one is not below `minTokens`.
     return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
   }
 
-  /** Whether a slice of `tokens` tokens from index `at`, decoded alone, is bit-exact on every run. */
+  /** Whether a slice of `tokens` tokens from index `at` gives bit-exact results on every run. */
   isBitExact(at: number, tokens: number): boolean {
     const { minRows, slice } = this.#options.repeatability;
     return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
   }
 }
 
-/** The image that a prompt continues with; undefined if text follows. */
+/** The image part that is next in a prompt; undefined if text is next. */
 export function nextImage({ sequence, stream }: PromptReader): MediaChunk | undefined {
   return stream.options.media.find(({ start }) => start === sequence.tokens.length);
 }
 
-/** Of prompts that are due at the same time, the one with fewer tokens left is first, so that a prompt that was begun goes on. */
+/** Prompts with the same due count: the one with fewer tokens left is first, so that a prompt that was begun goes on. */
 function isBefore(one: PromptReader, other: PromptReader): boolean {
   return one.dueAt < other.dueAt || (one.dueAt === other.dueAt && tokensLeft(one) < tokensLeft(other));
 }

@@ -1,7 +1,7 @@
 /**
- * `Prefill` reads prompts, one slice or image at a time: beside the streams that generate, or alone.
+ * `Prefill` reads prompts into the KV cache, one slice of text or part of an image at a time.
  *
- * `PrefillQueue` chooses the prompt and the size of its slice. `PrefillBudget` limits the time that reading takes from other streams.
+ * `PrefillQueue` chooses the prompt and the size of its slice. `PrefillBudget` limits the time while other streams generate.
  */
 import { type NativeContext, nativeTokens } from '../native.js';
 import type { Outbox } from '../outbox.js';
@@ -11,8 +11,9 @@ import { nextImage } from './prefill-queue.js';
 import type { Repeatability } from './repeatability.js';
 import { appendTokens, nextPosition } from './sequence-pool.js';
 
-/** Interval of progress reports while an image is read, for at most the maximum. Coordinators abort jobs without progress. */
+/** Interval of progress reports while an image is read, because coordinators abort jobs without progress. */
 const IMAGE_PROGRESS_MS = 10_000;
+/** Time after which a hanging image read no longer counts as progress. */
 const MAX_IMAGE_PROGRESS_MS = 300_000;
 
 const NO_ROWS = new Uint32Array(0);
@@ -38,7 +39,7 @@ export class Prefill {
     await this.#readNext(null);
   }
 
-  /** Reads slices of prompts after a round of decoding that took `decodeMs`, for as long as running streams may wait. */
+  /** Reads slices of prompts after a round of decoding that took `decodeMs`, for as long as the generating streams may wait. */
   async readBesideDecoding(decodeMs: number): Promise<void> {
     const { budget } = this.#streams.prompts;
     budget.addDecode(decodeMs);
@@ -47,6 +48,7 @@ export class Prefill {
       const took = await this.#readNext(left);
       if (took === null) break;
       left -= took;
+      // The next slice would probably take as long as this one.
       if (left < took) break;
     }
     budget.endRound();
@@ -55,7 +57,7 @@ export class Prefill {
   /**
    * Reads the next slice or image of a prompt. Resolves to the time taken in milliseconds, or to null if no prompt could be read.
    *
-   * @param limitMs Time for the slice while other streams generate. Null if none does.
+   * @param limitMs Time for the slice while other streams generate. Null if no stream generates.
    */
   async #readNext(limitMs: number | null): Promise<number | null> {
     const { prompts } = this.#streams;
@@ -87,6 +89,7 @@ export class Prefill {
     const at = sequence.tokens.length;
     const part = prompt.slice(at, at + prompts.sliceTokens(active, limitMs));
     const isLast = at + part.length === prompt.length;
+    // A repeatable batch with too few rows is filled with copies, which are removed afterwards.
     const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
     context.initBatch(rows.length);
@@ -102,7 +105,7 @@ export class Prefill {
     return rows.length;
   }
 
-  /** Encodes and decodes an image. A failure ends only this stream. */
+  /** Encodes and decodes a part of an image. A failure ends only this stream. */
   async #readImage(active: ActiveStream, image: MediaChunk): Promise<void> {
     const { prompts } = this.#streams;
     const { sequence, stream } = active;

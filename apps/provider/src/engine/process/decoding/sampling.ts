@@ -1,7 +1,7 @@
 /**
  * `samplerConfig` converts a request's sampling parameters to those of llama.cpp's samplers.
  *
- * Always sets a seed: the library's default is the clock, so streams of the same second would draw the same numbers.
+ * Always sets a seed: without one, the library takes the clock, and streams of the same second would draw the same numbers.
  */
 import { randomInt } from 'node:crypto';
 import type { Sampling } from '../../messages.js';
@@ -10,14 +10,14 @@ import type { SamplerConfig } from '../native.js';
 /** llama.cpp replaces this seed by a random seed. */
 const RANDOM_SEED = 0xffff_ffff;
 
-/** Penalties cover all generated tokens, at most `limit`, and none of the prompt. */
+/** `limit`: maximum generated tokens. Penalties cover all of them, and no prompt tokens. */
 export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig {
   const { topK, topP, minP, logitBias, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
   const penalised = frequencyPenalty !== 0 || presencePenalty !== 0 || repetitionPenalty !== 1;
   return {
     temperature: sampling.temperature,
     seed: sampling.seed === null ? randomInt(RANDOM_SEED) : seed32(sampling.seed),
-    // A top-k of 0 would not mean "off": llama.cpp would sort the whole vocabulary for every token.
+    // Left out if off: with a top-k of 0, llama.cpp sorts the whole vocabulary for every token.
     ...(topK === null ? {} : { topK }),
     ...(topP === null ? {} : { topP }),
     ...(minP === null ? {} : { minP }),

@@ -1,24 +1,24 @@
 /**
- * `SequencePool`: sequences of the KV cache, reused by later requests of one cache scope with a common prompt prefix.
+ * `SequencePool`: the sequences of the KV cache. A request reuses the cached prefix of an earlier prompt from its own cache scope.
  *
- * Tokens of another scope are cleared first, because response times would reveal other prompts (docs/decisions/0015).
+ * Tokens of other scopes are not reused, because response times would reveal other accounts' prompts (docs/decisions/0015).
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
 import { type MediaSpan, positionAt, uncutLength } from './media-span.js';
 
-/** A sequence of the KV cache. Only the decoder changes a taken sequence. */
+/** A sequence of the KV cache. While taken, its holder keeps the fields up to date. */
 export interface CachedSequence {
   readonly id: number;
-  /** Tokens by position. */
+  /** Cached tokens, in order. */
   tokens: Token[];
   /** Images among the tokens, in order. */
   media: MediaSpan[];
-  /** Null if nothing may be reused. */
+  /** Cache scope of the tokens. Null if no request may reuse them. */
   scope: string | null;
-  /** Number of leading tokens computed bit-exactly. */
+  /** Number of leading tokens whose computation gives the same bits on every run. */
   bitExactTokens: number;
-  /** Time of release, in milliseconds. */
+  /** Time of the last release, in milliseconds; 0 if never taken. */
   idleSince: number;
 }
 
@@ -27,7 +27,7 @@ export function nextPosition({ media, tokens }: CachedSequence): number {
   return positionAt(media, tokens.length);
 }
 
-/** Appends decoded tokens. `isBitExact`: their computation gives the same result on every run. */
+/** Records decoded tokens. `isBitExact`: their computation gives the same bits on every run. */
 export function appendTokens(sequence: CachedSequence, tokens: readonly Token[], isBitExact: boolean): void {
   if (isBitExact && sequence.bitExactTokens === sequence.tokens.length) sequence.bitExactTokens += tokens.length;
   for (const token of tokens) sequence.tokens.push(token);
@@ -36,18 +36,18 @@ export function appendTokens(sequence: CachedSequence, tokens: readonly Token[],
 interface SequenceRequest {
   readonly prompt: readonly Token[];
   readonly scope: string | null;
-  /** Reuse only bit-exact tokens. */
+  /** Whether only bit-exact tokens may be reused. */
   readonly repeatable: boolean;
   readonly media: readonly MediaSpan[];
 }
 
 interface SequencePoolOptions {
   readonly count: number;
-  /** Repeatable requests reuse a multiple of this many tokens. */
+  /** Repeatable requests reuse multiples of this many tokens. */
   readonly grain: number;
   /** Tokens at the end of a prompt that a repeatable request always computes. */
   readonly minRest: number;
-  /** Size of the attention's sliding window, which must be cached before the first computed position. Null with full attention. */
+  /** Positions of the attention's sliding window, which must be cached before the first computed one. Null with full attention. */
   readonly window: number | null;
   readonly now?: () => number;
 }
@@ -76,12 +76,12 @@ export class SequencePool {
     return this.#free.length > 0;
   }
 
-  /** Takes the free sequence with the longest common prefix, cut to that prefix. Returns null if none is free. */
+  /** Takes the free sequence with the longest reusable prefix, cut to that prefix. Returns null if no sequence is free. */
   take(request: SequenceRequest): CachedSequence | null {
     let best: CachedSequence | undefined;
     let length = -1;
     for (const each of this.#free) {
-      const reusable = this.#reusable(each, request);
+      const reusable = this.#reusableTokens(each, request);
       if (best === undefined || reusable > length || (reusable === length && isBetterToOverwrite(each, best)))
         [best, length] = [each, reusable];
     }
@@ -92,18 +92,20 @@ export class SequencePool {
     return best;
   }
 
+  /** Returns a sequence. Its tokens stay cached if it has a scope. */
   release(sequence: CachedSequence): void {
     if (sequence.scope === null) this.#wipe(sequence);
     sequence.idleSince = this.#now();
     this.#free.push(sequence);
   }
 
-  releaseUnknown(sequence: CachedSequence): void {
+  /** Returns and clears a sequence, for unknown contents. */
+  releaseWiped(sequence: CachedSequence): void {
     sequence.scope = null;
     this.release(sequence);
   }
 
-  /** Clears sequences idle for at least this time. Returns whether any tokens remain cached. */
+  /** Clears sequences that have been free for at least this time. Returns whether other free sequences hold tokens. */
   wipeIdle(milliseconds: number): boolean {
     let left = false;
     for (const each of this.#free) {
@@ -114,21 +116,21 @@ export class SequencePool {
     return left;
   }
 
-  #reusable(sequence: CachedSequence, { prompt, scope, repeatable, media }: SequenceRequest): number {
+  #reusableTokens(sequence: CachedSequence, { prompt, scope, repeatable, media }: SequenceRequest): number {
     if (scope === null || sequence.scope !== scope) return 0;
     // The last token is always computed, because sampling needs its logits.
     const max = Math.min(sequence.tokens.length, prompt.length - 1);
     let length = 0;
     while (length < max && sequence.tokens[length] === prompt[length]) length++;
     if (!repeatable) return uncutLength(sequence.media, length);
-    // Slices end at images, so the slice before an image may be too short to be bit-exact.
+    // The slice before an image may be too short to be bit-exact.
     if (media.length > 0) return 0;
     const { grain, minRest } = this.options;
     const same = Math.max(0, Math.min(length, sequence.bitExactTokens, prompt.length - minRest));
     return same - (same % grain);
   }
 
-  /** False if the cache type cannot drop the rest of the sequence. */
+  /** Cuts a sequence to `length` tokens. False if the cache cannot drop the rest, or lacks positions that the rest of the prompt needs. */
   #cut(sequence: CachedSequence, length: number): boolean {
     const { window } = this.options;
     const position = positionAt(sequence.media, length);
@@ -142,6 +144,7 @@ export class SequencePool {
   }
 
   #wipe(sequence: CachedSequence): void {
+    // A sequence that was never taken is empty.
     if (sequence.tokens.length > 0 || sequence.idleSince > 0) this.memory.disposeSequence(sequence.id);
     sequence.tokens = [];
     sequence.media = [];
@@ -154,7 +157,7 @@ export class SequencePool {
   }
 }
 
-/** Whether the first sequence should be overwritten: empty, or idle for longer. Low ids first, as neighbours share batches. */
+/** Whether to overwrite `one`: empty before used ones, then low ids because neighbours share batches, then free for longer. */
 function isBetterToOverwrite(one: CachedSequence, other: CachedSequence): boolean {
   if ((one.tokens.length === 0) !== (other.tokens.length === 0)) return one.tokens.length === 0;
   if (one.tokens.length === 0) return one.id < other.id;

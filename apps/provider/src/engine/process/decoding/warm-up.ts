@@ -2,16 +2,15 @@ import type { Token } from 'node-llama-cpp';
 import { type NativeContext, nativeTokens } from '../native.js';
 
 /**
- * Rows of the test batches. GPU backends have kernels of their own for one row, a few, a number that no tile divides, and whole tiles.
- * Larger tiles than 32 rows begin at 65.
+ * Rows of the test batches. GPU backends have different kernels for one row, a few rows, tiles with a remainder, and whole tiles. Tiles
+ * larger than 32 rows are used from 65 rows on.
  */
 const BATCH_ROWS = [1, 4, 33, 96];
 
 /**
- * Decodes test batches in an empty context, and leaves the context empty.
+ * Decodes test batches, so that a GPU reads the weights and compiles its kernels before the first request.
  *
- * A GPU reads the weights and compiles kernels on first use; without a warm-up, the first requests would wait for most of that.
- * Throws an Error with a message for the owner.
+ * The context must be empty and is left empty. Throws an Error whose message is meant for the Mac's owner.
  */
 export async function warmUp(context: NativeContext, vocabularySize: number): Promise<void> {
   for (const rows of BATCH_ROWS) {
@@ -27,7 +26,6 @@ export async function warmUp(context: NativeContext, vocabularySize: number): Pr
   }
 }
 
-/** Error for the owner. */
 export function gpuFailure(cause: unknown): Error {
   return new Error('the GPU cannot run the model; set a smaller context or fewer slots in config.toml', { cause });
 }

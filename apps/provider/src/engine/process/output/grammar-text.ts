@@ -1,13 +1,15 @@
-/** `GrammarText`: text of a stream under a grammar. Near the token limit, the stream ends with the shortest completion. */
-
+/**
+ * `GrammarText` follows the text of a stream that a grammar restricts.
+ *
+ * When only the shortest completion still fits the token limit, the caller ends the stream with `closing()`.
+ */
 import { type Grammar, GrammarMatcher, GrammarTooLarge, type MatcherState, stateKey } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
-import type { StreamText } from './token-text.js';
 
 /** Texts nested deeper than this are completed at once, because client parsers limit the depth. */
 const MAX_DEPTH = 600;
 
-/** Characters that `mayExceedPositions` tries. A look-ahead, because llama.cpp adds the positions of all characters of a token at once. */
+/** Characters that `mayExceedPositions` looks ahead, because llama.cpp adds the grammar positions of all characters of a token at once. */
 const STEPS_AHEAD = 80;
 
 interface GrammarTextModel {
@@ -16,16 +18,20 @@ interface GrammarTextModel {
   tokenize(text: string): Token[];
 }
 
-export class GrammarText implements StreamText {
+export class GrammarText {
   readonly #matcher: GrammarMatcher;
   readonly #decoder = new LenientUtf8Decoder();
   readonly #permitsFreeText: boolean;
   readonly #fitsLimit: boolean;
   #state: MatcherState;
   #lastText = '';
+  /** Results of `#mayExceedPositions`, because states recur. */
   readonly #exceedsByState = new Map<string, boolean>();
 
-  /** If even the shortest text has more than `limit` tokens, the output is cut off. Throws {@link GrammarTooLarge}. */
+  /**
+   * @param limit Maximum tokens. If not even the shortest text fits, the stream is cut off at the limit.
+   * @throws {@link GrammarTooLarge}
+   */
   constructor(
     private readonly model: GrammarTextModel,
     { grammar, permitsFreeText = false }: { readonly grammar: Grammar; readonly permitsFreeText?: boolean | undefined },
@@ -43,13 +49,13 @@ export class GrammarText implements StreamText {
     return this.#state.length === 1 && this.#state[0] === null;
   }
 
-  /** Finish reason of a text that reaches the token limit here. */
+  /** Finish reason if the text reaches the token limit now. */
   get reasonAtLimit(): 'stop' | 'length' {
     const mayEnd = this.#state.includes(null) && !this.#decoder.isInCharacter;
     return this.isComplete || (mayEnd && !this.#permitsFreeText) ? 'stop' : 'length';
   }
 
-  /** Accepts a token if the text can still be completed, else returns false. Throws for a token outside the grammar. */
+  /** Accepts a token. Returns false if the text could then not be completed within the limits; throws for a token outside the grammar. */
   take(token: Token, remainingTokens: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
     let next: MatcherState | null = this.#state;
@@ -65,7 +71,7 @@ export class GrammarText implements StreamText {
   }
 
   /** Text of the last accepted token. */
-  push(): string {
+  get lastText(): string {
     return this.#lastText;
   }
 
@@ -74,19 +80,19 @@ export class GrammarText implements StreamText {
     return '';
   }
 
-  /** Shortest completion of the text so far. Free text that needs one is cut off, even if the completion ends a call. */
+  /** The shortest completion of the text so far. Where the grammar permits free text, the reason is `length`. */
   closing(): { readonly text: string; readonly tokens: readonly Token[]; readonly reason: 'stop' | 'length' } {
     const text = this.#matcher.rest(this.#state);
     return { text, tokens: this.model.tokenize(text), reason: this.#permitsFreeText ? 'length' : 'stop' };
   }
 
-  /** Whether the next characters may need more grammar positions than llama.cpp can handle. Cached, because states recur. */
+  /** Whether the next characters may need more grammar positions than llama.cpp can handle. */
   #mayExceedPositions(state: MatcherState): boolean {
-    const name = stateKey(state);
-    let exceeds = this.#exceedsByState.get(name);
+    const key = stateKey(state);
+    let exceeds = this.#exceedsByState.get(key);
     if (exceeds === undefined) {
       exceeds = this.#matcher.mayExceedPositions(state, STEPS_AHEAD);
-      this.#exceedsByState.set(name, exceeds);
+      this.#exceedsByState.set(key, exceeds);
     }
     return exceeds;
   }
@@ -98,13 +104,15 @@ export class GrammarText implements StreamText {
   }
 }
 
-interface Read {
+interface DecodedBytes {
+  /** Complete characters. */
   readonly points: readonly number[];
+  /** Bits so far of an incomplete character, and its missing bytes. */
   readonly value: number;
   readonly missing: number;
 }
 
-/** Decodes UTF-8 exactly as llama.cpp's grammars, which accept some overlong forms. */
+/** Decodes UTF-8 exactly as llama.cpp's grammars, which accept some overlong forms. `read` changes nothing until `commit`. */
 class LenientUtf8Decoder {
   #value = 0;
   #missing = 0;
@@ -113,7 +121,7 @@ class LenientUtf8Decoder {
     return this.#missing > 0;
   }
 
-  read(bytes: Uint8Array): Read {
+  read(bytes: Uint8Array): DecodedBytes {
     const points: number[] = [];
     let value = this.#value;
     let missing = this.#missing;
@@ -130,7 +138,7 @@ class LenientUtf8Decoder {
     return { points, value, missing };
   }
 
-  commit({ value, missing }: Read): void {
+  commit({ value, missing }: DecodedBytes): void {
     this.#value = value;
     this.#missing = missing;
   }

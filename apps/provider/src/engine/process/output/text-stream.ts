@@ -1,4 +1,8 @@
-/** `TextStream`: state of one generation in the engine process. Accepting a token is fast; its text is written during the next batch. */
+/**
+ * `TextStream`: one generation in the engine process, from sampled tokens to text in the outbox.
+ *
+ * Accepting a token is fast. Its text is written later, while the next batch is computed.
+ */
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
 import type { Ended } from '../../messages.js';
@@ -9,9 +13,9 @@ import { GrammarText } from './grammar-text.js';
 import { forcedLogprob, tokenLogprob } from './logprobs.js';
 import type { TextAssembler, Vocabulary } from './token-text.js';
 
-/** The daemon's control of one running stream: cancel, pause, resume. */
+/** The daemon's commands to one generation: cancel, pause, resume. */
 export class StreamControl {
-  /** Called on cancel and resume, which may wake the decoder. Set by the decoder. */
+  /** Called on cancel and resume. Set by whatever the generation waits for: `ImageBudget`, then `Decoder`. */
   onChange: () => void = () => {};
   #isCancelled = false;
   #isPaused = false;
@@ -49,8 +53,9 @@ export interface StreamOptions {
   /** Images in the prompt, in order. */
   readonly media: readonly MediaChunk[];
   readonly startsInsideThinking: boolean;
+  /** Cache scope. */
   readonly scope: string | null;
-  /** Whether the same request must give the same text. */
+  /** Whether the same request must give the same text, because it has a seed. */
   readonly repeatable: boolean;
   /** Maximum generated tokens. */
   readonly limit: number;
@@ -61,29 +66,33 @@ export interface StreamOptions {
   readonly isEnd: (token: Token) => boolean;
   /** Called when the last slice of the prompt is decoded. */
   readonly onPromptRead?: () => void;
+  /** Called once, after the end is in the outbox. */
   readonly onEnd: () => void;
   readonly outbox: Outbox;
 }
 
-type Logprobs = ReadonlyMap<Token, number>;
+type LogprobByToken = ReadonlyMap<Token, number>;
+
+interface TakenToken {
+  /** Whether the stream continues. */
+  readonly more: boolean;
+  /** Writes the token's text, or the end. Must be called once per token, in order. */
+  readonly write: () => void;
+}
 
 export class TextStream {
-  readonly #grammarText: GrammarText | null;
-  #count = 0;
+  #generatedTokens = 0;
   #unsentTokens = 0;
-  #logprobs: TokenLogprob[] = [];
+  #unsentLogprobs: TokenLogprob[] = [];
   #isOver = false;
 
-  constructor(readonly options: StreamOptions) {
-    this.#grammarText = options.text instanceof GrammarText ? options.text : null;
+  constructor(readonly options: StreamOptions) {}
+
+  get remainingTokens(): number {
+    return this.options.limit - this.#generatedTokens;
   }
 
-  /** Number of tokens that may still be generated. */
-  get remaining(): number {
-    return this.options.limit - this.#count;
-  }
-
-  /** The engine has begun with the prompt, of which `cachedTokens` were cached. */
+  /** Reports the start. `cachedTokens` of the prompt were found in the KV cache. */
   begin(cachedTokens: number): void {
     const { control, prompt, startsInsideThinking, outbox } = this.options;
     outbox.started({
@@ -95,32 +104,31 @@ export class TextStream {
   }
 
   /**
-   * Accepts a sampled token. The stream continues if `more`. The caller then calls `write` once per token, in order.
+   * Accepts a sampled token.
    *
-   * @throws An error for an impossible token, after which the decoder ends the stream.
+   * @throws An error if nothing could be sampled, or the token does not fit the grammar.
    */
-  take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
+  take(token: number, logprobs: LogprobByToken | null): TakenToken {
     if (token === -1) throw new Error('nothing could be sampled');
-    const grammarText = this.#grammarText;
-    const { limit, isEnd } = this.options;
+    const { limit, isEnd, text } = this.options;
     const next = token as Token;
     if (isEnd(next)) return { more: false, write: () => this.#finish('stop') };
-    if (grammarText !== null && !grammarText.take(next, limit - this.#count - 1)) {
-      return { more: false, write: () => this.#close(grammarText) };
-    }
-    this.#count += 1;
-    if (grammarText !== null) {
-      // Read now: when `write` runs, the grammar has already accepted the next token.
-      const text = grammarText.push();
-      const reason = grammarText.reasonAtLimit;
-      const more = !grammarText.isComplete && this.#count < limit;
-      return { more, write: () => this.#write(next, text, logprobs, more ? null : reason) };
-    }
-    const more = this.#count < limit;
-    return { more, write: () => this.#write(next, this.options.text.push(next), logprobs, more ? null : 'length') };
+    if (text instanceof GrammarText) return this.#takeInGrammar(text, next, logprobs);
+    this.#generatedTokens += 1;
+    const more = this.#generatedTokens < limit;
+    return { more, write: () => this.#write(next, text.push(next), logprobs, more ? null : 'length') };
   }
 
-  /** Reports the end, once, and frees the sampler. Called directly on failure or cancellation. */
+  #takeInGrammar(text: GrammarText, token: Token, logprobs: LogprobByToken | null): TakenToken {
+    if (!text.take(token, this.remainingTokens - 1)) return { more: false, write: () => this.#complete(text) };
+    this.#generatedTokens += 1;
+    // Read now, because the grammar may accept the next token before `write` runs.
+    const { lastText, reasonAtLimit } = text;
+    const more = !text.isComplete && this.remainingTokens > 0;
+    return { more, write: () => this.#write(token, lastText, logprobs, more ? null : reasonAtLimit) };
+  }
+
+  /** Reports the end and frees the sampler. Later calls do nothing. Called from outside on failure or cancellation. */
   end(ended: Ended): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -129,31 +137,32 @@ export class TextStream {
     this.options.onEnd();
   }
 
-  #write(token: Token, own: string, values: Logprobs | null, last: 'stop' | 'length' | null): void {
+  /** Writes a token. With a finish reason, the token is the last one. */
+  #write(token: Token, ownText: string, values: LogprobByToken | null, reason: 'stop' | 'length' | null): void {
     const { logprobs } = this.options;
-    // An incomplete character left by the last token belongs to that token.
-    const text = last === null ? own : own + this.options.text.end();
+    // The rest of an incomplete character belongs to the last token.
+    const text = reason === null ? ownText : ownText + this.options.text.end();
     this.#unsentTokens += 1;
     if (logprobs !== null && values !== null) {
-      this.#logprobs.push(tokenLogprob(logprobs.vocabulary, token, text, values, logprobs.alternatives));
+      this.#unsentLogprobs.push(tokenLogprob(logprobs.vocabulary, token, text, values, logprobs.alternatives));
     }
     if (text !== '') this.#send(text);
-    if (last !== null) this.#finish(last);
+    if (reason !== null) this.#finish(reason);
   }
 
-  /** Writes the forced tokens that complete the grammar. */
-  #close(grammarText: GrammarText): void {
+  /** Writes tokens that complete the grammar, and ends the stream. */
+  #complete(grammarText: GrammarText): void {
     const { text, tokens, reason } = grammarText.closing();
     const { logprobs } = this.options;
     if (logprobs !== null) {
       let rest = text;
       for (const [index, token] of tokens.entries()) {
         const own = index === tokens.length - 1 ? rest : new TextDecoder().decode(logprobs.vocabulary.entry(token).bytes);
-        this.#logprobs.push(forcedLogprob(logprobs.vocabulary, token, own));
+        this.#unsentLogprobs.push(forcedLogprob(logprobs.vocabulary, token, own));
         rest = rest.slice(own.length);
       }
     }
-    this.#count += tokens.length;
+    this.#generatedTokens += tokens.length;
     this.#unsentTokens += tokens.length;
     this.#send(text);
     this.#finish(reason);
@@ -161,16 +170,16 @@ export class TextStream {
 
   #finish(reason: 'stop' | 'length'): void {
     const rest = this.options.text.end();
-    const last = this.#logprobs.at(-1);
-    if (last !== undefined) this.#logprobs[this.#logprobs.length - 1] = { ...last, token: rest };
+    const last = this.#unsentLogprobs.at(-1);
+    if (last !== undefined) this.#unsentLogprobs[this.#unsentLogprobs.length - 1] = { ...last, token: rest };
     if (this.#unsentTokens > 0 || rest !== '') this.#send(rest);
-    this.end({ job: this.options.control.job, kind: 'finished', reason, completionTokens: this.#count });
+    this.end({ job: this.options.control.job, kind: 'finished', reason, completionTokens: this.#generatedTokens });
   }
 
   #send(text: string): void {
     const { outbox, control, logprobs } = this.options;
-    outbox.piece(control.job, this.#unsentTokens, text, logprobs === null ? undefined : this.#logprobs);
+    outbox.piece(control.job, this.#unsentTokens, text, logprobs === null ? undefined : this.#unsentLogprobs);
     this.#unsentTokens = 0;
-    this.#logprobs = [];
+    this.#unsentLogprobs = [];
   }
 }

@@ -1,7 +1,7 @@
 /**
- * `Vocabulary` and `TextAssembler` convert tokens to text. Incomplete characters are withheld. Invalid bytes and NUL, which requests
- * must not contain, become U+FFFD.
+ * `Vocabulary` gives the bytes of each token; `TextAssembler` joins them to the text of one stream.
  *
+ * Incomplete characters are withheld. Invalid bytes become U+FFFD, and so does NUL, which clients could not send back in a request.
  * Control tokens have no text, except for think tags.
  */
 import type { Token } from 'node-llama-cpp';
@@ -14,11 +14,10 @@ const UNUSED = 5;
 const BYTE = 6;
 
 interface TokenText {
-  /** Bytes in the vocabulary. */
   readonly piece: Uint8Array;
-  /** Bytes of the text: U+FFFD in place of NUL. */
+  /** `piece` with U+FFFD in place of NUL. */
   readonly bytes: Uint8Array;
-  /** Text, if the bytes of this token are complete UTF-8. Null if a character continues in another token. */
+  /** The bytes as text. Null if they are not valid UTF-8 by themselves, as in a part of a character. */
   readonly text: string | null;
 }
 
@@ -26,11 +25,13 @@ const NUL = 0;
 const encoder = new TextEncoder();
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const REPLACEMENT = encoder.encode('\ufffd');
-const SILENT = plainTokenText('');
+const NO_TEXT = plainTokenText('');
 
-/** The vocabulary of a model file, and the library's detokeniser for other vocabulary types. */
+/** The vocabulary of a model file, and llama.cpp's detokeniser for vocabularies that this file cannot read. */
 export interface VocabularySource {
+  /** Texts by token id. */
   readonly tokens: readonly string[];
+  /** Token types by token id; may be empty. */
   readonly types: readonly number[];
   /** `tokenizer.ggml.model`: `gpt2` for byte-level BPE, `llama` and `t5` for SentencePiece. */
   readonly kind: string;
@@ -38,33 +39,34 @@ export interface VocabularySource {
 }
 
 export class Vocabulary {
-  readonly #entries: (TokenText | undefined)[] = [];
-  /** @param printed Texts whose control tokens are printed. */
+  readonly #entryByToken: (TokenText | undefined)[] = [];
+
+  /** @param printed Texts, such as think tags, whose control tokens have text. */
   constructor(
     private readonly source: VocabularySource,
     private readonly printed: readonly string[],
   ) {}
 
-  /** Texts parsed by llama.cpp as control tokens. */
+  /** Texts that llama.cpp's tokenizer can parse as control tokens. */
   controlTexts(): string[] {
     const { tokens, types } = this.source;
     return tokens.filter((text, token) => text !== '' && (types[token] === CONTROL || types[token] === UNKNOWN));
   }
 
-  /** Whether the number is a valid token id. */
-  holds(token: number): boolean {
+  isTokenId(token: number): boolean {
     return Number.isInteger(token) && token >= 0 && token < this.source.tokens.length;
   }
 
-  has(text: string): boolean {
+  hasToken(text: string): boolean {
     return this.source.tokens.includes(text);
   }
 
+  /** Bytes and text of a token. */
   entry(token: Token): TokenText {
-    let entry = this.#entries[token];
+    let entry = this.#entryByToken[token];
     if (entry === undefined) {
       entry = this.#read(token);
-      this.#entries[token] = entry;
+      this.#entryByToken[token] = entry;
     }
     return entry;
   }
@@ -79,13 +81,13 @@ export class Vocabulary {
   #read(token: Token): TokenText {
     const { tokens, types, kind } = this.source;
     const raw = tokens[token];
-    if (raw === undefined) return SILENT;
+    if (raw === undefined) return NO_TEXT;
     switch (types[token]) {
       case CONTROL:
-        return this.printed.some((text) => text.includes(raw)) ? plainTokenText(raw) : SILENT;
+        return this.printed.some((text) => text.includes(raw)) ? plainTokenText(raw) : NO_TEXT;
       case UNKNOWN:
       case UNUSED:
-        return SILENT;
+        return NO_TEXT;
       case USER_DEFINED:
         return plainTokenText(raw);
       case BYTE:
@@ -98,11 +100,10 @@ export class Vocabulary {
   }
 }
 
-/** Assembles the text of a stream from its tokens. */
 export interface StreamText {
-  /** Text completed by this token; '' while a character is incomplete. */
+  /** Text that this token completes; '' while a character is incomplete. */
   push(token: Token): string;
-  /** Rest of an incomplete character: U+FFFD or nothing. */
+  /** U+FFFD for an incomplete character at the end, else ''. */
   end(): string;
 }
 

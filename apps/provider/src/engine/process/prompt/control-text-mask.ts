@@ -1,14 +1,15 @@
 /**
- * `ControlTextMask` replaces control text and images in messages by random placeholders while the chat template is rendered.
+ * `ControlTextMask` hides the texts of control tokens, such as `<|im_end|>`, in a client's messages while the chat template is rendered.
  *
- * Afterwards, control text is plain text: clients cannot inject control tokens.
+ * Random placeholders stand for these texts, and for images. `split` restores the texts as parts to tokenise as plain text, so that
+ * clients cannot inject control tokens.
  */
 import { randomInt } from 'node:crypto';
 
-/** Text, or the index of an image. */
+/** A text, to be parsed for control tokens only if `fromTemplate`, or the index of an image. */
 export type RenderedPart = { readonly text: string; readonly fromTemplate: boolean } | { readonly image: number };
 
-/** Placeholders for control text of one prompt. Private-use characters and digits survive every text filter of Jinja. */
+/** Placeholders of one prompt: private-use characters and digits, which Jinja's text filters leave unchanged. */
 export class ControlTextMask {
   readonly #originals: string[] = [];
   #hasImages = false;
@@ -17,11 +18,11 @@ export class ControlTextMask {
   constructor(private readonly controls: RegExp | null) {}
 
   /** Copy of a value with control text replaced in all strings and member names. */
-  mask(value: unknown): unknown {
-    if (typeof value === 'string') return this.text(value);
-    if (Array.isArray(value)) return value.map((item) => this.mask(item));
+  maskAll(value: unknown): unknown {
+    if (typeof value === 'string') return this.maskText(value);
+    if (Array.isArray(value)) return value.map((item) => this.maskAll(item));
     if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [this.text(name), this.mask(member)]));
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [this.maskText(name), this.maskAll(member)]));
   }
 
   *split(rendered: string): Generator<RenderedPart> {
@@ -40,13 +41,12 @@ export class ControlTextMask {
     }
   }
 
-  /** Placeholder of an image. */
-  image(index: number): string {
+  imagePlaceholder(index: number): string {
     this.#hasImages = true;
     return `${this.#mark}i${index}\uE0F2`;
   }
 
-  text(text: string): string {
+  maskText(text: string): string {
     if (this.controls === null) return text;
     return text.replace(this.controls, (original) => {
       this.#originals.push(original);
@@ -55,7 +55,7 @@ export class ControlTextMask {
   }
 }
 
-/** Pattern for any of the texts, longest first; null for an empty list. */
+/** Pattern that matches any of the texts, longer ones first; null for an empty list. */
 export function alternation(texts: readonly string[]): RegExp | null {
   if (texts.length === 0) return null;
   const longestFirst = [...new Set(texts)].sort((a, b) => b.length - a.length);

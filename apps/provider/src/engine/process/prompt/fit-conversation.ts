@@ -1,4 +1,8 @@
-/** `fitConversation` rewrites system messages, role order and tools for a chat template that rejects them. No content is lost. Pure. */
+/**
+ * `fitConversation` rewrites a conversation for a chat template that rejects or drops system messages, an order of roles, or tools.
+ *
+ * The contents of all messages are kept. Pure.
+ */
 import { DEFAULT_TOOL_CALL_TAGS } from '@inference/formats';
 import type { PromptTool, TemplateMessage } from '../../messages.js';
 import type { TemplateRequirements } from './template-requirements.js';
@@ -8,14 +12,14 @@ export interface Conversation {
   readonly tools: readonly PromptTool[];
 }
 
-export function fitConversation(conversation: Conversation, needs: TemplateRequirements): Conversation {
-  const { messages, tools } = needs.tools === 'template' ? conversation : toolsAsText(conversation);
-  const placed = withSystem(messages, needs.system);
-  const opened = needs.userFirst ? userFirst(placed) : placed;
-  return { messages: needs.alternating ? alternateRoles(opened) : opened, tools };
+export function fitConversation(conversation: Conversation, requirements: TemplateRequirements): Conversation {
+  const { messages, tools } = requirements.tools === 'template' ? conversation : toolsAsText(conversation);
+  const placed = withSystem(messages, requirements.system);
+  const opened = requirements.mustStartWithUser ? userFirst(placed) : placed;
+  return { messages: requirements.mustAlternate ? alternateRoles(opened) : opened, tools };
 }
 
-/** Tool descriptions as text, for templates without tool support. Tags are those of the Hermes and Qwen families. */
+/** Writes tools, calls and results as text, in the tags of the Hermes and Qwen families, for templates without tool support. */
 function toolsAsText({ messages, tools }: Conversation): Conversation {
   const converted: TemplateMessage[] = [];
   for (const [index, message] of messages.entries()) {
@@ -57,6 +61,7 @@ ${open}
 ${close}`;
 }
 
+/** Moves system messages to the start, or into the first user message. */
 function withSystem(messages: readonly TemplateMessage[], place: TemplateRequirements['system']): readonly TemplateMessage[] {
   if (place === 'anywhere' || !messages.some(({ role }) => role === 'system')) return messages;
   const [system, ...others] = systemFirst(messages);
@@ -72,7 +77,7 @@ function systemFirst(messages: readonly TemplateMessage[]): TemplateMessage[] {
   return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
 }
 
-/** Inserts an empty user message if the conversation does not begin with the user. */
+/** Inserts an empty user message before the first turn if that is not the user's. */
 function userFirst(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
   const at = messages.findIndex(({ role }) => role !== 'system');
   const start = at === -1 ? messages.length : at;
@@ -81,7 +86,7 @@ function userFirst(messages: readonly TemplateMessage[]): readonly TemplateMessa
     : [...messages.slice(0, start), { role: 'user', content: '' }, ...messages.slice(start)];
 }
 
-/** Merges neighbouring messages of one role. */
+/** Merges neighbouring user messages, and neighbouring assistant messages without tool calls. */
 function alternateRoles(messages: readonly TemplateMessage[]): TemplateMessage[] {
   const turns: TemplateMessage[] = [];
   for (const message of messages) {

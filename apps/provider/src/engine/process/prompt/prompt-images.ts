@@ -1,8 +1,9 @@
-/** `PromptImages`: the decoded images of a prompt, as tokens to insert and chunks to read. */
+/** `PromptImages`: the decoded images of a prompt, as placeholder tokens to insert and chunks (parts) to encode. */
 import type { Token } from 'node-llama-cpp';
 import type { PromptImage, PromptInput } from '../../messages.js';
 import type { MediaChunk } from '../decoding/media-span.js';
 
+/** An image cannot be decoded, or the model reads no images. */
 export class ImageError extends Error {
   /** @param field Path of the image in the client's request. */
   constructor(readonly field: string) {
@@ -12,7 +13,7 @@ export class ImageError extends Error {
 }
 
 export interface PreparedImage {
-  /** Text tokens around the image, and placeholders: negative numbers from a hash of the image's pixels. */
+  /** Text tokens around the image's parts, and placeholders: negative numbers from a hash of the pixels. */
   readonly tokens: readonly Token[];
   /** Chunks of the image; `start` counts from the first of `tokens`. */
   readonly chunks: readonly MediaChunk[];
@@ -21,7 +22,7 @@ export interface PreparedImage {
 export interface PromptImages {
   /** In the order of the prompt. */
   readonly images: readonly PreparedImage[];
-  /** Frees native memory. No chunk may be read afterwards. */
+  /** Frees native memory. No chunk may be read afterwards. May be called again. */
   free(): void;
 }
 

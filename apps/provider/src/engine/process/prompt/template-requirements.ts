@@ -1,21 +1,19 @@
-/** `templateRequirements`: a chat template's rules for system messages, roles and tool calls, found by rendering test conversations. */
+/** `templateRequirements` finds a chat template's rules for system messages, roles and tools, by rendering test conversations. */
 import type { PromptTool, TemplateMessage } from '../../messages.js';
 
 export interface TemplateRequirements {
-  /** Position of system messages. If `nowhere`, their text is added to the first user message. */
+  /** Where the template accepts system messages. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
-  /** Whether the first turn must be the user's. */
-  readonly userFirst: boolean;
-  /** Whether user and assistant must alternate. */
-  readonly alternating: boolean;
-  /** If `text`, the template does not render tools, calls and results in the format that the output filter reads. */
+  readonly mustStartWithUser: boolean;
+  readonly mustAlternate: boolean;
+  /** `template`: renders tools, calls and results, with calls in the format that the daemon's output filter reads. `text`: does not. */
   readonly tools: 'template' | 'text';
 }
 
-/** Throws the template's own error. */
+/** Renders a conversation. Throws the template's own error. */
 type Render = (messages: readonly TemplateMessage[], tools: readonly PromptTool[]) => string;
 
-/** Digits pass every text filter unchanged and occur in no template. */
+/** Texts to find in the rendered result. Jinja's text filters leave digits unchanged. */
 const MARK = { system: '71820459001', later: '71820459002', user: '71820459003', value: '71820459004', result: '71820459005' } as const;
 const TOOL_NAME = 'probe_71820459006';
 
@@ -53,8 +51,8 @@ export function templateRequirements(render: Render): TemplateRequirements {
       : contains(renders([SYSTEM, USER]), MARK.system)
         ? 'first'
         : 'nowhere',
-    userFirst: renders([ASSISTANT, USER]) === null || renders([SYSTEM]) === null,
-    alternating: renders([USER, USER]) === null,
+    mustStartWithUser: renders([ASSISTANT, USER]) === null || renders([SYSTEM]) === null,
+    mustAlternate: renders([USER, USER]) === null,
     tools:
       contains(renders([USER], [TOOL]), TOOL_NAME) && contains(withCall, MARK.result) && READABLE_CALL.test(withCall ?? '')
         ? 'template'

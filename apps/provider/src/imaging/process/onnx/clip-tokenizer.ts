@@ -1,5 +1,5 @@
 /**
- * `ClipTokenizer` tokenises prompts for CLIP, the text encoder of latent-diffusion models: lower case, byte-pair encoding within
+ * `ClipTokenizer` tokenises prompts for CLIP, the text encoder of latent-diffusion models: in lower case, by byte-pair encoding within
  * words.
  */
 
@@ -12,17 +12,19 @@ interface TokenizedPrompt {
   readonly used: number;
 }
 
+/** CLIP's own pattern of words. */
 const WORDS = /'s|'t|'re|'ve|'m|'ll|'d|\p{L}+|\p{N}|[^\s\p{L}\p{N}]+/gu;
-/** The cost of a word grows with the square of its length. */
+/** Longer words are cut, because the cost grows with the square of the length. */
 const MAX_WORD_BYTES = 512;
 
 export class ClipTokenizer {
   readonly #vocabulary: ClipVocabulary;
-  readonly #ranks: ReadonlyMap<string, number>;
+  /** Priority of merges; the lowest rank is merged first. */
+  readonly #rankByPair: ReadonlyMap<string, number>;
 
   constructor(vocabulary: ClipVocabulary) {
     this.#vocabulary = vocabulary;
-    this.#ranks = new Map(vocabulary.merges.map((pair, rank) => [pair, rank]));
+    this.#rankByPair = new Map(vocabulary.merges.map((pair, rank) => [pair, rank]));
   }
 
   /** Truncates a prompt longer than the model's input. */
@@ -42,6 +44,7 @@ export class ClipTokenizer {
     return { ids: tokens, used };
   }
 
+  /** Splits a word into texts of the vocabulary, by merging neighbours until no merge applies. */
   #pieces(word: string): string[] {
     const bytes = [...new TextEncoder().encode(word)].slice(0, MAX_WORD_BYTES);
     const pieces = bytes.map((byte) => BYTE_NAMES[byte] as string);
@@ -50,7 +53,7 @@ export class ClipTokenizer {
       let best = -1;
       let bestRank = Number.POSITIVE_INFINITY;
       for (let at = 0; at + 1 < pieces.length; at++) {
-        const rank = this.#ranks.get(`${pieces[at]} ${pieces[at + 1]}`);
+        const rank = this.#rankByPair.get(`${pieces[at]} ${pieces[at + 1]}`);
         if (rank === undefined || rank >= bestRank) continue;
         best = at;
         bestRank = rank;

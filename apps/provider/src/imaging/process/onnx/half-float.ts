@@ -1,9 +1,10 @@
-/** Conversion of half-precision floats (IEEE 754 binary16), which many models use and Node 20 lacks. */
+/** Converts half-precision floats (IEEE 754 binary16), which many models use and Node 20 cannot convert. */
 
+/** The same 4 bytes as an integer and as a 32-bit float. */
 const word = new Uint32Array(1);
 const single = new Float32Array(word.buffer);
 
-/** IEEE 754 binary16, rounded to nearest, ties to even. */
+/** The 16 bits of a number, rounded to nearest, ties to even. */
 export function toHalf(value: number): number {
   single[0] = value;
   const bits = word[0] as number;
@@ -19,7 +20,6 @@ export function toHalf(value: number): number {
   return sign | (floor + (rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? 1 : 0));
 }
 
-/** The number represented by 16 bits. */
 export function fromHalf(bits: number): number {
   const sign = (bits & 0x8000) === 0 ? 1 : -1;
   const exponent = (bits >>> 10) & 31;

@@ -1,7 +1,7 @@
 /**
- * Signal power per training timestep, and the sampling timesteps. Used by all samplers except rectified flow.
+ * The noise schedule of a diffusion model: signal power of each training timestep, and the timesteps that sampling visits.
  *
- * Names of schedules and spacings follow `scheduler_config.json` of diffusers.
+ * Used by all samplers except rectified flow. Names of schedules and spacings are those of `scheduler_config.json` of diffusers.
  */
 
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
@@ -53,7 +53,7 @@ function betasOf({ betaSchedule, betaStart, betaEnd, trainSteps }: SchedulerConf
   }
 }
 
-/** Lin et al., "Common diffusion noise schedules and sample steps are flawed", algorithm 1. */
+/** Makes the last timestep pure noise. Lin et al., "Common diffusion noise schedules and sample steps are flawed", algorithm 1. */
 function withoutSignalAtTheEnd(alphas: Float64Array): Float64Array {
   const roots = alphas.map(Math.sqrt);
   const first = roots[0] ?? 1;

@@ -1,8 +1,9 @@
-/** `Noise`: normally distributed numbers from a seed, by xoshiro128** (Blackman and Vigna). Equal on every machine. */
+/** `Noise`: normally distributed numbers from a seed, by the generator xoshiro128** (Blackman and Vigna). The same on every machine. */
 import { createHash } from 'node:crypto';
 
 export class Noise {
   readonly #state: Uint32Array;
+  /** Second number of a Box-Muller pair, not returned yet. */
   #second: number | null = null;
 
   constructor(seed: string) {
@@ -10,7 +11,7 @@ export class Noise {
     this.#state = Uint32Array.from({ length: 4 }, (_, index) => digest.readUInt32LE(4 * index));
   }
 
-  /** The next number of a normal distribution of mean 0 and variance 1 (Box and Muller). */
+  /** The next number, of mean 0 and variance 1 (Box and Muller). */
   next(): number {
     if (this.#second !== null) {
       const second = this.#second;
@@ -24,7 +25,6 @@ export class Noise {
     return radius * Math.cos(angle);
   }
 
-  /** Fills the array with numbers, multiplied by `scale`. */
   fill(values: Float32Array, scale: number): Float32Array {
     for (let index = 0; index < values.length; index++) values[index] = scale * this.next();
     return values;

@@ -1,4 +1,9 @@
-/** `OnnxBackend`: latent-diffusion models in ONNX, with classifier-free guidance (Ho and Salimans). A seed repeats an image. */
+/**
+ * `OnnxBackend` runs latent-diffusion models with ONNX Runtime.
+ *
+ * A UNet removes noise, step by step, from a small latent image; a VAE decoder turns the latent into pixels. Classifier-free guidance
+ * (Ho and Salimans) strengthens the effect of the prompt.
+ */
 import { availableParallelism } from 'node:os';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Tensor } from 'onnxruntime-node';
@@ -30,13 +35,13 @@ export class OnnxBackend implements ImageBackend {
     this.#tokenizer = new ClipTokenizer(model.vocabulary);
   }
 
-  /** Throws an Error with a message for the owner. */
+  /** Throws an Error whose message is meant for the Mac's owner. */
   static async load({ modelPath, gpu }: ImageSettings): Promise<OnnxBackend> {
     const model = readOnnxFolder(modelPath);
     const devices: readonly Device[] = gpu === 'auto' && process.platform === 'darwin' ? ['coreml', 'webgpu', 'cpu'] : ['cpu'];
-    // The text encoder takes milliseconds; a GPU would add rounding differences for no gain.
     const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() >> 1));
     return new OnnxBackend(model, {
+      // Takes milliseconds; a GPU would add rounding differences for no gain.
       textEncoder: await OnnxGraph.load(model.graphs.textEncoder, ['cpu'], threads),
       unet: await OnnxGraph.load(model.graphs.unet, devices, threads),
       vaeDecoder: await OnnxGraph.load(model.graphs.vaeDecoder, devices, threads),
@@ -55,15 +60,16 @@ export class OnnxBackend implements ImageBackend {
     const sampler = samplerOf(scheduler, steps);
     const latent = noise.fill(new Float32Array(channels * height * width), sampler.firstScale);
     const isGuided = guidance > 1;
-    const states = await this.#read(isGuided ? ['', request.prompt] : [request.prompt]);
+    // Guidance also needs the prediction without a prompt.
+    const hiddenStates = await this.#encodeTexts(isGuided ? ['', request.prompt] : [request.prompt]);
     try {
       for (let step = 0; step < steps; step++) {
-        // Lets a cancellation message arrive between two steps.
+        // Lets a cancel message arrive between two steps.
         await turn();
         signal.throwIfAborted();
         const scale = sampler.inputScale(step);
-        const shown = scale === 1 ? latent : latent.map((value) => value * scale);
-        const prediction = await this.#denoise(shown, [channels, height, width], sampler.timesteps[step] as number, states);
+        const scaled = scale === 1 ? latent : latent.map((value) => value * scale);
+        const prediction = await this.#predict(scaled, [channels, height, width], sampler.timesteps[step] as number, hiddenStates);
         sampler.advance(step, latent, isGuided ? applyGuidance(prediction, guidance) : prediction, noise);
         prediction.fill(0);
         onStep(step + 1);
@@ -73,12 +79,11 @@ export class OnnxBackend implements ImageBackend {
       return await this.#decode(latent, [channels, height, width], size);
     } finally {
       latent.fill(0);
-      for (const state of states) state.fill(0);
+      for (const state of hiddenStates) state.fill(0);
     }
   }
 
-  /** Hidden states of each text. */
-  async #read(texts: readonly string[]): Promise<Float32Array[]> {
+  async #encodeTexts(texts: readonly string[]): Promise<Float32Array[]> {
     const { textEncoder } = this.graphs;
     const { type } = textEncoder.input('input_ids');
     const states: Float32Array[] = [];
@@ -100,14 +105,19 @@ export class OnnxBackend implements ImageBackend {
     return states;
   }
 
-  /** The UNet's predictions for the latent, one per text. A graph with a batch size of 1 computes them one after another. */
-  async #denoise(latent: Float32Array, shape: readonly number[], timestep: number, states: readonly Float32Array[]): Promise<Float32Array> {
+  /** The UNet's predictions for the latent, one per text, joined. A graph with a fixed batch size of 1 computes them one after another. */
+  async #predict(
+    latent: Float32Array,
+    shape: readonly number[],
+    timestep: number,
+    hiddenStates: readonly Float32Array[],
+  ): Promise<Float32Array> {
     const { unet } = this.graphs;
     const sample = unet.input('sample');
-    const together = fixedBatch(sample) === 1 ? 1 : states.length;
-    const prediction = new Float32Array(states.length * latent.length);
-    for (let from = 0; from < states.length; from += together) {
-      const batch = states.slice(from, from + together);
+    const batchSize = fixedBatch(sample) === 1 ? 1 : hiddenStates.length;
+    const prediction = new Float32Array(hiddenStates.length * latent.length);
+    for (let from = 0; from < hiddenStates.length; from += batchSize) {
+      const batch = hiddenStates.slice(from, from + batchSize);
       const expectedDims = [batch.length, ...shape];
       const context = unet.input('encoder_hidden_states');
       const tokens = this.model.vocabulary.length;
@@ -149,7 +159,7 @@ export class OnnxBackend implements ImageBackend {
 /** Further threads gain little: large models are limited by memory bandwidth. */
 const MAX_THREADS = 8;
 
-/** Extrapolates from the unconditional towards the conditional prediction. */
+/** Extrapolates from the prediction without a prompt (first half) towards the one with it (second half). */
 function applyGuidance(prediction: Float32Array, guidance: number): Float32Array {
   const length = prediction.length / 2;
   const result = new Float32Array(length);
@@ -160,7 +170,7 @@ function applyGuidance(prediction: Float32Array, guidance: number): Float32Array
   return result;
 }
 
-/** Converts planes in [-1, 1] to RGB bytes. Throws for NaN. */
+/** Converts three planes of values in [-1, 1] to RGB bytes. Throws for NaN. */
 function pixelsOf(planes: Float32Array, pixels: number): Uint8Array {
   const rgb = new Uint8Array(3 * pixels);
   for (let colour = 0; colour < 3; colour++) {
@@ -177,7 +187,7 @@ function fixedBatch({ shape }: GraphInput): number | null {
   return typeof shape[0] === 'number' ? shape[0] : null;
 }
 
-/** Graphs take a timestep per batch entry, a timestep for the batch, or a scalar. */
+/** The timestep as the graph takes it: as a scalar, once for the batch, or once per entry. */
 function timesteps(input: GraphInput, timestep: number, batch: number): Tensor {
   if (input.shape.length === 0) return integerTensor(input.type, [timestep], []);
   const count = fixedBatch(input) === 1 ? 1 : batch;

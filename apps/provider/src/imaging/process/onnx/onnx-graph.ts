@@ -1,4 +1,4 @@
-/** `OnnxGraph`: a loaded ONNX graph with inputs and outputs by name. */
+/** `OnnxGraph`: an ONNX file loaded into ONNX Runtime, with inputs by name. */
 import { InferenceSession, type Tensor } from 'onnxruntime-node';
 
 export interface GraphInput {
@@ -8,7 +8,7 @@ export interface GraphInput {
   readonly shape: readonly (number | string)[];
 }
 
-/** Execution providers, tried in order. */
+/** Execution provider of ONNX Runtime. */
 export type Device = 'coreml' | 'webgpu' | 'cpu';
 
 export class OnnxGraph {
@@ -17,7 +17,7 @@ export class OnnxGraph {
     readonly device: Device,
   ) {}
 
-  /** Tries the devices in order. Throws an Error with a message for the owner. */
+  /** Loads a file for the first device that works. Throws an Error whose message is meant for the Mac's owner. */
   static async load(path: string, devices: readonly Device[], threads: number): Promise<OnnxGraph> {
     let failure: unknown;
     for (const device of devices) {
@@ -28,9 +28,9 @@ export class OnnxGraph {
           interOpNumThreads: 1,
           executionMode: 'sequential',
           graphOptimizationLevel: 'all',
-          // Errors arrive as exceptions; other log lines are of no use.
+          // Errors only, which are also thrown.
           logSeverityLevel: 3,
-          // A spinning thread would occupy a core of the owner's machine.
+          // Threads that wait by spinning would occupy cores of the owner's machine.
           extra: { session: { intra_op: { allow_spinning: '0' } } },
         });
         return new OnnxGraph(session, device);
@@ -41,6 +41,7 @@ export class OnnxGraph {
     throw new Error(`${path} cannot be loaded: ${failure instanceof Error ? failure.message : 'unknown'}`);
   }
 
+  /** Throws if the graph has no such input. */
   input(name: string): GraphInput {
     const found = this.session.inputMetadata.find((input) => input.name === name);
     if (found?.isTensor !== true) throw new Error(`the model has no input ${name}`);
@@ -51,7 +52,7 @@ export class OnnxGraph {
     return this.session.inputNames;
   }
 
-  /** Runs the graph. Returns the first output that `fits` accepts. Throws an Error with a message for the owner. */
+  /** Runs the graph. Returns the first output that `fits` accepts. Throws if there is none. */
   async run(feeds: Readonly<Record<string, Tensor>>, fits: (output: Tensor) => boolean): Promise<Tensor> {
     const outputs = await this.session.run(feeds);
     const fitting = this.session.outputNames.map((name) => outputs[name]).find((output) => output !== undefined && fits(output as Tensor));

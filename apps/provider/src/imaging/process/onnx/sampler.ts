@@ -1,4 +1,4 @@
-/** `samplerOf`: Euler, ancestral Euler, DDIM, DDPM and rectified-flow samplers, for noise, velocity and sample predictions. */
+/** `samplerOf` creates a sampler (Euler, DDIM, DDPM or rectified flow), which steps from noise to image by the model's predictions. */
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
 import type { Noise } from './noise.js';
 import { alphasOf, timestepsOf } from './noise-schedule.js';
@@ -8,9 +8,9 @@ interface Sampler {
   readonly timesteps: readonly number[];
   /** Scale of the initial noise. */
   readonly firstScale: number;
-  /** Factor applied to the latent before the model reads the latent. */
+  /** Factor of the latent in the model's input. */
   inputScale(step: number): number;
-  /** Updates `latent` by the model's prediction at this step. */
+  /** Changes `latent` by the model's prediction at this step. */
   advance(step: number, latent: Float32Array, prediction: Float32Array, noise: Noise): void;
 }
 
@@ -59,7 +59,7 @@ function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean
   };
 }
 
-/** Equation 12 with η = 0 of "Denoising diffusion implicit models" (Song et al.); stochastic: equation 7 of Ho et al. */
+/** Song et al., "Denoising diffusion implicit models", equation 12 with η = 0; if `stochastic`, Ho et al. (DDPM), equation 7. */
 function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: boolean): Sampler {
   const alphas = alphasOf(config);
   const timesteps = timestepsOf(config, steps).map(Math.round);
@@ -93,7 +93,7 @@ function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: bo
   };
 }
 
-/** Rectified flow: straight paths from noise to image. The model predicts the direction, with any prediction type of the config. */
+/** Rectified flow: straight paths from noise to image. The model predicts the direction, so the config's prediction type is ignored. */
 function flowSampler({ trainSteps, shift }: SchedulerConfig, steps: number): Sampler {
   const moved = (part: number): number => (shift * part) / (1 + (shift - 1) * part);
   const sigmas = [...Array.from({ length: steps }, (_, index) => moved(1 - index / steps)), 0];

@@ -1,4 +1,4 @@
-/** Tensors in the number types of ONNX graphs: 32-bit and 16-bit floats, 32-bit and 64-bit integers. */
+/** Converts numbers to tensors of the types that ONNX graphs take, and back. */
 import { Tensor } from 'onnxruntime-node';
 import { fromHalf, toHalf } from './half-float.js';
 
@@ -9,7 +9,7 @@ export function floatTensor(type: string, values: Float32Array, shape: readonly 
   throw new Error(`the model takes numbers of type ${type}, which is not supported`);
 }
 
-/** Integer tensor, or a float tensor for a float input. */
+/** Tensor of integers, in the given type: int64, int32, or a float type. Throws an Error for other types. */
 export function integerTensor(type: string, values: readonly number[], shape: readonly number[]): Tensor {
   switch (type) {
     case 'int64':
@@ -25,11 +25,11 @@ export function integerTensor(type: string, values: readonly number[], shape: re
   }
 }
 
-/** Floats of an output. Throws an Error for other types. */
+/** Values of a float output. Throws an Error for other types. */
 export function floatsOf(tensor: Tensor): Float32Array {
   const { data } = tensor;
   if (tensor.type === 'float32' && data instanceof Float32Array) return data;
-  // Node 24 and later provide Float16Array, which reads as numbers.
+  // A Float16Array, on newer versions of Node, already reads as numbers.
   if (tensor.type === 'float16')
     return data instanceof Uint16Array ? Float32Array.from(data, fromHalf) : Float32Array.from(data as ArrayLike<number>);
   throw new Error(`the model gives numbers of type ${tensor.type}, which is not supported`);

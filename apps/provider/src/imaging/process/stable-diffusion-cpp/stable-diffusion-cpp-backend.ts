@@ -1,6 +1,7 @@
 /**
- * `StableDiffusionCppBackend` runs quantized models with the add-on stable-diffusion.cpp, in a worker process. If the worker ends,
- * this process ends too.
+ * `StableDiffusionCppBackend` runs quantized image models with the add-on stable-diffusion.cpp, in a worker process of its own.
+ *
+ * If the worker ends, the image process ends too, and the daemon restarts it.
  */
 import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';
@@ -18,7 +19,7 @@ export class StableDiffusionCppBackend implements ImageBackend {
     this.facts = { device };
   }
 
-  /** Throws an Error with a message for the owner. */
+  /** Throws an Error whose message is meant for the Mac's owner. */
   static async load({ modelPath, gpu, addOnPath, memoryLimit }: ImageSettings): Promise<StableDiffusionCppBackend> {
     if (addOnPath === null) throw new Error('the engine stable-diffusion.cpp is not installed; models pull of such a model installs it');
     const { files, config } = readStableDiffusionFolder(modelPath);
@@ -33,68 +34,73 @@ export class StableDiffusionCppBackend implements ImageBackend {
         else if (event.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${event.message}`));
       };
     });
-    // One thread per core: two threads on a core are slower than one. On a GPU, the engine chooses.
+    // On a CPU one thread, because two threads that share a core are slower than one. For a GPU, the engine chooses.
     const threads = device === 'cpu' ? { threads: 1 } : {};
     worker.send({ type: 'load', files, config: { ...config, ...threads, device, vae_decode_only: true, verbosity: 0 } });
     await Promise.race([loaded, ended]);
-    // The daemon notices the exit and restarts both processes.
     worker.onEnd = () => process.exit(1);
     return new StableDiffusionCppBackend(worker, device);
   }
 
-  /** The library does not report prompt tokens. */
+  /** The engine does not report prompt tokens. */
   promptTokens(): number {
     return 0;
   }
 
   async generate(request: SingleImageRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<RawImage> {
     signal.throwIfAborted();
-    const { prompt, size, steps, guidance, seed } = request;
-    const { worker } = this;
-    const cancel = (): void => worker.send({ type: 'cancel' });
-    let encoded: string | null = null;
-    let reportedStep = 0;
+    const { width, height } = request.size;
+    const cancel = (): void => this.worker.send({ type: 'cancel' });
+    signal.addEventListener('abort', cancel, { once: true });
+    let encoded: string | null;
     try {
-      await new Promise<void>((resolve, reject) => {
-        worker.onMessage = (event: WorkerEvent) => {
-          switch (event.type) {
-            case 'progress': {
-              // Loading and decoding report steps, too.
-              const { step } = event.news;
-              if (typeof step !== 'number' || step <= reportedStep || step > steps) return;
-              reportedStep = step;
-              onStep(step);
-              return;
-            }
-            case 'image':
-              encoded = event.base64;
-              return;
-            case 'drawn':
-              resolve();
-              return;
-            case 'failed':
-              reject(new Error(event.message));
-              return;
-            case 'loaded':
-              return;
-            default:
-              event satisfies never;
-          }
-        };
-        signal.addEventListener('abort', cancel, { once: true });
-        // The engine's seeds have 31 bits; negative values mean random.
-        const narrowSeed = Number(BigInt.asUintN(31, BigInt(seed)));
-        worker.send({ type: 'draw', params: { prompt, ...size, steps, cfg_scale: guidance, seed: narrowSeed } });
-      });
+      encoded = await this.#draw(request, onStep);
     } finally {
       signal.removeEventListener('abort', cancel);
     }
     signal.throwIfAborted();
     if (encoded === null) throw new Error('the engine returned no image');
     const bytes = Buffer.from(encoded, 'base64');
-    const picture = await decodeImage(bytes, size.width * size.height);
+    const picture = await decodeImage(bytes, width * height);
     bytes.fill(0);
-    if (picture.width !== size.width || picture.height !== size.height) throw new Error('the engine returned an image of another size');
+    if (picture.width !== width || picture.height !== height) throw new Error('the engine returned an image of another size');
     return picture;
+  }
+
+  /** Resolves to the image file as base64; null if the engine ends without an image. */
+  #draw({ prompt, size, steps, guidance, seed }: SingleImageRequest, onStep: (step: number) => void): Promise<string | null> {
+    const { worker } = this;
+    let encoded: string | null = null;
+    let reportedStep = 0;
+    return new Promise((resolve, reject) => {
+      worker.onMessage = (event: WorkerEvent) => {
+        switch (event.type) {
+          case 'progress': {
+            // The engine also reports steps of loading and decoding.
+            const { step } = event.news;
+            if (typeof step !== 'number' || step <= reportedStep || step > steps) return;
+            reportedStep = step;
+            onStep(step);
+            return;
+          }
+          case 'image':
+            encoded = event.base64;
+            return;
+          case 'drawn':
+            resolve(encoded);
+            return;
+          case 'failed':
+            reject(new Error(event.message));
+            return;
+          case 'loaded':
+            return;
+          default:
+            event satisfies never;
+        }
+      };
+      // The engine's seeds have 31 bits; it draws a random one for negative values.
+      const narrowSeed = Number(BigInt.asUintN(31, BigInt(seed)));
+      worker.send({ type: 'draw', params: { prompt, ...size, steps, cfg_scale: guidance, seed: narrowSeed } });
+    });
   }
 }

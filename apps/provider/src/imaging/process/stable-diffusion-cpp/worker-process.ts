@@ -1,4 +1,4 @@
-/** `WorkerProcess` runs stable-diffusion.cpp on the Bare runtime. Its stdout and stderr are discarded, because they may contain prompts. */
+/** `WorkerProcess` runs stable-diffusion.cpp on Bare, a JavaScript runtime, and exchanges JSON lines with it. Its output is discarded. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 /** Resolved through package.json, so the worker is found from the sources (tests) and from the build. */
 const WORKER = createRequire(import.meta.url).resolve('#stable-diffusion-worker');
 const CHECK_EVERY_MS = 500;
+/** Of Linux's `/proc`. */
 const PAGE_BYTES = 4096;
 
 export type WorkerEvent =
@@ -21,13 +22,16 @@ export type WorkerEvent =
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #channel: Duplex;
+  /** Called for each message. Replaced by the caller. */
   onMessage: (event: WorkerEvent) => void = () => {};
+  /** Called when the process has ended or could not start. Replaced by the caller. */
   onEnd: () => void = () => {};
 
-  /** Starts the program of the folder `addOn`. Kills the process beyond `memoryLimit` bytes. */
+  /** Starts the runtime in the folder `addOn`. Kills the process if its memory exceeds `memoryLimit` bytes. */
   constructor(addOn: string, memoryLimit: number | null) {
     const packages = join(addOn, 'node_modules');
     const bare = join(packages, `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
+    // Standard output and error are ignored, because they may contain prompts.
     this.#child = spawn(bare, [WORKER, packages], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
     this.#channel = this.#child.stdio[3] as Duplex;
     createInterface({ input: this.#channel }).on('line', (line) => this.onMessage(JSON.parse(line) as WorkerEvent));
@@ -36,7 +40,7 @@ export class WorkerProcess {
       if (watch !== null) clearInterval(watch);
       this.onEnd();
     };
-    // Write errors of a closed worker; the exit handler reports the end.
+    // Writing to an ended worker fails; `exit` reports its end.
     this.#channel.on('error', () => {});
     this.#child.once('error', ended);
     this.#child.once('exit', ended);
@@ -55,7 +59,7 @@ export class WorkerProcess {
   }
 }
 
-/** Reports the resident memory of a process, if the system knows the value. */
+/** Reports the resident memory of a process, unless it cannot be read. */
 function residentBytes(pid: number, report: (bytes: number) => void): void {
   if (process.platform === 'linux') {
     try {
