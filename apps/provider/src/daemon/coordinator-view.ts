@@ -1,6 +1,7 @@
-/** Fetches the coordinator's status of this provider, authorized by the session token. */
+/** `fetchCoordinatorView`: downloads how the coordinator sees this provider (trust, jobs, earnings), authorized by the session token. */
 import { lazyValidator, type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 
+/** The answer, or a sentence for the owner that says why there is none. */
 type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
 /** Maximum duration of the request. Commands such as `status` wait for the answer. */
@@ -12,7 +13,7 @@ export function coordinatorUrl(socketUrl: string): string {
   return socketUrl.replace(/^ws/, 'http').replace(/\/provider\/v1\/socket$/, '');
 }
 
-/** Downloads the status. Never rejects; a failure is returned as a sentence. */
+/** `token` is null without a session, or if the coordinator gave none. Never rejects. */
 export async function fetchCoordinatorView(socketUrl: string, token: string | null): Promise<CoordinatorView> {
   const failed = (problem: string): CoordinatorView => ({ view: null, problem });
   if (token === null) return failed('not connected to the coordinator, or the coordinator gives no status');

@@ -31,7 +31,7 @@ import { SelfUpdate } from './self-update.js';
 import { machineState, startingStatus } from './status.js';
 import { Watchdog } from './watchdog/watchdog.js';
 
-/** Parts that are created before the `Daemon`, because most of them start asynchronously. */
+/** Parts that are created before the `Daemon` object, because most of them start asynchronously. */
 interface StartedParts {
   readonly environment: DaemonEnvironment;
   readonly availability: HostAvailability;
@@ -51,7 +51,6 @@ export class Daemon {
   readonly #selfUpdate: SelfUpdate;
   readonly #remoteControl: RemoteControl;
   readonly #connection: CoordinatorConnection;
-  /** Watches only after the start, in which models may load for minutes. */
   readonly #watchdog: Watchdog;
   #isStopping = false;
 
@@ -177,7 +176,7 @@ export class Daemon {
     return this.#connection.token;
   }
 
-  /** Status for the owner's commands. Waits for the coordinator's status of this provider, at most `VIEW_MS` (`coordinator-view.ts`). */
+  /** Status for the owner's commands. Asks the coordinator for its view of this provider, and waits at most `VIEW_MS` for that. */
   async status(): Promise<DaemonStatus> {
     const { view, problem } = await fetchCoordinatorView(this.#options.socketUrl, this.#connection.token);
     const { availability, environment, models } = this.#parts;
@@ -223,19 +222,19 @@ export class Daemon {
   /** Reads the settings file again and applies every setting that can change at run time. */
   reload(): SettingsState {
     const state = this.#settings.reload();
-    // The stored models may have changed even if the settings have not. Unchanged settings are not sent again.
+    // The list of stored models, which the console also shows, may have changed even if the settings file has not.
     this.#connection.announceSettings();
     return state;
   }
 
-  /** Serves the models that the owner now selects. Throws as {@link DaemonModels.reload}. */
+  /** Serves the models that the owner has selected now. Throws as {@link DaemonModels.reload}. */
   reloadModels(): ModelsChange {
     const change = this.#parts.models.reload(this.#settings.config);
     this.#connection.announceSettings();
     return change;
   }
 
-  /** Earnings of the linked account. Null if not linked, or if the coordinator did not answer with the account's earnings. */
+  /** Earnings of the linked account, for notifications. Null if not linked, or if the coordinator did not answer with the account's earnings. */
   async #totalEarnings(): Promise<TotalEarnings | null> {
     const { state, account_name: account } = this.#connection.status.account;
     if (state !== 'linked') return null;
@@ -261,7 +260,7 @@ export class Daemon {
     };
   }
 
-  /** Applies changed settings at run time. Others of `LIVE_SETTINGS` (`live-settings.ts`) are read from `#settings.config` when used. */
+  /** Applies changed settings. Those that are missing here are read from `#settings.config` at each use, or need a restart. */
   #applyConfig(config: Config): void {
     const { log, fixedLogLevel } = this.#options;
     if (fixedLogLevel === null) log.level = config.log_level;
@@ -272,7 +271,7 @@ export class Daemon {
 }
 
 /**
- * Starts the parts except for the notifier. If one fails, closes those that have started.
+ * Starts the parts. If one fails, closes those that have started, except for the notifier.
  *
  * @param helper Command line of the enclave helper.
  * @param connection Returns null until the daemon is created.

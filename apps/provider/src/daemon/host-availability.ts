@@ -1,5 +1,6 @@
 /**
- * `HostAvailability` feeds the owner's policy and pause, the clock and the sensors to an {@link AvailabilityController}.
+ * `HostAvailability`: whether this machine accepts jobs now. Reads the sensors, keeps the owner's pause, and drives an
+ * {@link AvailabilityController}.
  *
  * Prevents system sleep unless this machine is away.
  */
@@ -28,7 +29,7 @@ interface HostAvailabilityOptions {
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
   readonly onInhibitFailure: (reason: string) => void;
-  /** Passed to {@link AvailabilityController}, like `unload` and `resume`. */
+  /** Described at {@link AvailabilityController}, like `unload` and `resume`. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   readonly unload: () => Promise<void>;
   readonly resume: () => void;
@@ -38,7 +39,7 @@ interface HostAvailabilityOptions {
 const OWNER_POLL_INTERVAL_MS = 5_000;
 /** Maximum time between two reviews. Only a changed system clock is noticed this late; all other changes trigger a review. */
 const MAX_REVIEW_INTERVAL_MS = 10_000;
-/** Time factor of a simulated machine. */
+/** Factor by which polling and cooldowns of a simulated machine are faster. */
 const SIMULATED_SPEEDUP = 100;
 
 export class HostAvailability {
@@ -88,7 +89,7 @@ export class HostAvailability {
       options.onCondition(changed);
       opened?.review();
     });
-    // A simulated machine checks as often as its other sensors.
+    // On a simulated machine, not more often than its condition.
     const ownerPollMs = Math.max(POLL_INTERVAL_MS / SIMULATED_SPEEDUP, OWNER_POLL_INTERVAL_MS / speedup);
     const ownerActivity = new OwnerActivityMonitor(source, ownerPollMs, () => opened?.review());
     await Promise.all([condition.firstReading, ownerActivity.setEnabled(policy.onlyWhenIdleMinutes !== null)]);
@@ -108,12 +109,12 @@ export class HostAvailability {
     return this.#controller.state === 'serving';
   }
 
-  /** Codes for the coordinator. */
+  /** Current availability for the coordinator, see {@link reportedAvailability}. */
   get report(): ReportedAvailability {
     return reportedAvailability(this.current);
   }
 
-  /** Sentences for the owner. */
+  /** Current availability for the owner, with a sentence for each reason. */
   get status(): AvailabilityStatus {
     const { state, reasons, nextChangeAt } = this.current;
     return {
@@ -133,6 +134,7 @@ export class HostAvailability {
     return { windows: this.#policy.windows, timeZone: this.#policy.timeZone ?? systemTimeZone(this.#root) };
   }
 
+  /** Decides again whether this machine serves. */
   review(): void {
     this.#controller.review();
   }

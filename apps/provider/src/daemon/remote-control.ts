@@ -1,7 +1,7 @@
 /**
  * `RemoteControl` executes and answers owner commands, which the owner sends from the console.
  *
- * The machine takes precedence. Its settings can forbid commands, and a pause set on the machine can only be ended there.
+ * Choices made on the machine take precedence: its settings can forbid commands, and a pause set there can only be ended there.
  */
 import {
   lazyValidator,
@@ -58,6 +58,7 @@ export class RemoteControl {
   readonly #options: RemoteControlOptions;
   /** Answers by command id: a refusal, or null for an executed command. */
   readonly #answered = new Map<string, OwnerCommandRefusal | null>();
+  /** Commands since `at`, in a window of at most a minute. */
   #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
   /** Last command, for the daemon's status. */
   #last: RemoteControlStatus['last'] = null;
@@ -80,7 +81,7 @@ export class RemoteControl {
   #executeNew(commandId: string, requested: OwnerCommand['action'], expiresAt: number): OwnerCommandRefusal | null {
     const { account, now, onCommand } = this.#options;
     const action = isAction().Check(requested) ? requested : null;
-    const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
+    const refusal = this.#generalRefusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
     // Expiry and rate limit are not retained, because a repetition may succeed later.
     if (refusal !== 'expired' && refusal !== 'too_many_commands') this.#answered.set(commandId, refusal);
     for (const oldest of this.#answered.keys()) {
@@ -94,8 +95,8 @@ export class RemoteControl {
     return refusal;
   }
 
-  /** Returns the reason to refuse any command, or null. Counts the command for the rate limit. */
-  #refusal(expiresAt: number): OwnerCommandRefusal | null {
+  /** Returns the reason to refuse the command whatever its action, or null. Counts the command for the rate limit. */
+  #generalRefusal(expiresAt: number): OwnerCommandRefusal | null {
     const { account, clockSkewMs, isAllowed, now } = this.#options;
     const at = now();
     if (at - this.#minute.at >= MINUTE_MS || at < this.#minute.at) this.#minute = { at, count: 0 };

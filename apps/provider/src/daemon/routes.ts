@@ -1,4 +1,4 @@
-/** `daemonRoutes`: routes of the control socket between commands and daemon. While the daemon starts, changes are refused. */
+/** `daemonRoutes`: routes of the control socket, by which commands ask and change the daemon. */
 import Type from 'typebox';
 import { availabilityRoutes } from '../control/availability-routes.js';
 import { modelsRoutes } from '../control/models-routes.js';
@@ -9,7 +9,7 @@ import type { Daemon } from './daemon.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { startingStatus } from './status.js';
 
-/** @param running Returns null while the daemon starts. */
+/** @param running Returns null while the daemon starts. Pauses and changes of the models are then refused. */
 export function daemonRoutes(options: DaemonOptions, startedAt: number, running: () => Daemon | null): ControlRoute[] {
   const starting = () => startingStatus(options, startedAt);
   const required = (): Daemon => {

@@ -1,4 +1,8 @@
-/** `SelfUpdate` confirms the running version if it is on trial, and regularly prepares newer versions in a child process. */
+/**
+ * `SelfUpdate` keeps the agent current. Does nothing unless this program installed itself (installation kind `own`).
+ *
+ * Confirms the running version if it is on trial, prepares newer versions in a child process, and switches to them under a service manager.
+ */
 import { spawn } from 'node:child_process';
 import { lazyValidator } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -14,23 +18,25 @@ interface SelfUpdateOptions {
   readonly dataDir: string;
   /** HTTP address of the coordinator. */
   readonly coordinator: string;
-  /** True under a service manager, which restarts the daemon on request. */
+  /** Whether a service manager started the daemon, and so restarts it on request. */
   readonly service: boolean;
+  /** Whether the owner permits automatic updates. */
   readonly automatic: () => boolean;
   readonly isRegistered: () => boolean;
   /** Stops the daemon after its running jobs and requests a new start. */
   readonly onRestart: () => void;
-  /** Called with a prepared version that only the owner can start. */
+  /** Called with a prepared version if no service manager can restart the daemon, so that the owner must switch. */
   readonly onOwnerNeeded: (version: string) => void;
   readonly log: Logger;
   /** Interval of update checks, in milliseconds. Override for tests. */
   readonly everyMs?: number;
 }
 
-const REACH_MS = 3_000;
-const STATUS_MS = 5_000;
-/** After a timeout, the next attempt resumes the partial download. */
+const COORDINATOR_TIMEOUT_MS = 3_000;
+const STATUS_TIMEOUT_MS = 5_000;
+/** After a timeout, the next check resumes the partial download. */
 const UPDATE_TIMEOUT_MS = 3_600_000;
+/** Characters kept of the child's output, from the end. */
 const MAX_OUTPUT = 64 << 10;
 
 const reportValidator = lazyValidator(
@@ -62,8 +68,8 @@ export class SelfUpdate {
     const { automatic, log, everyMs } = this.options;
     const { prefix, version } = installation;
     const { signal } = this.#closing;
-    const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((works) => {
-      if (works) log.info({ event: 'update_confirmed', version }, 'this version works; its trial has ended');
+    const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((isConfirmed) => {
+      if (isConfirmed) log.info({ event: 'update_confirmed', version }, 'this version works; its trial has ended');
     });
     const updated = updateAutomatically({
       isEnabled: automatic,
@@ -79,11 +85,11 @@ export class SelfUpdate {
 
   async #health(): Promise<Health> {
     const { dataDir, coordinator, isRegistered } = this.options;
-    const answers = requestStatus(dataDir, STATUS_MS).then(
+    const answers = requestStatus(dataDir, STATUS_TIMEOUT_MS).then(
       () => true,
       () => false,
     );
-    const isUnreachable = fetch(`${coordinator}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'error' }).then(
+    const isUnreachable = fetch(`${coordinator}/health`, { signal: AbortSignal.timeout(COORDINATOR_TIMEOUT_MS), redirect: 'error' }).then(
       async (response) => {
         await response.body?.cancel();
         return false;
@@ -94,7 +100,7 @@ export class SelfUpdate {
     return { registered: isRegistered(), isCoordinatorUnreachable: await isUnreachable, answersCommands: await answers, runningForMs };
   }
 
-  /** Runs `update --prepare` of the current version. */
+  /** Runs `update --prepare` of the current version in a child process. Returns the version that is ready to switch to, or null. */
   async #prepareUpdate(installation: Installation): Promise<string | null> {
     const { dataDir, coordinator } = this.options;
     const [program = '', ...first] = launchCommand(installation);

@@ -1,4 +1,4 @@
-/** `AvailabilityPolicy`: schedule of this machine, and conditions that stop it. Converted from the settings. */
+/** `AvailabilityPolicy`: when this machine serves, by the `availability` settings of `config.toml`. */
 import { type Config, DAYS } from '../../config/config.js';
 
 export { DAYS };
@@ -17,7 +17,7 @@ export interface Window {
 export interface AvailabilityPolicy {
   /** IANA name; null for the machine's current zone. */
   readonly timeZone: string | null;
-  /** An empty list means always. */
+  /** Serving times. An empty list means always. */
   readonly windows: readonly Window[];
   /** Minutes without owner input before serving; null to serve regardless of use. */
   readonly onlyWhenIdleMinutes: number | null;
