@@ -9,7 +9,7 @@ import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { Prompt, PromptAborted } from '../input/prompt.js';
-import { runningDaemon } from '../input/service-options.js';
+import { answeringDaemon } from '../input/service-options.js';
 import { clean, print, wrapped } from '../output/terminal.js';
 import { jobOutlook, outlookText } from '../output/why-no-jobs.js';
 import { missingOptions, readAnswers, SETUP_OPTIONS, settledIn } from '../setup/answers.js';
@@ -72,7 +72,7 @@ async function steps(setup: Setup): Promise<number> {
   const model = await chooseModel(setup, coordinator);
   await chooseSchedule(setup);
   const isEnrolling = await chooseEnrolment(setup);
-  const isRunning = await startService(setup, (await runningDaemon(dataDir)) !== null);
+  const isRunning = await startService(setup, (await answeringDaemon(dataDir)) !== null);
   if (isRunning && isEnrolling) await enrol(setup);
   await print(['', ...(await closingLines(dataDir, isRunning, model, isLinked))]);
   return EXIT.fine;
@@ -105,7 +105,7 @@ const POLL_MS = 500;
 async function settledStatus(dataDir: string): Promise<DaemonStatus | null> {
   const deadline = performance.now() + SETTLE_MS;
   for (;;) {
-    const status = await runningDaemon(dataDir);
+    const status = await answeringDaemon(dataDir);
     const isSettled = status !== null && status.state === 'running' && (status.trust !== null || status.connection.problem !== null);
     if (isSettled || performance.now() > deadline) return status;
     await delay(POLL_MS);

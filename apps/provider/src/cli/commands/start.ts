@@ -12,7 +12,7 @@ import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { refusalOutput } from '../foreign-daemon.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';
-import { runningDaemon, type ServiceCommand, serviceCommand } from '../input/service-options.js';
+import { answeringDaemon, type ServiceCommand, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
 
 export const startCommand: Command = {
@@ -33,7 +33,7 @@ async function start(args: readonly string[]): Promise<number> {
   const { dataDir, json, manager } = command;
   // Reports a bad setting here instead of in a log.
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
-  const running = await runningDaemon(dataDir);
+  const running = await answeringDaemon(dataDir);
   const state = await manager.state(serviceDefinition(dataDir).label);
   const foreign = foreignDaemon(running, state);
   if (foreign !== null) {

@@ -14,7 +14,7 @@ import { EXIT } from '../exit-codes.js';
 import { unitText } from '../foreign-daemon.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { confirm } from '../input/prompt.js';
-import { runningDaemon } from '../input/service-options.js';
+import { answeringDaemon } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
 
 export const uninstallCommand: Command = {
@@ -78,7 +78,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
     const manager = await serviceManager(dataDir, undefined);
     notes.push(...(await endService(manager, labelOf(dataDir))));
     notes.push(...(await endMenuBar(dataDir)));
-    const other = await runningDaemon(dataDir);
+    const other = await answeringDaemon(dataDir);
     if (other !== null) {
       const unit = systemdUnitOf(other.pid);
       const running =

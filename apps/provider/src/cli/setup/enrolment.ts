@@ -5,7 +5,7 @@ import { editConfig } from '../../config/edit-config.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { openAddress } from '../commands/login.js';
 import { untilInterrupted } from '../input/interrupt.js';
-import { runningDaemon } from '../input/service-options.js';
+import { answeringDaemon } from '../input/service-options.js';
 import { clean, print, wrapped } from '../output/terminal.js';
 import type { Setup } from './steps.js';
 
@@ -79,7 +79,7 @@ type EnrolmentState =
 async function enrolmentState(dataDir: string, limitMs: number): Promise<EnrolmentState> {
   const deadline = performance.now() + limitMs;
   for (;;) {
-    const state = stateOf(await runningDaemon(dataDir));
+    const state = stateOf(await answeringDaemon(dataDir));
     if (state.kind !== 'unknown' || performance.now() >= deadline) return state;
     await delay(POLL_MS);
   }
