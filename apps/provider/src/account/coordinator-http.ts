@@ -1,12 +1,16 @@
-/** HTTP requests to the coordinator, for commands. Only JSON of bounded size is accepted, so a captive portal's page is an error. */
+/** HTTP requests of commands to the coordinator. Only JSON of bounded size is accepted, so that a captive portal's page is an error. */
 
 /** The coordinator gave no usable response. */
 export class CoordinatorError extends Error {
   override name = 'CoordinatorError';
   constructor(
-    /** When `unreachable`, a later try may succeed. An `invalid_answer` is another program's. The coordinator itself `refused`. */
+    /**
+     * `unreachable`: a later try may succeed. `invalid_answer`: probably of another server, or another version. `refused`: the coordinator
+     * answered with an error.
+     */
     readonly kind: 'unreachable' | 'invalid_answer' | 'refused',
     message: string,
+    /** HTTP status; null without a response. */
     readonly status: number | null = null,
   ) {
     super(message);
@@ -31,7 +35,7 @@ export interface CoordinatorRequest {
 const ANSWER_MS = 15_000;
 const MAX_BYTES = 8 << 20;
 
-/** Converts an address of the coordinator to HTTP, without a trailing slash. Null if invalid. */
+/** Converts an HTTP or WebSocket address of the coordinator to HTTP, without a trailing slash. Null if invalid. */
 export function coordinatorAddress(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const scheme = { 'http:': 'http:', 'https:': 'https:', 'ws:': 'http:', 'wss:': 'https:' }[url?.protocol ?? ''];

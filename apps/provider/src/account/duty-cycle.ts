@@ -1,4 +1,8 @@
-/** `DutyCycleRecorder`: connected time and busy time per hour (UTC), sampled each second, in `activity.json`. */
+/**
+ * `DutyCycleRecorder` records in `activity.json` how long this machine was connected and busy with jobs in each hour.
+ *
+ * The command `earnings` computes the duty cycle from it: the share of the connected time with running jobs.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -53,7 +57,7 @@ export class DutyCycleRecorder {
   #sampledAt: number;
   #savedAt: number;
 
-  /** If `sample` is null, the creator calls {@link sample} and {@link save}, as tests do. */
+  /** Calls `sample` each second. If it is null, the creator calls the methods {@link sample} and {@link save}, as tests do. */
   constructor(options: { readonly dataDir: string; readonly sample: (() => ActivitySample) | null; readonly now?: () => number }) {
     this.#dataDir = options.dataDir;
     this.#now = options.now ?? Date.now;
@@ -64,6 +68,7 @@ export class DutyCycleRecorder {
     this.#timer = sample === null ? null : setInterval(() => this.sample(sample()), SAMPLE_INTERVAL_MS).unref();
   }
 
+  /** Counts the time since the previous sample, by the present state. */
   sample({ connected, busy }: ActivitySample): void {
     const now = this.#now();
     const passed = now - this.#sampledAt;

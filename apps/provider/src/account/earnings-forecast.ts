@@ -1,4 +1,4 @@
-/** `forecastOf` and `electricityOf`: estimates for the command `earnings`, from this machine's recent days. Pure. */
+/** `forecastOf` and `electricityOf`: estimates for the command `earnings`, from this machine's recent days. */
 import type { ChipPower } from '@inference/protocol';
 import type { EarningsView } from './earnings.js';
 

@@ -86,7 +86,7 @@ export class LinkClient {
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 
-  /** Returns the account whose token this coordinator may get. If there is none, sets a status with the reason. */
+  /** Reads the account whose token this coordinator may get. If there is none, sets the status and returns null. */
   #read(): Account | null {
     try {
       const account = readAccount(this.#options.dataDir);
@@ -117,6 +117,6 @@ export class LinkClient {
   }
 }
 
-function status(state: LinkStatus['state'], more: Partial<Omit<LinkStatus, 'state'>> = {}): LinkStatus {
-  return { state, account_name: null, reason: null, remedy: null, ...more };
+function status(state: LinkStatus['state'], members: Partial<Omit<LinkStatus, 'state'>> = {}): LinkStatus {
+  return { state, account_name: null, reason: null, remedy: null, ...members };
 }

@@ -1,4 +1,4 @@
-/** Verifies this machine's published attestation record as any client can: with the public verifier. */
+/** `verifyPublishedRecord` verifies this machine's published attestation record as any client can: with the public verifier. */
 import { type FeedError, type Finding, verifyFeed } from '@inference/verifier';
 import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
 

@@ -20,7 +20,7 @@ type SignInOutcome = { readonly kind: 'signed_in' } | { readonly kind: 'failed';
 
 const REVOKE_MS = 5_000;
 
-/** Throws CoordinatorError if no code is available, or the signal's reason. */
+/** Waits until the owner approves the code. Throws CoordinatorError if the coordinator gives no code, or the signal's reason. */
 export async function signIn({ coordinator, dataDir, signal, onCode, say, ...machine }: SignInOptions): Promise<SignInOutcome> {
   const code = await requestCode(coordinator, machine, signal);
   onCode(code);
@@ -35,10 +35,10 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
   });
   switch (outcome.kind) {
     case 'granted':
+      // The coordinator must not keep a token that this machine does not have.
       try {
         writeAccount(dataDir, { coordinator, token: outcome.token, signed_in_at: Date.now() });
       } catch (error) {
-        // A token that cannot be stored is revoked.
         await revokeToken(coordinator, outcome.token, REVOKE_MS).catch(() => {});
         const { code: why = 'unknown' } = error as NodeJS.ErrnoException;
         return { kind: 'failed', message: `The sign-in could not be stored in ${dataDir} (${why}) and was revoked.` };

@@ -1,4 +1,4 @@
-/** `LiveSettings` applies changes of `config.toml` to a running daemon. Reports settings that need a restart, and invalid files. */
+/** `LiveSettings` polls `config.toml`, and applies changes to a running daemon. Reports settings that need a restart, and invalid files. */
 import { statSync } from 'node:fs';
 import type { Config } from './config.js';
 
@@ -7,7 +7,7 @@ interface LiveSettingsOptions {
   readonly initial: Config;
   /** Reads the file. Throws an Error with a sentence for the owner. */
   readonly read: () => Config;
-  /** Applies the settings that need no restart. */
+  /** Applies the settings that need no restart. Called only if a setting changed. */
   readonly apply: (config: Config) => void;
   readonly onEvent: (event: SettingsEvent) => void;
   /** Polling interval in milliseconds, or 0 without polling. */
@@ -48,7 +48,7 @@ export class LiveSettings {
   #config: Config;
   #readAt = Date.now();
   #problem: string | null = null;
-  /** Fingerprint at the last poll. Null at first, so that changes since the start are noticed. */
+  /** Fingerprint of the file at the last poll. Null at first, so that the first poll always reads the file. */
   #fingerprint: string | null = null;
   readonly #timer: NodeJS.Timeout | null;
 
@@ -105,7 +105,7 @@ export class LiveSettings {
   }
 }
 
-/** Changes whenever the file may have changed. */
+/** Text that differs if the file may have changed. */
 function fingerprintOf(path: string): string {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(path);

@@ -1,9 +1,4 @@
-/**
- * `locate` finds the positions of keys and values in a valid TOML 1.0 document, because the parser returns only values.
- *
- * Used for error positions (`read-config.ts`), edits that preserve the layout (`edit-config.ts`), and to find whether a setting exists
- * (`cli/setup/answers.ts`).
- */
+/** `locate` finds the positions of keys and values in a valid TOML 1.0 document, which the TOML parser does not tell. */
 
 export interface Place {
   /** A `header` begins a table or an array of tables. A `value` belongs to a key or an array. */
@@ -40,8 +35,9 @@ export function lineAndColumn(text: string, offset: number): { readonly line: nu
 
 class TomlScanner {
   readonly #places = new Map<string, Place>();
-  /** Number of elements so far, by pointer of the array of tables. */
+  /** Number of elements so far of each array of tables. Key: its JSON pointer. */
   readonly #lengths = new Map<string, number>();
+  /** Offset of the next character to read. */
   #at = 0;
 
   constructor(private readonly text: string) {}
@@ -58,7 +54,7 @@ class TomlScanner {
     }
   }
 
-  /** `[a.b]` or `[[a.b]]`; returns the path of the table, which ends with an index for `[[a.b]]`. */
+  /** Reads `[a.b]` or `[[a.b]]`. Returns the path of the table, which ends with an index for `[[a.b]]`. */
   #header(): (string | number)[] {
     const start = this.#at;
     const isArray = this.text.startsWith('[[', this.#at);
@@ -84,7 +80,7 @@ class TomlScanner {
     return path;
   }
 
-  /** `a.b = value` below a table. */
+  /** Reads `a.b = value` in the table with the path `table`. */
   #pair(table: readonly (string | number)[]): void {
     const path = [...table];
     const starts: number[] = [];
@@ -101,6 +97,7 @@ class TomlScanner {
     }
   }
 
+  /** Reads a dotted key. Returns its parts with their offsets. */
   #keys(): { name: string; at: number }[] {
     const keys: { name: string; at: number }[] = [];
     do {
@@ -112,6 +109,7 @@ class TomlScanner {
     return keys;
   }
 
+  /** Reads the value of `path`, and records the places within an array or inline table. The caller records the value itself. */
   #value(path: readonly (string | number)[]): void {
     const opening = this.text[this.#at];
     if (opening === '[' || opening === '{') {
@@ -143,12 +141,14 @@ class TomlScanner {
     return found;
   }
 
+  /** Records a place. If the path has one already, only extends its value. */
   #record(path: readonly (string | number)[], place: Place): void {
     const name = pointer(path);
     const known = this.#places.get(name);
     this.#places.set(name, known === undefined ? place : { ...known, valueEnd: Math.max(known.valueEnd, place.valueEnd) });
   }
 
+  /** Extends the value of a table to the current offset. */
   #extendTable(table: readonly (string | number)[]): void {
     if (table.length > 0) {
       const at = this.#at;

@@ -1,5 +1,5 @@
 /**
- * `SelfUpdate` keeps the agent current. Does nothing unless this program installed itself (installation kind `own`).
+ * `SelfUpdate` keeps the agent current, if this project's installer installed it (kind `own`).
  *
  * Confirms the running version if it is on trial, prepares newer versions in a child process, and switches to them under a service manager.
  */

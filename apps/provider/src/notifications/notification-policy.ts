@@ -1,4 +1,4 @@
-/** `NotificationPolicy` decides from events and the time which notifications the owner gets. Called by `Notifier`, which shows them. */
+/** `NotificationPolicy` decides which notifications the owner gets, from events of the daemon and the time. `Notifier` shows them. */
 import { cleanLabel, type TrustMessage } from '@inference/protocol';
 
 export type NotificationEvent =
@@ -59,7 +59,7 @@ const MILESTONES_USD = [1, 10, 100, 1000, 10_000, 100_000] as const;
 export class NotificationPolicy {
   /** Start of the current time without a connection; null while connected. */
   #offlineSince: number | null;
-  /** The owner was notified of the current time without a connection. */
+  /** Whether the owner was notified of the current time without a connection. */
   #isOfflineAnnounced = false;
   #failuresInARow = 0;
   /** Current level; null while disconnected. */
@@ -86,7 +86,7 @@ export class NotificationPolicy {
     return this.#shownAt;
   }
 
-  /** Handles an event and returns the notifications to show, none unless the owner wants notifications (`isOn`). */
+  /** Handles an event and returns the notifications to show. `isOn`: whether the owner wants notifications; without it, none are returned. */
   on(event: NotificationEvent, now: number, isOn: boolean): Notification[] {
     this.#forgetSleep(now);
     const shown: Notification[] = [];

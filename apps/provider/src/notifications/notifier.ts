@@ -18,6 +18,7 @@ import {
 
 interface NotifierOptions {
   readonly dataDir: string;
+  /** Whether the owner wants notifications. */
   readonly isOn: () => boolean;
   /** Shows a notification. Resolves to null, or to the reason for not showing it. Never rejects. */
   readonly show: (body: string) => Promise<string | null>;
@@ -26,6 +27,7 @@ interface NotifierOptions {
   readonly log: Logger;
 }
 
+/** Interval of the events `tick`. */
 const TICK_MS = 30_000;
 export const EARNINGS_INTERVAL_MS = 15 * 60_000;
 
@@ -51,6 +53,7 @@ export class Notifier {
   on(event: NotificationEvent): void {
     const { isOn, log, show } = this.#options;
     const notifications = this.#policy.on(event, Date.now(), isOn());
+    // Stored before they are shown: a daemon that crashes each time would otherwise repeat them at each start.
     if (notifications.length > 0 && !this.#store()) return;
     for (const { kind, body } of notifications) {
       void show(body).then((problem) => {
@@ -66,7 +69,7 @@ export class Notifier {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Stores the times of notifications before showing them, which could otherwise repeat in a crash loop. False if that fails. */
+  /** Stores when notifications were last shown. Returns false if that fails. */
   #store(): boolean {
     const { dataDir, log } = this.#options;
     try {

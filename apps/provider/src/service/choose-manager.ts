@@ -1,4 +1,4 @@
-/** Chooses the service manager of this machine and defines the service. */
+/** `serviceManager` chooses the service manager of this machine, and `serviceDefinition` describes the daemon's service to it. */
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -18,7 +18,11 @@ const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
 /** Stop timeout: drain (`DRAIN_SECONDS` by default), the end of children, and a margin. */
 const STOP_SECONDS = 25;
 
-/** @param requested The owner's choice, which overrides the default of the platform. */
+/**
+ * Throws {@link ServiceError} for an unknown name.
+ *
+ * @param requested The owner's choice, which overrides the default of the machine.
+ */
 export async function serviceManager(dataDir: string, requested: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
   if (requested !== undefined && !MANAGERS.some((name) => name === requested)) {
     throw new ServiceError(`unknown service manager ${requested}; use one of ${MANAGERS.join(', ')}`);
@@ -42,7 +46,7 @@ async function hasUserSystemd(run: RunTool): Promise<boolean> {
   return (await run('systemctl', ['--user', 'show', '--property=Version'])).code === 0;
 }
 
-/** Defines `serve` as a service. Creates the folder of the logs. */
+/** Describes `serve` as a service. Creates the data directory and the folder of the logs. */
 export function serviceDefinition(dataDir: string): ServiceDefinition {
   const output = outputFile(dataDir);
   mkdirSync(dirname(output), { recursive: true, mode: 0o700 });
@@ -57,13 +61,13 @@ export function serviceDefinition(dataDir: string): ServiceDefinition {
   };
 }
 
-/** The launcher, which stays valid after updates. Without one, the path as typed, so that a symbolic link is preserved. */
+/** The launcher, which stays valid after updates. Without one, the path of this program as started, so that a symbolic link is preserved. */
 function program(): readonly string[] {
   const stable = launcher(installation());
   return stable === null ? [process.execPath, resolve(process.argv[1] ?? '')] : [stable];
 }
 
-/** Label of the service. Each data directory has its own service. */
+/** Name of the service. Each data directory has its own service. */
 export function labelOf(dataDir: string): string {
   if (dataDir === dataDirOf({}, {})) return 'inference-provider';
   return `inference-provider-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;

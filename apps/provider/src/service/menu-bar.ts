@@ -1,7 +1,7 @@
 /**
  * `showMenuBar` and `hideMenuBar`: install and remove the menu bar item on macOS.
  *
- * The item consists of a program in the data directory, which updates leave unchanged, and a launchd agent to start the program.
+ * The item consists of a program in the data directory, which updates of the agent leave unchanged, and a launchd agent that starts it.
  */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -39,7 +39,7 @@ export function menuBarHost(): MenuBarHost {
   };
 }
 
-/** Builds or copies the program, and starts it now and at each login. Throws {@link MenuBarError}, ServiceError. */
+/** Builds or copies the program, starts it, and lets launchd start it at each login. Throws {@link MenuBarError}, ServiceError. */
 export async function showMenuBar(dataDir: string, host: MenuBarHost): Promise<void> {
   requireMac(host);
   const program = programOf(dataDir);

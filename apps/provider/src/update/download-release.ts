@@ -26,7 +26,7 @@ interface PrepareOptions {
 const BUILD_MS = 10 * 60_000;
 const START_MS = 60_000;
 
-/** Throws {@link UpdateError}, or the signal's reason. */
+/** Does nothing if the version is present. Throws {@link UpdateError}, or the signal's reason. */
 export async function prepare(options: PrepareOptions): Promise<void> {
   const { prefix, release, onStep, signal } = options;
   if (presentVersions(prefix).includes(release.version)) return;
@@ -82,14 +82,14 @@ function requireIdentity(folder: string, { version }: Release): void {
   try {
     found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
   } catch {
-    // Refused below.
+    // `found` stays null.
   }
   if (found?.name !== 'inference-provider' || found.version !== version) {
     throw new UpdateError(`the archive of version ${version} has unexpected contents`);
   }
 }
 
-/** Builds the enclave helper on a Mac, and runs the program with `--version`. Throws if the version fails. */
+/** Builds the enclave helper if the release contains its build script, and runs the program with `--version`. Throws if one fails. */
 async function tryOut(folder: string, { version }: Release, signal: AbortSignal): Promise<void> {
   const run = promisify(execFile);
   const build = join(folder, 'install', 'build-helper.mjs');
@@ -107,6 +107,7 @@ async function tryOut(folder: string, { version }: Release, signal: AbortSignal)
 
 const MAX_UNPACKED_FILES = 100_000;
 const MAX_UNPACKED_BYTES = 8 * 2 ** 30;
+/** Folder in the archive, as in packages of npm. */
 const TOP = 'package/';
 
 /**
@@ -125,6 +126,7 @@ async function unpack(archive: string, folder: string): Promise<void> {
   }
 }
 
+/** Throws {@link UpdateError} if an entry is invalid, or if there are none or too many. */
 async function inspect(archive: string): Promise<void> {
   let files = 0;
   let bytes = 0;

@@ -10,6 +10,7 @@ import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
 
 export type Installation =
+  /** By `install.sh`. `prefix` is the folder with all versions and the launcher. */
   | { readonly kind: 'own'; readonly prefix: string; readonly version: string; readonly root: string }
   /** `launcher` is a command outside the versioned files, unchanged by updates. */
   | { readonly kind: 'homebrew' | 'pkg'; readonly launcher: string; readonly version: string; readonly root: string }

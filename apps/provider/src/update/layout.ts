@@ -1,4 +1,4 @@
-/** File layout of an installation. The symbolic link `current` is replaced atomically. */
+/** File layout of an installation by `install.sh`: `versions/1.2.3`, `downloads`, and the symbolic links `current` and `guard`. */
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -21,7 +21,7 @@ export function currentVersion(prefix: string): string | null {
   }
 }
 
-/** Points a link to an installed version: `current` to that of the next start, `guard` to that whose guard supervises a trial. */
+/** Points a link to an installed version, atomically: `current` to that of the next start, `guard` to that whose guard supervises a trial. */
 export function point(prefix: string, link: 'current' | 'guard', version: string): void {
   const draft = join(prefix, `.${link}-${process.pid}`);
   rmSync(draft, { force: true });

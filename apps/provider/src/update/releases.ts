@@ -38,24 +38,25 @@ export interface ReleaseQuery {
   readonly machine?: AskingMachine;
 }
 
-/** Facts of a machine in its request for releases, which decide its turn in a rollout. */
+/** Facts of a machine in its request for releases. The coordinator uses them to decide the machine's turn in a rollout. */
 export interface AskingMachine {
   /** Session token; null while not connected. */
   readonly token: string | null;
   readonly channel: 'stable' | 'canary';
   /** Version that failed its trial here last, or null. */
   readonly failed: string | null;
-  /** Whether no update follows. */
+  /** Whether the machine only asks, and will not install the release. */
   readonly isCheck: boolean;
 }
 
 export interface OfferedRelease {
+  /** Null if the coordinator offers none. */
   readonly release: Release | null;
   /** Newer version that the rollout does not offer to this machine yet. Unverified, and only shown to the owner. */
   readonly notice: RolloutNotice | null;
 }
 
-/** Throws {@link UpdateError}, or the signal's reason. */
+/** Returns the release on offer, whose signature is verified. Throws {@link UpdateError}, or the signal's reason. */
 export async function fetchRelease({ coordinator, platform, version, keys, signal, machine }: ReleaseQuery): Promise<OfferedRelease> {
   const query = new URLSearchParams({ platform });
   if (machine?.channel === 'canary') query.set('channel', 'canary');

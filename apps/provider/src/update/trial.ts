@@ -1,7 +1,8 @@
 /**
- * Trial of a new version. A record names the version to roll back to. Failed versions are not chosen again.
+ * Trial of a new version: it must prove itself in a limited time, or the guard restores the previous version.
  *
- * Each step replaces one file atomically, so after a power loss either the old version or the trial continues.
+ * A record in `trial.json` names both. `broken.json` lists versions that failed, which only the owner can choose again. Each step replaces one
+ * file atomically, so that after a power loss either the old version or the trial continues.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +17,7 @@ const TrialSchema = Type.Object({
   previous: ReleaseVersionSchema,
   /** Milliseconds since 1970. */
   since: Type.Integer({ minimum: 0 }),
+  /** Starts of the version during its trial. */
   starts: Type.Integer({ minimum: 0 }),
   /** Time for one start to be confirmed, in milliseconds. */
   patience_ms: Type.Integer({ minimum: 1 }),
@@ -61,7 +63,7 @@ export function endTrial(prefix: string): void {
   rmSync(trialPath(prefix), { force: true });
 }
 
-/** Records the version as failed and restores the previous version. */
+/** Records the version as failed and restores the previous version, if that is still installed. */
 export function rollBack(prefix: string, trial: Trial, reason: string, now: number): void {
   rememberBroken(prefix, { version: trial.version, at: now, reason });
   if (presentVersions(prefix).includes(trial.previous)) point(prefix, 'current', trial.previous);
@@ -109,7 +111,7 @@ function writeRecord(path: string, value: unknown): void {
 export const DEFAULT_TRIAL_TIMEOUT_MS = 5 * 60_000;
 const POLL_INTERVAL_MS = 200;
 
-/** Makes an installed version current from the next start, on trial. Throws {@link UpdateError} if not installed. */
+/** Makes an installed version current from the next start, on trial. Does nothing if current. Throws {@link UpdateError} if not installed. */
 export function switchTo(prefix: string, version: string, trialTimeoutMs: number, now: number): void {
   if (!presentVersions(prefix).includes(version)) throw new UpdateError(`version ${version} is not installed`);
   const previous = currentVersion(prefix);

@@ -13,7 +13,9 @@ import type { CheckResult } from '../check.js';
 import type { Redactor } from './redact.js';
 
 export interface ReportPart {
+  /** File name in the archive. */
   readonly name: string;
+  /** Description for the owner. */
   readonly what: string;
   readonly text: string;
 }
@@ -35,9 +37,9 @@ const MAX_FILES = 500;
 export async function collect(sources: Sources): Promise<ReportPart[]> {
   const { dataDir, found, config, status, checks, redactor } = sources;
   const json = (value: unknown): string => `${JSON.stringify(redactor.value(value), null, 2)}\n`;
-  const lines = (path: string, max: number, word: (line: string, redactor: Redactor) => string): string =>
+  const lines = (path: string, max: number, redact: (line: string, redactor: Redactor) => string): string =>
     lastLines(path, max)
-      .map((line) => `${word(line, redactor)}\n`)
+      .map((line) => `${redact(line, redactor)}\n`)
       .join('');
   const parts: ReportPart[] = [
     { name: 'machine.json', what: 'versions, the kind of machine, how the agent was installed', text: json(await machineOf(found)) },
@@ -87,6 +89,7 @@ function listing(dataDir: string): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
+/** Members of log lines that the report contains. */
 const PERMITTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['level', 'time', 'event', 'msg', 'version', 'kind', 'code', 'reason', 'detail', 'problem', 'status', 'outcome', 'state'],
   ...['provider_id', 'job_id', 'model', 'models', 'slots', 'coordinator', 'trust_level', 'routable', 'gaps', 'changed', 'needs_restart'],
@@ -94,6 +97,7 @@ const PERMITTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['thermal', 'memoryPressure', 'power', 'path', 'expires_at', 'until', 'reasons'],
 ]);
 
+/** Retains permitted members, without personal data. A line that is not JSON is reduced to its length. */
 export function redactLogLine(line: string, redactor: Redactor): string {
   try {
     const entry: unknown = JSON.parse(line);
@@ -107,7 +111,7 @@ export function redactLogLine(line: string, redactor: Redactor): string {
 /** Retains stack frames, error names and the Node version. Other lines are reduced to their length. */
 export function redactCrashLine(line: string, redactor: Redactor): string {
   if (/^\s+at /.test(line) || /^Node\.js v[\d.]+$/.test(line)) return redactor.text(line);
-  const name = /^(?:Uncaught )?([A-Z][A-Za-z]*(?:Error|Exception))\b/.exec(line)?.[1];
-  const stands = name === undefined ? '' : `${name}: `;
-  return line.trim() === '' ? '' : `${stands}<${line.length} characters left out>`;
+  const errorName = /^(?:Uncaught )?([A-Z][A-Za-z]*(?:Error|Exception))\b/.exec(line)?.[1];
+  const prefix = errorName === undefined ? '' : `${errorName}: `;
+  return line.trim() === '' ? '' : `${prefix}<${line.length} characters left out>`;
 }

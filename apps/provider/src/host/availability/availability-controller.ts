@@ -17,7 +17,7 @@ export interface CurrentAvailability {
 interface AvailabilityControllerOptions {
   /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
-  /** Resolves when no job runs. At `force`, jobs are handed back. At `cancel`, the drain ends and the jobs continue. */
+  /** Resolves when no job runs. `force` leaves the jobs less time, or hands them back. `cancel` ends the drain; the jobs continue. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   /** Frees the models' memory. */
   readonly unload: () => Promise<void>;

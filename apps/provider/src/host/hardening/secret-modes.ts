@@ -3,7 +3,7 @@ import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Files and folders with keys, tokens, settings and logs. Others, such as models, are protected by the mode of the data directory. */
-const SECRET = ['config.toml', 'account.json', 'enclave', 'logs'];
+export const SECRET_PATHS = ['config.toml', 'account.json', 'enclave', 'logs'];
 
 export class InsecureModeError extends Error {
   override name = 'InsecureModeError';
@@ -30,6 +30,6 @@ export function repairModes(dataDir: string, uid: number | undefined = process.g
     if (found.isDirectory() && path !== dataDir) for (const name of readdirSync(path)) repair(join(path, name));
   };
   repair(dataDir);
-  for (const name of SECRET) repair(join(dataDir, name));
+  for (const name of SECRET_PATHS) repair(join(dataDir, name));
   return repaired;
 }

@@ -1,4 +1,4 @@
-/** `Supervised` runs the daemon as a child, and restarts a crashed daemon with exponential backoff. Exit code 0 is a requested stop. */
+/** `Supervised` runs the daemon as a child process. Restarts it with exponential backoff, unless the exit code is 0 or a stop was requested. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,6 +15,7 @@ export interface SuperviseOptions {
   readonly outputFile: string;
   /** Time after the stop request until the child is killed. */
   readonly stopMs: number;
+  /** First pause before a restart. Default: a second. */
   readonly minPauseMs?: number;
 }
 
@@ -27,7 +28,7 @@ interface SupervisedState {
   readonly next_start_at: number | null;
 }
 
-/** Starts the program through a shell, because only a shell can forbid its core dumps. */
+/** Starts the program through a shell, because Node.js cannot limit core dumps. */
 const WITHOUT_CORE_DUMPS = ['/bin/sh', '-c', 'ulimit -c 0; exec "$@"', 'sh'];
 
 export class Supervised {
