@@ -10,7 +10,7 @@ export class CoordinatorError extends Error {
      */
     readonly kind: 'unreachable' | 'invalid_answer' | 'refused',
     message: string,
-    /** HTTP status; null without a response. */
+    /** Null without a response. */
     readonly status: number | null = null,
   ) {
     super(message);
@@ -35,14 +35,14 @@ export interface CoordinatorRequest {
 const ANSWER_MS = 15_000;
 const MAX_BYTES = 8 << 20;
 
-/** Converts an HTTP or WebSocket address of the coordinator to HTTP, without a trailing slash. Null if invalid. */
+/** Converts an address to HTTP, without a trailing slash. Null if invalid. */
 export function coordinatorAddress(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const scheme = { 'http:': 'http:', 'https:': 'https:', 'ws:': 'http:', 'wss:': 'https:' }[url?.protocol ?? ''];
   return url === null || scheme === undefined || url.host === '' ? null : `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** Sends a GET, or a POST of a form. Returns any JSON answer, also of an error. Throws {@link CoordinatorError}, or the signal's reason. */
+/** Returns any JSON answer, also of an error. Throws {@link CoordinatorError}, or the signal's reason. */
 export async function requestCoordinator(
   address: string,
   path: string,

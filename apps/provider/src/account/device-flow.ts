@@ -47,10 +47,10 @@ export interface Machine {
 const DEFAULT_INTERVAL_S = 5;
 /** RFC 8628 section 3.5. */
 const SLOW_DOWN_MS = 5000;
-/** Maximum polling interval after failed polls. */
+/** After failed polls. */
 const MAX_POLL_INTERVAL_MS = 30_000;
 
-/** Requests a code for the owner. Throws {@link CoordinatorError}, or the signal's reason. */
+/** Throws {@link CoordinatorError}, or the signal's reason. */
 export async function requestCode(coordinator: string, machine: Machine, signal: AbortSignal): Promise<DeviceCode> {
   const answer = await requestCoordinator(coordinator, '/oauth/device_authorization', {
     form: {
@@ -74,9 +74,8 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
   };
 }
 
-/** Clock for the polling; replaced in tests. */
+/** Replaced by tests. */
 export interface Clock {
-  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }

@@ -42,7 +42,7 @@ type Price = Static<typeof PricesSchema>['data'][number];
 export interface ModelDemand {
   /** Estimated prompt and completion tokens of the last 24 hours. */
   readonly tokensPerDay: number;
-  /** Known decode speeds of the model's providers, in tokens per second. */
+  /** Decode tokens per second of the model's providers, if known. */
   readonly speeds: readonly number[];
   readonly providerCount: number;
   /** Completion tokens / all tokens, from 0 to 1. */
@@ -61,7 +61,7 @@ export interface PublishedModels {
 
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** Reads catalogue and demand. If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
+/** If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
 export async function publishedModels(coordinator: string): Promise<PublishedModels> {
   const read = async <Body>(path: string, validator: () => { Check(value: unknown): value is Body }): Promise<Body | null> => {
     try {

@@ -12,7 +12,6 @@ interface SignInOptions {
   readonly signal: AbortSignal;
   /** Called with the code that the owner must approve. */
   readonly onCode: (code: DeviceCode) => void;
-  /** Receives sentences about progress, for the owner. */
   readonly say: (sentence: string) => void;
 }
 
@@ -20,7 +19,7 @@ type SignInOutcome = { readonly kind: 'signed_in' } | { readonly kind: 'failed';
 
 const REVOKE_MS = 5_000;
 
-/** Waits until the owner approves the code. Throws CoordinatorError if the coordinator gives no code, or the signal's reason. */
+/** Throws CoordinatorError if the coordinator gives no code, or the signal's reason. */
 export async function signIn({ coordinator, dataDir, signal, onCode, say, ...machine }: SignInOptions): Promise<SignInOutcome> {
   const code = await requestCode(coordinator, machine, signal);
   onCode(code);
@@ -35,7 +34,6 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
   });
   switch (outcome.kind) {
     case 'granted':
-      // The coordinator must not keep a token that this machine does not have.
       try {
         writeAccount(dataDir, { coordinator, token: outcome.token, signed_in_at: Date.now() });
       } catch (error) {

@@ -35,7 +35,7 @@ export function storeSchedule(
   return editConfig(path, [{ path: ['availability', 'windows'], value }]);
 }
 
-/** Returns the text with one changed setting. The text must be valid TOML. */
+/** The text must be valid TOML. */
 export function withChange(text: string, { path, value }: Change): string {
   const places = locate(text);
   const old = places.get(pointer(path));
@@ -49,7 +49,7 @@ export function withChange(text: string, { path, value }: Change): string {
   return insertBeforeTables(withoutSetting(text, places, path), `${keyText(section)} = ${inlineText(value)}\n`);
 }
 
-/** Changes the settings of a table one by one, so that header, layout and comments are preserved. */
+/** Changes settings one by one, so that header, layout and comments are preserved. */
 function withMembers(text: string, section: string, members: readonly string[], value: Readonly<Record<string, TomlValue>>): string {
   const removals = members
     .filter((member) => !Object.hasOwn(value, member))
@@ -59,7 +59,7 @@ function withMembers(text: string, section: string, members: readonly string[], 
   return locate(changed).has(pointer([section])) || set.length > 0 ? changed : insertBeforeTables(changed, `${keyText(section)} = {}\n`);
 }
 
-/** Adds a setting to its section, in the form in which the section is written; without one, adds the section at the end. */
+/** Adds a setting to its section, which is added at the end if missing. */
 function insertSetting(text: string, section: string, key: string, value: TomlValue): string {
   const places = locate(text);
   const line = `${keyText(key)} = ${inlineText(value)}\n`;
@@ -72,7 +72,7 @@ function insertSetting(text: string, section: string, key: string, value: TomlVa
   return splice(text, table.valueStart + 1, table.valueStart + 1, ` ${line.trimEnd()}${isEmpty ? ' ' : ','}`);
 }
 
-/** Returns the text without a setting: its values, headers and sub-tables. Comments on separate lines stay. */
+/** Removes values, headers and sub-tables. Comments on separate lines stay. */
 function withoutSetting(text: string, places: Places, path: Change['path']): string {
   const name = pointer(path);
   const values = ownValues(places);
@@ -80,7 +80,7 @@ function withoutSetting(text: string, places: Places, path: Change['path']): str
   const headers = new Set(under.filter(([, { kind }]) => kind === 'header').map(([, { start }]) => start));
   const spans = [...headers].map((start) => ({ start, end: start }));
   for (const [each, { start, valueEnd }] of under) if (values.has(each)) spans.push({ start, end: valueEnd });
-  // A span within another one is removed with the outer. The last span is removed first, so that earlier offsets stay valid.
+  // Removes the last span first, so that earlier offsets stay valid.
   const outer = spans.filter((one) => !spans.some((other) => other.start < one.start && one.end < other.end));
   const ownPlaces = [...places].filter(([each]) => values.has(each)).map(([, place]) => place);
   return outer
@@ -100,7 +100,7 @@ function withoutLines(text: string, start: number, to: number): string {
   return before + (followsEmptyLine ? after.replace(/^\r?\n/, '') : after);
 }
 
-/** Removes a member of an inline table with one adjacent comma. */
+/** Of an inline table, with one adjacent comma. */
 function withoutMember(text: string, start: number, to: number): string {
   const after = /^\s*,\s*/.exec(text.slice(to));
   if (after !== null) return splice(text, start, to + after[0].length, '');
@@ -117,14 +117,13 @@ function ownValues(places: Places): ReadonlySet<string> {
   return new Set(names.values());
 }
 
-/** Keys of a top-level table. */
 function membersOf(places: Places, section: string): string[] {
   const prefix = `${pointer([section])}/`;
   const own = [...places.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length).split('/')[0] as string);
   return [...new Set(own)].map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** Inserts a top-level setting, which must precede the first table. */
+/** Top-level settings must precede the first table. */
 function insertBeforeTables(text: string, line: string): string {
   const places = [...locate(text).values()];
   const first = places.filter(({ kind }) => kind === 'header').reduce((min, { start }) => Math.min(min, start), text.length);
@@ -149,7 +148,7 @@ function splice(text: string, from: number, to: number, part: string): string {
   return text.slice(0, from) + part + text.slice(to);
 }
 
-/** A value in one line. A JSON string is also a TOML basic string, except for the character DEL. */
+/** A JSON string is also a TOML basic string, except for DEL. */
 function inlineText(value: TomlValue): string {
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
   if (typeof value !== 'object') return String(value);
@@ -162,7 +161,6 @@ function isTable(value: TomlValue): value is Readonly<Record<string, TomlValue>>
   return typeof value === 'object' && !Array.isArray(value);
 }
 
-/** Bare or quoted key. */
 function keyText(key: string): string {
   return /^[\w-]+$/.test(key) ? key : inlineText(key);
 }

@@ -35,9 +35,8 @@ export function lineAndColumn(text: string, offset: number): { readonly line: nu
 
 class TomlScanner {
   readonly #places = new Map<string, Place>();
-  /** Number of elements so far of each array of tables. Key: its JSON pointer. */
+  /** Elements so far of each array of tables. Key: its JSON pointer. */
   readonly #lengths = new Map<string, number>();
-  /** Offset of the next character to read. */
   #at = 0;
 
   constructor(private readonly text: string) {}
@@ -80,7 +79,7 @@ class TomlScanner {
     return path;
   }
 
-  /** Reads `a.b = value` in the table with the path `table`. */
+  /** Reads `a.b = value`. */
   #pair(table: readonly (string | number)[]): void {
     const path = [...table];
     const starts: number[] = [];
@@ -97,7 +96,7 @@ class TomlScanner {
     }
   }
 
-  /** Reads a dotted key. Returns its parts with their offsets. */
+  /** Parts of a dotted key, with their offsets. */
   #keys(): { name: string; at: number }[] {
     const keys: { name: string; at: number }[] = [];
     do {
@@ -109,7 +108,7 @@ class TomlScanner {
     return keys;
   }
 
-  /** Reads the value of `path`, and records the places within an array or inline table. The caller records the value itself. */
+  /** Records the places within an array or inline table. The caller records the value itself. */
   #value(path: readonly (string | number)[]): void {
     const opening = this.text[this.#at];
     if (opening === '[' || opening === '{') {
@@ -141,14 +140,13 @@ class TomlScanner {
     return found;
   }
 
-  /** Records a place. If the path has one already, only extends its value. */
+  /** If the path has a place already, only extends its value. */
   #record(path: readonly (string | number)[], place: Place): void {
     const name = pointer(path);
     const known = this.#places.get(name);
     this.#places.set(name, known === undefined ? place : { ...known, valueEnd: Math.max(known.valueEnd, place.valueEnd) });
   }
 
-  /** Extends the value of a table to the current offset. */
   #extendTable(table: readonly (string | number)[]): void {
     if (table.length > 0) {
       const at = this.#at;

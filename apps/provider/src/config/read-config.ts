@@ -8,7 +8,7 @@ import { configPath } from './data-dir.js';
 import { didYouMean } from './did-you-mean.js';
 import { lineAndColumn, locate } from './locate.js';
 
-/** The settings file cannot be used. The message is for the owner, without a full stop, such as `~/x/config.toml:3:1: …`. */
+/** The message is without a full stop, such as `~/x/config.toml:3:1: …`. */
 export class ConfigError extends Error {
   constructor(
     readonly path: string,
@@ -30,7 +30,7 @@ function configValidator(): NonNullable<typeof compiled> {
   return compiled;
 }
 
-/** Settings of the file with defaults; an absent file gives the defaults. Throws {@link ConfigError}. */
+/** An absent file gives the defaults. Throws {@link ConfigError}. */
 export function readConfig(path: string): Config {
   const text = configText(path);
   return text === null ? DEFAULTS : parseConfig(text, path);
@@ -74,7 +74,6 @@ export function parseConfig(text: string, path: string): Config {
   return value;
 }
 
-/** Whether the name is an IANA time zone known to this system. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
@@ -84,7 +83,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The problem to report. Unknown keys come first, because a misspelt key often causes the other problems. */
+/** Unknown keys come first, because a misspelt key often causes the other problems. */
 function problemOf(text: string, path: string, value: unknown): ConfigError {
   const errors = [...configValidator().Errors(value)];
   for (const error of errors) {
@@ -105,7 +104,7 @@ function problemOf(text: string, path: string, value: unknown): ConfigError {
   return errorAt(text, path, worst.instancePath, `${toDottedPath(worst.instancePath)} must be ${expected}`);
 }
 
-/** Error at the setting with the JSON pointer `where`, or at the nearest table around it that the file contains. */
+/** At the setting with the JSON pointer `where`, or the nearest table around it. */
 function errorAt(text: string, path: string, where: string, problem: string): ConfigError {
   const places = locate(text);
   for (let name = where; name !== ''; name = name.slice(0, name.lastIndexOf('/'))) {
@@ -137,7 +136,7 @@ function schemaAt(where: string): SchemaNode | undefined {
   return node;
 }
 
-/** The owner's time zone; undefined if unset, or if the settings are invalid, which `status` and `doctor` report. */
+/** Undefined if unset, or if the settings are invalid, which `status` and `doctor` report. */
 export function settingsTimeZone(dataDir: string): string | undefined {
   try {
     return readConfig(configPath(dataDir)).availability.time_zone;

@@ -9,12 +9,11 @@ type ControlProblem =
   | 'not_running'
   /** No answer in time, or the socket belongs to another user. */
   | 'no_answer'
-  /** An answer of another form, probably of another version. */
+  /** Probably of another version. */
   | 'not_understood'
-  /** The daemon answered that it does not execute the request. */
   | 'refused';
 
-/** The daemon gave no usable answer. The message is a sentence for the owner, without a full stop. */
+/** The message is a sentence for the owner, without a full stop. */
 export class ControlError extends Error {
   constructor(
     readonly problem: ControlProblem,
@@ -29,7 +28,7 @@ export class ControlError extends Error {
 
 const MAX_BYTES = 4 << 20;
 
-/** Returns the daemon's status. Waits at most `ms` milliseconds. Throws {@link ControlError}, like the following functions. */
+/** Waits at most `ms` milliseconds. Throws {@link ControlError}, like the following functions. */
 export function requestStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
   return requestDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
 }
@@ -38,7 +37,7 @@ export function requestEnclaveCheck(dataDir: string, ms: number): Promise<Enclav
   return requestDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
 }
 
-/** Reports a sign-in or sign-out to the daemon. Resolves to the link's state, after the coordinator's answer if that comes in time. */
+/** Reports a sign-in or sign-out. Resolves to the link's state, after the coordinator's answer if in time. */
 export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
   return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }

@@ -20,7 +20,7 @@ export class AlreadyRunningError extends Error {
 /** Age after which a lock file belongs to an interrupted start. */
 const STUCK_START_MS = 10_000;
 const CONNECT_MS = 2_000;
-/** Maximum time for a whole request to arrive, in milliseconds. */
+/** Maximum time for a whole request to arrive. */
 const REQUEST_MS = 10_000;
 
 export class ControlServer {
@@ -93,7 +93,7 @@ function isListening(path: string): Promise<boolean> {
 
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** Handles a request by the table of routes. Never rejects: errors become answers. */
+/** Never rejects: errors become answers. */
 async function answerRequest(routes: readonly ControlRoute[], request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '').split('?')[0];
   const here = routes.filter((route) => route.path === path);

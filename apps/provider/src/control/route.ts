@@ -10,12 +10,12 @@ export interface ControlRoute {
   readonly answer: (body: unknown) => Promise<unknown>;
 }
 
-/** The request's body is invalid. Answered with status 400. */
+/** Answered with status 400. */
 export class BadBody extends Error {
   override name = 'BadBody';
 }
 
-/** The request cannot be executed now. Answered with status 409. `code` is for programs, the message is a sentence for the owner. */
+/** Answered with status 409. `code` is for programs, the message for the owner. */
 export class ControlRefusal extends Error {
   override name = 'ControlRefusal';
   constructor(

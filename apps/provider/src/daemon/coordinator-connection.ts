@@ -45,7 +45,7 @@ import { type HostAvailability, reportedAvailability } from './host-availability
 import type { RemoteControl } from './remote-control.js';
 import { machineState, notifiedOutcome, outcomeOf } from './status.js';
 
-/** Time for running jobs when this machine stops serving; when it must stop at once, `forcedMs` for jobs that have begun to answer. */
+/** Time for running jobs when this machine stops serving; in a hurry, for those that have begun to answer. */
 const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
 /** Time that a command waits for the coordinator's answer to a new sign-in. */
 const LINK_TIMEOUT_MS = 5_000;
@@ -60,7 +60,6 @@ interface CoordinatorConnectionOptions {
   readonly enclave: Enclave;
   readonly availability: HostAvailability;
   readonly remoteControl: RemoteControl;
-  /** Settings that the owner sees in the console. */
   readonly machineSettings: () => MachineSettings;
   readonly notify: (event: NotificationEvent) => void;
 }
@@ -78,9 +77,8 @@ export class CoordinatorConnection {
   readonly #logMonitor: LogMonitor;
   readonly #connected: Promise<void>;
   #session: Session | null = null;
-  /** Jobs of the newest session, also after its end. */
+  /** Of the newest session, also after its end, as `#trust`. */
   #jobs: SessionJobs | null = null;
-  /** Newest trust evaluation, also after the end of its session. */
   #trust: TrustMessage | null = null;
   #enrolmentOffer: DaemonStatus['enrolment'] | null = null;
   /** Settings that were sent in the current session, as JSON. Empty: none yet. */
@@ -110,7 +108,7 @@ export class CoordinatorConnection {
       { event: 'starting', provider_id: this.providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
     );
-    // Commands such as `models pull` change the models on the disk without telling the daemon.
+    // Commands such as `models pull` do not tell the daemon.
     this.#settingsTimer = setInterval(() => this.announceSettings(), SETTINGS_INTERVAL_MS).unref();
     this.#connected = this.#stayConnected();
   }
@@ -119,7 +117,7 @@ export class CoordinatorConnection {
     return this.#session?.isRegistered === true;
   }
 
-  /** Session token for status requests to the coordinator; null if not registered, or if the coordinator gave none. */
+  /** Session token for status requests; null if not registered, or if the coordinator gave none. */
   get token(): ConnectionState['token'] {
     return this.#state.token;
   }
@@ -138,7 +136,7 @@ export class CoordinatorConnection {
     } satisfies Partial<DaemonStatus>;
   }
 
-  /** Call after the owner signed in or out. Waits at most `LINK_TIMEOUT_MS` for the coordinator's answer. */
+  /** Call after the owner signed in or out. Waits up to `LINK_TIMEOUT_MS` for an answer. */
   async signInChanged(): Promise<LinkStatus> {
     this.#link.sendToken();
     return this.#link.settled(LINK_TIMEOUT_MS);
@@ -156,7 +154,7 @@ export class CoordinatorConnection {
     else this.announceModels();
   }
 
-  /** Sends the settings shown to the owner in the console, if they differ from those sent last. */
+  /** Sends the settings that the console shows, if they differ from those sent last. */
   announceSettings(): void {
     if (this.#session?.hasRemoteControl !== true || !this.isRegistered) return;
     const settings = this.#options.machineSettings();
@@ -166,7 +164,6 @@ export class CoordinatorConnection {
     this.#send({ type: 'machine_settings', settings });
   }
 
-  /** Sends load and condition of this machine. */
   reportMachine(): void {
     if (this.isRegistered) this.#jobs?.reportMachine();
   }
@@ -196,7 +193,7 @@ export class CoordinatorConnection {
     return true;
   }
 
-  /** Offers for a protocol version. A coordinator without availability messages gets no offers while this machine is not serving. */
+  /** While this machine is not serving, protocol versions without availability get no offers. */
   #offers(version: number): ModelOffer[] {
     const { availability, models } = this.#options;
     return version < AVAILABILITY_VERSION && !availability.isServing ? [] : models.offers();
@@ -219,7 +216,7 @@ export class CoordinatorConnection {
         onLink: (answer) => this.#link.onAnswer(answer),
         onOwnerCommand: (command) => {
           const result = this.#options.remoteControl.execute(command);
-          // The result contains the settings, so that they need not be announced again.
+          // The result contains the settings.
           this.#announcedSettings = JSON.stringify(result.settings);
           this.#send(result);
         },

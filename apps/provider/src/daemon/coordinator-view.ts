@@ -1,14 +1,14 @@
 /** `fetchCoordinatorView`: downloads how the coordinator sees this provider (trust, jobs, earnings), authorized by the session token. */
 import { lazyValidator, type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 
-/** The answer, or a sentence for the owner that says why there is none. */
+/** `problem`: a sentence for the owner. */
 type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
 /** Maximum duration of the request. Commands such as `status` wait for the answer. */
 const VIEW_MS = 2_500;
 const statusValidator = lazyValidator(ProviderStatusSchema);
 
-/** Returns the HTTP address of the coordinator, derived from its WebSocket address. */
+/** Derives the coordinator's HTTP address from its WebSocket address. */
 export function coordinatorUrl(socketUrl: string): string {
   return socketUrl.replace(/^ws/, 'http').replace(/\/provider\/v1\/socket$/, '');
 }

@@ -109,14 +109,13 @@ export function logSession(log: Logger, event: SessionEvent): void {
   );
 }
 
-/** Logs the coordinator's trust evaluation. With a `simulated` enclave, no trust level says anything about hardware. */
+/** With a `simulated` enclave, no trust level says anything about hardware. */
 export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };
   log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust, simulated));
 }
 
-/** Logs that this machine cannot serve a model of the owner's list. */
 export function logUnservableModel(log: Logger, { path, reason }: RefusedModel): void {
   log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
 }
@@ -126,12 +125,11 @@ export function logReplacedModel(log: Logger, { id, path }: Pick<ModelFacts, 'id
   log.warn({ event: 'model_replaced', model: id, path }, 'the content of a model file has changed');
 }
 
-/** Logs that a model keeps an `f16` KV cache although the owner requested another type. */
 export function logKeptF16(log: Logger, id: string): void {
   log.warn({ event: 'kv_cache_type', model: id, kv_cache_type: 'f16' }, keptF16Text(id));
 }
 
-/** Logs the models that the coordinator refuses. Cleans their texts, which come from another machine and may reach a terminal. */
+/** The texts come from another machine and may reach a terminal. */
 export function logModelsRefusedByCoordinator(log: Logger, refused: ModelsRefused['models']): void {
   for (const { id, reason, remedy } of refused) {
     const model = cleanLabel(id, 256, 'unknown');
@@ -179,7 +177,7 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
   }
 }
 
-/** Logs whether this machine is linked to an account, without the account's name, which is personal. */
+/** Omits the account's name, which is personal. */
 export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): void {
   const facts = { event: 'account', state, ...(reason === null ? {} : { reason }) };
   if (state === 'linked') log.info(facts, 'earnings of this machine go to its linked account');
@@ -234,12 +232,12 @@ function dateText(ms: number): string {
 /** ECMA-262, Time Values and Time Range. */
 const MAX_DATE_MS = 8.64e15;
 
-/** Logs that the coordinator's transparency log failed verification, for example by contradicting an earlier checkpoint. */
+/** A checkpoint of the coordinator's transparency log failed verification. */
 export function logContradictedLog(log: Logger, reason: string): void {
   log.warn({ event: 'log_contradicted', reason }, "the coordinator's transparency log contradicts itself");
 }
 
-/** Logs that a client named another tree than this provider verified. Not a warning, because the client did not sign its claim. */
+/** Not a warning, because the client did not sign the tree that it named. */
 export function logOtherLogHead(log: Logger): void {
   log.info({ event: 'log_head_differs' }, 'a client named another tree of the transparency log; its claim is not signed');
 }

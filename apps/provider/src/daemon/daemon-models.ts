@@ -24,7 +24,7 @@ interface DaemonModelsOptions {
   /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly confinement: Confinement;
-  /** Called for events of a model, such as loaded or disabled, after logging. */
+  /** Called after logging. */
   readonly onEvent: (event: ModelEvent) => void;
   /** Called when the offers change. */
   readonly onChange: () => void;
@@ -37,7 +37,7 @@ export class DaemonModels {
   readonly #opened: OpenedModels;
   readonly #store: ModelStore;
 
-  /** Plans the memory of the selected models without loading. Logs models that do not fit. Throws like {@link openModels}. */
+  /** Loads nothing. Logs models that do not fit. Throws like {@link openModels}. */
   constructor({ daemon, totalMemory, confinement, onChange, onEvent }: DaemonModelsOptions) {
     const { dataDir, log, models: choices, slots, context, kvCacheType, reserve } = daemon;
     this.#options = daemon;
@@ -83,12 +83,11 @@ export class DaemonModels {
     };
   }
 
-  /** Ends all engines. */
   async close(): Promise<void> {
     await this.#opened.close();
   }
 
-  /** Models in the model store, at most `MAX_SETTINGS_MODELS`, for remote control. Empty if the store's list is damaged. */
+  /** Models of the model store, for remote control. Empty if the store's list is damaged. */
   get stored(): Pick<MachineSettings, 'models' | 'models_fixed'> {
     const models = this.#entries().map(({ id, use, bytes }) => ({ id, served: use !== null, bytes }));
     return { models: models.slice(0, MAX_SETTINGS_MODELS), models_fixed: this.#options.modelsAreNamed };
@@ -140,7 +139,7 @@ export class DaemonModels {
     }
   }
 
-  /** Reloads the selection, or leaves the served models unchanged if that fails. */
+  /** If the reload fails, the served models stay. */
   #tryReload(config: Config): void {
     try {
       this.reload(config);
@@ -149,7 +148,7 @@ export class DaemonModels {
     }
   }
 
-  /** Applies the keep-alive time of each model and the memory reserved for the owner. */
+  /** Applies keep-alive times and the memory reserved for the owner. */
   applyConfig(config: Config): void {
     const { models, reserve } = this.#options.servingOf(config);
     for (const refused of this.#opened.adjust(models, reserve)) logUnservableModel(this.#log, refused);

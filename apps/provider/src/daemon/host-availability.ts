@@ -24,7 +24,7 @@ import { systemTimeZone } from '../host/condition/time-zone.js';
 interface HostAvailabilityOptions {
   readonly dataDir: string;
   readonly policy: AvailabilityPolicy;
-  /** Root folder of a simulated machine; null for this machine. */
+  /** Folder of a simulated machine; null for this machine. */
   readonly simulatedHost: string | null;
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
@@ -39,7 +39,7 @@ interface HostAvailabilityOptions {
 const OWNER_POLL_INTERVAL_MS = 5_000;
 /** Maximum time between two reviews. Only a changed system clock is noticed this late; all other changes trigger a review. */
 const MAX_REVIEW_INTERVAL_MS = 10_000;
-/** Factor by which polling and cooldowns of a simulated machine are faster. */
+/** Factor for polling and cooldowns of a simulated machine. */
 const SIMULATED_SPEEDUP = 100;
 
 export class HostAvailability {
@@ -109,12 +109,12 @@ export class HostAvailability {
     return this.#controller.state === 'serving';
   }
 
-  /** Current availability for the coordinator, see {@link reportedAvailability}. */
+  /** For the coordinator. */
   get report(): ReportedAvailability {
     return reportedAvailability(this.current);
   }
 
-  /** Current availability for the owner, with a sentence for each reason. */
+  /** For the owner. */
   get status(): AvailabilityStatus {
     const { state, reasons, nextChangeAt } = this.current;
     return {
@@ -134,7 +134,6 @@ export class HostAvailability {
     return { windows: this.#policy.windows, timeZone: this.#policy.timeZone ?? systemTimeZone(this.#root) };
   }
 
-  /** Decides again whether this machine serves. */
   review(): void {
     this.#controller.review();
   }
@@ -154,7 +153,6 @@ export class HostAvailability {
     this.review();
   }
 
-  /** Ends the sensors and permits system sleep. */
   async close(): Promise<void> {
     this.#controller.close();
     this.#sleepInhibitor.setActive(false);

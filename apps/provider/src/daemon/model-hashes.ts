@@ -9,11 +9,11 @@ import type { ModelFacts } from '../models/model-facts.js';
 
 interface ModelHashesOptions {
   readonly hashes: FileHashes;
-  /** Called when {@link ModelHashes.hashOf} may return another hash than before. */
+  /** Called when `hashOf` may return another hash. */
   readonly onChange: () => void;
   /** Called when the background hashing ended with an error. */
   readonly onFailure: (error: unknown) => void;
-  /** Called when the files of a model turned out to have another content than before. */
+  /** Called when files turned out to have another content than before. */
   readonly onReplaced: (model: ModelFiles) => void;
 }
 
@@ -24,28 +24,28 @@ export interface HashedModel extends ModelFiles {
   readonly expected?: string | undefined;
 }
 
-/** Delay until a file that changed while it was hashed is hashed again. */
+/** Delay after a file changed while it was hashed. */
 const RETRY_MS = 10_000;
 /** Delay after a read error. Longer, because each attempt may read most of a large file. */
 const READ_ERROR_RETRY_MS = 5 * 60_000;
 
 interface StampedHash {
-  /** Stamps of the files before the hashing, as text. Null: a file could not be read. */
+  /** Read before the hashing. Null: a file could not be read. */
   readonly stamps: string | null;
-  /** Hash of the files with these stamps. Null: not known. */
+  /** Null: not known. */
   readonly sha256: string | null;
 }
 
 export class ModelHashes {
   readonly #options: ModelHashesOptions;
   #models: readonly HashedModel[] = [];
-  /** Results of the hashing. Key: `filesKey`, because a model with another projector has another hash. A failed hashing has the hash null. */
+  /** Results of the hashing; null if it failed. Key: `filesKey`, because another projector changes the hash. */
   readonly #hashed = new Map<string, StampedHash>();
-  /** Hash found last, at first the expected one, to notice a replaced model. Key: `filesKey`. */
+  /** Hash found last, at first the expected one. Key: `filesKey`. */
   readonly #lastSha256 = new Map<string, string>();
   /** Files with which the model's engine was started. Key: model id. */
   readonly #started = new Map<string, StampedHash>();
-  /** Whether `onChange` must still be called for a hash that no longer applies. */
+  /** Whether `onChange` is due for a hash that no longer applies. */
   #hasDroppedHash = false;
   #isHashing = false;
   #mustRunAgain = false;
@@ -118,17 +118,17 @@ export class ModelHashes {
     if (this.#started.get(model.id)?.stamps === hashed.stamps) this.#started.set(model.id, hashed);
   }
 
-  /** Starts the background hashing. If it runs already, it begins again at its end. */
+  /** If the hashing runs already, it begins again at its end. */
   #hash(): void {
     this.#mustRunAgain = true;
     if (!this.#isHashing) this.#hashAll().catch(this.#options.onFailure);
   }
 
-  /** Hashes the models without a result, one at a time, and reports each hash. */
+  /** Hashes one model at a time. */
   async #hashAll(): Promise<void> {
     this.#isHashing = true;
     try {
-      // `hashOf` may have been called while offers are put together. `onChange` must come after that.
+      // The caller of `hashOf` may be assembling offers; `onChange` comes after them.
       await null;
       while (this.#mustRunAgain) {
         this.#mustRunAgain = false;
@@ -160,7 +160,7 @@ export class ModelHashes {
     else this.#options.onChange();
   }
 
-  /** Starts the background hashing after a delay, also for models whose hashing failed. An earlier retry replaces a later one. */
+  /** Also tries models again whose hashing failed. An earlier retry replaces a later one. */
   #hashLater(delayMs: number): void {
     const at = performance.now() + delayMs;
     if (this.#isClosed || (this.#retry !== null && this.#retry.at <= at)) return;

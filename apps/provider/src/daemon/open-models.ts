@@ -18,7 +18,7 @@ import { type HashedModel, ModelHashes } from './model-hashes.js';
 
 export interface ModelChoice {
   readonly path: string;
-  /** Projector of a vision model. Default: none. */
+  /** Of a vision model. */
   readonly projectorPath?: string;
   readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
@@ -29,13 +29,11 @@ export interface ModelChoice {
 
 interface OpenModelsOptions {
   readonly choices: readonly ModelChoice[];
-  /** As `DaemonOptions.slots`. */
+  /** As in `DaemonOptions`, like `context` and `reserve`. */
   readonly slots: number | null;
-  /** As `DaemonOptions.context`. */
   readonly context: number | null;
-  /** Element type of the KV cache of text models that support it. Default: `f16`. */
+  /** Default: `f16`. */
   readonly kvCacheType?: KvCacheType;
-  /** Memory in bytes reserved for the owner; null: two fifths of the memory. */
   readonly reserve: number | null;
   /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;
@@ -48,7 +46,7 @@ interface OpenModelsOptions {
   readonly onChange: () => void;
   /** Called when hashing the models in the background ended early. */
   readonly onHashFailure: (error: unknown) => void;
-  /** Called when the files of a model turned out to have another content than before. */
+  /** See {@link ModelHashes}. */
   readonly onReplaced: (model: Pick<ModelFacts, 'id' | 'path'>) => void;
 }
 
@@ -60,7 +58,6 @@ export interface RefusedModel {
 
 export interface OpenedModels {
   readonly models: ModelPool;
-  /** Models that are not served. */
   readonly refused: readonly RefusedModel[];
   /** Applies changed keep-alive times and reserved memory. Returns the models that no longer fit. */
   readonly adjust: (choices: readonly ModelChoice[], reserve: number | null) => readonly RefusedModel[];
@@ -77,7 +74,7 @@ export interface OpenedModels {
 /** Crashes of an engine process within a time span, after which its model is disabled. */
 const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
 
-/** Multiple of the planned memory, which is an estimate, beyond which an image process is killed. */
+/** Multiple of the estimated memory beyond which an image process is killed. */
 const IMAGE_MEMORY_FACTOR = 2;
 
 interface ReadableModel {
@@ -89,11 +86,11 @@ interface ReadableModel {
 interface Plan {
   readonly planned: readonly PlannedModel<ReadableModel>[];
   readonly refused: readonly RefusedModel[];
-  /** Memory in bytes that all models may use together. */
+  /** Bytes for all models together. */
   readonly ceiling: number;
 }
 
-/** Decides which models are served, and with how much memory. Throws the error of the first model if none can be served. */
+/** Throws the error of the first model if none can be served. */
 function plan(
   choices: readonly ModelChoice[],
   reserve: number | null,
@@ -134,7 +131,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   const { totalMemory } = options;
   let { reserve } = options;
   const { planned, refused, ceiling } = plan(options.choices, reserve, options);
-  /** Choices of the planned models, by model id. */
+  /** Of the planned models. */
   const choiceById = new Map<string, ModelChoice>();
   const { onChange, onHashFailure: onFailure, onReplaced } = options;
   const hashes = new ModelHashes({ hashes: options.hashes, onChange, onFailure, onReplaced });

@@ -20,20 +20,19 @@ import { MAX_PAUSE_MS } from '../host/availability/pause.js';
 import type { Window } from '../host/availability/policy.js';
 
 export interface RemoteControlOptions {
-  /** Whether the owner permits commands from the console. */
   readonly isAllowed: () => boolean;
   /** Account that the machine is linked to, or null. Its `name` is null if unknown. */
   readonly account: () => { readonly name: string | null } | null;
   readonly pause: () => Pause | null;
-  /** Sets or ends the pause. Throws if the change cannot be stored; the change then applies until a restart. */
+  /** Throws if the change cannot be stored, and then applies until a restart. */
   readonly setPause: (pause: Pause | null) => void;
-  /** Stores and applies the schedule. Throws ConfigError, or file system errors. */
+  /** Throws ConfigError, or file system errors. */
   readonly setSchedule: (windows: readonly Window[]) => void;
   /** Selects or deselects a model on the disk. Returns null if done. Throws file system errors. */
   readonly setModel: (id: string, isServed: boolean) => OwnerCommandRefusal | null;
-  /** Current settings, which the answer to each command contains. */
+  /** Part of each answer. */
   readonly settings: () => MachineSettings;
-  /** This machine's clock minus the coordinator's, in milliseconds. */
+  /** This machine's clock minus the coordinator's. */
   readonly clockSkewMs: () => number;
   readonly onCommand: (event: RemoteCommandEvent) => void;
   readonly now: () => number;
@@ -56,11 +55,10 @@ const isAction = lazyValidator(OwnerActionSchema);
 
 export class RemoteControl {
   readonly #options: RemoteControlOptions;
-  /** Answers by command id: a refusal, or null for an executed command. */
+  /** Key: command id. Null: executed. */
   readonly #answered = new Map<string, OwnerCommandRefusal | null>();
-  /** Commands since `at`, in a window of at most a minute. */
+  /** Number of commands in the minute from `at`. */
   #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
-  /** Last command, for the daemon's status. */
   #last: RemoteControlStatus['last'] = null;
 
   constructor(options: RemoteControlOptions) {
@@ -153,7 +151,6 @@ export class RemoteControl {
   }
 }
 
-/** Whether the pause was set on the machine and not from the console. */
 function isSetOnMachine(pause: Pause | null): boolean {
   return pause !== null && pause.console === undefined;
 }

@@ -9,7 +9,7 @@ import type { Daemon } from './daemon.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { startingStatus } from './status.js';
 
-/** @param running Returns null while the daemon starts. Pauses and changes of the models are then refused. */
+/** @param running Null while the daemon starts, when pauses and changes of models are refused. */
 export function daemonRoutes(options: DaemonOptions, startedAt: number, running: () => Daemon | null): ControlRoute[] {
   const starting = () => startingStatus(options, startedAt);
   const required = (): Daemon => {
@@ -44,7 +44,7 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
         }
       },
     }),
-    // Called after `login` and `logout`. Waits some seconds for the coordinator's reply.
+    // Called after `login` and `logout`.
     post(
       '/v1/link',
       Type.Object({}, { additionalProperties: false }),

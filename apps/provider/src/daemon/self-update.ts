@@ -16,19 +16,15 @@ import { confirmTrial, type Health } from '../update/trial-health.js';
 interface SelfUpdateOptions {
   readonly installation: Installation;
   readonly dataDir: string;
-  /** HTTP address of the coordinator. */
   readonly coordinator: string;
-  /** Whether a service manager started the daemon, and so restarts it on request. */
+  /** Whether a service manager runs the daemon. */
   readonly service: boolean;
-  /** Whether the owner permits automatic updates. */
   readonly automatic: () => boolean;
   readonly isRegistered: () => boolean;
-  /** Stops the daemon after its running jobs and requests a new start. */
   readonly onRestart: () => void;
-  /** Called with a prepared version if no service manager can restart the daemon, so that the owner must switch. */
+  /** Called with a prepared version if no service manager runs the daemon. */
   readonly onOwnerNeeded: (version: string) => void;
   readonly log: Logger;
-  /** Interval of update checks, in milliseconds. Override for tests. */
   readonly everyMs?: number;
 }
 
@@ -36,7 +32,7 @@ const COORDINATOR_TIMEOUT_MS = 3_000;
 const STATUS_TIMEOUT_MS = 5_000;
 /** After a timeout, the next check resumes the partial download. */
 const UPDATE_TIMEOUT_MS = 3_600_000;
-/** Characters kept of the child's output, from the end. */
+/** Retained characters, from the end. */
 const MAX_OUTPUT = 64 << 10;
 
 const reportValidator = lazyValidator(
@@ -53,7 +49,7 @@ export class SelfUpdate {
     this.#ended = this.#run(options.installation);
   }
 
-  /** Newer version that the rollout does not offer to this machine yet, as of the last check, or null. */
+  /** Newer version that was not offered to this machine at the last check, or null. */
   get pending(): { readonly version: string; readonly text: string } | null {
     return this.#pending;
   }
@@ -100,7 +96,7 @@ export class SelfUpdate {
     return { registered: isRegistered(), isCoordinatorUnreachable: await isUnreachable, answersCommands: await answers, runningForMs };
   }
 
-  /** Runs `update --prepare` of the current version in a child process. Returns the version that is ready to switch to, or null. */
+  /** Runs `update --prepare`. Returns the version that is ready, or null. */
   async #prepareUpdate(installation: Installation): Promise<string | null> {
     const { dataDir, coordinator } = this.options;
     const [program = '', ...first] = launchCommand(installation);

@@ -50,7 +50,6 @@ export function checkHardening({ hardening }: Pick<DaemonStatus, 'hardening'>): 
   return findings.length > 0 ? findings : [ok('core dumps are off; processes that run models have no network access')];
 }
 
-/** Whether secrets in the data directory belong to this user, and are closed to others. */
 export async function checkSecrets(dataDir: string): Promise<Finding[]> {
   const findings: Finding[] = [];
   const visit = async (path: string): Promise<void> => {

@@ -11,7 +11,7 @@ const ASK_MS = 3_500;
 const HELPER_MS = 1_800;
 const REMEDY = 'Restart the provider. If the problem remains, build the enclave helper again; keep the data directory.';
 
-/** Whether the enclave signs. Never creates a key. If a daemon is `running`, its helper is asked. */
+/** Never creates a key. If a daemon is `running`, its helper is asked. */
 export async function checkEnclave(dataDir: string, running: boolean, simulated: boolean, version: string): Promise<Finding[]> {
   if (running) {
     const { usable, kind, problem: why } = await requestEnclaveCheck(dataDir, ASK_MS);

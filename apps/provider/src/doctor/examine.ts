@@ -26,17 +26,16 @@ export interface DoctorTarget {
   readonly found: Installation;
   /** Null if the settings cannot be read. */
   readonly config: Config | null;
-  /** HTTP address from the option or the settings, which overrides that of the daemon. Null if none is set. */
+  /** From option or settings; overrides the daemon's. */
   readonly coordinator: string | null;
-  /** Path of the model to check; null for the served models. */
+  /** Path; null for the served models. */
   readonly model: string | null;
-  /** Whether option or settings name a simulated enclave. Used if no daemon answers. */
+  /** Used if no daemon answers. */
   readonly simulated: boolean;
 }
 
 interface DoctorReport {
   readonly checks: readonly CheckResult[];
-  /** Null if no daemon answered. */
   readonly status: DaemonStatus | null;
 }
 
@@ -62,7 +61,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     }
   };
   const first = await runChecks([{ name: 'provider', run: checkProvider }], DAEMON_MS + 300);
-  // The compiler does not see that `checkProvider` assigns the variable.
+  // Assigned in `checkProvider`.
   const known = status as DaemonStatus | null;
   const isStarting = known?.state === 'starting';
   const url = target.coordinator ?? known?.coordinator ?? null;
@@ -112,7 +111,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   return { checks: [...first, ...(await runChecks(checks, CHECK_MS))], status: known };
 }
 
-/** Models to check: that of the option, else those chosen at the daemon's start, else those selected in the store. Null if none is known. */
+/** Models of the option, else of the daemon's start, else selected in the store. Null if none is known. */
 function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, store: ModelStore): readonly (CheckedModel | null)[] {
   const entries = entriesOf(store);
   const withProjector = (path: string): CheckedModel => {
@@ -134,7 +133,7 @@ function entriesOf(store: ModelStore): ReturnType<ModelStore['entries']> {
   }
 }
 
-/** Null if the coordinator is unknown, or if no releases exist for this platform or this build. */
+/** Null if the coordinator is unknown, or has no releases for this platform or build. */
 function updateCheckOf(
   { dataDir }: DoctorTarget,
   channel: 'stable' | 'canary',

@@ -96,7 +96,7 @@ export async function checkSleep(platform: NodeJS.Platform): Promise<Finding[]> 
   return sleepFindings(parsePmset(stdout));
 }
 
-/** Settings by source of power (`AC Power`, `Battery Power`), each a name and a number. */
+/** Key: source of power (`AC Power`, `Battery Power`), then name of the setting. */
 type SleepSettings = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 /** Parses `pmset -g custom` (pmset(1)). Skips settings without a number. */

@@ -5,7 +5,7 @@ import { type FileHashes, modelHash } from '../models/file-hash.js';
 import type { ModelStore, StoredModel } from '../models/store/model-store.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
-/** Size of a model above which its files are not hashed, because the owner waits. */
+/** Maximum size of a model that is hashed while the owner waits. */
 const MAX_HASHED_BYTES = 512 << 20;
 
 export async function checkModelFiles(store: ModelStore, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {

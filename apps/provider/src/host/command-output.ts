@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Where facts about the host are read: this machine, or a folder with the files of a simulated one. */
+/** Machine whose facts are read. */
 export interface HostSource {
   readonly platform: NodeJS.Platform;
   /** `/`, or the folder of a simulated machine. */

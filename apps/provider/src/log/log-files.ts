@@ -23,7 +23,7 @@ export function trimOutput(dataDir: string): void {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT_BYTES) truncateSync(path, 0);
 }
 
-/** Last complete lines, oldest first. If the file has too few, the rotated file `PATH.1` supplies earlier ones. */
+/** Last complete lines, oldest first, if necessary also from the rotated file `PATH.1`. */
 export function lastLines(path: string, count: number): string[] {
   const file = open(path);
   try {
@@ -78,7 +78,6 @@ function newlines(bytes: Buffer): number {
 interface FollowOptions {
   /** Lines of the existing log to yield first. Default 0. */
   readonly lastLineCount?: number;
-  /** Interval of the checks for new lines, in milliseconds. */
   readonly pollMs?: number;
 }
 

@@ -4,7 +4,6 @@ import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'n
 interface RotatingFileOptions {
   readonly path: string;
   readonly maxBytes?: number;
-  /** Maximum rotated files. Default: 4. */
   readonly maxRotated?: number;
 }
 

@@ -27,7 +27,6 @@ interface NotifierOptions {
   readonly log: Logger;
 }
 
-/** Interval of the events `tick`. */
 const TICK_MS = 30_000;
 export const EARNINGS_INTERVAL_MS = 15 * 60_000;
 
@@ -53,7 +52,7 @@ export class Notifier {
   on(event: NotificationEvent): void {
     const { isOn, log, show } = this.#options;
     const notifications = this.#policy.on(event, Date.now(), isOn());
-    // Stored before they are shown: a daemon that crashes each time would otherwise repeat them at each start.
+    // Stored first: a daemon that crashes would otherwise repeat them at each start.
     if (notifications.length > 0 && !this.#store()) return;
     for (const { kind, body } of notifications) {
       void show(body).then((problem) => {
@@ -69,7 +68,7 @@ export class Notifier {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Stores when notifications were last shown. Returns false if that fails. */
+  /** Returns false if that fails. */
   #store(): boolean {
     const { dataDir, log } = this.#options;
     try {
@@ -102,7 +101,6 @@ function readShownTimes(dataDir: string): ShownTimes {
   }
 }
 
-/** Throws the file system's error. */
 function writeShownTimes(dataDir: string, times: ShownTimes): void {
   writePrivateFile(pathIn(dataDir), `${JSON.stringify(times)}\n`);
 }

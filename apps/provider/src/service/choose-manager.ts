@@ -40,13 +40,12 @@ export async function serviceManager(dataDir: string, requested: string | undefi
   return own;
 }
 
-/** Whether a systemd user instance answers. */
 async function hasUserSystemd(run: RunTool): Promise<boolean> {
   if (!existsSync('/run/systemd/system') || !process.env.XDG_RUNTIME_DIR) return false;
   return (await run('systemctl', ['--user', 'show', '--property=Version'])).code === 0;
 }
 
-/** Describes `serve` as a service. Creates the data directory and the folder of the logs. */
+/** Creates the data directory and the folder of the logs. */
 export function serviceDefinition(dataDir: string): ServiceDefinition {
   const output = outputFile(dataDir);
   mkdirSync(dirname(output), { recursive: true, mode: 0o700 });
@@ -61,13 +60,13 @@ export function serviceDefinition(dataDir: string): ServiceDefinition {
   };
 }
 
-/** The launcher, which stays valid after updates. Without one, the path of this program as started, so that a symbolic link is preserved. */
+/** The launcher, which stays valid after updates, or this program, with a symbolic link preserved. */
 function program(): readonly string[] {
   const stable = launcher(installation());
   return stable === null ? [process.execPath, resolve(process.argv[1] ?? '')] : [stable];
 }
 
-/** Name of the service. Each data directory has its own service. */
+/** Each data directory has its own service. */
 export function labelOf(dataDir: string): string {
   if (dataDir === dataDirOf({}, {})) return 'inference-provider';
   return `inference-provider-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;

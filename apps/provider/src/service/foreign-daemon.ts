@@ -9,7 +9,7 @@ export interface ForeignDaemon {
   readonly unit: string | null;
 }
 
-/** Returns null if no daemon runs, or if the service runs it. `state` is that of the service. */
+/** Null if no daemon runs, or if the service, whose state is `state`, runs it. */
 export function foreignDaemon(
   running: Pick<DaemonStatus, 'pid'> | null,
   state: ServiceState,

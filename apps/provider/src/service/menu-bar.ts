@@ -14,7 +14,7 @@ import { Launchd } from './launchd.js';
 import { type RunTool, runTool } from './run-tool.js';
 import type { ServiceDefinition } from './service.js';
 
-/** The menu bar item cannot be shown. The message is one sentence for the owner. */
+/** The message is one sentence for the owner. */
 export class MenuBarError extends Error {
   override name = 'MenuBarError';
 }
@@ -39,7 +39,7 @@ export function menuBarHost(): MenuBarHost {
   };
 }
 
-/** Builds or copies the program, starts it, and lets launchd start it at each login. Throws {@link MenuBarError}, ServiceError. */
+/** Starts the item now and at each login. Throws {@link MenuBarError}, ServiceError. */
 export async function showMenuBar(dataDir: string, host: MenuBarHost): Promise<void> {
   requireMac(host);
   const program = programOf(dataDir);

@@ -18,7 +18,7 @@ const ENTRY = createRequire(import.meta.url).resolve('#supervisor');
 const SOCKET = 'supervisor.sock';
 const ANSWER_MS = 15_000;
 const START_MS = 60_000;
-/** Maximum time between the exit of the daemon and that of the supervisor. */
+/** Maximum time between the exits of daemon and supervisor. */
 const SUPERVISOR_EXIT_MS = 20_000;
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -98,7 +98,7 @@ export class OwnSupervisor implements ServiceManager {
     return ['This machine has no service manager. Start the provider again after each restart.'];
   }
 
-  /** State of the supervisor process; null if none runs. Throws {@link ServiceError} if it does not answer. */
+  /** Null if no supervisor runs. Throws {@link ServiceError} without an answer. */
   async supervisorState(): Promise<SupervisorState | null> {
     try {
       return await requestDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);

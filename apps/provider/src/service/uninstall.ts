@@ -11,7 +11,7 @@ import { hideMenuBar, type MenuBarHost, menuBarHost } from './menu-bar.js';
 import type { ServiceManager } from './service.js';
 
 export interface Part {
-  /** `session` parts are the sign-in and the sockets. They are removed with the program, unlike `data` and `key`. */
+  /** `session`: sign-in and sockets, which are removed with the program. */
   readonly kind: 'program' | 'session' | 'data' | 'key';
   readonly what: string;
   readonly path: string;
@@ -23,7 +23,7 @@ const SIGN_OUT_MS = 20_000;
 /** `install.json`, written by `install.sh`. */
 const InstallRecordSchema = Type.Object({ link: Type.String() });
 
-/** Descriptions of files and folders in a data directory, by name. Unknown files are not removed. */
+/** Key: name in the data directory. Unknown files are not removed. */
 const DATA: Readonly<Record<string, string>> = {
   'config.toml': 'settings',
   'model-hashes.json': 'checksums of models',
@@ -37,7 +37,6 @@ const DATA: Readonly<Record<string, string>> = {
 const SOCKETS = /^(?:control|supervisor|machine)\.sock(?:\.start)?$/;
 const CONFIG_DRAFT = /^config\.toml\.\d+\.new$/;
 
-/** Returns the parts that exist. */
 export function partsOf(found: Installation, dataDir: string): Part[] {
   const parts: Part[] = [];
   if (found.kind === 'own') {
@@ -65,7 +64,7 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
   return parts;
 }
 
-/** Removes a part, and for other parts than programs its folder if that is then empty. */
+/** Except for programs, also removes an empty folder. */
 export function removePart({ path, kind }: Part): void {
   rmSync(path, { recursive: true, force: true });
   if (kind === 'program') return;
@@ -93,7 +92,7 @@ function bytesBelow(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + bytesBelow(join(path, name)), 0);
 }
 
-/** Stops the service and removes its definition. Returns problems as sentences for the owner. */
+/** Returns problems as sentences for the owner. */
 export async function endService(manager: ServiceManager, label: string): Promise<readonly string[]> {
   try {
     await manager.remove(label);
@@ -103,7 +102,7 @@ export async function endService(manager: ServiceManager, label: string): Promis
   }
 }
 
-/** Removes the menu bar item on macOS. Returns problems as sentences for the owner. */
+/** Returns problems as sentences for the owner. */
 export async function endMenuBar(dataDir: string, host: MenuBarHost = menuBarHost()): Promise<readonly string[]> {
   if (host.platform !== 'darwin') return [];
   try {
@@ -114,7 +113,7 @@ export async function endMenuBar(dataDir: string, host: MenuBarHost = menuBarHos
   }
 }
 
-/** Signs out with the command `logout`, which revokes this machine's token. Returns the result as sentences for the owner. */
+/** Runs `logout`, which revokes this machine's token. Returns sentences for the owner. */
 export async function signOut(found: Installation, dataDir: string): Promise<readonly string[]> {
   if (!existsSync(join(dataDir, 'account.json'))) return [];
   const [program = '', ...first] = launchCommand(found);

@@ -30,7 +30,7 @@ const PROBE_MS = 5_000;
 const SILENCE_REASON = 'the coordinator has been silent for too long';
 /** Payload of the probe's ping, which the pong repeats (RFC 6455, section 5.5.3). */
 const PROBE_PAYLOAD = Buffer.from('awake');
-/** Multiples of the heartbeat interval: time between checks, silence before a ping, silence before the socket counts as dead. */
+/** Multiples of the heartbeat interval: time between checks, silence before a ping and before the end. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
 /** Maximum wait for the coordinator's part of the closing handshake. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -66,11 +66,11 @@ export class Connection {
     });
     socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
     socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
-    // After a blocked event loop, frames may be waiting in the socket. `setImmediate` checks for silence after they were read.
+    // After a blocked event loop, `setImmediate` lets waiting frames be read before the check.
     this.#livenessTimer = setInterval(() => setImmediate(() => this.#checkLiveness()), liveness.pingMs);
   }
 
-  /** Connects within `timeoutMs`. `signal` ends only the connecting. Throws an Error with a sentence for the owner. */
+  /** `signal` aborts only the connecting. Throws an Error with a sentence for the owner. */
   static async open(
     url: string,
     handlers: ConnectionHandlers,
@@ -96,7 +96,7 @@ export class Connection {
     }
   }
 
-  /** Replaces the ping interval and the silence limit, so that a silent socket ends within two heartbeats of the coordinator. */
+  /** Replaces ping interval and silence limit, so that a silent socket ends within two heartbeats. */
   setHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
     clearInterval(this.#livenessTimer);
@@ -117,14 +117,14 @@ export class Connection {
     else this.#write(bytes, sent);
   }
 
-  /** Pings a socket that may have died during sleep. Without a pong within `probeMs`, ends the connection for `reason`. */
+  /** Pings a socket that may have died during sleep, and ends the connection without a pong in time. */
   probe(reason: string): void {
     if (this.#isClosed || this.#probeTimer !== null) return;
     this.#probeTimer = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);
     this.socket.ping(PROBE_PAYLOAD);
   }
 
-  /** Sends earlier messages, then the close frame. Ends the connection if the coordinator does not answer within a second. */
+  /** Sends earlier messages and the close frame, and waits up to a second for the coordinator's. */
   close(): void {
     if (this.#isClosed || this.#closeTimer !== null) return;
     this.#closeTimer = setTimeout(() => this.end('closed'), CLOSE_TIMEOUT_MS);

@@ -16,15 +16,15 @@ interface EnrolmentOptions {
   /** Installs the profile at a one-time address. Null: the owner installs the profile. */
   readonly install: ((url: string) => Promise<void>) | null;
   readonly onEvent: (event: EnrolmentEvent) => void;
-  /** Replaced by tests. Default: `ASK_AFTER_MS`. */
+  /** Default: `ASK_AFTER_MS`. */
   readonly askAfterMs?: number;
 }
 
-/** Delay of a request after a trust message, in milliseconds. */
+/** Delay after a trust message. */
 const ASK_AFTER_MS = 2000;
-/** Delay of the next request after an offer: the coordinator's offers are valid for as long. */
+/** Delay after an offer, which is valid for as long. */
 const ASK_AGAIN_MS = 30 * 60_000;
-/** Delay of the next request after the refusal `try_later` or a failed installation. */
+/** Delay after the refusal `try_later` or a failed installation. */
 const TRY_LATER_MS = 30_000;
 
 export class Enrolment {
@@ -80,7 +80,7 @@ export class Enrolment {
 
 const INSTALL_TIMEOUT_MS = 20_000;
 
-/** Returns a function that lets the simulated management server at `managementUrl` install the profile at a URL. */
+/** Returns a function that lets the simulated management server install the profile at a URL. */
 export function simulatedInstaller(managementUrl: string, signal: AbortSignal): (url: string) => Promise<void> {
   return async (url) => {
     const response = await fetch(`${managementUrl}/simulation/v1/install`, {

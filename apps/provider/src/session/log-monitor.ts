@@ -18,9 +18,9 @@ import {
 import { nodeLogCrypto } from '@inference/protocol/crypto';
 
 const REFRESH_MS = 5 * 60_000;
-/** Minimum time between a download and a further one that a client causes. */
+/** Minimum time before a download that a client causes. */
 const MIN_INTERVAL_MS = 10_000;
-/** Maximum age of a checkpoint, and maximum time without a successful verification before the monitor forgets the log and its key. */
+/** Maximum age of a checkpoint. After as long without a verification, the monitor forgets the log and its key. */
 const MAX_AGE_MS = 3_600_000;
 const DOWNLOAD_TIMEOUT_MS = 10_000;
 /** Maximum size of a checkpoint, key or tile (256 hashes). */
@@ -29,13 +29,12 @@ const MAX_DOWNLOAD_BYTES = 16_384;
 interface LogMonitorOptions {
   /** HTTP address of the coordinator. */
   readonly coordinator: string;
-  /** Replaced by tests. Default: `globalThis.fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Milliseconds since 1970. Default: `Date.now`. */
+  /** Milliseconds since 1970. */
   readonly now?: () => number;
   /** Called when a downloaded key or checkpoint fails verification: contradictory, malformed, wrongly signed or too old. */
   readonly onContradiction: (reason: string) => void;
-  /** Called when a client names another root for the newest verified size, at most once per download. Any client can cause this call. */
+  /** Called when a client names another root for the verified size, at most once per download. */
   readonly onOtherHead: () => void;
 }
 
@@ -46,11 +45,11 @@ interface MonitoredLog {
   readonly tree: StoredCheckpoint | null;
   /** Checkpoint of `tree` as a signed note (C2SP), with the log's own signature only. Null as `tree`. */
   readonly checkpoint: string | null;
-  /** Time of the last successful verification, in milliseconds since 1970. Before the first: of the key's download. */
+  /** Time of the last verification, at first of the key's download. */
   readonly verifiedAt: number;
 }
 
-/** The coordinator has no log, cannot be reached, or answered with an error or too many bytes. */
+/** Not evidence against the log, unlike a failed verification. */
 class DownloadFailed extends Error {}
 
 export class LogMonitor {
@@ -66,7 +65,7 @@ export class LogMonitor {
     this.#options = options;
   }
 
-  /** Refreshes now, and from the first call every five minutes until `close`. Called at each registration. */
+  /** Refreshes now, and then every five minutes until `close`. May be called again. */
   start(): void {
     if (this.#abort.signal.aborted) return;
     this.#timer ??= setInterval(() => void this.refresh(), REFRESH_MS).unref();
@@ -104,7 +103,7 @@ export class LogMonitor {
     return this.#runningRefresh;
   }
 
-  /** Refreshes, unless the last download is too recent: clients must not cause arbitrarily many. */
+  /** Clients must not cause arbitrarily many downloads. */
   #refreshForClient(): void {
     if (this.#timer !== null && this.#now() - this.#refreshedAt >= MIN_INTERVAL_MS) void this.refresh();
   }
@@ -155,7 +154,7 @@ export class LogMonitor {
     }
   }
 
-  /** Returns a file of the log. Throws {@link DownloadFailed}. */
+  /** Throws {@link DownloadFailed}. */
   async #download(path: string): Promise<Uint8Array> {
     const { coordinator, fetch = globalThis.fetch } = this.#options;
     const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)]);
@@ -182,7 +181,7 @@ export class LogMonitor {
   }
 }
 
-/** Removes witnesses' cosignatures, which clients do not require here, to shorten the note. `origin` names the log's own signatures. */
+/** Shortens the note by the witnesses' cosignatures, which clients do not require here. */
 function withoutCosignatures(note: string, origin: string): string {
   const { text, signatures } = parseSignedNote(note);
   return formatSignedNote({ text, signatures: signatures.filter(({ name }) => name === origin) });

@@ -41,7 +41,6 @@ interface RegistrationInfo {
 
 interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
-  /** Receives bytes of a request. */
   frame(frame: Frame): void;
   /** Called after the session ended, when nothing can be sent any more. */
   abandon(): void;
@@ -52,9 +51,8 @@ export type SessionEnd =
   | { readonly kind: 'lost'; readonly reason: string };
 
 export type EndedSession = SessionEnd & {
-  /** Whether the coordinator had registered this provider. */
   readonly registered: boolean;
-  /** Whether the coordinator has peers, to which the provider can connect at once. */
+  /** Whether the coordinator belongs to a cluster, so that the provider can connect elsewhere at once. */
   readonly hasPeers: boolean;
 };
 
@@ -65,7 +63,6 @@ export interface SessionOptions {
   readonly createJobHandler: (session: Session, keys: SealingKeys) => JobHandler;
   /** `token` authorizes status requests while the session lives; null if the coordinator gives none. */
   readonly onRegistered: (session: Session, trustLevel: string, token: string | null) => void;
-  /** The coordinator's trust evaluation of this provider. */
   readonly onTrust?: (trust: TrustMessage) => void;
   /** Called with the models that the coordinator refuses. An empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
@@ -75,13 +72,13 @@ export interface SessionOptions {
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
   readonly liveness?: Liveness;
-  /** Maximum time from the start of the session to `welcome`. Absent: only the time to register is limited. */
+  /** Maximum time from the start to `welcome`. Absent: only the time to register is limited. */
   readonly welcomeTimeoutMs?: number;
   /** Emits after system sleep. */
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
 
-/** Maximum time from the start of the session to `registered`. */
+/** Maximum time from the start to `registered`. */
 const REGISTER_TIMEOUT_MS = 30_000;
 
 export class Session {
@@ -103,7 +100,7 @@ export class Session {
     this.#ended = new Promise((resolve) => (this.#end = resolve));
   }
 
-  /** Runs one session until it ends, or closes it when `signal` is aborted. Never rejects; resolves with the reason of the end. */
+  /** Runs one session to its end; `signal` closes it. Never rejects; resolves with the reason. */
   static async run(options: SessionOptions, signal: AbortSignal): Promise<EndedSession> {
     const session = new Session(options);
     const unsubscribe = options.wakeDetector?.on(() => session.wake());
@@ -137,7 +134,6 @@ export class Session {
     return this.#version;
   }
 
-  /** Whether the coordinator relays commands of owners. */
   get hasRemoteControl(): boolean {
     return this.#hasRemoteControl;
   }
@@ -146,7 +142,7 @@ export class Session {
     this.#connection?.send(message);
   }
 
-  /** Sends a frame. `sent` is called once: after the write, or when the bytes will never be written. */
+  /** See {@link Connection.sendFrame}. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#connection === null) sent();
     else this.#connection.sendFrame(bytes, sent);

@@ -18,23 +18,19 @@ export type SessionEvent =
 
 interface StayConnectedOptions extends SessionOptions {
   readonly onEvent: (event: SessionEvent) => void;
-  /** Replaced by tests, like the following. Default: `Math.random`. */
   readonly random?: () => number;
-  /** Default: {@link BACKOFF}. */
   readonly backoff?: Backoff;
-  /** Default: {@link RESTART}. */
   readonly restart?: Backoff;
-  /** Default: {@link WELCOME}. */
   readonly welcome?: Backoff;
 }
 
 /** Delays after a lost or failed connection. */
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
-/** Delays after the shutdown of a single coordinator: all its providers leave at once, and it probably returns soon. */
+/** Delays after the shutdown of a single coordinator, which all providers lose at once. */
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
-/** Maximum delay before connecting to another coordinator of a cluster. Jitter spreads the providers that lost the same coordinator. */
+/** Maximum delay before connecting to another coordinator of a cluster. */
 const MAX_TAKEOVER_MS = 500;
-/** Maximum time from connecting to `welcome` in a cluster, because a frozen coordinator stays silent. Doubled after each failure. */
+/** Maximum time to `welcome` in a cluster, where another coordinator may answer sooner. Doubled after each failure. */
 const WELCOME: Backoff = { firstMs: 2_000, maxMs: 10_000 };
 /** Delays after a rejection that needs the owner. */
 const OWNER_NEEDED: Backoff = { firstMs: 60_000, maxMs: 600_000 };
@@ -56,7 +52,6 @@ const ADVICE: Readonly<Record<RejectionCode, string | null>> = {
   shutting_down: null,
 };
 
-/** Runs sessions until the signal is aborted. */
 export async function stayConnected(options: StayConnectedOptions, signal: AbortSignal): Promise<void> {
   const random = options.random ?? Math.random;
   const backoff = options.backoff ?? BACKOFF;
@@ -81,7 +76,7 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
   }
 }
 
-/** Waits. Ends early on abort, and when `wakeDetector` reports that this machine woke, because the network may be back. */
+/** Waits. Ends early on abort, and when this machine wakes, because the network may be back. */
 async function pause(ms: number, wakeDetector: SessionOptions['wakeDetector'], signal: AbortSignal): Promise<void> {
   const woken = new AbortController();
   const unsubscribe = wakeDetector?.on(() => woken.abort());
@@ -99,7 +94,7 @@ export interface Backoff {
   readonly maxMs: number;
 }
 
-/** Delay after a number of failures: doubled with each, at most `maxMs`. Jitter then takes off up to half; `random` is from 0 to 1. */
+/** Delay after a number of failures: doubled with each, less a jitter of up to half. `random` is from 0 to 1. */
 export function backoffMs(backoff: Backoff, failureCount: number, random: number): number {
   return Math.round(doubledMs(backoff, failureCount) * (0.5 + random / 2));
 }

@@ -1,16 +1,14 @@
 /** `WakeDetector` detects system sleep, a stopped process and clock changes of 10 s or more, after which sockets and keys may be invalid. */
 
 interface WakeDetectorOptions {
-  /** Wall clock in milliseconds since 1970. */
   readonly wall?: () => number;
-  /** Monotonic clock in milliseconds. May stop during sleep. */
+  /** May stop during sleep. */
   readonly monotonic?: () => number;
-  /** Interval of the checks. Default: a second. */
   readonly everyMs?: number;
 }
 
 export interface Wake {
-  /** Milliseconds: time in which no timer ran, or jump of the wall clock; negative if the clock was set back. */
+  /** Time in which no timer ran, or jump of the wall clock, negative if set back. */
   readonly jumpMs: number;
 }
 

@@ -9,7 +9,6 @@ interface AutomaticOptions {
   readonly onReady: (version: string) => void;
   readonly onProblem: (error: unknown) => void;
   readonly signal: AbortSignal;
-  /** Random numbers from 0 to 1. */
   readonly random?: () => number;
   /** Mean interval of checks, in milliseconds. Default: 4 hours. */
   readonly everyMs?: number;

@@ -81,15 +81,13 @@ function requireIdentity(folder: string, { version }: Release): void {
   let found: { name?: unknown; version?: unknown } | null = null;
   try {
     found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
-  } catch {
-    // `found` stays null.
-  }
+  } catch {}
   if (found?.name !== 'inference-provider' || found.version !== version) {
     throw new UpdateError(`the archive of version ${version} has unexpected contents`);
   }
 }
 
-/** Builds the enclave helper if the release contains its build script, and runs the program with `--version`. Throws if one fails. */
+/** Builds the enclave helper, if the release has one, and runs the program with `--version`. */
 async function tryOut(folder: string, { version }: Release, signal: AbortSignal): Promise<void> {
   const run = promisify(execFile);
   const build = join(folder, 'install', 'build-helper.mjs');
@@ -107,7 +105,7 @@ async function tryOut(folder: string, { version }: Release, signal: AbortSignal)
 
 const MAX_UNPACKED_FILES = 100_000;
 const MAX_UNPACKED_BYTES = 8 * 2 ** 30;
-/** Folder in the archive, as in packages of npm. */
+/** As in packages of npm. */
 const TOP = 'package/';
 
 /**
@@ -126,7 +124,6 @@ async function unpack(archive: string, folder: string): Promise<void> {
   }
 }
 
-/** Throws {@link UpdateError} if an entry is invalid, or if there are none or too many. */
 async function inspect(archive: string): Promise<void> {
   let files = 0;
   let bytes = 0;

@@ -9,7 +9,7 @@ import { endTrial, readTrial } from './trial.js';
 
 export interface Health {
   readonly registered: boolean;
-  /** No response was received at all, not even an error. */
+  /** Not even an error response came. */
   readonly isCoordinatorUnreachable: boolean;
   /** Whether the daemon answers on the control socket. */
   readonly answersCommands: boolean;
@@ -27,14 +27,13 @@ export function isHealthy({ registered, isCoordinatorUnreachable, answersCommand
 const POLL_INTERVAL_MS = 1_000;
 
 interface ConfirmOptions {
-  /** Folder of the installation. */
   readonly prefix: string;
   readonly version: string;
   readonly health: () => Promise<Health>;
   readonly signal: AbortSignal;
 }
 
-/** Resolves to true once the trial has ended, to false if this version is not on trial or the signal is aborted. */
+/** Resolves to false if this version is not on trial, or on abort. */
 export async function confirmTrial({ prefix, version, health, signal }: ConfirmOptions): Promise<boolean> {
   const trial = readTrial(prefix);
   if (trial === null || trial.version !== version) return false;

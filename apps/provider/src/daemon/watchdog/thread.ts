@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 
 export interface WatchdogData {
-  /** A 32-bit counter that the main thread increments every tick. */
+  /** A counter that the main thread increments every tick. */
   readonly beats: SharedArrayBuffer;
   readonly tickMs: number;
   readonly limitMs: number;

@@ -15,7 +15,6 @@ import type { Redactor } from './redact.js';
 export interface ReportPart {
   /** File name in the archive. */
   readonly name: string;
-  /** Description for the owner. */
   readonly what: string;
   readonly text: string;
 }
@@ -23,7 +22,7 @@ export interface ReportPart {
 export interface Sources {
   readonly dataDir: string;
   readonly found: Installation;
-  /** Null if the file is unreadable; the checks report the reason. */
+  /** Null if the file is unreadable. */
   readonly config: Config | null;
   readonly status: DaemonStatus | null;
   readonly checks: readonly CheckResult[];
@@ -89,7 +88,6 @@ function listing(dataDir: string): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** Members of log lines that the report contains. */
 const PERMITTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['level', 'time', 'event', 'msg', 'version', 'kind', 'code', 'reason', 'detail', 'problem', 'status', 'outcome', 'state'],
   ...['provider_id', 'job_id', 'model', 'models', 'slots', 'coordinator', 'trust_level', 'routable', 'gaps', 'changed', 'needs_restart'],
@@ -97,14 +95,12 @@ const PERMITTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['thermal', 'memoryPressure', 'power', 'path', 'expires_at', 'until', 'reasons'],
 ]);
 
-/** Retains permitted members, without personal data. A line that is not JSON is reduced to its length. */
+/** A line that is not JSON is reduced to its length. */
 export function redactLogLine(line: string, redactor: Redactor): string {
   try {
     const entry: unknown = JSON.parse(line);
     if (typeof entry === 'object' && entry !== null) return JSON.stringify(redactor.value(entry, PERMITTED_MEMBERS));
-  } catch {
-    // Reduced to the length below.
-  }
+  } catch {}
   return JSON.stringify({ left_out: line.length });
 }
 

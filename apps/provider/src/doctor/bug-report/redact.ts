@@ -14,11 +14,11 @@ const SECRET_NAMES =
   /serial|udid|uuid|token|secret|password|passphrase|authorization|cookie|prompt|content|messages|^key$|_key$|earning|email/i;
 /** Token counts are not tokens. */
 const HARMLESS_NAMES = /_tokens$|^tokens$/;
-/** Minimum length of removed words, because shorter words are part of too many others. User names match whole words, and may be shorter. */
+/** Shorter words are part of too many others. User names match only whole words. */
 const MIN_WORD_LENGTH = 4;
 const MAX_TEXT = 2_000;
 
-/** Patterns of texts that look like secrets or personal data, each with its replacement. */
+/** Each with its replacement, like `#known`. */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [^-]+-----[\s\S]*?(?:-----END [^-]+-----|$)/g, '<key>'],
   [/\b(?:Bearer|Basic)\s+\S+/gi, '<token>'],
@@ -35,7 +35,6 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 export class Redactor {
-  /** Patterns of the known words, each with its replacement. */
   readonly #known: readonly (readonly [RegExp, string])[];
 
   constructor({ home, user, host, secrets }: PersonalData) {
@@ -51,7 +50,6 @@ export class Redactor {
       .map(([word, replacement]) => [new RegExp(escapePattern(word, word === user || host.startsWith(word)), 'gi'), replacement] as const);
   }
 
-  /** Replaces the known words, and what looks like a secret or personal data. */
   text(text: string): string {
     let redacted = text;
     for (const [pattern, replacement] of [...this.#known, ...PATTERNS]) redacted = redacted.replace(pattern, replacement);
@@ -79,7 +77,7 @@ function isSecret(name: string, value: unknown): boolean {
   return SECRET_NAMES.test(name) && !HARMLESS_NAMES.test(name) && typeof value !== 'boolean' && value !== null;
 }
 
-/** Pattern of a literal word. Names match only as a whole word; a short name would otherwise remove half of the text. */
+/** Names match whole words only; a short name would otherwise remove half of the text. */
 function escapePattern(word: string, isWholeWord: boolean): string {
   const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return isWholeWord ? `(?<![A-Za-z0-9])${literal}(?![A-Za-z0-9])` : literal;

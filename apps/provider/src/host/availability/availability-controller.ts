@@ -15,17 +15,14 @@ export interface CurrentAvailability {
 }
 
 interface AvailabilityControllerOptions {
-  /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
-  /** Resolves when no job runs. `force` leaves the jobs less time, or hands them back. `cancel` ends the drain; the jobs continue. */
+  /** Resolves when no job runs. `force` leaves the jobs less time. `cancel` ends the drain; the jobs continue. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
-  /** Frees the models' memory. */
   readonly unload: () => Promise<void>;
-  /** Permits the models to load again. */
   readonly resume: () => void;
   /** Called when the state, the first reason or its end differ from those of the last call. */
   readonly onChange: (status: CurrentAvailability) => void;
-  /** Longest time between two reviews, in milliseconds. Bounds the effect of a changed system clock. */
+  /** Bounds the effect of a changed system clock. */
   readonly maxReviewIntervalMs: number;
   readonly now: () => number;
 }
@@ -35,7 +32,6 @@ export class AvailabilityController {
   #state: AvailabilityState;
   #decision: Availability;
   #lastReported: string;
-  /** Drain or unloading in progress. */
   #drain: { readonly force: AbortController; readonly cancel: AbortController } | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
@@ -70,7 +66,7 @@ export class AvailabilityController {
     this.#scheduleReview();
   }
 
-  /** Ends the reviews. A drain in progress continues. */
+  /** A drain in progress continues. */
   close(): void {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

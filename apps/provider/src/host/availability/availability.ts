@@ -9,9 +9,8 @@ import { isOpen, nextChange } from './windows.js';
 export interface Pause {
   /** End in milliseconds since 1970; null if the owner must resume. */
   readonly until: number | null;
-  /** Present if the owner paused from the console. A pause set on this machine can only be ended there. */
+  /** Present if the owner paused from the console. */
   readonly console?: {
-    /** Milliseconds since 1970. */
     readonly at: number;
     /** Name of the account; null if unknown. */
     readonly account: string | null;
@@ -19,9 +18,8 @@ export interface Pause {
 }
 
 export interface AvailabilityFacts {
-  /** The machine's own time zone. */
   readonly timeZone: string;
-  /** Time without owner input in milliseconds; null if unknown. Measured only for policies that need the value. */
+  /** Null if unknown, or not needed by the policy. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
   /** Remaining cooldown of each kind of stress, in milliseconds. */
@@ -31,9 +29,8 @@ export interface AvailabilityFacts {
 
 export interface Reason {
   readonly code: AwayReason;
-  /** Sentence for the owner. */
   readonly text: string;
-  /** Certain end in milliseconds since 1970; null if it is unknown or may be postponed. */
+  /** Milliseconds since 1970; null if unknown or not certain. */
   readonly until: number | null;
 }
 
@@ -42,13 +39,13 @@ export interface Availability {
   readonly state: 'serve' | 'leave' | 'hand_back';
   /** Empty in `serve`. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
-  /** Time of the next change that is known in advance, in milliseconds since 1970. Null if unknown. */
+  /** Next change that is known in advance, in milliseconds since 1970, or null. */
   readonly nextChangeAt: number | null;
 }
 
 /** Reasons that cannot wait for a long answer to finish. */
 const URGENT: ReadonlySet<AwayReason> = new Set(['too_hot', 'no_memory']);
-/** Maximum reasons that follow each other to look ahead, such as a pause that ends outside the schedule. */
+/** Maximum reasons in sequence to look ahead, such as a pause that ends outside the schedule. */
 const MAX_STEPS = 8;
 
 /** `now` in milliseconds since 1970. Never throws for a validated policy. */
@@ -134,12 +131,12 @@ function zoneOf({ timeZone }: AvailabilityPolicy, facts: Pick<AvailabilityFacts,
 interface Circumstances {
   readonly policy: AvailabilityPolicy;
   readonly facts: AvailabilityFacts;
-  /** End that the sentence states. Of `power`, `heat` and `memory` reasons, only the end of a cooldown is known. */
+  /** End to state. For stress, that of the cooldown. */
   readonly until: number | null;
   readonly now: number;
 }
 
-/** Sentence that tells the owner why this machine accepts no requests. `ownerStep` gives the remedies. */
+/** `ownerStep` gives the remedies. */
 function reasonText(code: AwayReason, { policy, facts, until, now }: Circumstances): string {
   const zone = policy.timeZone ?? facts.timeZone;
   const end = until === null ? null : momentText(until, zone, now);

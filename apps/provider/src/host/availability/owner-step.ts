@@ -11,7 +11,7 @@ const STEPS: Readonly<Record<string, string>> = {
   no_memory: 'Close programs, or serve a smaller model: inference-provider models recommend',
 };
 
-/** Sentence, or label with a command, for a code of `AwayReason`. Null for a code that this version does not know. */
+/** Null for a code that this version does not know. */
 export function ownerStep(code: string): string | null {
   return STEPS[code] ?? null;
 }

@@ -30,7 +30,7 @@ function durationMs(text: string): number | null {
   return ms > 0 ? ms : null;
 }
 
-/** Next moment at which clocks show a time of day. If a clock change skips the time, the same span after the gap. */
+/** Next moment of a wall-clock time; if skipped by a clock change, a moment after the gap. */
 function nextTime(text: string, now: number, timeZone: string): number {
   const minute = minuteOf(/^\d:/.test(text) ? `0${text}` : text);
   if (minute === null) throw new Error(`${JSON.stringify(text)} is not a time of day; use for example 18:00.`);

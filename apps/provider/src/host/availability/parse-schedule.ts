@@ -17,7 +17,7 @@ const MAX_WINDOWS = 64;
 export function parseSchedule(text: string): Window[] {
   const windows: Window[] = [];
   let days: Day[] = [...DAYS];
-  /** Days since the last time. They replace `days` when a time follows. */
+  /** Days that replace `days` when a time follows. */
   let newDays: Day[] = [];
   for (const word of text
     .toLowerCase()

@@ -2,7 +2,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { DAYS, minuteOf, type Window } from './policy.js';
 
-/** Days to search for a change: a week, after which windows repeat, and a day more. */
+/** Windows repeat after a week. */
 const LOOK_AHEAD_DAYS = 8;
 const DAY_MS = 86_400_000;
 /** Maximum changes of the UTC offset within the search. Real changes are months apart. */
@@ -20,7 +20,7 @@ export function isOpen(windows: readonly Window[], timeZone: string, at: number)
   return windows.length === 0 || isCovered(windows.map(spanOf), timeZone, at);
 }
 
-/** First moment after `at` at which the schedule opens or closes; null if none within eight days. */
+/** Next moment at which the schedule opens or closes; null if none within eight days. */
 export function nextChange(windows: readonly Window[], timeZone: string, at: number): number | null {
   if (windows.length === 0) return null;
   const spans = windows.map(spanOf);
@@ -38,7 +38,7 @@ export function nextChange(windows: readonly Window[], timeZone: string, at: num
   return null;
 }
 
-/** Open times that begin from `at` to `until`. The first begins at `at` if the schedule is open then. The last may end after `until`. */
+/** Open times that begin between `at` and `until`, or are open at `at`. The last may end later. */
 export function openTimes(windows: readonly Window[], timeZone: string, at: number, until: number): OpenTime[] {
   const times: OpenTime[] = [];
   let open = isOpen(windows, timeZone, at);
@@ -75,7 +75,7 @@ function isCovered(spans: readonly Span[], timeZone: string, at: number): boolea
   });
 }
 
-/** Moments at which the schedule may open or close: beginnings and ends of windows, midnights, and clock changes. Unordered. */
+/** Moments at which the schedule may open or close, unordered. */
 function* candidateMoments(spans: readonly Span[], timeZone: string, at: number, days: number): Iterable<number> {
   const now = zoned(timeZone, at);
   const midnight = now.toPlainDate().toPlainDateTime();

@@ -15,7 +15,6 @@ export interface SuperviseOptions {
   readonly outputFile: string;
   /** Time after the stop request until the child is killed. */
   readonly stopMs: number;
-  /** First pause before a restart. Default: a second. */
   readonly minPauseMs?: number;
 }
 
@@ -52,7 +51,7 @@ export class Supervised {
     return { pid: this.#child?.pid ?? null, restarts: this.#restarts, last_exit: this.#lastExit, next_start_at: this.#nextStartAt };
   }
 
-  /** Requests the child's exit, kills the child after `stopMs`, and resolves after the exit. */
+  /** Resolves after the exit. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#child?.kill('SIGTERM');
@@ -80,7 +79,7 @@ export class Supervised {
     }
   }
 
-  /** Runs the child once. Resolves with its exit as text. */
+  /** Resolves with the exit as text. */
   #runOnce(): Promise<string> {
     const { command, environment, directory, outputFile } = this.options;
     const [program = '', ...args] = [...WITHOUT_CORE_DUMPS, ...command];

@@ -11,7 +11,6 @@ import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial
 /** Starts without a confirmation before the rollback. */
 const MAX_STARTS = 3;
 const POLL_INTERVAL_MS = 200;
-/** Pause before another start. */
 const PAUSE_MS = 1_000;
 /** Time between the stop request and the kill. */
 const STOP_MS = 10_000;
@@ -39,12 +38,11 @@ export class Guard {
     else child.kill(signal);
   }
 
-  /** Makes the agent read its settings again. */
   reloadSettings(): void {
     this.#child?.kill('SIGHUP');
   }
 
-  /** Runs the agent until it ends for good. Resolves to its exit code. */
+  /** Resolves to the agent's exit code. */
   async run(): Promise<number> {
     const { prefix, say } = this.options;
     for (;;) {
