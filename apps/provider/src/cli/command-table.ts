@@ -1,4 +1,4 @@
-/** Table of all commands: lookup, help texts, and errors for unknown commands. */
+/** `COMMANDS`, the table of all commands, with lookup, help texts, and texts about unknown commands. */
 import { didYouMean, nearest } from '../config/did-you-mean.js';
 import type { Command } from './command.js';
 import { bugreportCommand } from './commands/bugreport.js';

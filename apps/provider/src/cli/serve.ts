@@ -1,4 +1,4 @@
-/** `serve`: runs the daemon in the foreground until a signal or the command `stop`. The service managers run this command, too. */
+/** `serve`: runs the daemon in the foreground until a signal, the command `stop` or an update. Service managers run it with `--service`. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
@@ -44,7 +44,7 @@ export async function serve(args: readonly string[]): Promise<number> {
     options = serveOptions(flags, config);
     log = logger(fixedLogLevel ?? config.log_level, flags);
     refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal requested the debugger, which stays closed'));
-    const own = {
+    const runtime = {
       config,
       readConfig: () => checkedConfig(flags),
       servingOf: (now: Config) => serveOptions(flags, now),
@@ -55,7 +55,7 @@ export async function serve(args: readonly string[]): Promise<number> {
       service: flags.service,
       log,
     };
-    daemon = await Daemon.start({ ...options, ...own }, shutdown.requested);
+    daemon = await Daemon.start({ ...options, ...runtime }, shutdown.requested);
     // SIGHUP in a terminal: the terminal closed. Otherwise: reload the settings.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
@@ -77,6 +77,7 @@ interface Shutdown {
   readonly whenRequested: Promise<void>;
   /** Aborted by a repeated request of the same source. */
   readonly forced: AbortSignal;
+  /** `source` is the name of a signal or another cause. */
   request(source: string): void;
 }
 

@@ -68,7 +68,7 @@ export function showCode(code: DeviceCode, mayOpen: boolean): void {
   );
 }
 
-/** Notifies a running daemon of the sign-in and prints the result. */
+/** Notifies a running daemon of the sign-in and prints the result. Returns the exit code. */
 export async function reportLink(dataDir: string): Promise<number> {
   let status: LinkStatus;
   try {

@@ -1,4 +1,4 @@
-/** `restart`: stops the daemon after its running jobs, then starts it with the new settings and the installed program. */
+/** `restart`: stops the service after its running jobs, then starts it with the current settings and the installed program. */
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { labelOf } from '../../service/choose-manager.js';
@@ -34,5 +34,5 @@ async function restart(args: readonly string[]): Promise<number> {
     await print([refusalOutput(foreign, 'not_restarted', problem, command)]);
     return EXIT.needsOwner;
   }
-  return await launch(command, command.json, running?.pid ?? null, true);
+  return await launch(command, { previousPid: running?.pid ?? null, isRestart: true });
 }

@@ -1,4 +1,4 @@
-/** `update`: finds a newer version and switches after the running jobs. Rolls back if the new version fails. */
+/** `update`: finds and installs a newer version, and restarts the service with it. If the version fails, the guard restores the old one. */
 
 import type { Release, RolloutNotice } from '@inference/protocol';
 import { configPath } from '../../config/data-dir.js';
@@ -247,13 +247,13 @@ type UpdateOutcome =
   | 'current'
   /** A newer version is being rolled out, but not offered to this machine yet. */
   | 'later'
-  /** The requested version is not on disk, and is not offered to this machine or not newer. */
+  /** The version of `--to` or `--now` is not on disk, and is not offered to this machine or not newer. */
   | 'not_offered'
   /** A newer version is offered; only the check was requested. */
   | 'available'
   /** Prepared, without switching. */
   | 'ready'
-  /** Current, but not confirmed: the service does not run the daemon, or its trial continues. */
+  /** Current, but not confirmed: the service does not run, or its trial continues. */
   | 'switched'
   /** Running and confirmed. */
   | 'updated'
@@ -266,6 +266,7 @@ type UpdateOutcome =
 
 interface UpdateReport {
   readonly outcome: UpdateOutcome;
+  /** Version of this program. */
   readonly installed: string;
   /** Version of the outcome; null if none is offered. */
   readonly version: string | null;

@@ -1,4 +1,4 @@
-/** `completionTable`: words for shell completion, parsed from the usage texts: commands, options and values of options. Pure. */
+/** `completionTable`: words for shell completion, parsed from the usage texts: commands, options and values of options. */
 import type { Command } from '../command.js';
 
 export interface CompletedOption {

@@ -1,4 +1,4 @@
-/** Completion scripts for bash, zsh and fish. Texts of commands are quoted, because they may contain any character. Pure. */
+/** Completion scripts for bash, zsh and fish. Texts of commands are quoted, because they may contain any character. */
 import { type CompletedCommand, type CompletedOption, firstWords, membersOf } from './completion-table.js';
 
 const PROGRAM = 'inference-provider';
@@ -18,6 +18,7 @@ export function completionScript(shell: Shell, table: readonly CompletedCommand[
   }
 }
 
+/** First words of two-word commands. */
 function groupsOf(table: readonly CompletedCommand[]): string[] {
   return [...new Set(table.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0] as string))];
 }

@@ -1,8 +1,4 @@
-/**
- * Options of `serve`: command-line flags, then `config.toml`, then defaults.
- *
- * Flags are parsed once; the rest is evaluated again when the file changes.
- */
+/** Options of `serve`. Command-line flags precede `config.toml`, which precedes defaults. The daemon evaluates a changed file again. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, KV_CACHE_TYPES } from '../../config/config.js';
@@ -104,7 +100,7 @@ export function readServeFlags(args: readonly string[]): ServeFlags {
   };
 }
 
-/** Throws {@link StartupError} if no coordinator is set. */
+/** Merges flags and settings. Throws {@link StartupError} if no coordinator is set, or if there is no model. */
 export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));

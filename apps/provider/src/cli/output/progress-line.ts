@@ -1,4 +1,4 @@
-/** `ProgressLine`: progress of a download with rate and remaining time. On a terminal, a bar in a line that is overwritten. */
+/** `ProgressLine` reports the progress of a download, with rate and remaining time. On a terminal, also draws a bar. */
 import type { Progress } from '../../models/store/transfer.js';
 import { fit, widthOf } from './columns.js';
 
@@ -10,9 +10,9 @@ interface ProgressReport {
   readonly seconds_left: number | null;
 }
 
-/** Milliseconds between two reports, and window of the rate. */
-const EVERY_MS = 500;
-const WINDOW_MS = 10_000;
+const REPORT_INTERVAL_MS = 500;
+/** Time from which the rate is computed. */
+const RATE_WINDOW_MS = 10_000;
 
 export class ProgressLine {
   #samples: { readonly at: number; readonly bytes: number }[] = [];
@@ -25,7 +25,7 @@ export class ProgressLine {
     private readonly now: () => number,
   ) {}
 
-  /** Returns a report twice a second; null in between. */
+  /** Returns a report twice a second, at each new phase and at the end; null in between. */
   update({ phase, bytes, total }: Progress): ProgressReport | null {
     const at = this.now();
     if (phase !== this.#phase) {
@@ -33,9 +33,9 @@ export class ProgressLine {
       this.#samples = [];
       this.#printedAt = Number.NEGATIVE_INFINITY;
     }
-    if (at - this.#printedAt < EVERY_MS && bytes !== total) return null;
+    if (at - this.#printedAt < REPORT_INTERVAL_MS && bytes !== total) return null;
     this.#printedAt = at;
-    this.#samples = [...this.#samples.filter((sample) => at - sample.at < WINDOW_MS), { at, bytes }];
+    this.#samples = [...this.#samples.filter((sample) => at - sample.at < RATE_WINDOW_MS), { at, bytes }];
     const first = this.#samples[0] as { readonly at: number; readonly bytes: number };
     const rate = at > first.at ? ((bytes - first.bytes) / (at - first.at)) * 1000 : null;
     const left = rate === null || rate <= 0 || total === null ? null : Math.ceil((total - bytes) / rate);
@@ -47,6 +47,7 @@ export class ProgressLine {
     return report;
   }
 
+  /** Leaves the line of the bar. */
   end(): void {
     if (this.#isShown) this.output.write('\n');
     this.#isShown = false;

@@ -1,4 +1,4 @@
-/** Step of `setup`: enrolment in device management. Explains the access of the profile, and guides until the Mac is enrolled. */
+/** Steps of `setup` for enrolment in device management: `chooseEnrolment` before the start of the provider, and `enrol` after it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { configPath } from '../../config/data-dir.js';
 import { editConfig } from '../../config/edit-config.js';
@@ -38,7 +38,7 @@ export async function chooseEnrolment({ dataDir, answers, settled, prompt }: Set
   return wants;
 }
 
-/** Guides a running provider through enrolment. Ends when this Mac is enrolled, or the owner skips the step. */
+/** Shows the address of the profile. On a terminal, waits until this Mac is enrolled or the owner skips the step. */
 export async function enrol({ dataDir, prompt, answers }: Setup): Promise<void> {
   const offered = await enrolmentState(dataDir, OFFER_MS);
   if (offered.kind === 'enrolled') return print(['Enrolment: this Mac is enrolled']);
@@ -75,7 +75,7 @@ type EnrolmentState =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'unknown' };
 
-/** State of the running daemon, once known or after `limitMs`. */
+/** State according to the running daemon. Waits at most `limitMs` while it is unknown. */
 async function enrolmentState(dataDir: string, limitMs: number): Promise<EnrolmentState> {
   const deadline = performance.now() + limitMs;
   for (;;) {
@@ -85,7 +85,6 @@ async function enrolmentState(dataDir: string, limitMs: number): Promise<Enrolme
   }
 }
 
-/** Pure. */
 export function stateOf(status: DaemonStatus | null): EnrolmentState {
   if (status === null || status.trust === null) return { kind: 'unknown' };
   if (!status.trust.parts.some(({ reason }) => reason === 'not_enrolled')) return { kind: 'enrolled' };
