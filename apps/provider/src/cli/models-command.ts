@@ -18,7 +18,7 @@ export function modelStoreOf(dataDir: string): OpenStore {
 
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
 
-/** Arguments as returned by `parse`. Throws {@link UsageError} for invalid options, or unless `words` is their number of positionals. */
+/** Calls `parse`. Throws {@link UsageError} for invalid options or another number of words. */
 export function readArguments<Read extends { readonly positionals: readonly string[]; readonly values: object }>(
   usage: string,
   words: number,

@@ -6,7 +6,7 @@ import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 const ANSWER_MS = 20_000;
 
 export type ReloadOutcome =
-  /** `problem`: why the model at the path is not served although selected, or null. */
+  /** `problem`: why the model is not served, or null. */
   | { readonly kind: 'applied'; readonly problem: string | null }
   | { readonly kind: 'not_running' }
   /** The daemon continues unchanged. */

@@ -5,7 +5,7 @@ const ANSWER_MS = 6_000;
 
 export interface SettingsReload {
   readonly isRunning: boolean;
-  /** Why a running daemon did not read the settings, as part of a sentence; null if it did, or if none runs. */
+  /** Why a running daemon did not read the settings; null if it did, or if none runs. */
   readonly problem: string | null;
 }
 

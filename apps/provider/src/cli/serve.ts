@@ -13,13 +13,13 @@ import { StartupError, startupErrorText } from '../startup-error.js';
 import { EXIT } from './exit-codes.js';
 import { readServeFlags, type ServeFlags, type ServeOptions, serveOptions } from './input/serve-options.js';
 
-/** Time after the drain until the process exits regardless, in milliseconds. */
+/** After the drain, until the process exits regardless. */
 const STOP_LIMIT_MS = 4_000;
 
 /** Exit code that requests a restart from the service manager (EX_TEMPFAIL, sysexits.h). */
 const START_AGAIN = 75;
 
-/** Resolves with the exit code of the process. */
+/** Resolves with the exit code. */
 export async function serve(args: readonly string[]): Promise<number> {
   const flags = readServeFlags(args);
   if (flags.check) {
@@ -77,11 +77,9 @@ interface Shutdown {
   readonly whenRequested: Promise<void>;
   /** Aborted by a repeated request of the same source. */
   readonly forced: AbortSignal;
-  /** `source` is the name of a signal or another cause. */
   request(source: string): void;
 }
 
-/** Listens to signals that end the process. */
 function listenForShutdown(): Shutdown {
   const requested = new AbortController();
   const forced = new AbortController();
@@ -100,7 +98,7 @@ function listenForShutdown(): Shutdown {
   return { requested: requested.signal, whenRequested, forced: forced.signal, request };
 }
 
-/** Reads the settings again. Throws if the daemon could not start with them. */
+/** Throws if the daemon could not start with the settings. */
 function checkedConfig(flags: ServeFlags): Config {
   const config = readConfig(flags.configPath);
   serveOptions(flags, config);

@@ -12,11 +12,11 @@ interface SwitchedSetting {
   readonly name: string;
   /** Key in `config.toml`. */
   readonly key: 'remote_control' | 'notifications';
-  /** Further arguments for the usage text. The calling command must handle them itself. */
+  /** For the usage text. The calling command handles them itself. */
   readonly otherArguments?: readonly string[];
   readonly summary: string;
   readonly help: string;
-  /** Beginning of the printed sentence, before `on` or `off`. */
+  /** Precedes `on` or `off`. */
   readonly subject: string;
 }
 

@@ -45,7 +45,7 @@ import { type HostAvailability, reportedAvailability } from './host-availability
 import type { RemoteControl } from './remote-control.js';
 import { machineState, notifiedOutcome, outcomeOf } from './status.js';
 
-/** Time for running jobs when this machine stops serving; in a hurry, for those that have begun to answer. */
+/** Time for running jobs when this machine stops serving: normally, and under heat or memory pressure. */
 const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
 /** Time that a command waits for the coordinator's answer to a new sign-in. */
 const LINK_TIMEOUT_MS = 5_000;
@@ -77,7 +77,7 @@ export class CoordinatorConnection {
   readonly #logMonitor: LogMonitor;
   readonly #connected: Promise<void>;
   #session: Session | null = null;
-  /** Of the newest session, also after its end, as `#trust`. */
+  /** Jobs of the newest session, also after its end. */
   #jobs: SessionJobs | null = null;
   #trust: TrustMessage | null = null;
   #enrolmentOffer: DaemonStatus['enrolment'] | null = null;
@@ -216,7 +216,7 @@ export class CoordinatorConnection {
         onLink: (answer) => this.#link.onAnswer(answer),
         onOwnerCommand: (command) => {
           const result = this.#options.remoteControl.execute(command);
-          // The result contains the settings.
+          // The result contains the settings, so that they are not sent again.
           this.#announcedSettings = JSON.stringify(result.settings);
           this.#send(result);
         },

@@ -15,10 +15,10 @@ export interface DaemonOptions {
   readonly enrol: boolean;
   /** Address of the simulated management server for profiles; null if the owner installs profiles. */
   readonly simulatedManagement: string | null;
-  /** For other models than image models; null: planned from the memory. The same for `context`. */
+  /** Concurrent jobs of each model; null: planned from the memory. Fixed for image models, like `context`. */
   readonly slots: number | null;
   readonly context: number | null;
-  /** Of text models that support it. */
+  /** For text models that support it. */
   readonly kvCacheType: KvCacheType;
   /** Folder with /sys and /proc of a simulated machine; null for this machine. */
   readonly simulatedHost: string | null;
@@ -29,7 +29,7 @@ export interface DaemonOptions {
   readonly config: Config;
   /** Reads the settings again. Throws an Error with a sentence for the owner. */
   readonly readConfig: () => Config;
-  /** Of the command line, else of these settings. */
+  /** Values of the command line, else of these settings. */
   readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
   /** Whether the command line names the models, so that commands and the console cannot change them. */
   readonly modelsAreNamed: boolean;
@@ -39,6 +39,7 @@ export interface DaemonOptions {
   readonly onStop: () => void;
   /** Stops the daemon and requests a new start from its service manager. */
   readonly onRestart: () => void;
+  /** Whether a service manager runs the daemon. */
   readonly service: boolean;
   readonly log: Logger;
 }

@@ -18,7 +18,7 @@ import { type HashedModel, ModelHashes } from './model-hashes.js';
 
 export interface ModelChoice {
   readonly path: string;
-  /** Of a vision model. */
+  /** For a vision model. */
   readonly projectorPath?: string;
   readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
@@ -131,7 +131,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   const { totalMemory } = options;
   let { reserve } = options;
   const { planned, refused, ceiling } = plan(options.choices, reserve, options);
-  /** Of the planned models. */
+  /** Choices of the planned models. */
   const choiceById = new Map<string, ModelChoice>();
   const { onChange, onHashFailure: onFailure, onReplaced } = options;
   const hashes = new ModelHashes({ hashes: options.hashes, onChange, onFailure, onReplaced });

@@ -26,11 +26,11 @@ export interface DoctorTarget {
   readonly found: Installation;
   /** Null if the settings cannot be read. */
   readonly config: Config | null;
-  /** From option or settings; overrides the daemon's. */
+  /** Address of option or settings; overrides the daemon's. */
   readonly coordinator: string | null;
   /** Path; null for the served models. */
   readonly model: string | null;
-  /** Used if no daemon answers. */
+  /** Whether the enclave is simulated, unless a daemon answers. */
   readonly simulated: boolean;
 }
 
@@ -111,7 +111,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   return { checks: [...first, ...(await runChecks(checks, CHECK_MS))], status: known };
 }
 
-/** Models of the option, else of the daemon's start, else selected in the store. Null if none is known. */
+/** Models to check: of the option, else of the daemon's start, else of the store. Null if none is known. */
 function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, store: ModelStore): readonly (CheckedModel | null)[] {
   const entries = entriesOf(store);
   const withProjector = (path: string): CheckedModel => {

@@ -23,7 +23,7 @@ const SIGN_OUT_MS = 20_000;
 /** `install.json`, written by `install.sh`. */
 const InstallRecordSchema = Type.Object({ link: Type.String() });
 
-/** Key: name in the data directory. Unknown files are not removed. */
+/** Descriptions by name in the data directory. Unknown files are not removed. */
 const DATA: Readonly<Record<string, string>> = {
   'config.toml': 'settings',
   'model-hashes.json': 'checksums of models',

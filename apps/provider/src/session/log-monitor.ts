@@ -80,7 +80,7 @@ export class LogMonitor {
   /**
    * Returns the newest verified checkpoint as a signed note. Null if no verification succeeded in the last hour.
    *
-   * @param clientHead Tree that a client named in a sealed request. Larger than the known tree: starts a refresh in the background.
+   * @param clientHead Tree that a client named in a sealed request. May start a refresh in the background.
    */
   checkpointFor(clientHead: E2eLogHead): string | null {
     const tree = this.#log?.tree ?? null;
@@ -91,7 +91,7 @@ export class LogMonitor {
     return isRecent ? (this.#log?.checkpoint ?? null) : null;
   }
 
-  /** Downloads and verifies the current checkpoint; a failure changes nothing. Never rejects. Concurrent calls share a download. */
+  /** Downloads and verifies the current checkpoint, or keeps the earlier one. Never rejects. Concurrent calls share a download. */
   refresh(): Promise<void> {
     this.#runningRefresh ??= this.#refresh()
       .catch((error: unknown) => {

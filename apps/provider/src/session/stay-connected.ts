@@ -1,4 +1,4 @@
-/** `stayConnected` runs sessions with the coordinator one after another. The pause before the next depends on how the last one ended. */
+/** `stayConnected` runs sessions with the coordinator one after another until aborted. The pause between them depends on how the last one ended. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RejectionCode } from '@inference/protocol';
 import { Session, type SessionEnd, type SessionOptions } from './session.js';
@@ -16,6 +16,7 @@ export type SessionEvent =
     }
   | { readonly type: 'lost'; readonly reason: string; readonly retryInMs: number };
 
+/** Tests replace the source of randomness and the delays. */
 interface StayConnectedOptions extends SessionOptions {
   readonly onEvent: (event: SessionEvent) => void;
   readonly random?: () => number;

@@ -57,7 +57,7 @@ async function report(options: OwnerOptions): Promise<ReportPart[]> {
   return await collect({ ...target, checks, status, redactor });
 }
 
-/** Long strings of a JSON file of secrets, except for addresses. Empty if the file cannot be read. */
+/** Long strings of a JSON file, except for addresses. */
 function secretsIn(path: string): string[] {
   try {
     const texts: string[] = [];
@@ -84,7 +84,7 @@ async function write(path: string, parts: readonly ReportPart[]): Promise<void> 
   }
 }
 
-/** Packs the archive. A partial archive is removed. */
+/** A partial archive is removed. */
 async function pack(path: string, folder: string, parts: readonly ReportPart[]): Promise<void> {
   const names = parts.map(({ name }) => name);
   try {

@@ -72,7 +72,7 @@ async function earnings(args: readonly string[]): Promise<number> {
   return EXIT.fine;
 }
 
-/** Power of this machine, with `loadWatts` of the owner under load. Null if unknown. */
+/** `loadWatts`, if given, replaces the chip's. Null if unknown. */
 async function powerOf(loadWatts: number | null): Promise<ChipPower | null> {
   const known = chipPower((await readHostFacts()).chip);
   return loadWatts === null ? known : { idleWatts: Math.min(known?.idleWatts ?? 0, loadWatts), maxWatts: loadWatts };

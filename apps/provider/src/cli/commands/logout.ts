@@ -40,7 +40,7 @@ async function logout(args: readonly string[]): Promise<number> {
   return coordinator === null || revoked ? EXIT.fine : EXIT.unreachable;
 }
 
-/** Removes the token in any case. `coordinator` is null if there was no sign-in; `problem` says why the token was not revoked. */
+/** Removes the token in any case. `coordinator` is null if there was no sign-in. */
 async function forget(dataDir: string): Promise<{ coordinator: string | null; revoked: boolean; problem: string | null }> {
   let coordinator: string | null = null;
   let problem: string | null = null;

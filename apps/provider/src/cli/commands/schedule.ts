@@ -70,7 +70,7 @@ async function change(dataDir: string, json: boolean, windows: readonly Window[]
   return show(policyOf(config), json, [note]);
 }
 
-/** Prints the schedule. The text form ends with `notes`. */
+/** The text form ends with `notes`. */
 async function show(policy: AvailabilityPolicy, json: boolean, notes: readonly string[] = []): Promise<number> {
   // Loaded on demand, with the library of calendar times.
   const { scheduleFacts, scheduleLines } = await import('../output/schedule-text.js');

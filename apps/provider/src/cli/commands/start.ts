@@ -49,12 +49,12 @@ async function start(args: readonly string[]): Promise<number> {
 }
 
 interface Launch {
-  /** Process id of the daemon before; null if none ran. */
+  /** Null if no daemon ran. */
   readonly previousPid: number | null;
   readonly isRestart: boolean;
 }
 
-/** Starts or restarts the service, waits until the daemon answers, and prints the result. Also used by `restart`. */
+/** Starts or restarts the service, waits until the daemon answers, and prints the result. */
 export async function launch({ dataDir, json, manager }: ServiceCommand, { previousPid, isRestart }: Launch): Promise<number> {
   const definition = serviceDefinition(dataDir);
   const sizeBefore = sizeOf(definition.outputFile);
@@ -93,13 +93,12 @@ export async function launch({ dataDir, json, manager }: ServiceCommand, { previ
 }
 
 const POLL_MS = 100;
-/** Wait for a daemon that loads models. Most errors of models appear within this time; large models load for minutes. */
+/** Most errors of models appear within this time; large models load for minutes. */
 const STARTING_MS = 10_000;
 const ANSWER_MS = 2_000;
 
 interface StartWait {
   readonly dataDir: string;
-  /** Receives the output of a failed start. */
   readonly outputFile: string;
   /** Process whose answers do not count; null if all count. */
   readonly previousPid: number | null;
@@ -135,7 +134,7 @@ async function awaitDaemon(
   }
 }
 
-/** Last line added to a file since it had this size; null if none. */
+/** Last line beyond a size; null if none. */
 function outputSince(path: string, size: number): string | null {
   try {
     const added = readFileSync(path).subarray(size).toString('utf8').trim();

@@ -19,9 +19,9 @@ export const stopCommand: Command = {
 };
 
 const ANSWER_MS = 10_000;
-/** Time to exit, beyond the time for running jobs. */
+/** Beyond the time for running jobs. */
 const EXIT_TIMEOUT_MS = 45_000;
-/** Assumed time for running jobs if the daemon does not report its own. */
+/** If the daemon does not report the time. */
 const DEFAULT_DRAIN_MS = 15_000;
 
 async function stop(args: readonly string[]): Promise<number> {
@@ -68,9 +68,7 @@ export async function stopOverSocket(dataDir: string, pid: number, clock: StopCl
   }
 }
 
-/** Replaced by tests. */
 interface StopClock {
-  /** Milliseconds. */
   readonly now: () => number;
   readonly wait: (ms: number) => Promise<unknown>;
 }

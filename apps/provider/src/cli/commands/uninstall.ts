@@ -77,7 +77,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
   return EXIT.fine;
 }
 
-/** Kinds of parts to remove, after asking the owner if `shouldAsk`. Null if the owner declined. */
+/** Kinds to remove. Null if the owner declined. */
 async function chooseKinds(
   all: readonly Part[],
   values: OwnerOptions['values'],
@@ -102,7 +102,7 @@ async function chooseKinds(
   return kinds;
 }
 
-/** How to stop a daemon that still runs outside the service. Null if none does. */
+/** Null if no daemon runs outside the service. */
 async function runningText(dataDir: string): Promise<string | null> {
   const daemon = await answeringDaemon(dataDir);
   if (daemon === null) return null;

@@ -55,7 +55,7 @@ const OPTIONS = {
 const TOKEN_MS = 3_000;
 /** Longer than the daemon waits for the coordinator (`VIEW_MS`), and than a daemon's start. */
 const ANSWER_MS = 15_000;
-/** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
+/** For the drain and the service manager's restart delay, beyond the trial timeout. */
 const SWITCH_OVERHEAD_MS = 120_000;
 
 async function update(args: readonly string[]): Promise<number> {
@@ -117,7 +117,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   return { ...(await switchNow(prefix, version, installed, dataDir, trialTimeoutMs, signal)), notes };
 }
 
-/** Asks the coordinator for a release. Returns a report if no release can be installed now. */
+/** Returns a report if no release can be installed now. */
 async function findRelease(updateRun: UpdateRun): Promise<{ readonly release: Release } | UpdateReport> {
   const { options, found, prefix, to, signal, report } = updateRun;
   const { dataDir, values } = options;
@@ -165,7 +165,7 @@ function reportNoRelease({ options: { values }, found, to, report }: UpdateRun, 
     : report('not_offered', to, `Version ${to} is not available, or not newer than ${found.version}.`);
 }
 
-/** Downloads and verifies a release. Returns a report if the owner only checks, or another installer owns the installation. */
+/** Returns a report if the owner only checks, or another installer owns the installation. */
 async function prepare({ options, found, prefix, signal, report }: UpdateRun, release: Release): Promise<UpdateReport | null> {
   const { version, notes } = release;
   const lines = [`Version ${version} is available; ${found.version} is installed.`, ...(notes === '' ? [] : [notes])];
@@ -234,7 +234,7 @@ function trialTimeoutOf(text: string | boolean | undefined): number {
   return seconds * 1000;
 }
 
-/** Restarts the service after its running jobs. Returns false if the service does not run the daemon. Throws ServiceError. */
+/** Returns false if the service does not run the daemon. Throws ServiceError. */
 async function restartService(dataDir: string, running: DaemonStatus): Promise<boolean> {
   const manager = await serviceManager(dataDir, undefined);
   if (foreignDaemon(running, await manager.state(labelOf(dataDir))) !== null) return false;
@@ -266,7 +266,6 @@ type UpdateOutcome =
 
 interface UpdateReport {
   readonly outcome: UpdateOutcome;
-  /** Version of this program. */
   readonly installed: string;
   /** Version of the outcome; null if none is offered. */
   readonly version: string | null;

@@ -18,7 +18,6 @@ export function completionScript(shell: Shell, table: readonly CompletedCommand[
   }
 }
 
-/** First words of two-word commands. */
 function groupsOf(table: readonly CompletedCommand[]): string[] {
   return [...new Set(table.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0] as string))];
 }

@@ -22,7 +22,7 @@ function demoModel(name: '#demo-model' | '#demo-image-model' | '#demo-vision-mod
 
 const ALWAYS: KeepAlive = { kind: 'always' };
 
-/** Paths of the models that ship with the program, by name. */
+/** Paths by name. */
 const SHIPPED: Readonly<Record<string, () => string>> = {
   'demo-text': () => demoModel('#demo-model'),
   'demo-image': () => dirname(demoModel('#demo-image-model')),

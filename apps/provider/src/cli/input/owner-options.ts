@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../config/data-dir.js';
 import { didYouMean } from '../../config/did-you-mean.js';
 
-/** The command line is invalid. The message is one sentence for the owner. */
+/** The message is one sentence for the owner. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -16,9 +16,8 @@ type OptionTable = Readonly<Record<string, { readonly type: 'string' | 'boolean'
 export interface OwnerOptions {
   readonly dataDir: string;
   readonly json: boolean;
-  /** Values of all options, by name without dashes. Absent: not given. */
+  /** Key: name without dashes. */
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
-  /** Positional arguments. */
   readonly words: readonly string[];
 }
 

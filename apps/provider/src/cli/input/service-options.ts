@@ -22,7 +22,7 @@ export async function serviceCommand(args: readonly string[]): Promise<ServiceCo
   return { dataDir, json, manager: await serviceManager(dataDir, requested) };
 }
 
-/** Status of the daemon, however started. Null if none runs, or if none answers usably within `ANSWER_MS`. */
+/** Status of a daemon, however started. Null if none answers. */
 export async function answeringDaemon(dataDir: string): Promise<DaemonStatus | null> {
   try {
     return await requestStatus(dataDir, ANSWER_MS);

@@ -11,7 +11,6 @@ interface ProgressReport {
 }
 
 const REPORT_INTERVAL_MS = 500;
-/** Time from which the rate is computed. */
 const RATE_WINDOW_MS = 10_000;
 
 export class ProgressLine {
@@ -47,7 +46,6 @@ export class ProgressLine {
     return report;
   }
 
-  /** Leaves the line of the bar. */
   end(): void {
     if (this.#isShown) this.output.write('\n');
     this.#isShown = false;
@@ -59,7 +57,7 @@ const MAX_BAR = 30;
 /** A narrower bar is omitted, because the numbers need the space. */
 const MIN_BAR = 5;
 
-/** The report as a line of at most `columns`. The bar fills the space that the numbers leave. */
+/** The bar fills the space that the numbers leave. */
 function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport, columns: number): string {
   const rate = bytes_per_second === null ? '' : `  ${formatBytes(bytes_per_second)}/s`;
   const left = seconds_left === null ? '' : `  ${duration(seconds_left)} left`;
@@ -76,7 +74,6 @@ function bar(share: number, width: number): string {
   return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
-/** Decimal megabytes below 1 GB, else gigabytes. */
 function formatBytes(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }

@@ -11,7 +11,7 @@ interface ScheduleFacts {
   readonly open_now: boolean;
   /** ISO 8601; null if not within eight days. */
   readonly next_change_at: string | null;
-  /** Open times that begin in the next seven days. `to` is null if there is no end within eight days of `from`. */
+  /** Of the next seven days. `to` is null without an end in the following eight. */
   readonly open_times: readonly { readonly from: string; readonly to: string | null }[];
 }
 

@@ -45,7 +45,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
   ];
 }
 
-/** Named lines of earnings: of today and the last week if known, else the coordinator's sums. */
+/** Of today and the last week if known, else the coordinator's sums. */
 export function earningsFacts({ coordinator_view: view }: DaemonStatus, earnings: EarningsView | null): (readonly [string, string])[] {
   if (earnings !== null)
     return [
@@ -81,7 +81,7 @@ interface TableLine {
 
 const MAX_MODELS = 8;
 
-/** Served models with state, speed and requests, in aligned columns. Empty without models. */
+/** Empty without models. */
 export function modelTable({ models, coordinator_view: view }: DaemonStatus, columns: number): TableLine[] {
   if (models.length === 0) return [];
   const name = Math.max(12, columns - 42);
@@ -116,7 +116,6 @@ function trustText({ trust, simulated_enclave, connection }: DaemonStatus): stri
   return `${trust.trust_level}${simulated}, ${trust.routable ? 'ready for requests' : trust.status.replaceAll('_', ' ')}`;
 }
 
-/** Lines about a pause from the console, and about forbidden commands. */
 function consoleLines({ availability, remote_control: remote }: DaemonStatus, now: number): string[] {
   const from = availability?.pause?.console;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

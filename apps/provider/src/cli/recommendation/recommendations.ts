@@ -32,7 +32,6 @@ export interface Recommendation {
   readonly origin: 'stored' | 'catalogue' | 'demand' | 'popular';
   readonly bytes: number;
   readonly tokensPerSecond: number | null;
-  /** Whether the model reads images. */
   readonly vision: boolean;
   /** Micro-USD per day; null without demand data. */
   readonly earningsPerDay: number | null;
@@ -87,7 +86,7 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
   };
 }
 
-/** Reads a model repository, for a limited time in all. Answers are empty instead of errors. */
+/** Answers are empty instead of errors. */
 class RepositoryReader {
   /** Why an answer is missing, or null. */
   problem: string | null = null;
@@ -115,7 +114,6 @@ class RepositoryReader {
   }
 }
 
-/** Repository that may contain a model to recommend. */
 interface Candidate {
   readonly repository: string;
   /** Null: the best that fits. */
@@ -217,7 +215,7 @@ function isNamed({ quantization }: Variant, name: string): boolean {
   return quantization?.toLowerCase() === name.toLowerCase();
 }
 
-/** Usual id after pulling a model of this repository: `unsloth/Qwen3-8B-GGUF` becomes `qwen3-8b`. */
+/** Usual id after a pull: `qwen3-8b` of `unsloth/Qwen3-8B-GGUF`. */
 function idOfRepository(repository: string): string {
   return slug((repository.split('/')[1] ?? '').replace(/[-_.]gguf$/i, ''));
 }

@@ -30,11 +30,10 @@ export interface Answers {
   readonly link: boolean | null;
   readonly name: string | null;
   readonly mayOpenBrowser: boolean;
-  /** Id in the model store, a source for `models pull`, `recommended`, or `demo`. */
+  /** Stored id, source for `models pull`, `recommended`, or `demo`. */
   readonly model: string | null;
   /** Text for `schedule set`, or `always`. */
   readonly schedule: string | null;
-  /** Enrolment in device management. */
   readonly enrol: boolean | null;
   readonly start: boolean | null;
   readonly simulatedEnclave: boolean;
@@ -67,7 +66,7 @@ export function readAnswers({ values }: OwnerOptions): Answers {
   };
 }
 
-/** Answers that the data directory contains, from an earlier run or another command. */
+/** Answers that the data directory contains. */
 export interface Settled {
   readonly coordinator: string | null;
   /** Coordinator of the current sign-in; null if not signed in. */
@@ -106,7 +105,7 @@ function signedInAt(dataDir: string): string | null {
   }
 }
 
-/** Options that must still be given where prompts are impossible. */
+/** Options that are needed where prompts are impossible. */
 export function missingOptions(answers: Answers, settled: Settled): string[] {
   const missing: string[] = [];
   if (answers.coordinator === null && settled.coordinator === null) missing.push('--coordinator URL');

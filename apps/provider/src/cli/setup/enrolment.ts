@@ -27,7 +27,7 @@ const EXPLANATION = [
   ...wrapped('  To undo it: ', 'System Settings, General, Device Management: remove the profile.'),
 ];
 
-/** Whether this machine is to be enrolled. The choice is stored in `config.toml`. */
+/** The choice is stored in `config.toml`. */
 export async function chooseEnrolment({ dataDir, answers, settled, prompt }: Setup): Promise<boolean> {
   const isSimulated = answers.simulatedEnclave || settled.simulatedEnclave;
   if (answers.enrol === null && (settled.enrol || isSimulated || prompt === null)) return settled.enrol;
@@ -75,7 +75,7 @@ type EnrolmentState =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'unknown' };
 
-/** State according to the running daemon. Waits at most `limitMs` while it is unknown. */
+/** Waits at most `limitMs` while the state is unknown. */
 async function enrolmentState(dataDir: string, limitMs: number): Promise<EnrolmentState> {
   const deadline = performance.now() + limitMs;
   for (;;) {

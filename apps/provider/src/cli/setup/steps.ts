@@ -44,7 +44,7 @@ export class StepFailed extends Error {
 
 const CHECK_MS = 10_000;
 
-/** Stores and returns the address of a coordinator that answers. Throws CoordinatorError if none does and prompts are impossible. */
+/** Stores the address of a coordinator that answers. Throws CoordinatorError if none does and prompts are impossible. */
 export async function chooseCoordinator({ dataDir, answers, settled, prompt }: Setup): Promise<string> {
   let answer = answers.coordinator ?? (prompt === null ? settled.coordinator : null);
   for (;;) {
@@ -64,7 +64,7 @@ export async function chooseCoordinator({ dataDir, answers, settled, prompt }: S
   }
 }
 
-/** Sentence for the owner if no coordinator answers at the address; otherwise null. */
+/** Null if a coordinator answers at the address. */
 async function coordinatorProblem(address: string): Promise<string | null> {
   try {
     const { status, value } = await requestCoordinator(address, '/health', { ms: CHECK_MS });
@@ -78,7 +78,7 @@ async function coordinatorProblem(address: string): Promise<string | null> {
   }
 }
 
-/** Links the machine to an account. Returns whether the machine is signed in. */
+/** Returns whether the machine is signed in. */
 export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, coordinator: string): Promise<boolean> {
   if (settled.linkedAt === coordinator && answers.link !== true) {
     await print(['Account: signed in already']);
@@ -108,10 +108,10 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
   return true;
 }
 
-/** Value of `--model` for the first recommendation. */
+/** Value of `--model`. */
 const RECOMMENDED = 'recommended';
 
-/** Selects a model, after downloading it if necessary. Returns the names of the served models as text. */
+/** Returns the served models as text. */
 export async function chooseModel(setup: Setup, coordinator: string): Promise<string> {
   const { dataDir, answers, settled, prompt, run } = setup;
   if (answers.model === null && settled.models.length > 0) {
@@ -138,7 +138,7 @@ export async function chooseModel(setup: Setup, coordinator: string): Promise<st
     if (code !== EXIT.fine) throw new StepFailed(code);
   }
   const entries = store.entries();
-  // A model that is pulled again has no new id, but is the last entry.
+  // A model that is pulled again is the last entry.
   const id = stored?.id ?? entries.find((entry) => !idsBefore.has(entry.id))?.id ?? entries.at(-1)?.id;
   if (id === undefined) throw new StartupError('the model is not in the model store');
   const code = await run('models', 'use', id, '--data-dir', dataDir);
@@ -194,7 +194,7 @@ export async function chooseSchedule({ dataDir, answers, settled, prompt, run }:
   }
 }
 
-/** Starts the service if requested. Returns whether the daemon runs. */
+/** Returns whether the daemon runs. */
 export async function startService({ dataDir, answers, prompt, run }: Setup, isRunning: boolean): Promise<boolean> {
   const question = isRunning ? 'Restart the provider to apply the changes' : 'Start the provider now, as a service';
   const wants = answers.start ?? (prompt === null ? true : await prompt.yesOrNo(question, true));
@@ -207,7 +207,6 @@ export async function startService({ dataDir, answers, prompt, run }: Setup, isR
 interface MenuItem {
   /** Value for `--model`. */
   readonly choice: string;
-  /** Table row. */
   readonly text: string;
   /** False if the model must be downloaded first. */
   readonly isHere: boolean;
@@ -222,10 +221,10 @@ interface ModelMenu {
   readonly footer: readonly string[];
 }
 
-/** Value of `--model` for the small model that ships with the program. */
+/** Value of `--model`. */
 const DEMO = 'demo';
 
-/** The models that `setup` offers to the owner: those of `models recommend`, and the demo model. */
+/** Models of `models recommend`, and the demo model. */
 async function modelMenu({ store }: OpenStore, coordinator: string, memorySettings: ModelMemorySettings): Promise<ModelMenu> {
   const machine = { ...(await readHostFacts()), ...memorySettings };
   const found = await recommendModels({ store, coordinator, modelRepository: modelRepositoryOf(process.env) }, machine);

@@ -23,7 +23,7 @@ const STYLES: Readonly<Record<Line['style'], string>> = {
   bad: '\u001b[1;31m',
   dim: '\u001b[2m',
 };
-/** For terminals of users who disable colours (no-color.org). */
+/** For users who disable colours (no-color.org). */
 const STYLES_WITHOUT_COLOUR: Readonly<Record<Line['style'], string>> = {
   plain: '',
   strong: '\u001b[1m',
@@ -51,7 +51,6 @@ export class Screen {
     this.#options.onRedraw();
   };
   #isOpen = true;
-  /** Whether parts of the previous frame may remain. */
   #isStale = false;
 
   constructor(options: ScreenOptions) {

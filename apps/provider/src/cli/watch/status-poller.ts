@@ -17,7 +17,7 @@ export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'no ans
 /** Longer than the daemon waits for the coordinator (`VIEW_MS`). */
 const STATUS_MS = 6_000;
 const EARNINGS_MS = 4_000;
-/** Longer than the interval of polls, because earnings are requested from the coordinator. */
+/** Earnings are requested from the coordinator, not from the daemon. */
 const EARNINGS_INTERVAL_MS = 30_000;
 
 export class StatusPoller {
@@ -36,7 +36,7 @@ export class StatusPoller {
     return { ...status, earnings: this.#earnings };
   }
 
-  /** Last known earnings; null if the machine is not linked or the coordinator never answered. */
+  /** Null if the machine is not linked or the coordinator never answered. */
   async earnings(signal?: AbortSignal): Promise<EarningsView | null> {
     await this.#refreshEarnings(signal);
     return this.#earnings;

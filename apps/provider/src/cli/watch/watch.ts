@@ -12,7 +12,6 @@ import { Screen } from './screen.js';
 import { INITIAL_SNAPSHOT, type StatusPoller, type StatusSnapshot } from './status-poller.js';
 
 const POLL_INTERVAL_MS = 2_000;
-/** Interval at which the clock of the full-screen view is drawn. */
 const CLOCK_MS = 1_000;
 /** Includes Ctrl-C and Ctrl-D, which raw mode delivers as characters. */
 const ENDING_KEYS = ['q', 'Q', '\u0003', '\u0004'];

@@ -2,7 +2,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { DAYS, minuteOf, type Window } from './policy.js';
 
-/** Windows repeat after a week. */
+/** Search limit, because windows repeat after a week. */
 const LOOK_AHEAD_DAYS = 8;
 const DAY_MS = 86_400_000;
 /** Maximum changes of the UTC offset within the search. Real changes are months apart. */

@@ -42,7 +42,7 @@ async function run(args: readonly string[]): Promise<number> {
 
 type Row = ReturnType<typeof rowOf>;
 
-/** Facts about a stored model, and whether it fits a machine. Also used by recommendations. A model that cannot be read has a `problem`. */
+/** Also used by recommendations. A model that cannot be read has a `problem`. */
 export function rowOf(
   entry: StoredModel,
   store: ModelStore,

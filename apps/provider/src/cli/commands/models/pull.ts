@@ -42,7 +42,7 @@ const PULL_OPTIONS = {
   coordinator: { type: 'string' },
 } as const;
 
-/** Options, source, and `--sha256` in lower case or null. Throws {@link UsageError}. */
+/** Throws {@link UsageError}. */
 function pullArguments(args: readonly string[]) {
   const { values, positionals } = readArguments(
     USAGE,
@@ -117,7 +117,6 @@ function printPulled({ entry, verifiedBy, leftOut }: Pulled, dataDir: string | u
 
 const EXPECTED_BY = { owner: 'requested one', catalogue: "catalog's", repository: "repository's" } as const;
 
-/** Sentences for a projector that was left out although the owner did not ask for that. */
 const LEFT_OUT = {
   audio: "Serves text only: the repository's projector is for audio.",
   hash: 'Serves text only: the expected checksum is that of the model without its projector.',
@@ -128,7 +127,7 @@ const catalogue = lazyValidator(
 );
 const CATALOGUE_TIMEOUT_MS = 15_000;
 
-/** Hashes that the coordinator's catalogue permits for a model. Null if there are none. Throws {@link StartupError} without an answer. */
+/** Null if the catalogue has none. Throws {@link StartupError} without an answer. */
 async function catalogueHashes(coordinator: string, id: string, signal: AbortSignal): Promise<readonly string[] | null> {
   let body: unknown;
   try {
