@@ -45,7 +45,7 @@ import { type HostAvailability, reportedAvailability } from './host-availability
 import type { RemoteControl } from './remote-control.js';
 import { machineState, notifiedOutcome, outcomeOf } from './status.js';
 
-/** Time for running jobs when this machine stops serving: normally, and under heat or memory pressure. */
+/** Time for running jobs when this machine stops serving. `forcedMs`: for jobs with output, if jobs are handed back. */
 const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
 /** Time that a command waits for the coordinator's answer to a new sign-in. */
 const LINK_TIMEOUT_MS = 5_000;
