@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { configPath } from '../config/data-dir.js';
 import { ConfigError, readConfig } from '../config/read-config.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
-import { SECRET_PATHS } from '../host/hardening/secret-modes.js';
 import { foreignDaemon } from '../service/foreign-daemon.js';
 import type { ServiceManager } from '../service/service.js';
 import { systemdUnitOf } from '../service/systemd-unit-of.js';
@@ -49,6 +48,9 @@ export function checkHardening({ hardening }: Pick<DaemonStatus, 'hardening'>): 
   }
   return findings.length > 0 ? findings : [ok('core dumps are off; processes that run models have no network access')];
 }
+
+/** The files that the daemon repairs at its start (`secret-modes.ts`). */
+const SECRET_PATHS = ['config.toml', 'account.json', 'enclave', 'logs'];
 
 export async function checkSecrets(dataDir: string): Promise<Finding[]> {
   const findings: Finding[] = [];

@@ -3,7 +3,7 @@ import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Files and folders with keys, tokens, settings and logs. Others, such as models, are protected by the mode of the data directory. */
-export const SECRET_PATHS = ['config.toml', 'account.json', 'enclave', 'logs'];
+const SECRET_PATHS = ['config.toml', 'account.json', 'enclave', 'logs'];
 
 export class InsecureModeError extends Error {
   override name = 'InsecureModeError';
