@@ -1,4 +1,4 @@
-/** `startupErrorText`: the sentence for the owner about any error of a command or of the daemon's start. */
+/** `startupErrorText`: the text for the owner about any error of a command or of the daemon's start. */
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunningError } from './control/control-server.js';
 import { MachineLockedError } from './control/machine-lock.js';
@@ -10,6 +10,7 @@ import { ModelStoreError } from './models/store/model-store.js';
 import { DownloadError } from './models/store/transfer.js';
 import { ServiceError } from './service/service.js';
 
+/** A command or the daemon's start failed for a reason without an error class of its own. The message is for the owner, without a full stop. */
 export class StartupError extends Error {
   constructor(message: string) {
     super(message);

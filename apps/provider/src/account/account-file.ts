@@ -9,7 +9,7 @@ const AccountSchema = Type.Object({
   /** HTTP address without a trailing slash. */
   coordinator: Type.String({ pattern: '^https?://\\S*[^\\s/]$' }),
   token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }),
-  /** Time of the sign-in in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   signed_in_at: Type.Integer({ minimum: 0 }),
 });
 export type Account = Static<typeof AccountSchema>;

@@ -1,4 +1,8 @@
-/** Client of the device authorization grant (RFC 8628): requests a code, polls for the decision, and revokes tokens. */
+/**
+ * Client of the device authorization grant (RFC 8628), by which an owner gives this machine a token.
+ *
+ * Requests a code that the owner approves in a browser, polls for the decision, and revokes tokens.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
@@ -43,10 +47,10 @@ export interface Machine {
 const DEFAULT_INTERVAL_S = 5;
 /** RFC 8628 section 3.5. */
 const SLOW_DOWN_MS = 5000;
-/** Maximum polling interval after failed polls. */
+/** After failed polls. */
 const MAX_POLL_INTERVAL_MS = 30_000;
 
-/** Throws {@link CoordinatorError}. */
+/** Throws {@link CoordinatorError}, or the signal's reason. */
 export async function requestCode(coordinator: string, machine: Machine, signal: AbortSignal): Promise<DeviceCode> {
   const answer = await requestCoordinator(coordinator, '/oauth/device_authorization', {
     form: {
@@ -70,9 +74,8 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
   };
 }
 
-/** Clock for the polling; replaced in tests. */
+/** Replaced by tests. */
 export interface Clock {
-  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -89,7 +92,7 @@ const CLOCK: Clock = {
 };
 
 /**
- * Polls until the owner decides or the code expires. Rejects only with the signal's reason.
+ * Polls until the owner decides, the code expires, or the coordinator refuses. Rejects only with the signal's reason.
  *
  * Calls `onPollError` after each poll: with a sentence if the poll failed, otherwise with null.
  */
@@ -105,9 +108,9 @@ export async function awaitGrant(
     const left = end - clock.now();
     if (left <= 0) return { kind: 'expired' };
     await clock.pause(Math.min(pause, left), signal);
-    const step = await pollOnce(coordinator, code.deviceCode, signal);
-    onPollError(step.kind === 'trouble' ? step.message : null);
-    switch (step.kind) {
+    const result = await pollOnce(coordinator, code.deviceCode, signal);
+    onPollError(result.kind === 'failed' ? result.message : null);
+    switch (result.kind) {
       case 'pending':
         pause = interval;
         break;
@@ -115,21 +118,22 @@ export async function awaitGrant(
         interval += SLOW_DOWN_MS;
         pause = interval;
         break;
-      case 'trouble':
-        pause = Math.max(interval, step.retryMs ?? Math.min(2 * Math.max(pause, 500), MAX_POLL_INTERVAL_MS));
+      case 'failed':
+        pause = Math.max(interval, result.retryMs ?? Math.min(2 * Math.max(pause, 500), MAX_POLL_INTERVAL_MS));
         break;
       default:
-        return step;
+        return result;
     }
   }
 }
 
-type Step =
+type PollResult =
   | GrantOutcome
   | { readonly kind: 'pending' | 'slow_down' }
-  | { readonly kind: 'trouble'; readonly message: string; readonly retryMs?: number };
+  /** The poll failed, and may succeed later. */
+  | { readonly kind: 'failed'; readonly message: string; readonly retryMs?: number };
 
-async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSignal): Promise<Step> {
+async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSignal): Promise<PollResult> {
   let answer: JsonAnswer;
   const ask: CoordinatorRequest = { form: { grant_type: DEVICE_GRANT, client_id: CLIENT_ID, device_code: deviceCode }, signal };
   try {
@@ -137,7 +141,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
   } catch (error) {
     signal.throwIfAborted();
     // A captive portal or proxy may interfere temporarily, so an invalid response is retried like a missing response.
-    if (error instanceof CoordinatorError) return { kind: 'trouble', message: error.message };
+    if (error instanceof CoordinatorError) return { kind: 'failed', message: error.message };
     throw error;
   }
   const { status, value, headers } = answer;
@@ -147,7 +151,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
   }
   if (status === 429 || status >= 500) {
     const seconds = Number(headers.get('retry-after'));
-    return { kind: 'trouble', message: errorSentence(answer), ...(seconds > 0 ? { retryMs: Math.min(seconds, 600) * 1000 } : {}) };
+    return { kind: 'failed', message: errorSentence(answer), ...(seconds > 0 ? { retryMs: Math.min(seconds, 600) * 1000 } : {}) };
   }
   switch ((value as { error?: unknown } | null)?.error) {
     case 'authorization_pending':

@@ -1,4 +1,8 @@
-/** `DutyCycleRecorder`: connected time and busy time per hour (UTC), sampled each second, in `activity.json`. */
+/**
+ * `DutyCycleRecorder` records in `activity.json` how long this machine was connected and busy with jobs in each hour.
+ *
+ * The command `earnings` computes the duty cycle from it: the share of the connected time with running jobs.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lazyValidator } from '@inference/protocol';
@@ -22,7 +26,7 @@ const activityValidator = lazyValidator(ActivitySchema);
 const HOUR_MS = 3_600_000;
 const RETENTION_HOURS = 91 * 24;
 const SAMPLE_INTERVAL_MS = 1000;
-/** A longer gap between samples means sleep or a clock change; the time in between is not counted. */
+/** A longer gap means sleep or a clock change, and is not counted. */
 const MAX_SAMPLE_GAP_MS = 5000;
 const SAVE_MS = 60_000;
 
@@ -30,7 +34,7 @@ function activityPath(dataDir: string): string {
   return join(dataDir, 'activity.json');
 }
 
-/** Reads the recorded hours, oldest first. Empty if the file is missing or damaged, because losing statistics is not an error. */
+/** Oldest first. Empty if the file is missing or damaged, because losing statistics is not an error. */
 export function readActivity(dataDir: string): ActivityHour[] {
   try {
     const value: unknown = JSON.parse(readFileSync(activityPath(dataDir), 'utf8'));
@@ -53,7 +57,7 @@ export class DutyCycleRecorder {
   #sampledAt: number;
   #savedAt: number;
 
-  /** If `sample` is null, the creator calls {@link sample} and {@link save}, as tests do. */
+  /** Calls `sample` each second. Null: the creator calls {@link sample} and {@link save}, as tests do. */
   constructor(options: { readonly dataDir: string; readonly sample: (() => ActivitySample) | null; readonly now?: () => number }) {
     this.#dataDir = options.dataDir;
     this.#now = options.now ?? Date.now;
@@ -64,6 +68,7 @@ export class DutyCycleRecorder {
     this.#timer = sample === null ? null : setInterval(() => this.sample(sample()), SAMPLE_INTERVAL_MS).unref();
   }
 
+  /** Counts the time since the previous sample, by the present state. */
   sample({ connected, busy }: ActivitySample): void {
     const now = this.#now();
     const passed = now - this.#sampledAt;

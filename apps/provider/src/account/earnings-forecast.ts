@@ -1,4 +1,4 @@
-/** `forecastOf` and `electricityOf`: estimates for the command `earnings`, from this machine's recent days. Pure. */
+/** `forecastOf` and `electricityOf`: estimates for the command `earnings`, from this machine's recent days. */
 import type { ChipPower } from '@inference/protocol';
 import type { EarningsView } from './earnings.js';
 
@@ -11,7 +11,7 @@ export interface EarningsForecast {
   readonly next_30_days_micro_usd: number;
 }
 
-/** Extrapolates the mean earnings of the complete days. Skips the first day, today. Returns null without earnings. */
+/** Skips the first day, today. Returns null without earnings. */
 export function forecastOf({ days: [, ...complete] }: Pick<EarningsView, 'days'>): EarningsForecast | null {
   const earned = complete.reduce((sum, day) => sum + day.earned, 0);
   if (earned === 0) return null;

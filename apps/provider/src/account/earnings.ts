@@ -12,7 +12,7 @@ export class UnlinkedError extends Error {
   override name = 'UnlinkedError';
 }
 
-/** Requests the earnings of the last days. Throws {@link CoordinatorError} and {@link UnlinkedError}. */
+/** Throws {@link CoordinatorError} and {@link UnlinkedError}. */
 export async function fetchEarnings(
   account: Account,
   { days, timeZone, signal, ms }: { readonly days: number; readonly timeZone: string; readonly signal?: AbortSignal; readonly ms?: number },
@@ -56,7 +56,7 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const WEEK = 7;
 
-/** Sums up earnings by day and model, and the hours that this machine recorded (`activity`). Pure. */
+/** Sums up earnings and the hours that this machine recorded (`activity`). */
 export function viewOf({ data, from, to, time_zone }: MachineEarnings, activity: readonly ActivityHour[]): EarningsView {
   const dayOf = dayNamer(time_zone);
   const hours = activity.map((hour) => ({ ...hour, day: dayOf(hour.hour * HOUR_MS) }));
@@ -95,13 +95,13 @@ function duty(hours: readonly ActivityHour[]): number | null {
   return connected === 0 ? null : hours.reduce((all, { busy_ms }) => all + busy_ms, 0) / connected;
 }
 
-/** Returns a function from moments to days in a time zone. An hour across midnight counts to the earlier day. */
+/** An hour across midnight counts to the earlier day. */
 function dayNamer(timeZone: string): (ms: number) => string {
   const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
   return (ms) => format.format(ms);
 }
 
-/** Returns the days from `from` to `to`, both included. The coordinator's answer may be wrong, so the list is bounded. */
+/** Both included. The list is bounded, because the coordinator's answer may be wrong. */
 function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];
   for (let at = Date.parse(`${from}T00:00:00Z`); at <= Date.parse(`${to}T00:00:00Z`) && days.length < 400; at += DAY_MS) {

@@ -5,7 +5,6 @@ import { type Account, AccountFileError, readAccount } from './account-file.js';
 
 interface LinkClientOptions {
   readonly dataDir: string;
-  /** HTTP address of this daemon's coordinator. */
   readonly coordinator: string;
   /** Returns false if the machine is not registered, so that nothing was sent. */
   readonly send: (message: ProviderMessage) => boolean;
@@ -61,7 +60,7 @@ export class LinkClient {
     this.#stopTimer();
   }
 
-  /** Resolves with the first status other than `waiting`, or with `waiting` after `ms`. */
+  /** Resolves when the status is no longer `waiting`, or after `ms`. */
   async settled(ms: number): Promise<LinkStatus> {
     if (this.#status.state !== 'waiting') return this.#status;
     await new Promise<void>((resolve) => {
@@ -86,7 +85,7 @@ export class LinkClient {
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 
-  /** Returns the account whose token this coordinator may get. If there is none, sets a status with the reason. */
+  /** Account whose token this coordinator may get. If there is none, sets the status and returns null. */
   #read(): Account | null {
     try {
       const account = readAccount(this.#options.dataDir);
@@ -117,6 +116,6 @@ export class LinkClient {
   }
 }
 
-function status(state: LinkStatus['state'], more: Partial<Omit<LinkStatus, 'state'>> = {}): LinkStatus {
-  return { state, account_name: null, reason: null, remedy: null, ...more };
+function status(state: LinkStatus['state'], members: Partial<Omit<LinkStatus, 'state'>> = {}): LinkStatus {
+  return { state, account_name: null, reason: null, remedy: null, ...members };
 }

@@ -1,7 +1,7 @@
 /**
- * `publishedModels`: reads the network's model catalogue, prices and statistics, and estimates demand and earnings per model.
+ * `publishedModels` reads the network's model catalogue, prices and statistics, and estimates demand and earnings per model.
  *
- * Used by recommendations of models. The network publishes no tokens per model, so shares follow the providers' generated tokens.
+ * The network publishes no tokens per model, so each model's demand is estimated from the tokens that its providers generated.
  */
 import { lazyValidator } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -42,7 +42,7 @@ type Price = Static<typeof PricesSchema>['data'][number];
 export interface ModelDemand {
   /** Estimated prompt and completion tokens of the last 24 hours. */
   readonly tokensPerDay: number;
-  /** Known decode speeds of the model's providers, in tokens per second. */
+  /** Decode tokens per second of the model's providers, if known. */
   readonly speeds: readonly number[];
   readonly providerCount: number;
   /** Completion tokens / all tokens, from 0 to 1. */
@@ -53,6 +53,7 @@ export interface ModelDemand {
 
 export interface PublishedModels {
   readonly catalogue: readonly CatalogueEntry[];
+  /** Key: model id. */
   readonly demand: ReadonlyMap<string, ModelDemand>;
   /** Reason why `demand` is empty; otherwise null. */
   readonly noDemand: string | null;
@@ -60,7 +61,7 @@ export interface PublishedModels {
 
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** Reads catalogue and demand. If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
+/** If the coordinator does not answer, resolves with empty members and a reason in `noDemand`. */
 export async function publishedModels(coordinator: string): Promise<PublishedModels> {
   const read = async <Body>(path: string, validator: () => { Check(value: unknown): value is Body }): Promise<Body | null> => {
     try {
@@ -85,7 +86,7 @@ export async function publishedModels(coordinator: string): Promise<PublishedMod
 }
 
 /**
- * Estimates demand per model. Pure.
+ * Estimates demand per model id.
  *
  * A provider's generated tokens are divided equally among its models. The network's tokens per day are divided in the same ratio.
  */

@@ -1,4 +1,4 @@
-/** Verifies this machine's published attestation record as any client can: with the public verifier. */
+/** `verifyPublishedRecord` verifies this machine's published attestation record as any client can: with the public verifier. */
 import { type FeedError, type Finding, verifyFeed } from '@inference/verifier';
 import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
 
@@ -14,7 +14,7 @@ export interface PublishedRecord {
 /** Timeout of the attestation feed, which covers all connected machines. */
 const FEED_MS = 30_000;
 
-/** Downloads and verifies the record. Null if no record of this machine is published. Throws {@link CoordinatorError}. */
+/** Null if no record of this machine is published. Throws {@link CoordinatorError}. */
 export async function verifyPublishedRecord(coordinator: string, providerId: string, now: number): Promise<PublishedRecord | null> {
   const answer = await requestCoordinator(coordinator, '/v1/providers/attestation', { ms: FEED_MS });
   if (answer.status !== 200) {

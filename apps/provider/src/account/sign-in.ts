@@ -12,7 +12,6 @@ interface SignInOptions {
   readonly signal: AbortSignal;
   /** Called with the code that the owner must approve. */
   readonly onCode: (code: DeviceCode) => void;
-  /** Receives sentences about progress, for the owner. */
   readonly say: (sentence: string) => void;
 }
 
@@ -20,7 +19,7 @@ type SignInOutcome = { readonly kind: 'signed_in' } | { readonly kind: 'failed';
 
 const REVOKE_MS = 5_000;
 
-/** Throws CoordinatorError if no code is available, or the signal's reason. */
+/** Throws CoordinatorError if the coordinator gives no code, or the signal's reason. */
 export async function signIn({ coordinator, dataDir, signal, onCode, say, ...machine }: SignInOptions): Promise<SignInOutcome> {
   const code = await requestCode(coordinator, machine, signal);
   onCode(code);
@@ -38,7 +37,6 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
       try {
         writeAccount(dataDir, { coordinator, token: outcome.token, signed_in_at: Date.now() });
       } catch (error) {
-        // A token that cannot be stored is revoked.
         await revokeToken(coordinator, outcome.token, REVOKE_MS).catch(() => {});
         const { code: why = 'unknown' } = error as NodeJS.ErrnoException;
         return { kind: 'failed', message: `The sign-in could not be stored in ${dataDir} (${why}) and was revoked.` };

@@ -1,4 +1,4 @@
-/** `interpret` turns a command line into a command to run, a help text, the version, or an error text. Pure. */
+/** `interpret` turns a command line into a command to run, a help text, the version, or an error text. */
 import type { Command } from './command.js';
 import { COMMANDS, type FoundCommand, findCommand, groupOf, overview, unknownCommand, usageOf } from './command-table.js';
 

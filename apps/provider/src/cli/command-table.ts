@@ -1,4 +1,4 @@
-/** Table of all commands: lookup, help texts, and errors for unknown commands. */
+/** `COMMANDS`, the table of all commands, with lookup, help texts, and texts about unknown commands. */
 import { didYouMean, nearest } from '../config/did-you-mean.js';
 import type { Command } from './command.js';
 import { bugreportCommand } from './commands/bugreport.js';
@@ -82,7 +82,7 @@ export function findCommand(typed: readonly string[], commands: readonly Command
   return found;
 }
 
-/** Overview for `--help` and for an empty command line. */
+/** For `--help` and for an empty command line. */
 export function overview(commands: readonly Command[] = COMMANDS): string {
   const width = Math.max(...commands.map(({ name }) => name.length)) + 2;
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
@@ -96,12 +96,10 @@ export function overview(commands: readonly Command[] = COMMANDS): string {
   ].join('\n');
 }
 
-/** Two-word commands with this first word. */
 export function groupOf(word: string, commands: readonly Command[] = COMMANDS): readonly Command[] {
   return commands.filter(({ name }) => name.startsWith(`${word} `));
 }
 
-/** Error text for an unknown command. */
 export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
   const [first = '', second] = typed;
   const hint = 'For a list of commands, run: inference-provider --help';
@@ -126,7 +124,6 @@ export function unknownCommand(typed: readonly string[], commands: readonly Comm
   return `There is no command ${JSON.stringify(first)}${meant}. ${hint}\n`;
 }
 
-/** Help text of one command: arguments, summary, then details. */
 export function usageOf({ usage, summary }: Command): string {
   const [line, ...details] = usage.split('\n\n');
   return `${[`Usage: inference-provider ${line}`, summary, ...details].join('\n\n')}\n`;

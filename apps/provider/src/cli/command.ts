@@ -7,6 +7,6 @@ export interface Command {
   readonly summary: string;
   /** The arguments, after `inference-provider`. */
   readonly usage: string;
-  /** Runs the command. Resolves to the exit code of the process. */
+  /** Resolves to the exit code of the process. */
   readonly run: (args: readonly string[]) => Promise<number>;
 }

@@ -1,8 +1,8 @@
-/** Texts about a running daemon that the service of `start` does not run. */
+/** Texts about a daemon that runs outside the service of `start`. */
 import type { ForeignDaemon } from '../service/foreign-daemon.js';
 import type { ServiceManager } from '../service/service.js';
 
-/** Sentence that tells the owner to stop or restart the unit. */
+/** Tells the owner to stop or restart the unit. */
 export function unitText(verb: 'stop' | 'restart', unit: string, pid: number): string {
   const instead = verb === 'stop' ? 'Stop the unit instead' : 'Restart the unit instead';
   const running = `The provider (process ${pid}) runs under systemd, as ${unit}. ${instead}`;

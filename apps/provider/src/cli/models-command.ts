@@ -18,7 +18,7 @@ export function modelStoreOf(dataDir: string): OpenStore {
 
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
 
-/** Parsed arguments. Throws {@link UsageError} for invalid options and a wrong number of words. */
+/** Calls `parse`. Throws {@link UsageError} for invalid options or another number of words. */
 export function readArguments<Read extends { readonly positionals: readonly string[]; readonly values: object }>(
   usage: string,
   words: number,

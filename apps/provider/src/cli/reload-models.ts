@@ -6,7 +6,7 @@ import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 const ANSWER_MS = 20_000;
 
 export type ReloadOutcome =
-  /** Because of `problem`, the model at the path may still not be served. */
+  /** `problem`: why the model is not served, or null. */
   | { readonly kind: 'applied'; readonly problem: string | null }
   | { readonly kind: 'not_running' }
   /** The daemon continues unchanged. */

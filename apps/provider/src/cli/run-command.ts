@@ -1,4 +1,4 @@
-/** Runs a command and converts errors to one sentence on stderr and an exit code. */
+/** `runCommand` runs a command and converts its errors to a text on stderr and an exit code. */
 import { AccountFileError } from '../account/account-file.js';
 import { CoordinatorError } from '../account/coordinator-http.js';
 import { ConfigError } from '../config/read-config.js';

@@ -1,4 +1,4 @@
-/** `serve`: runs the daemon in the foreground until a signal or the command `stop`. The service managers run this command, too. */
+/** `serve`: runs the daemon in the foreground until a signal, the command `stop` or an update. Service managers run it with `--service`. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
@@ -13,13 +13,13 @@ import { StartupError, startupErrorText } from '../startup-error.js';
 import { EXIT } from './exit-codes.js';
 import { readServeFlags, type ServeFlags, type ServeOptions, serveOptions } from './input/serve-options.js';
 
-/** Time after the drain until the process exits regardless, in milliseconds. */
+/** After the drain, until the process exits regardless. */
 const STOP_LIMIT_MS = 4_000;
 
 /** Exit code that requests a restart from the service manager (EX_TEMPFAIL, sysexits.h). */
 const START_AGAIN = 75;
 
-/** Resolves with the exit code of the process. */
+/** Resolves with the exit code. */
 export async function serve(args: readonly string[]): Promise<number> {
   const flags = readServeFlags(args);
   if (flags.check) {
@@ -44,7 +44,7 @@ export async function serve(args: readonly string[]): Promise<number> {
     options = serveOptions(flags, config);
     log = logger(fixedLogLevel ?? config.log_level, flags);
     refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal requested the debugger, which stays closed'));
-    const own = {
+    const runtime = {
       config,
       readConfig: () => checkedConfig(flags),
       servingOf: (now: Config) => serveOptions(flags, now),
@@ -55,7 +55,7 @@ export async function serve(args: readonly string[]): Promise<number> {
       service: flags.service,
       log,
     };
-    daemon = await Daemon.start({ ...options, ...own }, shutdown.requested);
+    daemon = await Daemon.start({ ...options, ...runtime }, shutdown.requested);
     // SIGHUP in a terminal: the terminal closed. Otherwise: reload the settings.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
@@ -80,7 +80,6 @@ interface Shutdown {
   request(source: string): void;
 }
 
-/** Listens to signals that end the process. */
 function listenForShutdown(): Shutdown {
   const requested = new AbortController();
   const forced = new AbortController();
@@ -99,7 +98,7 @@ function listenForShutdown(): Shutdown {
   return { requested: requested.signal, whenRequested, forced: forced.signal, request };
 }
 
-/** Reads the settings again. Throws if the daemon could not start with them. */
+/** Throws if the daemon could not start with the settings. */
 function checkedConfig(flags: ServeFlags): Config {
   const config = readConfig(flags.configPath);
   serveOptions(flags, config);

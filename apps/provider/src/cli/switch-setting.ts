@@ -1,26 +1,24 @@
-/** Commands that show a setting of `config.toml`, or turn the setting on or off, such as `remote-control off`. */
+/** `switchCommand` creates a command that shows a setting of `config.toml`, or turns it on or off, such as `remote-control off`. */
 import { configPath } from '../config/data-dir.js';
 import { editConfig } from '../config/edit-config.js';
 import { readConfig } from '../config/read-config.js';
-import { ControlError, requestDaemon } from '../control/control-client.js';
 import type { Command } from './command.js';
 import { EXIT } from './exit-codes.js';
 import { ownerOptions, UsageError } from './input/owner-options.js';
 import { print } from './output/terminal.js';
+import { reloadSettings } from './reload-settings.js';
 
 interface SwitchedSetting {
   readonly name: string;
   /** Key in `config.toml`. */
   readonly key: 'remote_control' | 'notifications';
-  /** Further arguments in the usage text, handled by the calling command. */
+  /** For the usage text. The calling command handles them itself. */
   readonly otherArguments?: readonly string[];
   readonly summary: string;
   readonly help: string;
-  /** Subject and verb before `on` or `off`. */
+  /** Precedes `on` or `off`. */
   readonly subject: string;
 }
-
-const ANSWER_MS = 6_000;
 
 export function switchCommand({ name, key, otherArguments = [], summary, help, subject }: SwitchedSetting): Command {
   return {
@@ -33,24 +31,12 @@ export function switchCommand({ name, key, otherArguments = [], summary, help, s
       if (word !== undefined && word !== 'on' && word !== 'off') throw new UsageError(`Write "${name} on" or "${name} off".`);
       const path = configPath(dataDir);
       const config = word === undefined ? readConfig(path) : editConfig(path, [{ path: [key], value: word === 'on' }]);
-      const problem = word === undefined ? null : await reloadSettings(dataDir);
+      const problem = word === undefined ? null : (await reloadSettings(dataDir)).problem;
       const isOn = config[key];
       await print([json ? JSON.stringify({ [key]: isOn }, null, 2) : `${subject} ${isOn ? 'on' : 'off'}.`]);
-      if (problem !== null) process.stderr.write(`${problem}\n`);
-      return problem === null ? EXIT.fine : EXIT.needsOwner;
+      if (problem === null) return EXIT.fine;
+      process.stderr.write(`The setting is stored, but the running provider did not apply it (${problem}); restart the provider.\n`);
+      return EXIT.needsOwner;
     },
   };
-}
-
-/** Makes a running provider read its settings again. Returns a sentence for the owner if that fails, otherwise null. */
-async function reloadSettings(dataDir: string): Promise<string | null> {
-  const isAnything = (value: unknown): value is unknown => value !== undefined;
-  try {
-    await requestDaemon(dataDir, { path: '/v1/reload', body: {} }, isAnything, ANSWER_MS);
-    return null;
-  } catch (error) {
-    if (!(error instanceof ControlError)) throw error;
-    if (error.problem === 'not_running') return null;
-    return `The setting is stored, but the running provider did not apply it (${error.message}); restart the provider.`;
-  }
 }

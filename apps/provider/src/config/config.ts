@@ -52,13 +52,13 @@ export const ConfigSchema = Type.Object(
     notifications: yesOrNo(true),
     models: Type.Object(
       {
-        /** Concurrent sequences per model. Default: as many as fit. */
+        /** Concurrent sequences per model. Default: planned from the memory. */
         slots: Type.Optional(whole(1, 256)),
-        /** Tokens of one sequence. Default: as many as fit. */
+        /** Tokens of one sequence. Default: planned from the memory. */
         context: Type.Optional(whole(256, 1 << 24)),
         /** Element type of the KV cache of text models. `q8_0` needs about half of the memory of `f16`. */
         kv_cache_type: oneOf(KV_CACHE_TYPES, 'f16'),
-        /** Memory reserved for the owner in gigabytes. Default: two fifths. */
+        /** Memory reserved for the owner in gigabytes. Default: two fifths of the memory. */
         reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
         /** Maximum time that an unused model stays in memory; a model's own setting may be shorter. */
         keep: oneOf(['always', 'idle', 'on_demand'], 'always'),
@@ -77,7 +77,7 @@ export const ConfigSchema = Type.Object(
         only_when_idle_minutes: Type.Optional(whole(1, 1440)),
         on_battery: oneOf(['stop', 'serve'], 'stop'),
         when_hot: oneOf(['stop', 'serve'], 'stop'),
-        /** Running jobs when serving stops: `hand_back` moves jobs without output to another provider at once. */
+        /** Running jobs when serving stops: `hand_back` returns jobs without output to the coordinator at once. */
         when_leaving: oneOf(['finish', 'hand_back'], 'finish'),
       },
       SECTION,

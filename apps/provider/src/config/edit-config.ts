@@ -1,4 +1,4 @@
-/** `editConfig` changes `config.toml` and preserves comments, order and layout. Never writes a file that the daemon would reject. */
+/** `editConfig` changes settings in `config.toml`, and preserves its comments, order and layout. Writes only a file that is valid. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';
@@ -35,21 +35,21 @@ export function storeSchedule(
   return editConfig(path, [{ path: ['availability', 'windows'], value }]);
 }
 
-/** Text with one changed setting. The text must be valid TOML. */
+/** The text must be valid TOML. */
 export function withChange(text: string, { path, value }: Change): string {
   const places = locate(text);
   const old = places.get(pointer(path));
-  if (value === null) return without(text, places, path);
-  if (old !== undefined && ownValues(places).has(pointer(path))) return splice(text, old.valueStart, old.valueEnd, inline(value));
+  if (value === null) return withoutSetting(text, places, path);
+  if (old !== undefined && ownValues(places).has(pointer(path))) return splice(text, old.valueStart, old.valueEnd, inlineText(value));
   const [section, key] = path;
-  if (key !== undefined) return insertSetting(without(text, places, path), section, key, value);
+  if (key !== undefined) return insertSetting(withoutSetting(text, places, path), section, key, value);
   const members = membersOf(places, section);
-  const isList = old?.kind === 'header' && text.startsWith('[[', old.start);
-  if (isTable(value) && !isList && (old !== undefined || members.length > 0)) return withMembers(text, section, members, value);
-  return insertBeforeTables(without(text, places, path), `${keyText(section)} = ${inline(value)}\n`);
+  const isArrayOfTables = old?.kind === 'header' && text.startsWith('[[', old.start);
+  if (isTable(value) && !isArrayOfTables && (old !== undefined || members.length > 0)) return withMembers(text, section, members, value);
+  return insertBeforeTables(withoutSetting(text, places, path), `${keyText(section)} = ${inlineText(value)}\n`);
 }
 
-/** Changes the settings of a table one by one, so that header, layout and comments are preserved. */
+/** Changes settings one by one, so that header, layout and comments are preserved. */
 function withMembers(text: string, section: string, members: readonly string[], value: Readonly<Record<string, TomlValue>>): string {
   const removals = members
     .filter((member) => !Object.hasOwn(value, member))
@@ -59,9 +59,10 @@ function withMembers(text: string, section: string, members: readonly string[], 
   return locate(changed).has(pointer([section])) || set.length > 0 ? changed : insertBeforeTables(changed, `${keyText(section)} = {}\n`);
 }
 
+/** Adds a setting to its section, which is added at the end if missing. */
 function insertSetting(text: string, section: string, key: string, value: TomlValue): string {
   const places = locate(text);
-  const line = `${keyText(key)} = ${inline(value)}\n`;
+  const line = `${keyText(key)} = ${inlineText(value)}\n`;
   const table = places.get(pointer([section]));
   if (table === undefined)
     return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${text === '' ? '' : '\n'}[${keyText(section)}]\n${line}`;
@@ -71,15 +72,15 @@ function insertSetting(text: string, section: string, key: string, value: TomlVa
   return splice(text, table.valueStart + 1, table.valueStart + 1, ` ${line.trimEnd()}${isEmpty ? ' ' : ','}`);
 }
 
-/** Text without a setting: its values, headers and sub-tables. Comments on separate lines stay. */
-function without(text: string, places: Places, path: Change['path']): string {
+/** Removes values, headers and sub-tables. Comments on separate lines stay. */
+function withoutSetting(text: string, places: Places, path: Change['path']): string {
   const name = pointer(path);
   const values = ownValues(places);
   const under = [...places].filter(([each]) => each === name || each.startsWith(`${name}/`));
   const headers = new Set(under.filter(([, { kind }]) => kind === 'header').map(([, { start }]) => start));
   const spans = [...headers].map((start) => ({ start, end: start }));
   for (const [each, { start, valueEnd }] of under) if (values.has(each)) spans.push({ start, end: valueEnd });
-  // Edits the last span first, so that earlier offsets stay valid. An outer span includes nested spans.
+  // Removes the last span first, so that earlier offsets stay valid.
   const outer = spans.filter((one) => !spans.some((other) => other.start < one.start && one.end < other.end));
   const ownPlaces = [...places].filter(([each]) => values.has(each)).map(([, place]) => place);
   return outer
@@ -95,11 +96,11 @@ function withoutLines(text: string, start: number, to: number): string {
   const before = text.slice(0, text.lastIndexOf('\n', start - 1) + 1);
   const end = text.indexOf('\n', to);
   const after = end < 0 ? '' : text.slice(end + 1);
-  const meets = before === '' || /\n\r?\n$/.test(before);
-  return before + (meets ? after.replace(/^\r?\n/, '') : after);
+  const followsEmptyLine = before === '' || /\n\r?\n$/.test(before);
+  return before + (followsEmptyLine ? after.replace(/^\r?\n/, '') : after);
 }
 
-/** Removes a member of an inline table with one adjacent comma. */
+/** Of an inline table, with one adjacent comma. */
 function withoutMember(text: string, start: number, to: number): string {
   const after = /^\s*,\s*/.exec(text.slice(to));
   if (after !== null) return splice(text, start, to + after[0].length, '');
@@ -116,13 +117,13 @@ function ownValues(places: Places): ReadonlySet<string> {
   return new Set(names.values());
 }
 
-/** Keys of a top-level table. */
 function membersOf(places: Places, section: string): string[] {
   const prefix = `${pointer([section])}/`;
   const own = [...places.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length).split('/')[0] as string);
   return [...new Set(own)].map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
+/** Top-level settings must precede the first table. */
 function insertBeforeTables(text: string, line: string): string {
   const places = [...locate(text).values()];
   const first = places.filter(({ kind }) => kind === 'header').reduce((min, { start }) => Math.min(min, start), text.length);
@@ -147,12 +148,12 @@ function splice(text: string, from: number, to: number, part: string): string {
   return text.slice(0, from) + part + text.slice(to);
 }
 
-/** Inline form. A JSON string is also a TOML basic string. */
-function inline(value: TomlValue): string {
+/** A JSON string is also a TOML basic string, except for DEL. */
+function inlineText(value: TomlValue): string {
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
   if (typeof value !== 'object') return String(value);
-  if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`;
-  const pairs = Object.entries(value as Readonly<Record<string, TomlValue>>).map(([key, each]) => `${keyText(key)} = ${inline(each)}`);
+  if (Array.isArray(value)) return `[${value.map(inlineText).join(', ')}]`;
+  const pairs = Object.entries(value as Readonly<Record<string, TomlValue>>).map(([key, each]) => `${keyText(key)} = ${inlineText(each)}`);
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
 }
 
@@ -160,7 +161,6 @@ function isTable(value: TomlValue): value is Readonly<Record<string, TomlValue>>
   return typeof value === 'object' && !Array.isArray(value);
 }
 
-/** Bare or quoted key. */
 function keyText(key: string): string {
-  return /^[\w-]+$/.test(key) ? key : inline(key);
+  return /^[\w-]+$/.test(key) ? key : inlineText(key);
 }

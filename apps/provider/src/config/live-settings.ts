@@ -1,4 +1,4 @@
-/** `LiveSettings` applies changes of `config.toml` to a running daemon. Reports settings that need a restart, and invalid files. */
+/** `LiveSettings` polls `config.toml`, and applies changes to a running daemon. Reports settings that need a restart, and invalid files. */
 import { statSync } from 'node:fs';
 import type { Config } from './config.js';
 
@@ -7,7 +7,7 @@ interface LiveSettingsOptions {
   readonly initial: Config;
   /** Reads the file. Throws an Error with a sentence for the owner. */
   readonly read: () => Config;
-  /** Applies the settings that need no restart. */
+  /** Called if a setting changed. */
   readonly apply: (config: Config) => void;
   readonly onEvent: (event: SettingsEvent) => void;
   /** Polling interval in milliseconds, or 0 without polling. */
@@ -18,10 +18,9 @@ export type SettingsEvent =
   | { readonly type: 'changed'; readonly changed: readonly string[]; readonly needsRestart: readonly string[] }
   | { readonly type: 'refused'; readonly problem: string };
 
-/** State of the settings, as the control API reports it to commands. */
 export interface SettingsState {
   readonly path: string;
-  /** Time at which the current settings were read, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly read_at: number;
   /** Reason why the present file is refused; null if accepted. */
   readonly problem: string | null;
@@ -48,7 +47,7 @@ export class LiveSettings {
   #config: Config;
   #readAt = Date.now();
   #problem: string | null = null;
-  /** Fingerprint at the last poll. Null at first, so that changes since the start are noticed. */
+  /** At the last poll. Null at first, so that the first poll reads the file. */
   #fingerprint: string | null = null;
   readonly #timer: NodeJS.Timeout | null;
 
@@ -68,7 +67,7 @@ export class LiveSettings {
     return { path: this.options.path, read_at: this.#readAt, problem: this.#problem, needs_restart: this.#needsRestart() };
   }
 
-  /** Reads the file now. Never throws; the returned state contains the problem. */
+  /** Never throws; the returned state contains the problem. */
   reload(): SettingsState {
     const { read, apply, onEvent } = this.options;
     let config: Config;
@@ -105,7 +104,6 @@ export class LiveSettings {
   }
 }
 
-/** Changes whenever the file may have changed. */
 function fingerprintOf(path: string): string {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(path);

@@ -1,9 +1,4 @@
-/**
- * `locate` finds the positions of keys and values in a valid TOML 1.0 document, because the parser returns only values.
- *
- * Used for error positions (`read-config.ts`), edits that preserve the layout (`edit-config.ts`), and to find whether a setting exists
- * (`cli/setup/answers.ts`).
- */
+/** `locate` finds the positions of keys and values in a valid TOML 1.0 document, which the TOML parser does not tell. */
 
 export interface Place {
   /** A `header` begins a table or an array of tables. A `value` belongs to a key or an array. */
@@ -40,7 +35,7 @@ export function lineAndColumn(text: string, offset: number): { readonly line: nu
 
 class TomlScanner {
   readonly #places = new Map<string, Place>();
-  /** Number of elements so far, by pointer of the array of tables. */
+  /** Elements so far of each array of tables. Key: its JSON pointer. */
   readonly #lengths = new Map<string, number>();
   #at = 0;
 
@@ -58,7 +53,7 @@ class TomlScanner {
     }
   }
 
-  /** `[a.b]` or `[[a.b]]`; returns the path of the table, which ends with an index for `[[a.b]]`. */
+  /** Reads `[a.b]` or `[[a.b]]`. Returns the path of the table, which ends with an index for `[[a.b]]`. */
   #header(): (string | number)[] {
     const start = this.#at;
     const isArray = this.text.startsWith('[[', this.#at);
@@ -84,7 +79,7 @@ class TomlScanner {
     return path;
   }
 
-  /** `a.b = value` below a table. */
+  /** Reads `a.b = value`. */
   #pair(table: readonly (string | number)[]): void {
     const path = [...table];
     const starts: number[] = [];
@@ -101,6 +96,7 @@ class TomlScanner {
     }
   }
 
+  /** Parts of a dotted key, with their offsets. */
   #keys(): { name: string; at: number }[] {
     const keys: { name: string; at: number }[] = [];
     do {
@@ -112,6 +108,7 @@ class TomlScanner {
     return keys;
   }
 
+  /** Records the places within an array or inline table. The caller records the value itself. */
   #value(path: readonly (string | number)[]): void {
     const opening = this.text[this.#at];
     if (opening === '[' || opening === '{') {
@@ -143,6 +140,7 @@ class TomlScanner {
     return found;
   }
 
+  /** If the path has a place already, only extends its value. */
   #record(path: readonly (string | number)[], place: Place): void {
     const name = pointer(path);
     const known = this.#places.get(name);

@@ -1,14 +1,14 @@
-/** Memory settings of models, from the settings file, for capacity planning. Pure. */
+/** The settings of `config.toml` that decide how models use the memory. */
 import type { Config } from './config.js';
 
 export interface ModelMemorySettings {
-  /** Concurrent sequences per model. If null, as many as fit. */
+  /** Concurrent sequences per model. Null: planned from the memory. */
   readonly slots: number | null;
-  /** Tokens of one sequence. If null, as many as fit. */
+  /** Tokens of one sequence. Null: planned from the memory. */
   readonly context: number | null;
   /** Element type of the KV cache of text models, where the model supports it. */
   readonly kvCacheType: Config['models']['kv_cache_type'];
-  /** Bytes reserved for the owner. If null, two fifths of the memory. */
+  /** Bytes reserved for the owner. Null: two fifths of the memory. */
   readonly reserve: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** `readConfig` reads and validates `config.toml`. Errors name file, line and key, and suggest the nearest key. */
+/** `readConfig` reads and validates `config.toml`. Errors name the file, where possible the line and key, and the nearest key to a misspelt one. */
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
 import { Compile } from 'typebox/compile';
@@ -8,11 +8,11 @@ import { configPath } from './data-dir.js';
 import { didYouMean } from './did-you-mean.js';
 import { lineAndColumn, locate } from './locate.js';
 
-/** The message is a sentence without a full stop, such as `~/x/config.toml:3:1: …`. */
+/** The message is without a full stop, such as `~/x/config.toml:3:1: …`. */
 export class ConfigError extends Error {
   constructor(
     readonly path: string,
-    /** From 1. Null if the error concerns the whole file. */
+    /** From 1, as `column`. Null if the error concerns the whole file. */
     readonly line: number | null,
     readonly column: number | null,
     readonly problem: string,
@@ -30,7 +30,7 @@ function configValidator(): NonNullable<typeof compiled> {
   return compiled;
 }
 
-/** Settings of the file with defaults; an absent file gives the defaults. Throws {@link ConfigError}. */
+/** An absent file gives the defaults. Throws {@link ConfigError}. */
 export function readConfig(path: string): Config {
   const text = configText(path);
   return text === null ? DEFAULTS : parseConfig(text, path);
@@ -74,7 +74,6 @@ export function parseConfig(text: string, path: string): Config {
   return value;
 }
 
-/** Whether the name is an IANA time zone known to this system. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
@@ -84,7 +83,7 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** First problem. Unknown keys come first, because a misspelt key often causes the others. */
+/** Unknown keys come first, because a misspelt key often causes the other problems. */
 function problemOf(text: string, path: string, value: unknown): ConfigError {
   const errors = [...configValidator().Errors(value)];
   for (const error of errors) {
@@ -105,6 +104,7 @@ function problemOf(text: string, path: string, value: unknown): ConfigError {
   return errorAt(text, path, worst.instancePath, `${toDottedPath(worst.instancePath)} must be ${expected}`);
 }
 
+/** At the setting with the JSON pointer `where`, or the nearest table around it. */
 function errorAt(text: string, path: string, where: string, problem: string): ConfigError {
   const places = locate(text);
   for (let name = where; name !== ''; name = name.slice(0, name.lastIndexOf('/'))) {
@@ -124,19 +124,19 @@ function toDottedPath(where: string): string {
     .join('.');
 }
 
-interface Node {
-  readonly properties?: Readonly<Record<string, Node>>;
-  readonly items?: Node;
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
   readonly expected?: string;
 }
 
-function schemaAt(where: string): Node | undefined {
-  let node: Node | undefined = ConfigSchema as unknown as Node;
+function schemaAt(where: string): SchemaNode | undefined {
+  let node: SchemaNode | undefined = ConfigSchema as unknown as SchemaNode;
   for (const part of where.split('/').slice(1)) node = node?.items ?? node?.properties?.[part];
   return node;
 }
 
-/** The owner's time zone; undefined if unset. Invalid settings are reported by `status` and `doctor` and ignored here. */
+/** Undefined if unset, or if the settings are invalid, which `status` and `doctor` report. */
 export function settingsTimeZone(dataDir: string): string | undefined {
   try {
     return readConfig(configPath(dataDir)).availability.time_zone;

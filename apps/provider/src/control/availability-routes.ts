@@ -11,6 +11,7 @@ const PauseSchema = Type.Object({ until: Type.Union([Type.Integer({ minimum: 0, 
 interface AvailabilityAnswers {
   /** Null while the daemon starts. */
   availability(): AvailabilityStatus | null;
+  /** Null ends the pause. */
   setPause(pause: { readonly until: number | null } | null): void;
 }
 

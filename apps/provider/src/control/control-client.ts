@@ -1,11 +1,19 @@
-/** Client of the control socket for commands. Every request has a deadline, as the daemon may be frozen. */
+/** Client of the daemon's control socket, for commands. Every request has a deadline, because the daemon may be frozen. */
 import { request } from 'node:http';
 import { controlPath } from './address.js';
 import { type DaemonStatus, type EnclaveCheck, isDaemonStatus, isEnclaveCheck, isLinkStatus } from './daemon-status.js';
 import type { LinkStatus } from './link-status.js';
 
-type ControlProblem = 'not_running' | 'no_answer' | 'not_understood' | 'refused';
+type ControlProblem =
+  /** Nothing listens on the socket. */
+  | 'not_running'
+  /** No answer in time, or the socket belongs to another user. */
+  | 'no_answer'
+  /** Probably of another version. */
+  | 'not_understood'
+  | 'refused';
 
+/** The message is a sentence for the owner, without a full stop. */
 export class ControlError extends Error {
   constructor(
     readonly problem: ControlProblem,
@@ -20,7 +28,7 @@ export class ControlError extends Error {
 
 const MAX_BYTES = 4 << 20;
 
-/** Waits for an answer for at most `ms` milliseconds. Throws {@link ControlError}. */
+/** Waits at most `ms` milliseconds. Throws {@link ControlError}, like the following functions. */
 export function requestStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
   return requestDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
 }
@@ -29,7 +37,7 @@ export function requestEnclaveCheck(dataDir: string, ms: number): Promise<Enclav
   return requestDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
 }
 
-/** Reports a sign-in or sign-out to the daemon. Resolves with the coordinator's answer, if in time. */
+/** Reports a sign-in or sign-out. Resolves to the link's state, after the coordinator's answer if in time. */
 export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
   return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
@@ -97,12 +105,12 @@ function ask(
         }
       });
     });
-    call.on('error', ({ code }: NodeJS.ErrnoException) => reject(signal.aborted ? noAnswer() : refusal(dataDir, code)));
+    call.on('error', ({ code }: NodeJS.ErrnoException) => reject(signal.aborted ? noAnswer() : connectionError(dataDir, code)));
     call.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
-function refusal(dataDir: string, code: string | undefined): ControlError {
+function connectionError(dataDir: string, code: string | undefined): ControlError {
   if (code === 'EACCES' || code === 'EPERM') {
     return new ControlError('no_answer', `the provider with the data directory ${dataDir} belongs to another user`);
   }

@@ -1,4 +1,8 @@
-/** `ControlServer`: HTTP on a Unix socket with mode 0600. The socket is also a lock of the daemon, the supervisor and `lockMachine`. */
+/**
+ * `ControlServer`: HTTP server on a Unix socket with mode 0600, by which commands reach the daemon.
+ *
+ * Only one process can listen on a socket, so each socket is also a lock, for the daemon, the supervisor and `lockMachine`.
+ */
 import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
@@ -13,19 +17,19 @@ export class AlreadyRunningError extends Error {
   }
 }
 
-/** Age in milliseconds after which the lock file of an interrupted start is ignored. */
+/** Age after which a lock file belongs to an interrupted start. */
 const STUCK_START_MS = 10_000;
 const CONNECT_MS = 2_000;
-/** Maximum time for a whole request to arrive, in milliseconds. */
+/** Maximum time for a whole request to arrive. */
 const REQUEST_MS = 10_000;
 
 export class ControlServer {
   private constructor(private readonly server: Server) {}
 
   /**
-   * Locks the data directory for this process. Throws {@link AlreadyRunningError}, or an Error if the socket cannot be created.
+   * Listens, which locks the data directory for this process. Throws {@link AlreadyRunningError}, or an Error if the socket cannot be created.
    *
-   * @param socket File name. Default: the daemon's.
+   * @param socket File name of the socket. Default: the daemon's.
    */
   static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
     const path = controlPath(dataDir, socket);
@@ -89,7 +93,7 @@ function isListening(path: string): Promise<boolean> {
 
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** `answerRequest` handles a request on the control socket by a table of routes, with bounded bodies. */
+/** Never rejects: errors become answers. */
 async function answerRequest(routes: readonly ControlRoute[], request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '').split('?')[0];
   const here = routes.filter((route) => route.path === path);

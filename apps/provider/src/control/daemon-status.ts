@@ -60,8 +60,8 @@ const DaemonStatusSchema = Type.Object({
       Type.Object({ state: Type.Literal('refused'), reason: Type.String() }),
     ]),
   ),
-  /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
+  /** `ready` if at least one model is offered, `starting` while the daemon starts. */
   engine: Type.Enum(['starting', 'ready', 'down']),
   models: Type.Array(
     Type.Object({
@@ -73,7 +73,7 @@ const DaemonStatusSchema = Type.Object({
       kv_cache_type: Type.Optional(Type.String()),
     }),
   ),
-  /** Configured model files, served or not. */
+  /** Model files chosen at the start, served or not. */
   model_files: Type.Array(Type.String()),
   slots: Type.Integer(),
   /** Null while starting. */
@@ -114,7 +114,7 @@ const DaemonStatusSchema = Type.Object({
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
-  /** Newer version at the last check, with the next step, or null. Absent while starting, and from earlier versions. */
+  /** Newer version that is not offered to this machine yet, or null. Absent while starting, and from earlier versions. */
   update: Type.Optional(nullable(Type.Object({ version: Type.String(), text: Type.String() }))),
   /** Commands from the console; absent while starting. */
   remote_control: Type.Optional(RemoteControlStatusSchema),

@@ -1,4 +1,4 @@
-/** `lockMachine` permits only one daemon with a real enclave per user. The lock is a socket in the home directory. */
+/** `lockMachine` permits only one daemon with a real enclave per user. The lock is a socket in the user's default data directory. */
 import { mkdirSync } from 'node:fs';
 import { AlreadyRunningError, ControlServer } from './control-server.js';
 

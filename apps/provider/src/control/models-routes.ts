@@ -9,7 +9,7 @@ export const MODELS_PATH = '/v1/models/reload';
 const ModelsChangeSchema = Type.Object({
   /** Ids of the served models. */
   models: Type.Array(Type.String()),
-  /** Configured models that are not served, each with a sentence for the owner. */
+  /** Selected models that are not served, each with a sentence for the owner. */
   refused: Type.Array(Type.Object({ path: Type.String(), reason: Type.String() })),
 });
 export type ModelsChange = Static<typeof ModelsChangeSchema>;

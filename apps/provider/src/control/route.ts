@@ -1,4 +1,4 @@
-/** `ControlRoute`: a route of the control socket, with address, body schema and handler, and the errors of handlers. */
+/** `ControlRoute`: a route of the control socket, created with `get` or `post`, and the errors of its handler. */
 import { lazyValidator } from '@inference/protocol';
 import type { Static, TSchema } from 'typebox';
 
@@ -10,12 +10,12 @@ export interface ControlRoute {
   readonly answer: (body: unknown) => Promise<unknown>;
 }
 
-/** The body does not match the route's schema. */
+/** Answered with status 400. */
 export class BadBody extends Error {
   override name = 'BadBody';
 }
 
-/** The request cannot be executed now. `code` is for programs, the message is a sentence for the owner. */
+/** Answered with status 409. `code` is for programs, the message for the owner. */
 export class ControlRefusal extends Error {
   override name = 'ControlRefusal';
   constructor(

@@ -1,4 +1,4 @@
-/** State of the connection to the coordinator and job counts, since the daemon started. */
+/** `ConnectionState`: state of the connection to the coordinator, and counts of ended jobs since the daemon started. For its status. */
 import type { DaemonStatus } from '../control/daemon-status.js';
 
 export class ConnectionState {
@@ -32,7 +32,7 @@ export class ConnectionState {
     this.#connection = { state: 'not_connected', since, problem, retry_at: Date.now() + Math.round(retryInMs) };
   }
 
-  job(end: keyof DaemonStatus['jobs']): void {
+  countJob(end: keyof DaemonStatus['jobs']): void {
     this.#jobs[end]++;
   }
 }

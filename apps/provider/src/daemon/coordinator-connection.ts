@@ -1,4 +1,4 @@
-/** `CoordinatorConnection` of the daemon: session, jobs, trust, account link and enrolment. Reconnects until closed. */
+/** `CoordinatorConnection`: the daemon's part that talks to the coordinator: sessions, jobs, account link and enrolment. Reconnects until closed. */
 import type { Enclave } from '@inference/enclave';
 import {
   AVAILABILITY_VERSION,
@@ -34,8 +34,8 @@ import {
   logEnrolment,
   logJob,
   logLink,
+  logModelsRefusedByCoordinator,
   logOtherLogHead,
-  logRefusedModels,
   logSession,
   logTrust,
 } from './daemon-log.js';
@@ -45,11 +45,11 @@ import { type HostAvailability, reportedAvailability } from './host-availability
 import type { RemoteControl } from './remote-control.js';
 import { machineState, notifiedOutcome, outcomeOf } from './status.js';
 
-/** Time for running jobs when this machine stops serving. A forced drain leaves jobs with output `forcedMs`. */
+/** Time for running jobs when this machine stops serving. `forcedMs`: for jobs with output, if jobs are handed back. */
 const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
 /** Time that a command waits for the coordinator's answer to a new sign-in. */
 const LINK_TIMEOUT_MS = 5_000;
-const SETTINGS_POLL_MS = 10_000;
+const SETTINGS_INTERVAL_MS = 10_000;
 /** Identifies the engine build: each agent version pins one engine version. */
 const ENGINE_BUILD = `${agentVersion()} ${process.platform} ${process.arch}`;
 
@@ -60,7 +60,6 @@ interface CoordinatorConnectionOptions {
   readonly enclave: Enclave;
   readonly availability: HostAvailability;
   readonly remoteControl: RemoteControl;
-  /** Settings that the owner sees in the console. */
   readonly machineSettings: () => MachineSettings;
   readonly notify: (event: NotificationEvent) => void;
 }
@@ -78,10 +77,11 @@ export class CoordinatorConnection {
   readonly #logMonitor: LogMonitor;
   readonly #connected: Promise<void>;
   #session: Session | null = null;
+  /** Jobs of the newest session, also after its end. */
   #jobs: SessionJobs | null = null;
   #trust: TrustMessage | null = null;
   #enrolmentOffer: DaemonStatus['enrolment'] | null = null;
-  /** Settings that the current coordinator knows, as JSON. */
+  /** Settings that were sent in the current session, as JSON. Empty: none yet. */
   #announcedSettings = '';
   readonly #settingsTimer: NodeJS.Timeout;
 
@@ -108,8 +108,8 @@ export class CoordinatorConnection {
       { event: 'starting', provider_id: this.providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
     );
-    // Commands such as `models pull` change the models on the disk without the daemon.
-    this.#settingsTimer = setInterval(() => this.announceSettings(), SETTINGS_POLL_MS).unref();
+    // Commands such as `models pull` do not tell the daemon.
+    this.#settingsTimer = setInterval(() => this.announceSettings(), SETTINGS_INTERVAL_MS).unref();
     this.#connected = this.#stayConnected();
   }
 
@@ -117,7 +117,7 @@ export class CoordinatorConnection {
     return this.#session?.isRegistered === true;
   }
 
-  /** Token of this registration for status requests to the coordinator; null if not registered. */
+  /** Session token for status requests; null if not registered, or if the coordinator gave none. */
   get token(): ConnectionState['token'] {
     return this.#state.token;
   }
@@ -136,7 +136,7 @@ export class CoordinatorConnection {
     } satisfies Partial<DaemonStatus>;
   }
 
-  /** Call after the owner signed in or out. */
+  /** Call after the owner signed in or out. Waits up to `LINK_TIMEOUT_MS` for an answer. */
   async signInChanged(): Promise<LinkStatus> {
     this.#link.sendToken();
     return this.#link.settled(LINK_TIMEOUT_MS);
@@ -154,7 +154,7 @@ export class CoordinatorConnection {
     else this.announceModels();
   }
 
-  /** Sends the settings shown to the owner in the console, if changed since the last message. */
+  /** Sends the settings that the console shows, if they differ from those sent last. */
   announceSettings(): void {
     if (this.#session?.hasRemoteControl !== true || !this.isRegistered) return;
     const settings = this.#options.machineSettings();
@@ -193,7 +193,7 @@ export class CoordinatorConnection {
     return true;
   }
 
-  /** Offers for a protocol version. Versions without availability get no offers while this machine is not serving. */
+  /** While this machine is not serving, protocol versions without availability get no offers. */
   #offers(version: number): ModelOffer[] {
     const { availability, models } = this.#options;
     return version < AVAILABILITY_VERSION && !availability.isServing ? [] : models.offers();
@@ -216,6 +216,7 @@ export class CoordinatorConnection {
         onLink: (answer) => this.#link.onAnswer(answer),
         onOwnerCommand: (command) => {
           const result = this.#options.remoteControl.execute(command);
+          // The result contains the settings, so that they are not sent again.
           this.#announcedSettings = JSON.stringify(result.settings);
           this.#send(result);
         },
@@ -225,7 +226,7 @@ export class CoordinatorConnection {
           this.#options.notify({ type: 'trust', level: trust.trust_level });
           this.#enrolment?.onTrust(trust);
         },
-        onModelsRefused: (refused) => logRefusedModels(log, refused),
+        onModelsRefused: (refused) => logModelsRefusedByCoordinator(log, refused),
         onEnrolment: (answer) => this.#enrolment?.onAnswer(answer),
         onClockSkew: (ms, isLarge) => {
           this.#state.clockSkewMs = ms;
@@ -293,7 +294,7 @@ export class CoordinatorConnection {
       send: (message) => session.send(message),
       sendFrame: (bytes, sent) => session.sendFrame(bytes, sent),
       onEnd: (event) => {
-        this.#state.job(outcomeOf(event));
+        this.#state.countJob(outcomeOf(event));
         logJob(daemon.log, event);
         const outcome = notifiedOutcome(event);
         if (outcome !== null) this.#options.notify({ type: outcome });

@@ -1,18 +1,19 @@
-/** Fetches the coordinator's status of this provider, authorized by the session token. */
+/** `fetchCoordinatorView`: downloads how the coordinator sees this provider (trust, jobs, earnings), authorized by the session token. */
 import { lazyValidator, type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 
+/** `problem`: a sentence for the owner. */
 type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
 /** Maximum duration of the request. Commands such as `status` wait for the answer. */
 const VIEW_MS = 2_500;
 const statusValidator = lazyValidator(ProviderStatusSchema);
 
-/** Returns the HTTP address of the coordinator, derived from its WebSocket address. */
+/** Derives the coordinator's HTTP address from its WebSocket address. */
 export function coordinatorUrl(socketUrl: string): string {
   return socketUrl.replace(/^ws/, 'http').replace(/\/provider\/v1\/socket$/, '');
 }
 
-/** Downloads the status. Never rejects; a failure is returned as a sentence. */
+/** `token` is null without a session, or if the coordinator gave none. Never rejects. */
 export async function fetchCoordinatorView(socketUrl: string, token: string | null): Promise<CoordinatorView> {
   const failed = (problem: string): CoordinatorView => ({ view: null, problem });
   if (token === null) return failed('not connected to the coordinator, or the coordinator gives no status');

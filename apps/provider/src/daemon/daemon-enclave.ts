@@ -28,7 +28,7 @@ export function startEnclave(command: readonly string[], { log }: DaemonOptions)
   return openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
 }
 
-/** Checks the key by signing an attestation. Never rejects. */
+/** Checks the enclave key by signing an attestation. Never rejects. */
 export async function checkEnclave(enclave: Enclave): Promise<EnclaveCheck> {
   const { kind } = enclave;
   try {

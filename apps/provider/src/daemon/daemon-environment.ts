@@ -1,4 +1,4 @@
-/** Environment of a daemon: its data directory, its host, and the hardening of its processes. */
+/** Prepares the environment of a daemon at its start: data directory, facts about the host, and hardening of its processes. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonStatus } from '../control/daemon-status.js';
@@ -16,7 +16,7 @@ export interface DaemonEnvironment {
   readonly hardening: DaemonStatus['hardening'];
 }
 
-/** Creates the data directory. Throws {@link StartupError}. */
+/** Throws {@link StartupError}. */
 export function createDataDir(dataDir: string): void {
   try {
     mkdirSync(join(dataDir, 'enclave'), { recursive: true, mode: 0o700 });
@@ -25,7 +25,7 @@ export function createDataDir(dataDir: string): void {
   }
 }
 
-/** Repairs file modes, forbids core dumps, and reads the host's facts. Throws InsecureModeError. */
+/** Throws InsecureModeError. */
 export async function prepareEnvironment({ dataDir, config, simulatedHost, log }: DaemonOptions): Promise<DaemonEnvironment> {
   for (const path of repairModes(dataDir)) log.warn({ event: 'mode_mended', path }, 'file mode repaired: other users could read this file');
   const source = simulatedHost === null ? { platform: process.platform, root: '/' } : { platform: 'linux' as const, root: simulatedHost };

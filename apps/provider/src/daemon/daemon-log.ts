@@ -1,4 +1,4 @@
-/** Log lines of the daemon: one function per event source, none of which gets content of jobs. Output of child processes is logged, too. */
+/** Log lines of the daemon: one function per kind of event. Prompts and outputs of jobs are not passed to these functions. */
 import type { EnclaveEvent } from '@inference/enclave';
 import { cleanLabel, type ModelsRefused, type OwnerAction, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -109,15 +109,14 @@ export function logSession(log: Logger, event: SessionEvent): void {
   );
 }
 
-/** Logs the trust level. If the agent's enclave is `simulated`, no trust level says anything about hardware. */
+/** With a `simulated` enclave, no trust level says anything about hardware. */
 export function logTrust(log: Logger, trust: TrustMessage, simulated: boolean): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };
   log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust, simulated));
 }
 
-/** Logs that a model of the owner's list cannot be served here. */
-export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): void {
+export function logUnservableModel(log: Logger, { path, reason }: RefusedModel): void {
   log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
 }
 
@@ -126,13 +125,12 @@ export function logReplacedModel(log: Logger, { id, path }: Pick<ModelFacts, 'id
   log.warn({ event: 'model_replaced', model: id, path }, 'the content of a model file has changed');
 }
 
-/** Logs that a model's KV cache has another type than the owner requested. */
 export function logKeptF16(log: Logger, id: string): void {
   log.warn({ event: 'kv_cache_type', model: id, kv_cache_type: 'f16' }, keptF16Text(id));
 }
 
-/** Cleans the texts, because they come from another machine and may reach a terminal. */
-export function logRefusedModels(log: Logger, refused: ModelsRefused['models']): void {
+/** The texts come from another machine and may reach a terminal. */
+export function logModelsRefusedByCoordinator(log: Logger, refused: ModelsRefused['models']): void {
   for (const { id, reason, remedy } of refused) {
     const model = cleanLabel(id, 256, 'unknown');
     // Normal after a start: the hash is still being computed.
@@ -179,7 +177,7 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
   }
 }
 
-/** The account name is personal and must not appear in logs. */
+/** Omits the account's name, which is personal. */
 export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): void {
   const facts = { event: 'account', state, ...(reason === null ? {} : { reason }) };
   if (state === 'linked') log.info(facts, 'earnings of this machine go to its linked account');
@@ -206,18 +204,18 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
   );
 }
 
-/** Returns a sentence for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
+/** Returns a text for the owner: trust level, whether the coordinator routes jobs here, and remedies. */
 export function trustSentence(trust: TrustMessage, simulated = false): string {
   // A missing part is not the cause if the status has another cause, such as a pause.
   const isCause = trust.routable || trust.status === 'untrusted' || trust.status === 'below_min_trust_level';
   const gap = isCause ? trust.parts.find(({ state }) => state !== 'ok') : undefined;
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
-  const more = gap?.remedy !== undefined && !advice.includes(gap.remedy) ? ` ${gap.remedy}` : '';
+  const gapAdvice = gap?.remedy !== undefined && !advice.includes(gap.remedy) ? ` ${gap.remedy}` : '';
   const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}${simulated ? ' (simulated enclave)' : ''}`;
   const routing = `${trust.routable ? 'ready for requests' : `gets NO requests (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
   // The texts come from another machine and may reach a terminal.
-  return cleanLabel(`${level}, ${routing}${part}. ${advice}${more}`, 1024, level);
+  return cleanLabel(`${level}, ${routing}${part}. ${advice}${gapAdvice}`, 1024, level);
 }
 
 function restrictionText({ restraint }: TrustMessage): string {
@@ -228,18 +226,18 @@ function restrictionText({ restraint }: TrustMessage): string {
 
 /** ISO 8601. A number from the coordinator may exceed the range of dates. */
 function dateText(ms: number): string {
-  return new Date(Math.min(ms, LATEST_DATE_MS)).toISOString();
+  return new Date(Math.min(ms, MAX_DATE_MS)).toISOString();
 }
 
 /** ECMA-262, Time Values and Time Range. */
-const LATEST_DATE_MS = 8.64e15;
+const MAX_DATE_MS = 8.64e15;
 
-/** Logs that two signed views of the transparency log contradict each other. `reason` contains no job data. */
+/** A checkpoint of the coordinator's transparency log failed verification. */
 export function logContradictedLog(log: Logger, reason: string): void {
   log.warn({ event: 'log_contradicted', reason }, "the coordinator's transparency log contradicts itself");
 }
 
-/** Not a warning, because clients do not sign the tree that they name. */
+/** Not a warning, because the client did not sign the tree that it named. */
 export function logOtherLogHead(log: Logger): void {
   log.info({ event: 'log_head_differs' }, 'a client named another tree of the transparency log; its claim is not signed');
 }

@@ -15,7 +15,7 @@ import { keepsF16, kvCacheTypeOf } from '../models/kv-cache-type.js';
 import { addOnPath } from '../models/store/add-on.js';
 import { ModelStore, ModelStoreError, type StoredModel } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
-import { logKeptF16, logModel, logRefusedModel, logReplacedModel } from './daemon-log.js';
+import { logKeptF16, logModel, logReplacedModel, logUnservableModel } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { type OpenedModels, openModels } from './open-models.js';
 
@@ -24,7 +24,7 @@ interface DaemonModelsOptions {
   /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly confinement: Confinement;
-  /** Called for events of a model, such as loaded or disabled, after logging. */
+  /** Called after logging. */
   readonly onEvent: (event: ModelEvent) => void;
   /** Called when the offers change. */
   readonly onChange: () => void;
@@ -37,7 +37,7 @@ export class DaemonModels {
   readonly #opened: OpenedModels;
   readonly #store: ModelStore;
 
-  /** Plans the memory of the selected models without loading. Logs models that do not fit. Throws like {@link openModels}. */
+  /** Loads nothing. Logs models that do not fit. Throws like {@link openModels}. */
   constructor({ daemon, totalMemory, confinement, onChange, onEvent }: DaemonModelsOptions) {
     const { dataDir, log, models: choices, slots, context, kvCacheType, reserve } = daemon;
     this.#options = daemon;
@@ -65,8 +65,8 @@ export class DaemonModels {
       onReplaced: (model) => logReplacedModel(log, model),
     });
     this.served = this.#opened.models;
-    for (const refused of this.#opened.refused) logRefusedModel(log, refused);
-    this.#logCacheTypes();
+    for (const refused of this.#opened.refused) logUnservableModel(log, refused);
+    this.#logKeptF16();
   }
 
   get status(): Pick<DaemonStatus, 'engine' | 'models' | 'slots'> {
@@ -83,18 +83,21 @@ export class DaemonModels {
     };
   }
 
-  /** Ends all engines. */
   async close(): Promise<void> {
     await this.#opened.close();
   }
 
-  /** Models on the disk, for remote control. Empty if the store's list is damaged. */
+  /** Models of the model store, for remote control. Empty if the store's list is damaged. */
   get stored(): Pick<MachineSettings, 'models' | 'models_fixed'> {
     const models = this.#entries().map(({ id, use, bytes }) => ({ id, served: use !== null, bytes }));
     return { models: models.slice(0, MAX_SETTINGS_MODELS), models_fixed: this.#options.modelsAreNamed };
   }
 
-  /** Selects or deselects a model on the disk, like `models use`. Returns null if done. Throws file system errors. */
+  /**
+   * Selects or deselects a model of the store, like `models use`. Returns null if done, else the reason. Throws file system errors.
+   *
+   * The last selected model cannot be deselected. If the change cannot be applied, the earlier selection stays.
+   */
   setServed(id: string, isServed: boolean, config: Config): OwnerCommandRefusal | null {
     if (this.#options.modelsAreNamed) return 'models_fixed';
     const entries = this.#entries();
@@ -110,9 +113,8 @@ export class DaemonModels {
     } catch (error) {
       if (!(error instanceof ControlRefusal)) throw error;
     }
-    // The model cannot be served, so the previous selection is restored.
     this.#store.put(entry);
-    this.#reloadOrContinue(config);
+    this.#tryReload(config);
     return 'model_not_servable';
   }
 
@@ -122,7 +124,7 @@ export class DaemonModels {
     return type === null ? {} : { kv_cache_type: type };
   }
 
-  #logCacheTypes(): void {
+  #logKeptF16(): void {
     for (const { serving } of this.served.all()) {
       if (keepsF16(serving.facts, this.#options.kvCacheType)) logKeptF16(this.#log, serving.facts.id);
     }
@@ -137,8 +139,8 @@ export class DaemonModels {
     }
   }
 
-  /** Reloads the selection. After a failure, the models are unchanged. */
-  #reloadOrContinue(config: Config): void {
+  /** If the reload fails, the served models stay. */
+  #tryReload(config: Config): void {
     try {
       this.reload(config);
     } catch (error) {
@@ -146,20 +148,24 @@ export class DaemonModels {
     }
   }
 
-  /** Applies the keep-alive time of each model and the memory reserved for the owner. */
+  /** Applies keep-alive times and the memory reserved for the owner. */
   applyConfig(config: Config): void {
     const { models, reserve } = this.#options.servingOf(config);
-    for (const refused of this.#opened.adjust(models, reserve)) logRefusedModel(this.#log, refused);
+    for (const refused of this.#opened.adjust(models, reserve)) logUnservableModel(this.#log, refused);
   }
 
-  /** Serves the models that the owner now selects. Throws ControlRefusal, without a change, if it fails or the command line names them. */
+  /**
+   * Serves the models that the owner has selected now.
+   *
+   * @throws {ControlRefusal} Without a change: none can be served, or the command line names the models.
+   */
   reload(config: Config): ModelsChange {
     const { modelsAreNamed, servingOf } = this.#options;
     if (modelsAreNamed) throw new ControlRefusal('models_named', 'the models are set on the command line');
     try {
       const refused = this.#opened.change(servingOf(config).models);
-      for (const model of refused) logRefusedModel(this.#log, model);
-      this.#logCacheTypes();
+      for (const model of refused) logUnservableModel(this.#log, model);
+      this.#logKeptF16();
       const models = [...this.served.ids()];
       this.#log.info({ event: 'models', models }, 'served models changed');
       return { models, refused: [...refused] };

@@ -5,33 +5,33 @@ import type { KvCacheType } from '../models/kv-cache-type.js';
 import type { ModelChoice } from './open-models.js';
 
 export interface DaemonOptions {
-  /** WebSocket address of the coordinator's provider socket. */
+  /** WebSocket address of the coordinator. */
   readonly socketUrl: string;
   readonly dataDir: string;
-  /** At least one model. */
+  /** At least one. */
   readonly models: readonly ModelChoice[];
   readonly simulatedEnclave: boolean;
-  /** Requests device-management enrolment of this Mac. */
+  /** Requests device-management enrolment, if this Mac has none. */
   readonly enrol: boolean;
   /** Address of the simulated management server for profiles; null if the owner installs profiles. */
   readonly simulatedManagement: string | null;
+  /** Concurrent jobs of each model; null: planned from the memory. Fixed for image models, like `context`. */
   readonly slots: number | null;
   readonly context: number | null;
-  /** Element type of the KV cache of text models that support it. */
+  /** For text models that support it. */
   readonly kvCacheType: KvCacheType;
-  /** Root folder with /sys and /proc of a simulated machine; null for this machine. */
+  /** Folder with /sys and /proc of a simulated machine; null for this machine. */
   readonly simulatedHost: string | null;
   /** Time for running jobs when the daemon stops, in milliseconds. */
   readonly drainMs: number;
-  /** Memory in bytes reserved for the owner. If null, two fifths of the machine's memory. */
+  /** Bytes reserved for the owner; null: two fifths of the memory. */
   readonly reserve: number | null;
-  /** Settings at the start. */
   readonly config: Config;
   /** Reads the settings again. Throws an Error with a sentence for the owner. */
   readonly readConfig: () => Config;
-  /** Models and reserved memory that a configuration selects. */
+  /** Values of the command line, else of these settings. */
   readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
-  /** True if the command line names the models. Commands and the console then cannot change the selection. */
+  /** Whether the command line names the models, so that commands and the console cannot change them. */
   readonly modelsAreNamed: boolean;
   /** Log level from the environment, which overrides the settings; null if unset. */
   readonly fixedLogLevel: string | null;
@@ -39,7 +39,7 @@ export interface DaemonOptions {
   readonly onStop: () => void;
   /** Stops the daemon and requests a new start from its service manager. */
   readonly onRestart: () => void;
-  /** True under a service manager. */
+  /** Whether a service manager runs the daemon. */
   readonly service: boolean;
   readonly log: Logger;
 }

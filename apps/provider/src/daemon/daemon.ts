@@ -31,7 +31,7 @@ import { SelfUpdate } from './self-update.js';
 import { machineState, startingStatus } from './status.js';
 import { Watchdog } from './watchdog/watchdog.js';
 
-/** Parts that are created before the `Daemon`, because most of them start asynchronously. */
+/** Created before the `Daemon`, because most of them start asynchronously. */
 interface StartedParts {
   readonly environment: DaemonEnvironment;
   readonly availability: HostAvailability;
@@ -51,7 +51,6 @@ export class Daemon {
   readonly #selfUpdate: SelfUpdate;
   readonly #remoteControl: RemoteControl;
   readonly #connection: CoordinatorConnection;
-  /** Watches only after the start, in which models may load for minutes. */
   readonly #watchdog: Watchdog;
   #isStopping = false;
 
@@ -144,7 +143,6 @@ export class Daemon {
       onCommand: (event) => logRemoteCommand(log, event),
       now: Date.now,
     });
-    // Connects, and reconnects until closed.
     this.#connection = new CoordinatorConnection({
       daemon: options,
       models: models.served,
@@ -172,12 +170,11 @@ export class Daemon {
     await this.#control.close();
   }
 
-  /** Session token; null while not connected. */
   get sessionToken(): string | null {
     return this.#connection.token;
   }
 
-  /** Status for the owner's commands. Waits for the coordinator's status of this provider, at most `VIEW_MS` (`coordinator-view.ts`). */
+  /** Waits at most `VIEW_MS` for the coordinator's view of this provider. */
   async status(): Promise<DaemonStatus> {
     const { view, problem } = await fetchCoordinatorView(this.#options.socketUrl, this.#connection.token);
     const { availability, environment, models } = this.#parts;
@@ -201,7 +198,7 @@ export class Daemon {
     return this.#parts.availability.status;
   }
 
-  /** Sets or ends the pause. Throws if storing fails, as {@link HostAvailability.setPause}. */
+  /** See {@link HostAvailability.setPause}. */
   setPause(pause: Pause | null): void {
     try {
       this.#parts.availability.setPause(pause);
@@ -215,27 +212,27 @@ export class Daemon {
     return checkEnclave(this.#parts.enclave);
   }
 
-  /** Call after the owner signed in or out. Waits some seconds for the coordinator's reply. */
+  /** See {@link CoordinatorConnection.signInChanged}. */
   signInChanged(): Promise<LinkStatus> {
     return this.#connection.signInChanged();
   }
 
-  /** Reads the settings file again and applies every setting that can change at run time. */
+  /** Reads the settings file again. */
   reload(): SettingsState {
     const state = this.#settings.reload();
-    // The stored models may have changed even if the settings have not. Unchanged settings are not sent again.
+    // The stored models, which the console also shows, may have changed.
     this.#connection.announceSettings();
     return state;
   }
 
-  /** Serves the models that the owner now selects. Throws as {@link DaemonModels.reload}. */
+  /** See {@link DaemonModels.reload}. */
   reloadModels(): ModelsChange {
     const change = this.#parts.models.reload(this.#settings.config);
     this.#connection.announceSettings();
     return change;
   }
 
-  /** Earnings of the linked account. Null if not linked, or if the coordinator did not answer with the account's earnings. */
+  /** For notifications. Null if not linked, or if the coordinator did not tell the account's earnings. */
   async #totalEarnings(): Promise<TotalEarnings | null> {
     const { state, account_name: account } = this.#connection.status.account;
     if (state !== 'linked') return null;
@@ -243,7 +240,7 @@ export class Daemon {
     return view?.earnings?.of === 'account' ? { account, microUsd: view.earnings.total_micro_usd } : null;
   }
 
-  /** Stores and applies the schedule. Throws ConfigError for an invalid settings file, or an error of the disk. */
+  /** Throws ConfigError for an invalid settings file, or file system errors. */
   #setSchedule(windows: readonly Window[]): void {
     storeSchedule(configPath(this.#options.dataDir), windows);
     this.#settings.reload();
@@ -261,7 +258,7 @@ export class Daemon {
     };
   }
 
-  /** Applies changed settings at run time. Others of `LIVE_SETTINGS` (`live-settings.ts`) are read from `#settings.config` when used. */
+  /** Settings that are missing here are read at each use, or need a restart. */
   #applyConfig(config: Config): void {
     const { log, fixedLogLevel } = this.#options;
     if (fixedLogLevel === null) log.level = config.log_level;
@@ -272,7 +269,7 @@ export class Daemon {
 }
 
 /**
- * Starts the parts except for the notifier. If one fails, closes those that have started.
+ * Starts the parts. If one fails, closes those that have started, except for the notifier.
  *
  * @param helper Command line of the enclave helper.
  * @param connection Returns null until the daemon is created.

@@ -1,5 +1,6 @@
 /**
- * `HostAvailability` feeds the owner's policy and pause, the clock and the sensors to an {@link AvailabilityController}.
+ * `HostAvailability`: whether this machine accepts jobs now. Reads the sensors, keeps the owner's pause, and drives an
+ * {@link AvailabilityController}.
  *
  * Prevents system sleep unless this machine is away.
  */
@@ -23,12 +24,12 @@ import { systemTimeZone } from '../host/condition/time-zone.js';
 interface HostAvailabilityOptions {
   readonly dataDir: string;
   readonly policy: AvailabilityPolicy;
-  /** Root folder of a simulated machine; null for this machine. */
+  /** Folder of a simulated machine; null for this machine. */
   readonly simulatedHost: string | null;
   readonly onCondition: (condition: HostCondition) => void;
   readonly onChange: (status: CurrentAvailability) => void;
   readonly onInhibitFailure: (reason: string) => void;
-  /** Passed to {@link AvailabilityController}, like `unload` and `resume`. */
+  /** Described at {@link AvailabilityController}, like `unload` and `resume`. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
   readonly unload: () => Promise<void>;
   readonly resume: () => void;
@@ -38,7 +39,7 @@ interface HostAvailabilityOptions {
 const OWNER_POLL_INTERVAL_MS = 5_000;
 /** Maximum time between two reviews. Only a changed system clock is noticed this late; all other changes trigger a review. */
 const MAX_REVIEW_INTERVAL_MS = 10_000;
-/** Time factor of a simulated machine. */
+/** Factor for polling and cooldowns of a simulated machine. */
 const SIMULATED_SPEEDUP = 100;
 
 export class HostAvailability {
@@ -88,7 +89,7 @@ export class HostAvailability {
       options.onCondition(changed);
       opened?.review();
     });
-    // A simulated machine checks as often as its other sensors.
+    // On a simulated machine, not more often than its condition.
     const ownerPollMs = Math.max(POLL_INTERVAL_MS / SIMULATED_SPEEDUP, OWNER_POLL_INTERVAL_MS / speedup);
     const ownerActivity = new OwnerActivityMonitor(source, ownerPollMs, () => opened?.review());
     await Promise.all([condition.firstReading, ownerActivity.setEnabled(policy.onlyWhenIdleMinutes !== null)]);
@@ -108,12 +109,12 @@ export class HostAvailability {
     return this.#controller.state === 'serving';
   }
 
-  /** Codes for the coordinator. */
+  /** For the coordinator. */
   get report(): ReportedAvailability {
     return reportedAvailability(this.current);
   }
 
-  /** Sentences for the owner. */
+  /** For the owner. */
   get status(): AvailabilityStatus {
     const { state, reasons, nextChangeAt } = this.current;
     return {
@@ -152,7 +153,6 @@ export class HostAvailability {
     this.review();
   }
 
-  /** Ends the sensors and permits system sleep. */
   async close(): Promise<void> {
     this.#controller.close();
     this.#sleepInhibitor.setActive(false);

@@ -1,4 +1,4 @@
-/** `openModels` reads the configured models, plans their memory and creates the model pool. The caller closes the result. */
+/** `openModels` reads the headers of the models to serve, plans their memory and creates the pool that loads them. The caller closes the result. */
 import { Engine, type EngineStatusEvent } from '../engine/engine.js';
 import type { EngineSettings } from '../engine/messages.js';
 import type { Confinement } from '../host/hardening/confinement.js';
@@ -18,7 +18,7 @@ import { type HashedModel, ModelHashes } from './model-hashes.js';
 
 export interface ModelChoice {
   readonly path: string;
-  /** Projector of a vision model. Default: none. */
+  /** For a vision model. */
   readonly projectorPath?: string;
   readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
@@ -29,27 +29,28 @@ export interface ModelChoice {
 
 interface OpenModelsOptions {
   readonly choices: readonly ModelChoice[];
+  /** As in `DaemonOptions`, like `context` and `reserve`. */
   readonly slots: number | null;
   readonly context: number | null;
-  /** Element type of the KV cache of text models that support it. Default: `f16`. */
+  /** Default: `f16`. */
   readonly kvCacheType?: KvCacheType;
-  /** Memory in bytes reserved for the owner. If null, two fifths of the memory. */
   readonly reserve: number | null;
-  /** Bytes; 0 if unknown. */
+  /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly hashes: FileHashes;
   /** Folder of the engine for quantized image models, if installed. */
   readonly addOnPath: string;
   readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
+  /** Called when the offers may have changed. */
   readonly onChange: () => void;
   /** Called when hashing the models in the background ended early. */
   readonly onHashFailure: (error: unknown) => void;
-  /** Called when the files of a model turned out to have another content than before. */
+  /** See {@link ModelHashes}. */
   readonly onReplaced: (model: Pick<ModelFacts, 'id' | 'path'>) => void;
 }
 
-/** Configured model that is not served, with a sentence for the owner. */
+/** Chosen model that is not served, with a sentence for the owner. */
 export interface RefusedModel {
   readonly path: string;
   readonly reason: string;
@@ -63,45 +64,45 @@ export interface OpenedModels {
   /**
    * Replaces the list of models. Models with an unchanged plan stay loaded. Returns the models that are not served.
    *
-   * If no model can be served, throws the error of the first one, without a change.
+   * @throws Changing nothing, the error of the first model, if no model can be served.
    */
   readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
   /** Ends all engines, and cancels a delayed hashing. */
   readonly close: () => Promise<void>;
 }
 
-/** Crashes of an engine process, and their time span, after which a model is disabled. */
+/** Crashes of an engine process within a time span, after which its model is disabled. */
 const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
 
-/** Multiple of the planned memory, an estimate, beyond which an image process is killed. */
-const MEMORY_SLACK = 2;
+/** Multiple of the estimated memory beyond which an image process is killed. */
+const IMAGE_MEMORY_FACTOR = 2;
 
-interface Readable {
+interface ReadableModel {
   readonly choice: ModelChoice;
   readonly facts: ModelFacts;
   readonly isAlwaysLoaded: boolean;
 }
 
 interface Plan {
-  readonly planned: readonly PlannedModel<Readable>[];
+  readonly planned: readonly PlannedModel<ReadableModel>[];
   readonly refused: readonly RefusedModel[];
-  /** Memory in bytes that all models may use together. */
+  /** Bytes for all models together. */
   readonly ceiling: number;
 }
 
-/** Throws the error of the first model if no model can be served. */
+/** Throws the error of the first model if none can be served. */
 function plan(
   choices: readonly ModelChoice[],
   reserve: number | null,
   { slots, context, kvCacheType = 'f16', totalMemory }: OpenModelsOptions,
 ): Plan {
   const refused: RefusedModel[] = [];
-  let first: Error | null = null;
+  let firstError: Error | null = null;
   const refuse = (path: string, error: Error): void => {
-    first ??= error;
+    firstError ??= error;
     refused.push({ path, reason: error.message });
   };
-  const readable: Readable[] = [];
+  const readable: ReadableModel[] = [];
   for (const choice of choices) {
     try {
       const read = readModelFacts(choice.path, choice.projectorPath);
@@ -121,32 +122,32 @@ function plan(
     refuse(model.choice.path, new StartupError(tooLarge(model.facts, need, max)));
     return false;
   });
-  if (planned.length === 0) throw first ?? new StartupError('there is no model to serve');
+  if (planned.length === 0) throw firstError ?? new StartupError('there is no model to serve');
   return { planned, refused, ceiling };
 }
 
-/** Loads nothing yet. Throws the error of the first model if no model can be served. */
+/** Loads no model yet, but begins to hash the files. Throws the error of the first model if no model can be served. */
 export function openModels(options: OpenModelsOptions): OpenedModels {
   const { totalMemory } = options;
   let { reserve } = options;
   const { planned, refused, ceiling } = plan(options.choices, reserve, options);
-  /** Readable models by id. */
-  const chosen = new Map<string, ModelChoice>();
+  /** Choices of the planned models. */
+  const choiceById = new Map<string, ModelChoice>();
   const { onChange, onHashFailure: onFailure, onReplaced } = options;
   const hashes = new ModelHashes({ hashes: options.hashes, onChange, onFailure, onReplaced });
-  const servings = (list: Plan['planned']): Serving[] => {
-    chosen.clear();
-    for (const { model } of list) chosen.set(model.facts.id, model.choice);
+  const setPlanned = (list: Plan['planned']): Serving[] => {
+    choiceById.clear();
+    for (const { model } of list) choiceById.set(model.facts.id, model.choice);
     return list.map(({ model: { facts, choice }, capacity, need }) => {
       const fileSha256 = () => hashes.hashOf(facts, models.model(facts.id)?.isInMemory === true);
       return { facts, capacity, need, keep: choice.keep, fileSha256 };
     });
   };
   const models = new ModelPool({
-    models: servings(planned),
+    models: setPlanned(planned),
     ceiling,
     start: (model, onEvent, signal) => {
-      const beforeStart = (aborted: AbortSignal) => hashes.beforeStart(model.serving.facts, chosen.get(model.id)?.sha256, aborted);
+      const beforeStart = (aborted: AbortSignal) => hashes.beforeStart(model.serving.facts, choiceById.get(model.id)?.sha256, aborted);
       return startEngine(model, options, { beforeStart, onEvent }, signal);
     },
     onEvent: options.onEvent,
@@ -158,10 +159,10 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   return {
     models,
     refused,
-    adjust(choices, left) {
-      reserve = left;
-      const keepAlives = [...chosen].flatMap(([id, mine]) => {
-        const choice = choices.find((other) => other.path === mine.path && other.id === mine.id);
+    adjust(choices, newReserve) {
+      reserve = newReserve;
+      const keepAlives = [...choiceById].flatMap(([id, current]) => {
+        const choice = choices.find((other) => other.path === current.path && other.id === current.id);
         return choice === undefined ? [] : [[id, choice.keep] as const];
       });
       const max = memoryCeiling(totalMemory, reserve);
@@ -169,7 +170,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
     },
     change(choices) {
       const next = plan(choices, reserve, options);
-      const unfit = models.replace(servings(next.planned), next.ceiling);
+      const unfit = models.replace(setPlanned(next.planned), next.ceiling);
       hashes.setModels(hashedModels(next.planned));
       return [...next.refused, ...unfitFor(next.ceiling, unfit)];
     },
@@ -200,7 +201,7 @@ function startEngine(
   const gpu = process.platform === 'darwin' ? 'auto' : 'none';
   if (facts.image !== null) {
     const { engine } = facts.image;
-    const memoryLimit = MEMORY_SLACK * need;
+    const memoryLimit = IMAGE_MEMORY_FACTOR * need;
     return ImageEngine.start(
       {
         settings: { engine, modelPath: facts.path, gpu, memoryLimit, addOnPath: isAddOnInstalled(addOn) ? addOn : null },

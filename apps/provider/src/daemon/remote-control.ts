@@ -1,7 +1,7 @@
 /**
  * `RemoteControl` executes and answers owner commands, which the owner sends from the console.
  *
- * The machine takes precedence. Its settings can forbid commands, and a pause set on the machine can only be ended there.
+ * Choices made on the machine take precedence: its settings can forbid commands, and a pause set there can only be ended there.
  */
 import {
   lazyValidator,
@@ -20,20 +20,19 @@ import { MAX_PAUSE_MS } from '../host/availability/pause.js';
 import type { Window } from '../host/availability/policy.js';
 
 export interface RemoteControlOptions {
-  /** Whether the owner permits commands from the console. */
   readonly isAllowed: () => boolean;
   /** Account that the machine is linked to, or null. Its `name` is null if unknown. */
   readonly account: () => { readonly name: string | null } | null;
   readonly pause: () => Pause | null;
-  /** Sets or ends the pause. Throws if the change cannot be stored; the change then applies until a restart. */
+  /** Throws if the change cannot be stored, and then applies until a restart. */
   readonly setPause: (pause: Pause | null) => void;
-  /** Stores and applies the schedule. Throws ConfigError, or file system errors. */
+  /** Throws ConfigError, or file system errors. */
   readonly setSchedule: (windows: readonly Window[]) => void;
   /** Selects or deselects a model on the disk. Returns null if done. Throws file system errors. */
   readonly setModel: (id: string, isServed: boolean) => OwnerCommandRefusal | null;
-  /** Current settings, which the answer to each command contains. */
+  /** Part of each answer. */
   readonly settings: () => MachineSettings;
-  /** This machine's clock minus the coordinator's, in milliseconds. */
+  /** This machine's clock minus the coordinator's. */
   readonly clockSkewMs: () => number;
   readonly onCommand: (event: RemoteCommandEvent) => void;
   readonly now: () => number;
@@ -56,10 +55,10 @@ const isAction = lazyValidator(OwnerActionSchema);
 
 export class RemoteControl {
   readonly #options: RemoteControlOptions;
-  /** Answers by command id: a refusal, or null for an executed command. */
+  /** Key: command id. Null: executed. */
   readonly #answered = new Map<string, OwnerCommandRefusal | null>();
+  /** Number of commands in the minute from `at`. */
   #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
-  /** Last command, for the daemon's status. */
   #last: RemoteControlStatus['last'] = null;
 
   constructor(options: RemoteControlOptions) {
@@ -80,7 +79,7 @@ export class RemoteControl {
   #executeNew(commandId: string, requested: OwnerCommand['action'], expiresAt: number): OwnerCommandRefusal | null {
     const { account, now, onCommand } = this.#options;
     const action = isAction().Check(requested) ? requested : null;
-    const refusal = this.#refusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
+    const refusal = this.#generalRefusal(expiresAt) ?? (action === null ? 'not_supported' : this.#apply(action));
     // Expiry and rate limit are not retained, because a repetition may succeed later.
     if (refusal !== 'expired' && refusal !== 'too_many_commands') this.#answered.set(commandId, refusal);
     for (const oldest of this.#answered.keys()) {
@@ -94,8 +93,8 @@ export class RemoteControl {
     return refusal;
   }
 
-  /** Returns the reason to refuse any command, or null. Counts the command for the rate limit. */
-  #refusal(expiresAt: number): OwnerCommandRefusal | null {
+  /** Returns the reason to refuse the command whatever its action, or null. Counts the command for the rate limit. */
+  #generalRefusal(expiresAt: number): OwnerCommandRefusal | null {
     const { account, clockSkewMs, isAllowed, now } = this.#options;
     const at = now();
     if (at - this.#minute.at >= MINUTE_MS || at < this.#minute.at) this.#minute = { at, count: 0 };
@@ -152,7 +151,6 @@ export class RemoteControl {
   }
 }
 
-/** Whether the pause was set on the machine and not from the console. */
 function isSetOnMachine(pause: Pause | null): boolean {
   return pause !== null && pause.console === undefined;
 }

@@ -1,4 +1,4 @@
-/** `daemonRoutes`: routes of the control socket between commands and daemon. While the daemon starts, changes are refused. */
+/** `daemonRoutes`: routes of the control socket, by which commands ask and change the daemon. */
 import Type from 'typebox';
 import { availabilityRoutes } from '../control/availability-routes.js';
 import { modelsRoutes } from '../control/models-routes.js';
@@ -9,7 +9,7 @@ import type { Daemon } from './daemon.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { startingStatus } from './status.js';
 
-/** @param running Returns null while the daemon starts. */
+/** @param running Null while the daemon starts, when pauses and changes of models are refused. */
 export function daemonRoutes(options: DaemonOptions, startedAt: number, running: () => Daemon | null): ControlRoute[] {
   const starting = () => startingStatus(options, startedAt);
   const required = (): Daemon => {
@@ -44,7 +44,7 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
         }
       },
     }),
-    // Called after `login` and `logout`. Waits some seconds for the coordinator's reply.
+    // Called after `login` and `logout`.
     post(
       '/v1/link',
       Type.Object({}, { additionalProperties: false }),

@@ -1,4 +1,8 @@
-/** `SelfUpdate` confirms the running version if it is on trial, and regularly prepares newer versions in a child process. */
+/**
+ * `SelfUpdate` keeps the agent current, if this project's installer installed it (kind `own`).
+ *
+ * Confirms the running version if it is on trial, prepares newer versions in a child process, and switches to them under a service manager.
+ */
 import { spawn } from 'node:child_process';
 import { lazyValidator } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -12,25 +16,23 @@ import { confirmTrial, type Health } from '../update/trial-health.js';
 interface SelfUpdateOptions {
   readonly installation: Installation;
   readonly dataDir: string;
-  /** HTTP address of the coordinator. */
   readonly coordinator: string;
-  /** True under a service manager, which restarts the daemon on request. */
+  /** Whether a service manager runs the daemon. */
   readonly service: boolean;
   readonly automatic: () => boolean;
   readonly isRegistered: () => boolean;
-  /** Stops the daemon after its running jobs and requests a new start. */
   readonly onRestart: () => void;
-  /** Called with a prepared version that only the owner can start. */
+  /** Called with a prepared version if no service manager runs the daemon. */
   readonly onOwnerNeeded: (version: string) => void;
   readonly log: Logger;
-  /** Interval of update checks, in milliseconds. Override for tests. */
   readonly everyMs?: number;
 }
 
-const REACH_MS = 3_000;
-const STATUS_MS = 5_000;
-/** After a timeout, the next attempt resumes the partial download. */
+const COORDINATOR_TIMEOUT_MS = 3_000;
+const STATUS_TIMEOUT_MS = 5_000;
+/** After a timeout, the next check resumes the partial download. */
 const UPDATE_TIMEOUT_MS = 3_600_000;
+/** Retained characters, from the end. */
 const MAX_OUTPUT = 64 << 10;
 
 const reportValidator = lazyValidator(
@@ -47,7 +49,7 @@ export class SelfUpdate {
     this.#ended = this.#run(options.installation);
   }
 
-  /** Newer version that the rollout does not offer to this machine yet, as of the last check, or null. */
+  /** Newer version that was not offered to this machine at the last check, or null. */
   get pending(): { readonly version: string; readonly text: string } | null {
     return this.#pending;
   }
@@ -62,8 +64,8 @@ export class SelfUpdate {
     const { automatic, log, everyMs } = this.options;
     const { prefix, version } = installation;
     const { signal } = this.#closing;
-    const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((works) => {
-      if (works) log.info({ event: 'update_confirmed', version }, 'this version works; its trial has ended');
+    const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((isConfirmed) => {
+      if (isConfirmed) log.info({ event: 'update_confirmed', version }, 'this version works; its trial has ended');
     });
     const updated = updateAutomatically({
       isEnabled: automatic,
@@ -79,11 +81,11 @@ export class SelfUpdate {
 
   async #health(): Promise<Health> {
     const { dataDir, coordinator, isRegistered } = this.options;
-    const answers = requestStatus(dataDir, STATUS_MS).then(
+    const answers = requestStatus(dataDir, STATUS_TIMEOUT_MS).then(
       () => true,
       () => false,
     );
-    const isUnreachable = fetch(`${coordinator}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'error' }).then(
+    const isUnreachable = fetch(`${coordinator}/health`, { signal: AbortSignal.timeout(COORDINATOR_TIMEOUT_MS), redirect: 'error' }).then(
       async (response) => {
         await response.body?.cancel();
         return false;
@@ -94,7 +96,7 @@ export class SelfUpdate {
     return { registered: isRegistered(), isCoordinatorUnreachable: await isUnreachable, answersCommands: await answers, runningForMs };
   }
 
-  /** Runs `update --prepare` of the current version. */
+  /** Runs `update --prepare`. Returns the version that is ready, or null. */
   async #prepareUpdate(installation: Installation): Promise<string | null> {
     const { dataDir, coordinator } = this.options;
     const [program = '', ...first] = launchCommand(installation);

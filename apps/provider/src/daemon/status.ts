@@ -1,4 +1,4 @@
-/** Parts of the daemon status that depend only on options, host and jobs. */
+/** The daemon's status at the start, and conversions of host conditions and ended jobs for status and notifications. */
 import { JOB_FAILURES } from '@inference/protocol';
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
@@ -14,7 +14,7 @@ export interface StatusFacts {
   readonly models: readonly { readonly path: string }[];
 }
 
-/** Status while the daemon starts. `Daemon.status` replaces what is known later. */
+/** `Daemon.status` replaces the values that are known later. */
 export function startingStatus(options: StatusFacts, startedAt: number): DaemonStatus {
   return {
     version: agentVersion(),
@@ -48,12 +48,13 @@ export function machineState({ thermal, memoryPressure, power }: HostCondition):
   return { thermal, memory_pressure: memoryPressure, power };
 }
 
-/** Returns the event for notifications. Null if this machine is not at fault, as after an invalid request. */
+/** Event for notifications. Null for a job that failed without this machine's fault. */
 export function notifiedOutcome({ end }: JobEvent): 'job_completed' | 'job_failed' | null {
   if (end.kind === 'completed') return 'job_completed';
   return end.kind === 'failed' && JOB_FAILURES[end.failure.code].blame === 'provider' ? 'job_failed' : null;
 }
 
+/** A refused job counts as failed. */
 export function outcomeOf({ end }: JobEvent): 'completed' | 'failed' | 'cancelled' {
   if (end.kind === 'completed') return 'completed';
   if (end.kind === 'refused') return 'failed';

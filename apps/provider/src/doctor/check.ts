@@ -39,7 +39,6 @@ export async function runChecks(checks: readonly Check[], limitMs: number): Prom
   return results.flat();
 }
 
-/** Findings of a check. A rejection or a passed limit becomes a problem. */
 async function limited(findings: Promise<readonly Finding[]>, limitMs: number): Promise<readonly Finding[]> {
   const failed = (error: unknown): readonly Finding[] => [
     problem(

@@ -13,7 +13,7 @@ import { type Finding, note, ok, problem, skipped } from './check.js';
 const VALIDATE_HINT = 'To validate: inference-provider serve --check';
 const REMEDY = `Correct that line. ${VALIDATE_HINT}`;
 
-/** @param running Status of the daemon; null if none runs. */
+/** @param running Status of the daemon; null if none answers. */
 export async function checkSettings(dataDir: string, running: Pick<DaemonStatus, 'settings'> | null): Promise<Finding[]> {
   const path = configPath(dataDir);
   try {
@@ -49,7 +49,8 @@ export function checkHardening({ hardening }: Pick<DaemonStatus, 'hardening'>): 
   return findings.length > 0 ? findings : [ok('core dumps are off; processes that run models have no network access')];
 }
 
-const SECRETS = ['config.toml', 'account.json', 'enclave', 'logs'];
+/** The files that the daemon repairs at its start (`secret-modes.ts`). */
+const SECRET_PATHS = ['config.toml', 'account.json', 'enclave', 'logs'];
 
 export async function checkSecrets(dataDir: string): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -62,11 +63,16 @@ export async function checkSecrets(dataDir: string): Promise<Finding[]> {
     else if ((found.mode & 0o077) !== 0) findings.push(problem(`other users can read ${path}`, `Run: chmod go= '${path}'`));
     if (found.isDirectory()) for (const name of await readdir(path).catch(() => [])) await visit(join(path, name));
   };
-  for (const name of SECRETS) await visit(join(dataDir, name));
+  for (const name of SECRET_PATHS) await visit(join(dataDir, name));
   return findings.length > 0 ? findings : [ok('keys, tokens and logs are yours alone')];
 }
 
-/** @param isFrozen Whether another check already reports that the provider does not answer. */
+/**
+ * Whether the service of `start`, or a systemd unit of the owner, runs the provider.
+ *
+ * @param status Null if no daemon answers.
+ * @param isFrozen Whether another check already reports that the provider does not answer.
+ */
 export async function checkService(
   manager: ServiceManager,
   label: string,

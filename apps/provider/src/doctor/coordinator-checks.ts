@@ -74,7 +74,6 @@ function isListed(findings: readonly Finding[], text: string): boolean {
   return findings.some(({ remedy }) => remedy?.includes(text) === true);
 }
 
-/** Requests placed on this machine, and reasons for missed requests. */
 export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
   if (view === null) return [skipped('no answer from the coordinator')];
   const { placements, share, decisions } = view;

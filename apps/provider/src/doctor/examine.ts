@@ -1,4 +1,4 @@
-/** `examine` runs all checks of `doctor`, causes before consequences. Ends within eight seconds. */
+/** `examine` runs all checks of `doctor` and returns their results, causes before consequences. Takes at most eight seconds. */
 import { join } from 'node:path';
 import { type Config, DEFAULTS } from '../config/config.js';
 import { modelMemorySettings } from '../config/model-memory.js';
@@ -26,9 +26,11 @@ export interface DoctorTarget {
   readonly found: Installation;
   /** Null if the settings cannot be read. */
   readonly config: Config | null;
-  /** From the option or the settings. Overrides the daemon's. */
+  /** Address of option or settings; overrides the daemon's. */
   readonly coordinator: string | null;
+  /** Path; null for the served models. */
   readonly model: string | null;
+  /** Whether the enclave is simulated, unless a daemon answers. */
   readonly simulated: boolean;
 }
 
@@ -46,22 +48,22 @@ const TOKEN_MS = 1_000;
 export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const { dataDir, found, config } = target;
   let status: DaemonStatus | null = null;
-  let noAnswer = 'the provider is not running';
-  const requestDaemon = async (): Promise<Finding[]> => {
+  let isFrozen = false;
+  const checkProvider = async (): Promise<Finding[]> => {
     try {
       status = await requestStatus(dataDir, DAEMON_MS);
       return [ok(`the provider ${status.version} is ${status.state} (process ${status.pid})`)];
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       if (error.problem === 'not_running') return [problem(error.message, 'Run: inference-provider start')];
-      noAnswer = 'the provider is not responding';
+      isFrozen = true;
       return [problem(error.message, 'Run: inference-provider restart')];
     }
   };
-  const first = await runChecks([{ name: 'provider', run: requestDaemon }], DAEMON_MS + 300);
-  // Assigned in the check above.
+  const first = await runChecks([{ name: 'provider', run: checkProvider }], DAEMON_MS + 300);
+  // Assigned in `checkProvider`.
   const known = status as DaemonStatus | null;
-  if (known?.state === 'starting') noAnswer = 'the provider is still starting';
+  const isStarting = known?.state === 'starting';
   const url = target.coordinator ?? known?.coordinator ?? null;
   const reached = reachCoordinator(url);
   const limit = AbortSignal.timeout(CHECK_MS);
@@ -69,9 +71,11 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const memorySettings = modelMemorySettings(config ?? DEFAULTS);
   const store = new ModelStore(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
-  const isFrozen = known === null && noAnswer !== 'the provider is not running';
   const isReachable = async (): Promise<boolean> => !(await reached).findings.some(({ state }) => state === 'problem');
-  const unanswered = async (): Promise<Finding[]> => [skipped(noAnswer)];
+  const skippedCheck = async (): Promise<Finding[]> => {
+    if (isStarting) return [skipped('the provider is still starting')];
+    return [skipped(isFrozen ? 'the provider is not responding' : 'the provider is not running')];
+  };
   const checks: Check[] = [
     { name: 'settings', run: () => checkSettings(dataDir, known) },
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known, isFrozen) },
@@ -80,7 +84,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     // A frozen or starting daemon uses the key, so no second helper is started.
     {
       name: 'enclave',
-      run: isFrozen || known?.state === 'starting' ? unanswered : () => checkEnclave(dataDir, known !== null, simulated, found.version),
+      run: isFrozen || isStarting ? skippedCheck : () => checkEnclave(dataDir, known !== null, simulated, found.version),
     },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
@@ -90,9 +94,9 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     { name: 'sleep', run: () => checkSleep(process.platform) },
     { name: 'network', run: async () => (await reached).findings },
     { name: 'clock', run: async () => checkClock(known?.clock_skew_ms ?? (await reached).skewMs) },
-    { name: 'account', run: known === null ? unanswered : async () => checkAccount(known.account, await isReachable()) },
-    { name: 'coordinator', run: known === null ? unanswered : async () => checkCoordinatorView(known, await isReachable()) },
-    { name: 'traffic', run: known === null ? unanswered : async () => checkTraffic(known) },
+    { name: 'account', run: known === null ? skippedCheck : async () => checkAccount(known.account, await isReachable()) },
+    { name: 'coordinator', run: known === null ? skippedCheck : async () => checkCoordinatorView(known, await isReachable()) },
+    { name: 'traffic', run: known === null ? skippedCheck : async () => checkTraffic(known) },
     { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
     {
       name: 'updates',
@@ -107,7 +111,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   return { checks: [...first, ...(await runChecks(checks, CHECK_MS))], status: known };
 }
 
-/** Model files that are or would be served; a single null if none is known. */
+/** Models to check: of the option, else of the daemon's start, else of the store. Null if none is known. */
 function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, store: ModelStore): readonly (CheckedModel | null)[] {
   const entries = entriesOf(store);
   const withProjector = (path: string): CheckedModel => {
@@ -129,6 +133,7 @@ function entriesOf(store: ModelStore): ReturnType<ModelStore['entries']> {
   }
 }
 
+/** Null if the coordinator is unknown, or has no releases for this platform or build. */
 function updateCheckOf(
   { dataDir }: DoctorTarget,
   channel: 'stable' | 'canary',

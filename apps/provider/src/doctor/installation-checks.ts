@@ -24,7 +24,6 @@ export async function checkCommand(found: Installation, path: string): Promise<F
   return [problem(`another installation comes first on your PATH: ${there}`, `Remove one of the two; this one is ${own}`)];
 }
 
-/** Folder of the command that the installer of this agent links. */
 function commandFolder(found: Installation): string {
   if (found.kind === 'own') return '~/.local/bin';
   const stable = launcher(found);
@@ -46,7 +45,7 @@ function isProgram(path: string): boolean {
 interface UpdateView {
   readonly found: Installation;
   readonly automatic: boolean;
-  /** Requests an update from the coordinator; null if the coordinator is unknown or this build trusts no release keys. */
+  /** Null if there is no source of updates. */
   readonly findUpdate: (() => Promise<UpdateChoice>) | null;
 }
 

@@ -1,4 +1,4 @@
-/** Checks of this machine: data directory, disk, memory, model file, host condition, and sleep settings. */
+/** Checks of this machine: data directory, disk, whether a model can be read and fits, host condition, and sleep settings. */
 
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
@@ -96,10 +96,10 @@ export async function checkSleep(platform: NodeJS.Platform): Promise<Finding[]> 
   return sleepFindings(parsePmset(stdout));
 }
 
-/** Settings by source of power (`AC Power`, `Battery Power`), each a name and a number. */
+/** Key: source of power (`AC Power`, `Battery Power`), then name of the setting. */
 type SleepSettings = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** Parses `pmset -g custom`. Skips settings without a number. */
+/** Parses `pmset -g custom` (pmset(1)). Skips settings without a number. */
 export function parsePmset(text: string): SleepSettings {
   const sources: Record<string, Record<string, number>> = {};
   let current: Record<string, number> | null = null;

@@ -1,4 +1,4 @@
-/** `reachCoordinator` checks the way to the coordinator step by step: name, connection, certificate, answer. */
+/** `reachCoordinator` checks whether the coordinator answers, and if not, whether name, connection, certificate or server is at fault. */
 import { lookup } from 'node:dns/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Finding, note, ok, problem, skipped } from './check.js';

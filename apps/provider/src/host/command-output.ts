@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Source of facts about the host. Tests pass a folder with the files of a simulated machine. */
+/** Machine whose facts are read. */
 export interface HostSource {
   readonly platform: NodeJS.Platform;
   /** `/`, or the folder of a simulated machine. */
@@ -12,7 +12,7 @@ export interface HostSource {
 const COMMAND_MS = 5_000;
 const run = promisify(execFile);
 
-/** Standard output, also of a failed command: `sysctl` fails if one of several names is unknown. Empty if the command is missing. */
+/** Standard output, also of a failed command: `sysctl` fails if one of several names is unknown. Empty if there is none. */
 export async function commandOutput([command, ...args]: readonly [string, ...string[]]): Promise<string> {
   try {
     return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;

@@ -1,4 +1,4 @@
-/** Log files of a data directory: names, last lines, and following new lines. */
+/** Log files of the daemon in a data directory: their paths, their last lines, and new lines as they are written. */
 import { closeSync, fstatSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,7 +23,7 @@ export function trimOutput(dataDir: string): void {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT_BYTES) truncateSync(path, 0);
 }
 
-/** Last complete lines, oldest first. Continues in the previous file if the current file has too few lines. */
+/** Last complete lines, oldest first, if necessary also from the rotated file `PATH.1`. */
 export function lastLines(path: string, count: number): string[] {
   const file = open(path);
   try {
@@ -78,7 +78,6 @@ function newlines(bytes: Buffer): number {
 interface FollowOptions {
   /** Lines of the existing log to yield first. Default 0. */
   readonly lastLineCount?: number;
-  /** Interval of the checks for new lines, in milliseconds. */
   readonly pollMs?: number;
 }
 

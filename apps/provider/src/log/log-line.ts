@@ -1,10 +1,12 @@
-/** `logLineText` formats one JSON log line as text. Pure. */
+/** `logLineText` formats one JSON log line of the daemon (pino) as text for a terminal. */
+
+/** Key: pino's number of the level. */
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
-const MAX = 4000;
-/** Members repeated in the rest of the line, or equal on every line. */
+const MAX_LENGTH = 4000;
+/** Members that the text states otherwise, or that are the same on every line. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'event']);
 
-/** A line that is not JSON is returned without control characters. */
+/** A line that is not JSON is returned as it is. Control characters become question marks. */
 export function logLineText(line: string): string {
   let entry: Record<string, unknown>;
   try {
@@ -33,7 +35,7 @@ function localTime(ms: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** Replaces characters that move the cursor or reverse text by question marks. */
+/** Such characters move the cursor or reverse text. */
 function toPrintable(text: string): string {
-  return text.slice(0, MAX).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+  return text.slice(0, MAX_LENGTH).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

@@ -1,15 +1,14 @@
-/** `RotatingFile`: a log of bounded size, `NAME`, `NAME.1` and so on. Synchronous, so that no line is lost at exit. */
+/** `RotatingFile`: a log of bounded size in the files `NAME`, `NAME.1` (older) and so on. Writes synchronously, so that no line is lost at exit. */
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
 interface RotatingFileOptions {
   readonly path: string;
   readonly maxBytes?: number;
-  /** Number of rotated files. */
-  readonly older?: number;
+  readonly maxRotated?: number;
 }
 
 const MAX_BYTES = 8 << 20;
-const OLDER = 4;
+const MAX_ROTATED = 4;
 
 export class RotatingFile {
   #fd: number;
@@ -37,9 +36,9 @@ export class RotatingFile {
   }
 
   #rotate(): void {
-    const { path, older = OLDER } = this.options;
-    rmSync(`${path}.${older}`, { force: true });
-    for (let number = older; number > 0; number--) {
+    const { path, maxRotated = MAX_ROTATED } = this.options;
+    rmSync(`${path}.${maxRotated}`, { force: true });
+    for (let number = maxRotated; number > 0; number--) {
       try {
         renameSync(number === 1 ? path : `${path}.${number - 1}`, `${path}.${number}`);
       } catch (error) {

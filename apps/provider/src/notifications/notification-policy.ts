@@ -1,4 +1,4 @@
-/** `NotificationPolicy` decides from events and the time which notifications the owner gets. Called by `Notifier`, which shows them. */
+/** `NotificationPolicy` decides which notifications the owner gets, from events of the daemon and the time. `Notifier` shows them. */
 import { cleanLabel, type TrustMessage } from '@inference/protocol';
 
 export type NotificationEvent =
@@ -48,7 +48,7 @@ export const MIN_INTERVAL_MS = 60 * MINUTE_MS;
 export const SLEEP_GAP_MS = 5 * MINUTE_MS;
 /** Failed jobs in a row before the owner is notified. */
 export const FAILURES_BEFORE_NOTIFICATION = 5;
-/** Time with a lower trust level before the owner is notified. After a reconnect, the level is low until evidence arrives. */
+/** Time before the owner is notified. After a reconnect, the level is low until evidence arrives. */
 export const TRUST_LOST_MS = 5 * MINUTE_MS;
 
 /** Ascending. */
@@ -59,18 +59,16 @@ const MILESTONES_USD = [1, 10, 100, 1000, 10_000, 100_000] as const;
 export class NotificationPolicy {
   /** Start of the current time without a connection; null while connected. */
   #offlineSince: number | null;
-  /** The owner was notified of the current time without a connection. */
   #isOfflineAnnounced = false;
   #failuresInARow = 0;
   /** Current level; null while disconnected. */
   #level: TrustLevel | null = null;
   /** Level below which the owner is notified: the highest so far, or the level in the last `trust_lost` notification. */
   #expectedLevel: TrustLevel = 'none';
-  /** Start of the time with a level below the expected level, or null. */
+  /** Null while the level is not below the expected one. */
   #lowSince: number | null = null;
-  /** Latest reading. */
   #earnings: TotalEarnings | null = null;
-  /** Text about a milestone that waits, because another notification about earnings was shown within the hour. */
+  /** Waits if another notification about earnings was shown within the hour. */
   #pendingMilestone: string | null = null;
   #lastEventAt: number;
   #shownAt: ShownTimes;
@@ -86,7 +84,7 @@ export class NotificationPolicy {
     return this.#shownAt;
   }
 
-  /** Handles an event and returns the notifications to show, none unless the owner wants notifications (`isOn`). */
+  /** Returns the notifications to show; none unless the owner wants notifications (`isOn`). */
   on(event: NotificationEvent, now: number, isOn: boolean): Notification[] {
     this.#forgetSleep(now);
     const shown: Notification[] = [];
@@ -113,7 +111,7 @@ export class NotificationPolicy {
     if (this.#lowSince !== null) this.#lowSince = now;
   }
 
-  /** Applies an event. `show` returns false if the notification must not be shown now. */
+  /** `show` returns false if the notification must not be shown now. */
   #apply(event: NotificationEvent, now: number, show: (kind: NotificationKind, body: string) => boolean): void {
     switch (event.type) {
       case 'connected':
@@ -158,7 +156,6 @@ export class NotificationPolicy {
     }
   }
 
-  /** Shows notifications that depend on the time. */
   #checkTimes(now: number, show: (kind: NotificationKind, body: string) => boolean): void {
     if (this.#offlineSince !== null && !this.#isOfflineAnnounced && now - this.#offlineSince >= OFFLINE_MS) {
       const body = 'This Mac has not been connected to the network for 10 minutes. Run: inference-provider doctor';

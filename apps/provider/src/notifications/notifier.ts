@@ -18,6 +18,7 @@ import {
 
 interface NotifierOptions {
   readonly dataDir: string;
+  /** Whether the owner wants notifications. */
   readonly isOn: () => boolean;
   /** Shows a notification. Resolves to null, or to the reason for not showing it. Never rejects. */
   readonly show: (body: string) => Promise<string | null>;
@@ -51,6 +52,7 @@ export class Notifier {
   on(event: NotificationEvent): void {
     const { isOn, log, show } = this.#options;
     const notifications = this.#policy.on(event, Date.now(), isOn());
+    // Stored first: a daemon that crashes would otherwise repeat them at each start.
     if (notifications.length > 0 && !this.#store()) return;
     for (const { kind, body } of notifications) {
       void show(body).then((problem) => {
@@ -66,7 +68,7 @@ export class Notifier {
     for (const timer of this.#timers) clearInterval(timer);
   }
 
-  /** Stores the times of notifications before showing them, which could otherwise repeat in a crash loop. False if that fails. */
+  /** Returns false if that fails. */
   #store(): boolean {
     const { dataDir, log } = this.#options;
     try {
@@ -99,7 +101,6 @@ function readShownTimes(dataDir: string): ShownTimes {
   }
 }
 
-/** Throws the file system's error. */
 function writeShownTimes(dataDir: string, times: ShownTimes): void {
   writePrivateFile(pathIn(dataDir), `${JSON.stringify(times)}\n`);
 }

@@ -1,4 +1,4 @@
-/** Chooses the service manager of this machine and defines the service. */
+/** `serviceManager` chooses the service manager of this machine, and `serviceDefinition` describes the daemon's service to it. */
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -18,7 +18,11 @@ const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
 /** Stop timeout: drain (`DRAIN_SECONDS` by default), the end of children, and a margin. */
 const STOP_SECONDS = 25;
 
-/** @param requested The owner's choice, which overrides the default of the platform. */
+/**
+ * Throws {@link ServiceError} for an unknown name.
+ *
+ * @param requested The owner's choice, which overrides the default of the machine.
+ */
 export async function serviceManager(dataDir: string, requested: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
   if (requested !== undefined && !MANAGERS.some((name) => name === requested)) {
     throw new ServiceError(`unknown service manager ${requested}; use one of ${MANAGERS.join(', ')}`);
@@ -36,13 +40,12 @@ export async function serviceManager(dataDir: string, requested: string | undefi
   return own;
 }
 
-/** Whether a systemd user instance answers. */
 async function hasUserSystemd(run: RunTool): Promise<boolean> {
   if (!existsSync('/run/systemd/system') || !process.env.XDG_RUNTIME_DIR) return false;
   return (await run('systemctl', ['--user', 'show', '--property=Version'])).code === 0;
 }
 
-/** Defines `serve` as a service. Creates the folder of the logs. */
+/** Creates the data directory and the folder of the logs. */
 export function serviceDefinition(dataDir: string): ServiceDefinition {
   const output = outputFile(dataDir);
   mkdirSync(dirname(output), { recursive: true, mode: 0o700 });
@@ -57,13 +60,13 @@ export function serviceDefinition(dataDir: string): ServiceDefinition {
   };
 }
 
-/** The launcher, which stays valid after updates. Without one, the path as typed, so that a symbolic link is preserved. */
+/** The launcher, which stays valid after updates, or this program, with a symbolic link preserved. */
 function program(): readonly string[] {
   const stable = launcher(installation());
   return stable === null ? [process.execPath, resolve(process.argv[1] ?? '')] : [stable];
 }
 
-/** Label of the service. Each data directory has its own service. */
+/** Each data directory has its own service. */
 export function labelOf(dataDir: string): string {
   if (dataDir === dataDirOf({}, {})) return 'inference-provider';
   return `inference-provider-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;

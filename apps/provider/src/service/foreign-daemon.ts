@@ -1,4 +1,4 @@
-/** `foreignDaemon`: a running daemon that the service of `start` does not run, but a systemd unit of the owner, or nothing. */
+/** `foreignDaemon` finds out whether a daemon runs outside the service of `start`: under a systemd unit of the owner, or by hand. */
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { ServiceState } from './service.js';
 import { systemdUnitOf } from './systemd-unit-of.js';
@@ -9,7 +9,7 @@ export interface ForeignDaemon {
   readonly unit: string | null;
 }
 
-/** Null: no daemon runs, or the service runs the daemon. */
+/** Null if no daemon runs, or if the service, whose state is `state`, runs it. */
 export function foreignDaemon(
   running: Pick<DaemonStatus, 'pid'> | null,
   state: ServiceState,

@@ -1,7 +1,4 @@
-/**
- * `Launchd`: service manager on macOS, with a plist in ~/Library/LaunchAgents. Commands are idempotent: each reads the current
- * state first.
- */
+/** `Launchd`: the service manager of macOS, with a plist in ~/Library/LaunchAgents. Runs `launchctl` (launchctl(1)). */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -48,7 +45,7 @@ export class Launchd implements ServiceManager {
 
   async stop(label: string): Promise<'stopped' | 'was_not_running'> {
     const state = await this.#print(label);
-    // Otherwise the next login would start the service.
+    // Prevents that the next login starts the service.
     await this.#runLaunchctl(['disable', this.#target(label)]);
     if (state === null) return 'was_not_running';
     await this.#bootOut(label);
@@ -106,12 +103,12 @@ export class Launchd implements ServiceManager {
     const result = await this.#launchctl(['print', this.#target(label)]);
     if (result.code === 0) return parseLaunchctlPrint(result.stdout);
     if (NOT_LOADED.includes(result.code)) return null;
-    throw refused('print', result);
+    throw launchctlError('print', result);
   }
 
   async #bootOut(label: string): Promise<void> {
     const result = await this.#launchctl(['bootout', this.#target(label)]);
-    if (result.code !== 0 && result.code !== IN_PROGRESS && !NOT_LOADED.includes(result.code)) throw refused('bootout', result);
+    if (result.code !== 0 && result.code !== IN_PROGRESS && !NOT_LOADED.includes(result.code)) throw launchctlError('bootout', result);
     await this.#waitUntil(label, (now) => now === null);
   }
 
@@ -125,7 +122,7 @@ export class Launchd implements ServiceManager {
 
   async #runLaunchctl(args: readonly string[]): Promise<void> {
     const result = await this.#launchctl(args);
-    if (result.code !== 0) throw refused(args[0] ?? '', result);
+    if (result.code !== 0) throw launchctlError(args[0] ?? '', result);
   }
 
   #launchctl(args: readonly string[]): Promise<ToolResult> {
@@ -139,11 +136,11 @@ export function parseLaunchctlPrint(text: string): ServiceState {
   const pid = Number(value('pid'));
   if (value('state') === 'running') return { kind: 'running', pid: pid > 0 ? pid : null };
   const lastExit = value('last exit code');
-  const neverOrWell = lastExit === null || lastExit === '(never exited)' || /^0(\D|$)/.test(lastExit);
-  return neverOrWell ? { kind: 'not_running' } : { kind: 'waiting', lastExit };
+  const hasFailed = lastExit !== null && lastExit !== '(never exited)' && !/^0(\D|$)/.test(lastExit);
+  return hasFailed ? { kind: 'waiting', lastExit } : { kind: 'not_running' };
 }
 
-function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
+function launchctlError(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
   const message = (stderr || stdout).trim().split('\n')[0] ?? '';
   return new ServiceError(`launchctl ${verb} was refused (${code})${message === '' ? '' : `: ${message}`}`);
 }

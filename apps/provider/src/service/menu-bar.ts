@@ -1,7 +1,7 @@
 /**
  * `showMenuBar` and `hideMenuBar`: install and remove the menu bar item on macOS.
  *
- * The item consists of a program in the data directory, which updates leave unchanged, and a launchd agent to start the program.
+ * The item consists of a program in the data directory, which updates of the agent leave unchanged, and a launchd agent that starts it.
  */
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -14,7 +14,7 @@ import { Launchd } from './launchd.js';
 import { type RunTool, runTool } from './run-tool.js';
 import type { ServiceDefinition } from './service.js';
 
-/** The menu bar item cannot be shown. The message is one sentence for the owner. */
+/** The message is one sentence for the owner. */
 export class MenuBarError extends Error {
   override name = 'MenuBarError';
 }
@@ -39,7 +39,7 @@ export function menuBarHost(): MenuBarHost {
   };
 }
 
-/** Builds or copies the program, and starts it now and at each login. Throws {@link MenuBarError}, ServiceError. */
+/** Starts the item now and at each login. Throws {@link MenuBarError}, ServiceError. */
 export async function showMenuBar(dataDir: string, host: MenuBarHost): Promise<void> {
   requireMac(host);
   const program = programOf(dataDir);

@@ -1,4 +1,8 @@
-/** `OwnSupervisor`: service manager where launchd and systemd are missing (containers, CI). Its small process does not start at boot. */
+/**
+ * `OwnSupervisor`: service manager where launchd and systemd are missing (containers, CI).
+ *
+ * Starts a small supervisor process (`supervisor/main.ts`), which runs the daemon until `stop`, and does not start at boot.
+ */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,7 +18,7 @@ const ENTRY = createRequire(import.meta.url).resolve('#supervisor');
 const SOCKET = 'supervisor.sock';
 const ANSWER_MS = 15_000;
 const START_MS = 60_000;
-/** Time between the child's exit and the supervisor's. */
+/** Maximum time between the exits of daemon and supervisor. */
 const SUPERVISOR_EXIT_MS = 20_000;
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -45,9 +49,9 @@ export class OwnSupervisor implements ServiceManager {
   async start(definition: ServiceDefinition): Promise<'started' | 'already_running'> {
     const state = await this.supervisorState();
     if (state !== null) {
-      const runs = state.child?.pid !== null && state.child?.pid !== undefined;
-      if (runs && JSON.stringify(state.command) === JSON.stringify(definition.command)) return 'already_running';
-      // The child waits for a restart, or the program moved.
+      const isRunning = state.child?.pid !== null && state.child?.pid !== undefined;
+      if (isRunning && JSON.stringify(state.command) === JSON.stringify(definition.command)) return 'already_running';
+      // The daemon waits for a restart, or the program moved.
       await this.stop();
     }
     await this.#launch(definition);
@@ -61,6 +65,7 @@ export class OwnSupervisor implements ServiceManager {
       await requestDaemon(this.dataDir, { path: '/v1/stop', body: {} }, isAnything, (this.stopSeconds + 5) * 1000, SOCKET);
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
+      // After other failures, the supervisor may be ending already.
       if (error.problem === 'no_answer' && (await this.supervisorState()) !== null)
         throw new ServiceError('the supervisor of the provider is not responding');
     }
@@ -93,7 +98,7 @@ export class OwnSupervisor implements ServiceManager {
     return ['This machine has no service manager. Start the provider again after each restart.'];
   }
 
-  /** Null if no supervisor runs. */
+  /** Null if no supervisor runs. Throws {@link ServiceError} without an answer. */
   async supervisorState(): Promise<SupervisorState | null> {
     try {
       return await requestDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);

@@ -1,4 +1,4 @@
-/** `runTool` runs system programs (`launchctl`, `systemctl`). Tests replace the function to see the exact arguments. */
+/** `runTool` runs system programs such as `launchctl` and `systemctl`. Tests replace the function to see the exact arguments. */
 import { execFile } from 'node:child_process';
 
 export interface ToolResult {
@@ -10,7 +10,7 @@ export interface ToolResult {
 
 export type RunTool = (program: string, args: readonly string[]) => Promise<ToolResult>;
 
-/** `systemctl stop` waits for the service to end. */
+/** Long, because `systemctl stop` waits for the service to end. */
 const TOOL_MS = 90_000;
 
 export const runTool: RunTool = (program, args) =>

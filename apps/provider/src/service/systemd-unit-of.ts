@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 /**
- * Null if something else than systemd started the process, such as a shell, or if it belongs to another user.
+ * Returns the unit's name, or `a unit` if the name is unknown. Null if something else than systemd started the process, such as a shell, or
+ * if the process belongs to another user.
  *
  * A terminal, too, may run in a unit, and its shells inherit the environment. Only the unit's first process has its own id there
  * (systemd.exec(5), `SYSTEMD_EXEC_PID`, since 248).

@@ -1,4 +1,4 @@
-/** `Systemd`: service manager on Linux, with a user unit. Commands are idempotent: each reads the current state first. */
+/** `Systemd`: the service manager of most Linux systems, with a unit of the user. Runs `systemctl --user` (systemctl(1)). */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDefinitionFile } from './definition-file.js';
@@ -53,7 +53,7 @@ export class Systemd implements ServiceManager {
 
   async state(label: string): Promise<ServiceState> {
     const result = await this.#systemctl(['show', `--property=${SHOWN_PROPERTIES.join(',')}`, unitOf(label)]);
-    if (result.code !== 0) throw refused('show', result);
+    if (result.code !== 0) throw systemctlError('show', result);
     return parseSystemctlShow(result.stdout);
   }
 
@@ -76,7 +76,7 @@ export class Systemd implements ServiceManager {
 
   async #runSystemctl(args: readonly string[]): Promise<void> {
     const result = await this.#systemctl(args);
-    if (result.code !== 0) throw refused(args[0] ?? '', result);
+    if (result.code !== 0) throw systemctlError(args[0] ?? '', result);
   }
 
   #systemctl(args: readonly string[]): Promise<ToolResult> {
@@ -100,12 +100,12 @@ export function parseSystemctlShow(text: string): ServiceState {
   return { kind: 'not_running' };
 }
 
-function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
+function systemctlError(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
   const message = (stderr || stdout).trim().split('\n')[0] ?? '';
   return new ServiceError(`systemctl --user ${verb} was refused (${code})${message === '' ? '' : `: ${message}`}`);
 }
 
-/** The text of the systemd user unit (systemd.service(5), systemd.exec(5)). Pure. */
+/** The text of the user unit (systemd.service(5), systemd.exec(5)). */
 export function systemdUnit({ command, environment, outputFile, dataDir, stopSeconds }: ServiceDefinition): string {
   return `[Unit]
 Description=Inference provider

@@ -1,4 +1,4 @@
-/** Parts of an installation and their removal. Other files are not touched. */
+/** Parts of an installation and functions that remove them, for the command `uninstall`. Other files are not touched. */
 import { execFile } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ import { hideMenuBar, type MenuBarHost, menuBarHost } from './menu-bar.js';
 import type { ServiceManager } from './service.js';
 
 export interface Part {
-  /** A `session` consists of sign-in and sockets, which end with the service and the sign-out. */
+  /** `session`: sign-in and sockets, which are removed with the program. */
   readonly kind: 'program' | 'session' | 'data' | 'key';
   readonly what: string;
   readonly path: string;
@@ -20,9 +20,10 @@ export interface Part {
 }
 
 const SIGN_OUT_MS = 20_000;
-const RecordSchema = Type.Object({ link: Type.String() });
+/** `install.json`, written by `install.sh`. */
+const InstallRecordSchema = Type.Object({ link: Type.String() });
 
-/** Known files of a data directory. Unknown files are not removed. */
+/** Descriptions by name in the data directory. Unknown files are not removed. */
 const DATA: Readonly<Record<string, string>> = {
   'config.toml': 'settings',
   'model-hashes.json': 'checksums of models',
@@ -36,7 +37,6 @@ const DATA: Readonly<Record<string, string>> = {
 const SOCKETS = /^(?:control|supervisor|machine)\.sock(?:\.start)?$/;
 const CONFIG_DRAFT = /^config\.toml\.\d+\.new$/;
 
-/** Existing parts. */
 export function partsOf(found: Installation, dataDir: string): Part[] {
   const parts: Part[] = [];
   if (found.kind === 'own') {
@@ -64,7 +64,7 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
   return parts;
 }
 
-/** Removes a part, and its folder if that is then empty. */
+/** Except for programs, also removes an empty folder. */
 export function removePart({ path, kind }: Part): void {
   rmSync(path, { recursive: true, force: true });
   if (kind === 'program') return;
@@ -79,7 +79,7 @@ export function removePart({ path, kind }: Part): void {
 function linkOf(prefix: string): string | null {
   try {
     const value: unknown = JSON.parse(readFileSync(join(prefix, 'install.json'), 'utf8'));
-    return Check(RecordSchema, value) && readlinkSync(value.link) === launcherOf(prefix) ? value.link : null;
+    return Check(InstallRecordSchema, value) && readlinkSync(value.link) === launcherOf(prefix) ? value.link : null;
   } catch {
     return null;
   }
@@ -92,7 +92,7 @@ function bytesBelow(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + bytesBelow(join(path, name)), 0);
 }
 
-/** Stops the service and removes its definition. Returns sentences for the owner. */
+/** Returns problems as sentences for the owner. */
 export async function endService(manager: ServiceManager, label: string): Promise<readonly string[]> {
   try {
     await manager.remove(label);
@@ -102,7 +102,7 @@ export async function endService(manager: ServiceManager, label: string): Promis
   }
 }
 
-/** Removes the menu bar item on macOS. Returns sentences for the owner. */
+/** Returns problems as sentences for the owner. */
 export async function endMenuBar(dataDir: string, host: MenuBarHost = menuBarHost()): Promise<readonly string[]> {
   if (host.platform !== 'darwin') return [];
   try {
@@ -113,7 +113,7 @@ export async function endMenuBar(dataDir: string, host: MenuBarHost = menuBarHos
   }
 }
 
-/** Revokes this machine's token at the coordinator. If the coordinator is unreachable, the owner must remove the machine. */
+/** Runs `logout`, which revokes this machine's token. Returns sentences for the owner. */
 export async function signOut(found: Installation, dataDir: string): Promise<readonly string[]> {
   if (!existsSync(join(dataDir, 'account.json'))) return [];
   const [program = '', ...first] = launchCommand(found);

@@ -15,6 +15,7 @@ import WebSocket from 'ws';
 import { GatheredWrites } from './gathered-writes.js';
 
 export interface Liveness {
+  /** Interval of pings. Silence is checked before each. */
   readonly pingMs: number;
   /** Silence after which the socket is considered dead. */
   readonly silenceMs: number;
@@ -22,16 +23,16 @@ export interface Liveness {
   readonly probeMs?: number;
 }
 
-/** Silence is checked with every ping, so a dead socket is found within 28 s. */
+/** Finds a dead socket within 28 s. Applies until `setHeartbeat`. */
 const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
 const PROBE_MS = 5_000;
-const SILENT = 'the coordinator has been silent for too long';
+const SILENCE_REASON = 'the coordinator has been silent for too long';
 /** Payload of the probe's ping, which the pong repeats (RFC 6455, section 5.5.3). */
-const PROBE = Buffer.from('awake');
-/** Fractions of the heartbeat interval: check for silence, ping, and close as dead. */
+const PROBE_PAYLOAD = Buffer.from('awake');
+/** Multiples of the heartbeat interval: time between checks, silence before a ping and before the end. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
-/** Maximum duration of an orderly end, in milliseconds. */
+/** Maximum wait for the coordinator's part of the closing handshake. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 interface ConnectionHandlers {
@@ -45,9 +46,9 @@ interface ConnectionHandlers {
 export class Connection {
   #lastActivityAt = performance.now();
   #isClosed = false;
-  #closing: NodeJS.Timeout | null = null;
-  #probe: NodeJS.Timeout | null = null;
-  #watch: NodeJS.Timeout;
+  #closeTimer: NodeJS.Timeout | null = null;
+  #probeTimer: NodeJS.Timeout | null = null;
+  #livenessTimer: NodeJS.Timeout;
 
   private constructor(
     private readonly socket: WebSocket,
@@ -59,17 +60,17 @@ export class Connection {
     socket.on('ping', () => this.#noteActivity());
     socket.on('pong', (data) => {
       this.#noteActivity();
-      if (this.#probe === null || !data.equals(PROBE)) return;
-      clearTimeout(this.#probe);
-      this.#probe = null;
+      if (this.#probeTimer === null || !data.equals(PROBE_PAYLOAD)) return;
+      clearTimeout(this.#probeTimer);
+      this.#probeTimer = null;
     });
     socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
     socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
-    // `setImmediate` reads pending frames first, in case this process was blocked.
-    this.#watch = setInterval(() => setImmediate(() => this.#checkLife()), liveness.pingMs);
+    // After a blocked event loop, `setImmediate` lets waiting frames be read before the check.
+    this.#livenessTimer = setInterval(() => setImmediate(() => this.#checkLiveness()), liveness.pingMs);
   }
 
-  /** Connects within `timeoutMs`. Throws an Error with a sentence for the owner. */
+  /** `signal` aborts only the connecting. Throws an Error with a sentence for the owner. */
   static async open(
     url: string,
     handlers: ConnectionHandlers,
@@ -85,21 +86,21 @@ export class Connection {
     const onAbort = () => socket.terminate();
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      const stream = await new Promise<Duplex>((resolve, reject) => {
+      const tcpStream = await new Promise<Duplex>((resolve, reject) => {
         socket.once('upgrade', (response) => socket.once('open', () => resolve(response.socket)));
         socket.once('error', (error) => reject(new Error(`the coordinator cannot be reached: ${error.message}`)));
       });
-      return new Connection(socket, new GatheredWrites(stream), handlers, liveness);
+      return new Connection(socket, new GatheredWrites(tcpStream), handlers, liveness);
     } finally {
       signal.removeEventListener('abort', onAbort);
     }
   }
 
-  /** Derives pings and silence limit from the coordinator's heartbeat interval: a silent socket ends within two heartbeats. */
+  /** Replaces ping interval and silence limit, so that a silent socket ends within two heartbeats. */
   setHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
-    clearInterval(this.#watch);
-    this.#watch = setInterval(() => setImmediate(() => this.#checkHeartbeat(intervalMs)), intervalMs * HEARTBEAT.check);
+    clearInterval(this.#livenessTimer);
+    this.#livenessTimer = setInterval(() => setImmediate(() => this.#checkHeartbeat(intervalMs)), intervalMs * HEARTBEAT.check);
   }
 
   get isClosed(): boolean {
@@ -110,27 +111,27 @@ export class Connection {
     this.#write(JSON.stringify(message));
   }
 
-  /** Sends a frame. `sent` is called after the bytes were written, or when the connection ended. */
+  /** Sends a frame. `sent` is called once: after the write, or when the bytes will never be written. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#isClosed) sent();
     else this.#write(bytes, sent);
   }
 
-  /** Pings a socket that may have died during sleep, and closes the socket unless the pong arrives within seconds. */
+  /** Pings a socket that may have died during sleep, and ends the connection without a pong in time. */
   probe(reason: string): void {
-    if (this.#isClosed || this.#probe !== null) return;
-    this.#probe = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);
-    this.socket.ping(PROBE);
+    if (this.#isClosed || this.#probeTimer !== null) return;
+    this.#probeTimer = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);
+    this.socket.ping(PROBE_PAYLOAD);
   }
 
-  /** Closes orderly: earlier messages are sent if the coordinator reads them soon. */
+  /** Sends earlier messages and the close frame, and waits up to a second for the coordinator's. */
   close(): void {
-    if (this.#isClosed || this.#closing !== null) return;
-    this.#closing = setTimeout(() => this.end('closed'), CLOSE_TIMEOUT_MS);
+    if (this.#isClosed || this.#closeTimer !== null) return;
+    this.#closeTimer = setTimeout(() => this.end('closed'), CLOSE_TIMEOUT_MS);
     this.socket.close(1000);
   }
 
-  /** Ends the connection at once. */
+  /** Ends the connection at once, without a close frame. */
   end(reason: string): void {
     this.writes.flush();
     this.socket.terminate();
@@ -178,17 +179,16 @@ export class Connection {
     }
   }
 
-  /** Pings, or ends a silent connection. */
-  #checkLife(): void {
+  #checkLiveness(): void {
     if (this.#isClosed) return;
-    if (performance.now() - this.#lastActivityAt > this.liveness.silenceMs) this.end(SILENT);
+    if (performance.now() - this.#lastActivityAt > this.liveness.silenceMs) this.end(SILENCE_REASON);
     else this.socket.ping();
   }
 
   #checkHeartbeat(intervalMs: number): void {
     if (this.#isClosed) return;
     const silentMs = performance.now() - this.#lastActivityAt;
-    if (silentMs >= intervalMs * HEARTBEAT.silence) this.end(SILENT);
+    if (silentMs >= intervalMs * HEARTBEAT.silence) this.end(SILENCE_REASON);
     else if (silentMs >= intervalMs * HEARTBEAT.ping) this.socket.ping();
   }
 
@@ -199,9 +199,9 @@ export class Connection {
   #close(reason: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    clearInterval(this.#watch);
-    if (this.#probe !== null) clearTimeout(this.#probe);
-    if (this.#closing !== null) clearTimeout(this.#closing);
+    clearInterval(this.#livenessTimer);
+    if (this.#probeTimer !== null) clearTimeout(this.#probeTimer);
+    if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
     this.handlers.onClosed(reason);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * `Enrolment` requests a device management profile from the coordinator while this Mac is not enrolled.
+ * `Enrolment` asks the coordinator for an enrolment profile, which puts this Mac under its device management.
  *
- * The owner installs the profile. On a simulated Mac, the profile is installed automatically.
+ * Asks while the coordinator reports this Mac as not enrolled. The owner installs the profile; a simulated Mac installs it itself.
  */
 import type { CoordinatorMessage, ProviderMessage, TrustMessage } from '@inference/protocol';
 
@@ -13,21 +13,24 @@ export type EnrolmentEvent =
 
 interface EnrolmentOptions {
   readonly send: (message: ProviderMessage) => void;
-  /** Installs the profile at a one-time address. Null if the owner does. */
+  /** Installs the profile at a one-time address. Null: the owner installs the profile. */
   readonly install: ((url: string) => Promise<void>) | null;
   readonly onEvent: (event: EnrolmentEvent) => void;
+  /** Default: `ASK_AFTER_MS`. */
   readonly askAfterMs?: number;
 }
 
-/** Delay of the first request after the trust message, in milliseconds. */
+/** Delay after a trust message. */
 const ASK_AFTER_MS = 2000;
-/** No request is sent while an offer is valid, for half an hour. */
+/** Delay after an offer, which is valid for as long. */
 const ASK_AGAIN_MS = 30 * 60_000;
+/** Delay after the refusal `try_later` or a failed installation. */
 const TRY_LATER_MS = 30_000;
 
 export class Enrolment {
   readonly #options: EnrolmentOptions;
-  #isMissing = false;
+  /** Whether the last trust message reported this Mac as not enrolled. */
+  #isUnenrolled = false;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: EnrolmentOptions) {
@@ -35,9 +38,9 @@ export class Enrolment {
   }
 
   onTrust(trust: TrustMessage): void {
-    this.#isMissing = trust.parts.some(({ reason }) => reason === 'not_enrolled');
-    if (this.#isMissing && this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);
-    if (!this.#isMissing) this.stop();
+    this.#isUnenrolled = trust.parts.some(({ reason }) => reason === 'not_enrolled');
+    if (!this.#isUnenrolled) this.stop();
+    else if (this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);
   }
 
   onAnswer(answer: CoordinatorMessage & { readonly type: 'enrolment' | 'enrolment_refused' }): void {
@@ -54,12 +57,12 @@ export class Enrolment {
       () => onEvent({ type: 'installed' }),
       (error: unknown) => {
         onEvent({ type: 'failed', error });
-        if (this.#isMissing) this.#askIn(TRY_LATER_MS);
+        if (this.#isUnenrolled) this.#askIn(TRY_LATER_MS);
       },
     );
   }
 
-  /** Sends no more requests. */
+  /** Cancels the next request. */
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -69,7 +72,7 @@ export class Enrolment {
     this.stop();
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      if (this.#isMissing) this.#options.send({ type: 'enrolment_request' });
+      if (this.#isUnenrolled) this.#options.send({ type: 'enrolment_request' });
     }, ms);
     this.#timer.unref();
   }
@@ -77,7 +80,7 @@ export class Enrolment {
 
 const INSTALL_TIMEOUT_MS = 20_000;
 
-/** Installs profiles on the simulated Mac of the management server at this address. */
+/** Returns a function that lets the simulated management server install the profile at a URL. */
 export function simulatedInstaller(managementUrl: string, signal: AbortSignal): (url: string) => Promise<void> {
   return async (url) => {
     const response = await fetch(`${managementUrl}/simulation/v1/install`, {

@@ -1,6 +1,5 @@
 /** `GatheredWrites` buffers the writes of a stream until the end of the event loop turn: one system call instead of many. */
 
-/** A stream that buffers writes between `cork` and `uncork`. */
 interface CorkedStream {
   cork(): void;
   uncork(): void;
@@ -19,7 +18,6 @@ export class GatheredWrites {
     setImmediate(() => this.flush());
   }
 
-  /** Writes everything now. */
   flush(): void {
     if (!this.#isGathering) return;
     this.#isGathering = false;

@@ -1,7 +1,8 @@
 /**
- * `LogMonitor`: downloads the transparency log's checkpoint regularly, and verifies that the new tree extends the previous tree.
+ * `LogMonitor` downloads checkpoints (signed tree size and root) of the coordinator's transparency log, and verifies that the log only grows.
  *
- * Answers to sealed requests contain the checkpoint. A client that was shown another log notices the difference (split view).
+ * A coordinator could show clients and providers different logs (split view). Answers to sealed requests therefore carry the checkpoint that
+ * this provider verified, and the client compares it with its own.
  */
 import {
   type E2eLogHead,
@@ -17,56 +18,54 @@ import {
 import { nodeLogCrypto } from '@inference/protocol/crypto';
 
 const REFRESH_MS = 5 * 60_000;
-/** Minimum time between two downloads that clients cause, by naming a larger tree. */
+/** Minimum time before a download that a client causes. */
 const MIN_INTERVAL_MS = 10_000;
-/** Maximum age of a verified checkpoint. Later, the monitor starts again with the log's current key, as if the log were new. */
+/** Maximum age of a checkpoint. After as long without a verification, the monitor forgets the log and its key. */
 const MAX_AGE_MS = 3_600_000;
 const DOWNLOAD_TIMEOUT_MS = 10_000;
-/** Maximum bytes of a checkpoint, key or tile. */
-const MAX_BYTES = 16_384;
+/** Maximum size of a checkpoint, key or tile (256 hashes). */
+const MAX_DOWNLOAD_BYTES = 16_384;
 
 interface LogMonitorOptions {
   /** HTTP address of the coordinator. */
   readonly coordinator: string;
-  /** Replaced by tests. Default: `globalThis.fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-  /** Milliseconds since 1970. Default: `Date.now`. */
+  /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** Called when the log contradicts itself or is malformed, at most once per refresh. */
+  /** Called when a downloaded key or checkpoint fails verification: contradictory, malformed, wrongly signed or too old. */
   readonly onContradiction: (reason: string) => void;
-  /** Called when a client names another tree of the same size, at most once per refresh. Any client can cause this call. */
+  /** Called when a client names another root for the verified size, at most once per download. */
   readonly onOtherHead: () => void;
 }
 
-/** State of the monitored log, with the key that the coordinator published at the first download. */
 interface MonitoredLog {
+  /** Holds the log's key as first downloaded. */
   readonly verifier: LogVerifier;
-  /** Newest verified tree, which later trees must extend, or null. */
-  readonly stored: StoredCheckpoint | null;
-  /** Signed note of the newest verified checkpoint, with the log's own signatures, or null. */
-  readonly note: string | null;
-  /** Time of the last successful verification, in milliseconds since 1970. */
+  /** Largest verified tree, which later trees must extend. Null before the first verification. */
+  readonly tree: StoredCheckpoint | null;
+  /** Checkpoint of `tree` as a signed note (C2SP), with the log's own signature only. Null as `tree`. */
+  readonly checkpoint: string | null;
+  /** Time of the last verification, at first of the key's download. */
   readonly verifiedAt: number;
 }
 
-/** A download failed: the coordinator has no log, cannot be reached, or answered with an error. */
-class Unavailable extends Error {}
+/** Not evidence against the log, unlike a failed verification. */
+class DownloadFailed extends Error {}
 
 export class LogMonitor {
   readonly #options: LogMonitorOptions;
   readonly #abort = new AbortController();
   #log: MonitoredLog | null = null;
-  #refreshing: Promise<void> | null = null;
+  #runningRefresh: Promise<void> | null = null;
   #refreshedAt = Number.NEGATIVE_INFINITY;
-  #hasReported = false;
-  #hasReportedHead = false;
+  #hasReportedOtherHead = false;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(options: LogMonitorOptions) {
     this.#options = options;
   }
 
-  /** Downloads now and every five minutes until `close`. Further calls download once more. */
+  /** Refreshes now, and then every five minutes until `close`. May be called again. */
   start(): void {
     if (this.#abort.signal.aborted) return;
     this.#timer ??= setInterval(() => void this.refresh(), REFRESH_MS).unref();
@@ -78,52 +77,62 @@ export class LogMonitor {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  /** Checkpoint (signed note) for a client with this tree head. Null without a recently verified tree. */
-  checkpointFor({ size, root }: E2eLogHead): string | null {
-    const stored = this.#log?.stored ?? null;
-    // A client's tree head is not signed: it is no evidence against the log, and is never repeated to others.
-    if (stored === null || size > stored.size) this.#refreshSoon();
-    else if (size === stored.size && root !== stored.root) this.#reportOtherHead();
+  /**
+   * Returns the newest verified checkpoint as a signed note. Null if no verification succeeded in the last hour.
+   *
+   * @param clientHead Tree that a client named in a sealed request. May start a refresh in the background.
+   */
+  checkpointFor(clientHead: E2eLogHead): string | null {
+    const tree = this.#log?.tree ?? null;
+    if (tree === null || clientHead.size > tree.size) this.#refreshForClient();
+    // Clients do not sign the tree, so a different root proves nothing against the log.
+    else if (clientHead.size === tree.size && clientHead.root !== tree.root) this.#reportOtherHead();
     const isRecent = this.#log !== null && this.#now() - this.#log.verifiedAt < MAX_AGE_MS;
-    return isRecent ? (this.#log?.note ?? null) : null;
+    return isRecent ? (this.#log?.checkpoint ?? null) : null;
   }
 
-  /** Downloads and verifies the current checkpoint. Never rejects; concurrent calls share one download. */
+  /** Downloads and verifies the current checkpoint, or keeps the earlier one. Never rejects. Concurrent calls share a download. */
   refresh(): Promise<void> {
-    this.#refreshing ??= this.#refresh()
+    this.#runningRefresh ??= this.#refresh()
       .catch((error: unknown) => {
-        // A failed download is not a contradiction, so the checkpoint stays.
-        if (!(error instanceof Unavailable)) this.#report(error instanceof Error ? error.message : String(error));
+        if (!(error instanceof DownloadFailed)) this.#options.onContradiction(error instanceof Error ? error.message : String(error));
       })
       .finally(() => {
-        this.#refreshing = null;
+        this.#runningRefresh = null;
       });
-    return this.#refreshing;
+    return this.#runningRefresh;
   }
 
-  #refreshSoon(): void {
+  /** Clients must not cause arbitrarily many downloads. */
+  #refreshForClient(): void {
     if (this.#timer !== null && this.#now() - this.#refreshedAt >= MIN_INTERVAL_MS) void this.refresh();
   }
 
   async #refresh(): Promise<void> {
     const now = this.#now();
     this.#refreshedAt = now;
-    this.#hasReported = false;
-    this.#hasReportedHead = false;
+    this.#hasReportedOtherHead = false;
     if (this.#log !== null && now - this.#log.verifiedAt >= MAX_AGE_MS) this.#log = null;
-    const log = this.#log ?? { verifier: this.#verifierOf((await this.#text('key')).trim()), stored: null, note: null, verifiedAt: now };
-    this.#log ??= log;
+    const log = this.#log ?? {
+      verifier: this.#verifierOf((await this.#text('key')).trim()),
+      tree: null,
+      checkpoint: null,
+      verifiedAt: now,
+    };
+    // Keeps the key even if the checkpoint below cannot be downloaded or verified.
+    this.#log = log;
     const note = await this.#text('checkpoint');
-    const verdict = await log.verifier.verifyCheckpoint(note, log.stored, now);
+    const verdict = await log.verifier.verifyCheckpoint(note, log.tree, now);
     if (!verdict.ok) {
-      this.#report(verdict.reason);
+      this.#options.onContradiction(verdict.reason);
       return;
     }
-    const isNewest = verdict.stored.size === verdict.checkpoint.size;
+    // An older checkpoint that is consistent with the known tree also verifies, but does not replace the tree.
+    const isOlder = verdict.checkpoint.size < verdict.stored.size;
     this.#log = {
       ...log,
-      stored: verdict.stored,
-      note: isNewest ? withoutCosignatures(note, verdict.checkpoint.origin) : log.note,
+      tree: verdict.stored,
+      checkpoint: isOlder ? log.checkpoint : withoutCosignatures(note, verdict.checkpoint.origin),
       verifiedAt: now,
     };
   }
@@ -140,12 +149,12 @@ export class LogMonitor {
     try {
       return fromUtf8(await this.#download(path));
     } catch (error) {
-      if (error instanceof Unavailable) throw error;
+      if (error instanceof DownloadFailed) throw error;
       throw new LogFormatError(`the ${path} of the log is not UTF-8`);
     }
   }
 
-  /** Throws {@link Unavailable}. */
+  /** Throws {@link DownloadFailed}. */
   async #download(path: string): Promise<Uint8Array> {
     const { coordinator, fetch = globalThis.fetch } = this.#options;
     const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)]);
@@ -153,23 +162,17 @@ export class LogMonitor {
       const response = await fetch(`${coordinator}/e2e/log/${path}`, { redirect: 'error', signal });
       if (response.status !== 200) {
         await response.body?.cancel();
-        throw new Unavailable(`${path} answered ${response.status}`);
+        throw new DownloadFailed(`${path} answered ${response.status}`);
       }
       return await boundedBytes(response);
     } catch (error) {
-      throw error instanceof Unavailable ? error : new Unavailable(`${path} cannot be read`, { cause: error });
+      throw error instanceof DownloadFailed ? error : new DownloadFailed(`${path} cannot be read`, { cause: error });
     }
   }
 
-  #report(reason: string): void {
-    if (this.#hasReported) return;
-    this.#hasReported = true;
-    this.#options.onContradiction(reason);
-  }
-
   #reportOtherHead(): void {
-    if (this.#hasReportedHead) return;
-    this.#hasReportedHead = true;
+    if (this.#hasReportedOtherHead) return;
+    this.#hasReportedOtherHead = true;
     this.#options.onOtherHead();
   }
 
@@ -178,7 +181,7 @@ export class LogMonitor {
   }
 }
 
-/** Removes witnesses' cosignatures to shorten the note. Clients do not require cosignatures in a provider's checkpoint. */
+/** Shortens the note by the witnesses' cosignatures, which clients do not require here. */
 function withoutCosignatures(note: string, origin: string): string {
   const { text, signatures } = parseSignedNote(note);
   return formatSignedNote({ text, signatures: signatures.filter(({ name }) => name === origin) });
@@ -189,7 +192,7 @@ async function boundedBytes(response: Response): Promise<Uint8Array> {
   let length = 0;
   for await (const piece of response.body ?? []) {
     length += piece.length;
-    if (length > MAX_BYTES) throw new Unavailable('a part of the log is too long');
+    if (length > MAX_DOWNLOAD_BYTES) throw new DownloadFailed('a part of the log is too long');
     pieces.push(piece);
   }
   return new Uint8Array(Buffer.concat(pieces));

@@ -1,7 +1,7 @@
 /**
- * `Session`: one connection to the coordinator, from `hello` to close.
+ * `Session`: one WebSocket connection to the coordinator, from `hello` to close.
  *
- * Registers, answers challenges, renews the sealing key and passes job messages on.
+ * Registers this provider, answers challenges, renews the sealing key, and passes other messages to the callbacks of `SessionOptions`.
  */
 import type { Enclave } from '@inference/enclave';
 import {
@@ -30,9 +30,10 @@ import type { WakeDetector } from './wake-detector.js';
 interface RegistrationInfo {
   readonly agentVersion: string;
   readonly hardware: Hardware;
+  /** Offers for a protocol version. */
   readonly models: (version: number) => readonly ModelOffer[];
   readonly slots: number;
-  /** Availability at registration. Default: available. */
+  /** Availability at registration. Absent: available. */
   readonly availability?: () => ReportedAvailability;
   /** Whether the owner permits commands from the console. Absent if the agent supports no commands. */
   readonly isRemoteControlAllowed?: () => boolean;
@@ -51,7 +52,7 @@ export type SessionEnd =
 
 export type EndedSession = SessionEnd & {
   readonly registered: boolean;
-  /** Whether the coordinator has peers, to which the provider can connect at once. */
+  /** Whether the coordinator belongs to a cluster, so that the provider can connect elsewhere at once. */
   readonly hasPeers: boolean;
 };
 
@@ -62,7 +63,6 @@ export interface SessionOptions {
   readonly createJobHandler: (session: Session, keys: SealingKeys) => JobHandler;
   /** `token` authorizes status requests while the session lives; null if the coordinator gives none. */
   readonly onRegistered: (session: Session, trustLevel: string, token: string | null) => void;
-  /** The coordinator's trust evaluation of this provider. */
   readonly onTrust?: (trust: TrustMessage) => void;
   /** Called with the models that the coordinator refuses. An empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
@@ -72,13 +72,13 @@ export interface SessionOptions {
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly onOwnerCommand?: (command: OwnerCommand) => void;
   readonly liveness?: Liveness;
-  /** Maximum time from connecting to `welcome`. Default: 10 s to connect, then the time to register. */
+  /** Maximum time from the start to `welcome`. Absent: only the time to register is limited. */
   readonly welcomeTimeoutMs?: number;
   /** Emits after system sleep. */
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
 
-/** Maximum time from the start of the session to `registered`, connecting included, in milliseconds. */
+/** Maximum time from the start to `registered`. */
 const REGISTER_TIMEOUT_MS = 30_000;
 
 export class Session {
@@ -100,11 +100,11 @@ export class Session {
     this.#ended = new Promise((resolve) => (this.#end = resolve));
   }
 
-  /** Runs one session to its end. Never rejects; resolves with the reason. */
+  /** Runs one session to its end; `signal` closes it. Never rejects; resolves with the reason. */
   static async run(options: SessionOptions, signal: AbortSignal): Promise<EndedSession> {
     const session = new Session(options);
     const unsubscribe = options.wakeDetector?.on(() => session.wake());
-    const deadline = setTimeout(() => {
+    const registrationDeadline = setTimeout(() => {
       if (!session.#isRegistered) session.#connection?.end('the coordinator did not register this provider in time');
     }, REGISTER_TIMEOUT_MS);
     const welcomeDeadline =
@@ -113,7 +113,7 @@ export class Session {
       const end = await session.#run(signal);
       return { ...end, registered: session.#isRegistered, hasPeers: session.#hasPeers };
     } finally {
-      clearTimeout(deadline);
+      clearTimeout(registrationDeadline);
       clearTimeout(welcomeDeadline);
       unsubscribe?.();
       session.#dispose();
@@ -124,7 +124,7 @@ export class Session {
     return this.#isRegistered && this.#connection?.isClosed === false;
   }
 
-  /** Receipt version of this session; final after `welcome`. */
+  /** Highest receipt version of both sides; 1 before `welcome`. */
   get receiptVersion(): 1 | 2 {
     return this.#receiptVersion;
   }
@@ -134,7 +134,6 @@ export class Session {
     return this.#version;
   }
 
-  /** Whether the coordinator relays commands of owners. */
   get hasRemoteControl(): boolean {
     return this.#hasRemoteControl;
   }
@@ -143,13 +142,13 @@ export class Session {
     this.#connection?.send(message);
   }
 
-  /** Sends a frame. `sent` is called after the write, or when the bytes will never be written. */
+  /** See {@link Connection.sendFrame}. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#connection === null) sent();
     else this.#connection.sendFrame(bytes, sent);
   }
 
-  /** Probes the socket and replaces the sealing key; called after system sleep or a clock change. */
+  /** Call after system sleep or a clock change: the socket may be dead, and the sealing key expired. */
   wake(): void {
     this.#connection?.probe('this machine has slept, and the coordinator is silent');
     this.#keys?.replace();
@@ -191,7 +190,7 @@ export class Session {
   #receive(message: CoordinatorMessage): void {
     switch (message.type) {
       case 'welcome':
-        this.#step(this.#register(message));
+        this.#endIfFails(this.#register(message));
         return;
       case 'registered':
         this.#isRegistered = true;
@@ -208,7 +207,7 @@ export class Session {
         this.#connection?.close();
         return;
       case 'challenge':
-        this.#step(this.#answerChallenge(message.nonce));
+        this.#endIfFails(this.#answerChallenge(message.nonce));
         return;
       case 'job':
       case 'credit':
@@ -236,6 +235,7 @@ export class Session {
     if (!PROTOCOL_VERSIONS.includes(welcome.version))
       throw new Error(`the coordinator speaks version ${welcome.version}, this build does not`);
     if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
+    // Only coordinators of a cluster state a heartbeat interval.
     if (welcome.heartbeat_ms !== undefined) {
       this.#hasPeers = true;
       this.#connection?.setHeartbeat(welcome.heartbeat_ms);
@@ -258,6 +258,7 @@ export class Session {
       onFailure: () => this.#connection?.end('the enclave did not sign a new sealing key'),
     });
     this.#keys = keys;
+    // The connection may have ended while the enclave signed.
     if (this.#connection?.isClosed !== false) return;
     this.#jobHandler = this.options.createJobHandler(this, keys);
     this.send({
@@ -291,9 +292,9 @@ export class Session {
     this.send({ type: 'challenge_answer', challenge });
   }
 
-  /** A failed step ends the session, because the coordinator would wait for the answer. */
-  #step(step: Promise<void>): void {
-    step.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be created'));
+  /** Ends the session if the answer to the coordinator fails: the coordinator would wait for it in vain. */
+  #endIfFails(answer: Promise<void>): void {
+    answer.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be created'));
   }
 
   #dispose(): void {

@@ -1,4 +1,4 @@
-/** `stayConnected` runs sessions one after another, with backoff and jitter. Delays are longer after rejections that need the owner. */
+/** `stayConnected` runs sessions with the coordinator one after another until aborted. The pause between them depends on how the last one ended. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RejectionCode } from '@inference/protocol';
 import { Session, type SessionEnd, type SessionOptions } from './session.js';
@@ -10,30 +10,31 @@ export type SessionEvent =
       /** Detailed reason, if the coordinator gives one. */
       readonly reason: string | null;
       readonly message: string;
+      /** Sentence for the owner; empty if waiting suffices. */
       readonly advice: string;
       readonly retryInMs: number;
     }
   | { readonly type: 'lost'; readonly reason: string; readonly retryInMs: number };
 
+/** Tests replace the source of randomness and the delays. */
 interface StayConnectedOptions extends SessionOptions {
   readonly onEvent: (event: SessionEvent) => void;
   readonly random?: () => number;
   readonly backoff?: Backoff;
-  /** Delays after a coordinator shutdown. */
   readonly restart?: Backoff;
-  /** Time for `welcome` in a cluster of coordinators. */
   readonly welcome?: Backoff;
 }
 
+/** Delays after a lost or failed connection. */
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
-/** Delays after a coordinator's shutdown: all providers leave at once, and the coordinator returns soon. */
+/** Delays after the shutdown of a single coordinator, which all providers lose at once. */
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
-/** Maximum first delay in a cluster of coordinators. Others are ready now; jitter spreads the providers that reconnect at once. */
+/** Maximum delay before connecting to another coordinator of a cluster. */
 const MAX_TAKEOVER_MS = 500;
-/** Maximum time from connecting to `welcome` in a cluster, because frozen coordinators stay silent. Doubled after each failure. */
+/** Maximum time to `welcome` in a cluster, where another coordinator may answer sooner. Doubled after each failure. */
 const WELCOME: Backoff = { firstMs: 2_000, maxMs: 10_000 };
-/** First delay after a rejection that needs the owner. */
-const REFUSED_MS = 60_000;
+/** Delays after a rejection that needs the owner. */
+const OWNER_NEEDED: Backoff = { firstMs: 60_000, maxMs: 600_000 };
 
 /** Advice for the owner per rejection; null if waiting suffices. */
 const ADVICE: Readonly<Record<RejectionCode, string | null>> = {
@@ -52,31 +53,27 @@ const ADVICE: Readonly<Record<RejectionCode, string | null>> = {
   shutting_down: null,
 };
 
-/** Runs sessions until the signal is aborted. */
 export async function stayConnected(options: StayConnectedOptions, signal: AbortSignal): Promise<void> {
   const random = options.random ?? Math.random;
   const backoff = options.backoff ?? BACKOFF;
-  let attempt = 0;
+  /** Sessions since the last registered one, which all ended before registration. */
+  let failureCount = 0;
   let hasPeers = false;
   while (!signal.aborted) {
-    const welcomeTimeout = hasPeers ? { welcomeTimeoutMs: doubledMs(options.welcome ?? WELCOME, attempt) } : {};
+    const welcomeTimeout = hasPeers ? { welcomeTimeoutMs: doubledMs(options.welcome ?? WELCOME, failureCount) } : {};
     const end = await Session.run({ ...options, ...welcomeTimeout }, signal);
     if (signal.aborted) return;
-    attempt = end.registered ? 0 : attempt + 1;
-    const refused = end.kind === 'rejected' && ADVICE[end.code] !== null;
-    const restart = end.kind === 'rejected' && end.code === 'shutting_down';
-    // An attempt that failed before `welcome` does not show whether the coordinator has peers.
+    failureCount = end.registered ? 0 : failureCount + 1;
+    const needsOwner = end.kind === 'rejected' && ADVICE[end.code] !== null;
+    const isShuttingDown = end.kind === 'rejected' && end.code === 'shutting_down';
+    // A session that failed before `welcome` does not show whether the coordinator has peers.
     if (end.registered || end.hasPeers) hasPeers = end.hasPeers;
-    const pauses = refused
-      ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS }
-      : restart && !hasPeers
-        ? (options.restart ?? RESTART)
-        : backoff;
-    // One failed attempt is allowed, because the second coordinator may be unreachable, too.
-    const isTakeover = hasPeers && attempt <= 1 && !refused;
-    const retryInMs = isTakeover ? Math.round(random() * MAX_TAKEOVER_MS) : backoffMs(pauses, attempt, random());
+    const delays = needsOwner ? OWNER_NEEDED : isShuttingDown && !hasPeers ? (options.restart ?? RESTART) : backoff;
+    // After one failure still without backoff: the second coordinator of the cluster may be unreachable, too.
+    const isTakeover = hasPeers && failureCount <= 1 && !needsOwner;
+    const retryInMs = isTakeover ? Math.round(random() * MAX_TAKEOVER_MS) : backoffMs(delays, failureCount, random());
     options.onEvent(eventOf(end, retryInMs));
-    await pause(retryInMs, refused ? undefined : options.wakeDetector, signal);
+    await pause(retryInMs, needsOwner ? undefined : options.wakeDetector, signal);
   }
 }
 
@@ -98,11 +95,11 @@ export interface Backoff {
   readonly maxMs: number;
 }
 
-/** Milliseconds before attempt `attempt` (from 0): doubled each time. Jitter takes off up to half. */
-export function backoffMs(backoff: Backoff, attempt: number, random: number): number {
-  return Math.round(doubledMs(backoff, attempt) * (0.5 + random / 2));
+/** Delay after a number of failures: doubled with each, less a jitter of up to half. `random` is from 0 to 1. */
+export function backoffMs(backoff: Backoff, failureCount: number, random: number): number {
+  return Math.round(doubledMs(backoff, failureCount) * (0.5 + random / 2));
 }
 
-function doubledMs({ firstMs, maxMs }: Backoff, attempt: number): number {
-  return Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30));
+function doubledMs({ firstMs, maxMs }: Backoff, failureCount: number): number {
+  return Math.min(maxMs, firstMs * 2 ** Math.min(failureCount, 30));
 }

@@ -1,21 +1,20 @@
-/** `WakeDetector` detects system sleep, a stopped process and clock changes, after which sockets and keys may be invalid. */
+/** `WakeDetector` detects system sleep, a stopped process and clock changes of 10 s or more, after which sockets and keys may be invalid. */
 
 interface WakeDetectorOptions {
-  /** Wall clock in milliseconds since 1970. */
   readonly wall?: () => number;
-  /** Monotonic clock in milliseconds. May stop during sleep. */
+  /** May stop during sleep. */
   readonly monotonic?: () => number;
   readonly everyMs?: number;
 }
 
 export interface Wake {
-  /** Time in which no timer ran, or jump of the clock (also back), in milliseconds. */
+  /** Time in which no timer ran, or jump of the wall clock, negative if set back. */
   readonly jumpMs: number;
 }
 
 const EVERY_MS = 1_000;
-/** Minimum jump. Timers of a busy machine are late by less. */
-const JUMP_MS = 10_000;
+/** Timers of a busy machine are late by less. */
+const MIN_JUMP_MS = 10_000;
 
 export class WakeDetector {
   readonly #listeners = new Set<(wake: Wake) => void>();
@@ -45,8 +44,8 @@ export class WakeDetector {
     const [wall, monotonic] = [this.#wall(), this.#monotonic()];
     const [byWall, byMonotonic] = [wall - this.#lastWall, monotonic - this.#lastMonotonic];
     [this.#lastWall, this.#lastMonotonic] = [wall, monotonic];
-    const jumpMs = byWall < -JUMP_MS ? byWall : Math.max(byWall, byMonotonic);
-    if (Math.abs(jumpMs) < JUMP_MS) return;
+    const jumpMs = byWall < -MIN_JUMP_MS ? byWall : Math.max(byWall, byMonotonic);
+    if (Math.abs(jumpMs) < MIN_JUMP_MS) return;
     for (const listener of this.#listeners) listener({ jumpMs: Math.round(jumpMs) });
   }
 

@@ -1,4 +1,4 @@
-/** `updateAutomatically` checks for releases every few hours, with jitter, and prepares an update. The caller activates the update. */
+/** `updateAutomatically` checks for releases every few hours, with jitter, until one is prepared. The caller switches to it. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 interface AutomaticOptions {
@@ -9,7 +9,6 @@ interface AutomaticOptions {
   readonly onReady: (version: string) => void;
   readonly onProblem: (error: unknown) => void;
   readonly signal: AbortSignal;
-  /** Random numbers from 0 to 1. */
   readonly random?: () => number;
   /** Mean interval of checks, in milliseconds. Default: 4 hours. */
   readonly everyMs?: number;
@@ -17,15 +16,15 @@ interface AutomaticOptions {
 
 const EVERY_MS = 4 * 3_600_000;
 /** Maximum delay of the first check, as a fraction of the interval. */
-const FIRST_PART = 0.1;
-/** Fraction by which an interval varies. */
+const FIRST_DELAY = 0.1;
+/** Fraction by which an interval may be longer or shorter. */
 const JITTER = 0.25;
 
 /** Resolves on abort or when a version is prepared. Never rejects. */
 export async function updateAutomatically(options: AutomaticOptions): Promise<void> {
   const { isEnabled, prepareUpdate, onReady, onProblem, signal, random = Math.random, everyMs = EVERY_MS } = options;
   try {
-    await delay(everyMs * FIRST_PART * random(), undefined, { signal, ref: false });
+    await delay(everyMs * FIRST_DELAY * random(), undefined, { signal, ref: false });
     for (;;) {
       if (isEnabled()) {
         try {

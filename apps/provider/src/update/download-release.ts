@@ -26,7 +26,7 @@ interface PrepareOptions {
 const BUILD_MS = 10 * 60_000;
 const START_MS = 60_000;
 
-/** Throws {@link UpdateError}, or the signal's reason. */
+/** Does nothing if the version is present. Throws {@link UpdateError}, or the signal's reason. */
 export async function prepare(options: PrepareOptions): Promise<void> {
   const { prefix, release, onStep, signal } = options;
   if (presentVersions(prefix).includes(release.version)) return;
@@ -81,15 +81,13 @@ function requireIdentity(folder: string, { version }: Release): void {
   let found: { name?: unknown; version?: unknown } | null = null;
   try {
     found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
-  } catch {
-    // Refused below.
-  }
+  } catch {}
   if (found?.name !== 'inference-provider' || found.version !== version) {
     throw new UpdateError(`the archive of version ${version} has unexpected contents`);
   }
 }
 
-/** Builds the enclave helper on a Mac, and runs the program with `--version`. Throws if the version fails. */
+/** Builds the enclave helper, if the release has one, and runs the program with `--version`. */
 async function tryOut(folder: string, { version }: Release, signal: AbortSignal): Promise<void> {
   const run = promisify(execFile);
   const build = join(folder, 'install', 'build-helper.mjs');
@@ -107,6 +105,7 @@ async function tryOut(folder: string, { version }: Release, signal: AbortSignal)
 
 const MAX_UNPACKED_FILES = 100_000;
 const MAX_UNPACKED_BYTES = 8 * 2 ** 30;
+/** As in packages of npm. */
 const TOP = 'package/';
 
 /**

@@ -10,6 +10,7 @@ import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';
 
 export type Installation =
+  /** By `install.sh`. `prefix`: folder of all versions and the launcher. */
   | { readonly kind: 'own'; readonly prefix: string; readonly version: string; readonly root: string }
   /** `launcher` is a command outside the versioned files, unchanged by updates. */
   | { readonly kind: 'homebrew' | 'pkg'; readonly launcher: string; readonly version: string; readonly root: string }
@@ -32,7 +33,7 @@ export function installation(root: string = dirname(createRequire(import.meta.ur
   return { kind: basename(versions) === 'node_modules' ? 'npm' : 'clone', version, root: real };
 }
 
-/** Throws an Error if the file is damaged, because the owner would otherwise get the advice for another installer. */
+/** A damaged file is an error, because the owner would otherwise get the advice for another installer. */
 function installerOf(root: string): { readonly kind: 'homebrew' | 'pkg'; readonly launcher: string } | null {
   const path = join(root, INSTALLER_FILE);
   if (!existsSync(path)) return null;

@@ -1,4 +1,4 @@
-/** File layout of an installation. The symbolic link `current` is replaced atomically. */
+/** File layout of an installation by `install.sh`: `versions/1.2.3`, `downloads`, and the symbolic links `current` and `guard`. */
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -6,7 +6,7 @@ export const versionsFolder = (prefix: string): string => join(prefix, 'versions
 export const versionFolder = (prefix: string, version: string): string => join(prefix, 'versions', version);
 export const downloadsFolder = (prefix: string): string => join(prefix, 'downloads');
 
-/** Prefix of folders below `versions` that are incomplete or being removed. */
+/** Of folders below `versions` that are incomplete or being removed. */
 export const DRAFT_PREFIX = '.unpacking-';
 
 const VERSION = /^\d+\.\d+\.\d+$/;
@@ -21,7 +21,7 @@ export function currentVersion(prefix: string): string | null {
   }
 }
 
-/** Points a link to an installed version: `current` to that of the next start, `guard` to that whose guard supervises a trial. */
+/** Atomic. `current` names the version of the next start, `guard` that whose guard supervises a trial. */
 export function point(prefix: string, link: 'current' | 'guard', version: string): void {
   const draft = join(prefix, `.${link}-${process.pid}`);
   rmSync(draft, { force: true });
@@ -29,7 +29,7 @@ export function point(prefix: string, link: 'current' | 'guard', version: string
   renameSync(draft, join(prefix, link));
 }
 
-/** Versions that are completely installed: an incomplete folder has the draft prefix. */
+/** Completely installed versions. */
 export function presentVersions(prefix: string): string[] {
   try {
     return readdirSync(versionsFolder(prefix)).filter((name) => VERSION.test(name));

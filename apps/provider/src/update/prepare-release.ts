@@ -1,4 +1,4 @@
-/** `checkForUpdate` and `prepareRelease` find and prepare an update. Used by the commands `update` and `doctor`. */
+/** `checkForUpdate` asks the coordinator for an update, and `prepareRelease` installs it beside the current version, without a switch. */
 import { compareVersions, type Release, type RolloutNotice } from '@inference/protocol';
 import type { Progress } from '../models/store/transfer.js';
 import { prepare } from './download-release.js';
@@ -8,17 +8,22 @@ import type { BrokenVersion } from './trial.js';
 import { brokenVersions } from './trial.js';
 import { lockUpdates } from './update-lock.js';
 
-/** Asks the coordinator for a release and compares versions. `prefix` is the installation folder. Throws UpdateError. */
+/**
+ * Asks the coordinator for a release, and compares it with the installed version. Throws UpdateError.
+ *
+ * @param prefix Folder of the installation; null if another installer owns it.
+ * @param installed Version of this program.
+ */
 export async function checkForUpdate(
-  question: Omit<ReleaseQuery, 'machine'> & { readonly machine: Omit<AskingMachine, 'failed'> },
+  query: Omit<ReleaseQuery, 'machine'> & { readonly machine: Omit<AskingMachine, 'failed'> },
   prefix: string | null,
   installed: string,
 ): Promise<UpdateChoice> {
   const failed = prefix === null ? null : (brokenVersions(prefix).at(-1)?.version ?? null);
-  const { release, notice } = await fetchRelease({ ...question, machine: { ...question.machine, failed } });
+  const { release, notice } = await fetchRelease({ ...query, machine: { ...query.machine, failed } });
   const current = (prefix === null ? null : currentVersion(prefix)) ?? installed;
   // A version named by the owner is accepted even after an earlier failure.
-  const broken = prefix === null || question.version !== null ? [] : brokenVersions(prefix);
+  const broken = prefix === null || query.version !== null ? [] : brokenVersions(prefix);
   return chooseUpdate(release, current, broken, notice);
 }
 

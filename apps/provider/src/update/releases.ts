@@ -38,24 +38,24 @@ export interface ReleaseQuery {
   readonly machine?: AskingMachine;
 }
 
-/** Facts of a machine in its request for releases, which decide its turn in a rollout. */
+/** The coordinator uses these facts to decide the machine's turn in a rollout. */
 export interface AskingMachine {
   /** Session token; null while not connected. */
   readonly token: string | null;
   readonly channel: 'stable' | 'canary';
   /** Version that failed its trial here last, or null. */
   readonly failed: string | null;
-  /** Whether no update follows. */
+  /** Whether the machine only asks. */
   readonly isCheck: boolean;
 }
 
 export interface OfferedRelease {
   readonly release: Release | null;
-  /** Newer version that the rollout does not offer to this machine yet. Unverified, and only shown to the owner. */
+  /** Newer version that is not offered to this machine yet. Unverified, and only shown. */
   readonly notice: RolloutNotice | null;
 }
 
-/** Throws {@link UpdateError}, or the signal's reason. */
+/** Verifies the signature. Throws {@link UpdateError}, or the signal's reason. */
 export async function fetchRelease({ coordinator, platform, version, keys, signal, machine }: ReleaseQuery): Promise<OfferedRelease> {
   const query = new URLSearchParams({ platform });
   if (machine?.channel === 'canary') query.set('channel', 'canary');
@@ -80,7 +80,7 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
   return { release: value, notice };
 }
 
-/** Reads an answer. Its `text` is null if the coordinator offers no such release. */
+/** `text` is null if the coordinator offers no such release. */
 async function readAnswer(
   url: string,
   token: string | null,

@@ -1,13 +1,15 @@
 /**
- * `confirmTrial` confirms a version that answers commands and is registered with the coordinator. If the coordinator is unreachable,
- * a minimum run time replaces the registration.
+ * `confirmTrial` ends the trial of the running version when the version has proved itself.
+ *
+ * It must answer commands and be registered with the coordinator. If the coordinator is unreachable, a minimum run time replaces the
+ * registration.
  */
 import { prune } from './layout.js';
 import { endTrial, readTrial } from './trial.js';
 
 export interface Health {
   readonly registered: boolean;
-  /** No response was received at all, not even an error. */
+  /** Not even an error response came. */
   readonly isCoordinatorUnreachable: boolean;
   /** Whether the daemon answers on the control socket. */
   readonly answersCommands: boolean;
@@ -24,15 +26,15 @@ export function isHealthy({ registered, isCoordinatorUnreachable, answersCommand
 
 const POLL_INTERVAL_MS = 1_000;
 
-interface TrialEnd {
+interface ConfirmOptions {
   readonly prefix: string;
   readonly version: string;
   readonly health: () => Promise<Health>;
   readonly signal: AbortSignal;
 }
 
-/** Ends the trial of this version once healthy. Resolves with whether a trial was confirmed. Never rejects. */
-export async function confirmTrial({ prefix, version, health, signal }: TrialEnd): Promise<boolean> {
+/** Resolves to false if this version is not on trial, or on abort. */
+export async function confirmTrial({ prefix, version, health, signal }: ConfirmOptions): Promise<boolean> {
   const trial = readTrial(prefix);
   if (trial === null || trial.version !== version) return false;
   const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));

@@ -1,7 +1,8 @@
 /**
- * Trial of a new version. A record names the version to roll back to. Failed versions are not chosen again.
+ * Trial of a new version: it must prove itself in a limited time, or the guard restores the previous version.
  *
- * Each step replaces one file atomically, so after a power loss either the old version or the trial continues.
+ * A record in `trial.json` names both. `broken.json` lists versions that failed, which only the owner can choose again. Each step replaces one
+ * file atomically, so that after a power loss either the old version or the trial continues.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +43,7 @@ export function readTrial(prefix: string): Trial | null {
   return null;
 }
 
-/** Makes an installed version current, on trial. The previous version's guard supervises the trial. */
+/** The previous version's guard supervises the trial. */
 export function beginTrial(prefix: string, version: string, previous: string, trialTimeoutMs: number, now: number): void {
   point(prefix, 'guard', previous);
   writeRecord(trialPath(prefix), { version, previous, since: now, starts: 0, patience_ms: trialTimeoutMs } satisfies Trial);
@@ -56,12 +57,12 @@ export function countStart(prefix: string, trial: Trial): Trial {
   return counted;
 }
 
-/** Ends the trial. The current version stays current. */
+/** The current version stays current. */
 export function endTrial(prefix: string): void {
   rmSync(trialPath(prefix), { force: true });
 }
 
-/** Records the version as failed and restores the previous version. */
+/** Records the version as failed, and restores the previous one if installed. */
 export function rollBack(prefix: string, trial: Trial, reason: string, now: number): void {
   rememberBroken(prefix, { version: trial.version, at: now, reason });
   if (presentVersions(prefix).includes(trial.previous)) point(prefix, 'current', trial.previous);
@@ -92,7 +93,6 @@ function readRecord(path: string): unknown {
   }
 }
 
-/** Atomic: after a power loss the file has the old or the new content. */
 function writeRecord(path: string, value: unknown): void {
   const draft = `${path}.${process.pid}`;
   const file = openSync(draft, 'w', 0o600);
@@ -109,7 +109,7 @@ function writeRecord(path: string, value: unknown): void {
 export const DEFAULT_TRIAL_TIMEOUT_MS = 5 * 60_000;
 const POLL_INTERVAL_MS = 200;
 
-/** Makes an installed version current from the next start, on trial. Throws {@link UpdateError} if not installed. */
+/** Makes a version current, on trial. Throws {@link UpdateError} if not installed. */
 export function switchTo(prefix: string, version: string, trialTimeoutMs: number, now: number): void {
   if (!presentVersions(prefix).includes(version)) throw new UpdateError(`version ${version} is not installed`);
   const previous = currentVersion(prefix);

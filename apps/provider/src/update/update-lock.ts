@@ -67,6 +67,7 @@ export function removeDeadClaim(claim: string, renamed: string): void {
   }
 }
 
+/** Throws {@link UpdateError} unless the lock is dead or absent. */
 function refuseHeld(path: string): 'absent' | 'dead' {
   const holder = holderOf(path);
   if (holder === 'absent') return holder;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
-import { stopByHand } from '../../src/cli/commands/stop.js';
+import { stopOverSocket } from '../../src/cli/commands/stop.js';
 import { ControlServer } from '../../src/control/control-server.js';
 import { controlRoutes } from '../../src/control/routes.js';
 import { startingStatus } from '../../src/daemon/status.js';
@@ -21,7 +21,7 @@ async function stop(drainMs: number, jobsMs: number): Promise<void> {
   let now = 0;
   let isClosed = false;
   try {
-    await stopByHand(dataDir, process.pid, {
+    await stopOverSocket(dataDir, process.pid, {
       now: () => now,
       wait: async () => {
         now += 5 * SECOND_MS;

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 it('is bounded in size and loses no line at a rotation', () => {
   const path = join(dir, 'p.log');
-  const file = new RotatingFile({ path, maxBytes: 1000, older: 3 });
+  const file = new RotatingFile({ path, maxBytes: 1000, maxRotated: 3 });
   const log = pino({ base: null, timestamp: false }, file);
   for (let number = 0; number < 200; number++) log.info({ number }, 'a line');
   file.close();
@@ -36,7 +36,7 @@ it('is bounded in size and loses no line at a rotation', () => {
 it('appends to an existing file, and survives write errors', () => {
   const path = join(dir, 'p.log');
   writeFileSync(path, 'old\n');
-  const file = new RotatingFile({ path, maxBytes: 10, older: 1 });
+  const file = new RotatingFile({ path, maxBytes: 10, maxRotated: 1 });
   file.write('1234567\n');
   expect([readFileSync(`${path}.1`, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['old\n', '1234567\n']);
   // The folder is gone: the next rotation cannot make a file.

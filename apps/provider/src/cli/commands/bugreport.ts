@@ -1,4 +1,4 @@
-/** `bugreport`: writes an archive for diagnosis without personal data. Lists its contents before writing. */
+/** `bugreport`: writes an archive for diagnosis, with personal data removed. Lists its contents before writing. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -57,7 +57,7 @@ async function report(options: OwnerOptions): Promise<ReportPart[]> {
   return await collect({ ...target, checks, status, redactor });
 }
 
-/** All strings of a JSON file of secrets. */
+/** Long strings of a JSON file, except for addresses. */
 function secretsIn(path: string): string[] {
   try {
     const texts: string[] = [];
@@ -65,7 +65,6 @@ function secretsIn(path: string): string[] {
       if (typeof value === 'string' && value.length >= 16) texts.push(value);
       return value;
     });
-    // Addresses are known from the settings and not secret.
     return texts.filter((text) => !/^(?:https?|wss?):/.test(text));
   } catch {
     return [];
@@ -85,7 +84,7 @@ async function write(path: string, parts: readonly ReportPart[]): Promise<void> 
   }
 }
 
-/** Packs the archive. A partial archive is removed. */
+/** A partial archive is removed. */
 async function pack(path: string, folder: string, parts: readonly ReportPart[]): Promise<void> {
   const names = parts.map(({ name }) => name);
   try {

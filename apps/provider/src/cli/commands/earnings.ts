@@ -25,7 +25,7 @@ Exit codes: 0 success, 1 this machine is not linked to an account, 4 the coordin
   run: earnings,
 };
 
-const DAYS = 7;
+const DEFAULT_DAYS = 7;
 
 async function earnings(args: readonly string[]): Promise<number> {
   const { dataDir, json, values } = ownerOptions(args, {
@@ -72,7 +72,7 @@ async function earnings(args: readonly string[]): Promise<number> {
   return EXIT.fine;
 }
 
-/** Power of this machine; null if unknown. */
+/** `loadWatts`, if given, replaces the chip's. Null if unknown. */
 async function powerOf(loadWatts: number | null): Promise<ChipPower | null> {
   const known = chipPower((await readHostFacts()).chip);
   return loadWatts === null ? known : { idleWatts: Math.min(known?.idleWatts ?? 0, loadWatts), maxWatts: loadWatts };
@@ -86,7 +86,7 @@ function positive(name: string, text: string | boolean | undefined, max: number)
 }
 
 function daysOf(text: string | boolean | undefined): number {
-  if (text === undefined) return DAYS;
+  if (text === undefined) return DEFAULT_DAYS;
   const days = Number(text);
   if (!/^\d+$/.test(String(text)) || days < 1 || days > MAX_DAYS)
     throw new UsageError(`--days must be a whole number from 1 to ${MAX_DAYS}.`);

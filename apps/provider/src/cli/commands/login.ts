@@ -68,7 +68,7 @@ export function showCode(code: DeviceCode, mayOpen: boolean): void {
   );
 }
 
-/** Notifies a running daemon of the sign-in and prints the result. */
+/** Notifies a running daemon and prints the result. Returns the exit code. */
 export async function reportLink(dataDir: string): Promise<number> {
   let status: LinkStatus;
   try {
@@ -108,7 +108,7 @@ export function browserCommand(address: string, { platform, env, isTerminal }: B
   return ['/usr/bin/open', address];
 }
 
-/** Whether a browser was started. Does not wait for its end. */
+/** Returns whether a browser was started. */
 export function openAddress(address: string): boolean {
   const environment = { platform: process.platform, env: process.env, isTerminal: process.stdout.isTTY === true };
   const command = browserCommand(address, environment);

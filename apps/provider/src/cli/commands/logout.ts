@@ -1,4 +1,4 @@
-/** `logout`: revokes and removes this machine's token. */
+/** `logout`: removes this machine's token, revokes it at the coordinator, and tells a running daemon. */
 import { AccountFileError, forgetAccount, readAccount } from '../../account/account-file.js';
 import { CoordinatorError } from '../../account/coordinator-http.js';
 import { revokeToken } from '../../account/device-flow.js';
@@ -40,6 +40,7 @@ async function logout(args: readonly string[]): Promise<number> {
   return coordinator === null || revoked ? EXIT.fine : EXIT.unreachable;
 }
 
+/** Removes the token in any case. `coordinator` is null if there was no sign-in. */
 async function forget(dataDir: string): Promise<{ coordinator: string | null; revoked: boolean; problem: string | null }> {
   let coordinator: string | null = null;
   let problem: string | null = null;

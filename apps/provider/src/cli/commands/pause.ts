@@ -41,7 +41,6 @@ async function parsePause(words: readonly string[], timeZone: string): Promise<{
   }
 }
 
-/** Prints the availability after `pause` and `resume`. */
 async function printAvailability(availability: AvailabilityStatus | null, json: boolean): Promise<void> {
   if (json) await print([JSON.stringify({ availability }, null, 2)]);
   else await print([availability === null ? 'The provider is still starting.' : availabilityText(availability)]);

@@ -1,4 +1,4 @@
-/** `restart`: stops the daemon after its running jobs, then starts it with the new settings and the installed program. */
+/** `restart`: stops the service after its running jobs, then starts it with the current settings and the installed program. */
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { labelOf } from '../../service/choose-manager.js';
@@ -7,7 +7,7 @@ import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { refusalOutput, unitText } from '../foreign-daemon.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';
-import { runningDaemon, serviceCommand } from '../input/service-options.js';
+import { answeringDaemon, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
 import { launch } from './start.js';
 
@@ -23,7 +23,7 @@ async function restart(args: readonly string[]): Promise<number> {
   const { dataDir, manager } = command;
   // Checks the settings first, so that invalid settings do not stop a running daemon.
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
-  const running = await runningDaemon(dataDir);
+  const running = await answeringDaemon(dataDir);
   const foreign = foreignDaemon(running, await manager.state(labelOf(dataDir)));
   if (foreign !== null) {
     const { pid, unit } = foreign;
@@ -34,5 +34,5 @@ async function restart(args: readonly string[]): Promise<number> {
     await print([refusalOutput(foreign, 'not_restarted', problem, command)]);
     return EXIT.needsOwner;
   }
-  return await launch(command, command.json, running?.pid ?? null, true);
+  return await launch(command, { previousPid: running?.pid ?? null, isRestart: true });
 }

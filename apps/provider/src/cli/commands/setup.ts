@@ -1,7 +1,4 @@
-/**
- * `setup`: guides from a new installation to a serving provider. Options answer the questions for scripts. An interrupted setup
- * continues at the step where it stopped.
- */
+/** `setup`: guides from a new installation to a serving provider. Run again, skips completed steps. Scripts answer by options. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { missingEnclave } from '../../doctor/enclave-check.js';
@@ -9,7 +6,7 @@ import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { Prompt, PromptAborted } from '../input/prompt.js';
-import { runningDaemon } from '../input/service-options.js';
+import { answeringDaemon } from '../input/service-options.js';
 import { clean, print, wrapped } from '../output/terminal.js';
 import { jobOutlook, outlookText } from '../output/why-no-jobs.js';
 import { missingOptions, readAnswers, SETUP_OPTIONS, settledIn } from '../setup/answers.js';
@@ -36,10 +33,9 @@ async function setup(args: readonly string[]): Promise<number> {
   const settled = settledIn(dataDir);
   // Imported lazily, because the command table imports this command.
   const { findCommand } = await import('../command-table.js');
-  const knowsSchedules = findCommand(['schedule', 'set']) !== null;
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const mayAsk = isTerminal && !answers.yes;
-  const missing = mayAsk ? [] : missingOptions(answers, settled, knowsSchedules);
+  const missing = mayAsk ? [] : missingOptions(answers, settled);
   if (missing.length > 0)
     throw new UsageError(`Without a terminal, give ${missing.join(', ')}${answers.yes ? '' : ', or --yes for defaults'}.`);
   const prompt = mayAsk ? new Prompt() : null;
@@ -49,7 +45,7 @@ async function setup(args: readonly string[]): Promise<number> {
       if (found === null) throw new Error(`there is no command ${words[0]}`);
       return found.command.run(found.args);
     };
-    return await steps({ dataDir, answers, settled, prompt, run, knowsSchedules });
+    return await runSteps({ dataDir, answers, settled, prompt, run });
   } catch (error) {
     if (error instanceof StepFailed) {
       process.stderr.write('Setup is not complete. Run it again to resume.\n');
@@ -61,7 +57,7 @@ async function setup(args: readonly string[]): Promise<number> {
   }
 }
 
-async function steps(setup: Setup): Promise<number> {
+async function runSteps(setup: Setup): Promise<number> {
   const { dataDir, answers, settled } = setup;
   const noEnclave = missingEnclave(dataDir, answers.simulatedEnclave || settled.simulatedEnclave);
   // Printed before all questions, because the start at the end would fail.
@@ -72,19 +68,19 @@ async function steps(setup: Setup): Promise<number> {
   const model = await chooseModel(setup, coordinator);
   await chooseSchedule(setup);
   const isEnrolling = await chooseEnrolment(setup);
-  const isRunning = await startService(setup, (await runningDaemon(dataDir)) !== null);
+  const isRunning = await startService(setup, (await answeringDaemon(dataDir)) !== null);
   if (isRunning && isEnrolling) await enrol(setup);
   await print(['', ...(await closingLines(dataDir, isRunning, model, isLinked))]);
   return EXIT.fine;
 }
 
 async function closingLines(dataDir: string, isRunning: boolean, model: string, isLinked: boolean): Promise<string[]> {
-  const whose = isLinked
+  const earnings = isLinked
     ? 'Earnings go to your account.'
     : 'Earnings are held until you link this machine with "inference-provider login".';
   if (!isRunning)
     return [
-      ...wrapped('', `This machine is set up to serve ${clean(model)}, but is not serving yet. ${whose}`),
+      ...wrapped('', `This machine is set up to serve ${clean(model)}, but is not serving yet. ${earnings}`),
       'To start the provider, run: inference-provider start',
     ];
   const status = await settledStatus(dataDir);
@@ -92,7 +88,7 @@ async function closingLines(dataDir: string, isRunning: boolean, model: string, 
   return [
     ...wrapped('State   ', state),
     ...wrapped('Models  ', model),
-    ...wrapped('        ', whose),
+    ...wrapped('        ', earnings),
     'To watch it, run: inference-provider status --watch',
   ];
 }
@@ -105,7 +101,7 @@ const POLL_MS = 500;
 async function settledStatus(dataDir: string): Promise<DaemonStatus | null> {
   const deadline = performance.now() + SETTLE_MS;
   for (;;) {
-    const status = await runningDaemon(dataDir);
+    const status = await answeringDaemon(dataDir);
     const isSettled = status !== null && status.state === 'running' && (status.trust !== null || status.connection.problem !== null);
     if (isSettled || performance.now() > deadline) return status;
     await delay(POLL_MS);

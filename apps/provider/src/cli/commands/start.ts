@@ -12,7 +12,7 @@ import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { refusalOutput } from '../foreign-daemon.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';
-import { runningDaemon, type ServiceCommand, serviceCommand } from '../input/service-options.js';
+import { answeringDaemon, type ServiceCommand, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
 
 export const startCommand: Command = {
@@ -30,10 +30,10 @@ const UP_MS = 60_000;
 
 async function start(args: readonly string[]): Promise<number> {
   const command = await serviceCommand(args);
-  const { dataDir, json, manager } = command;
+  const { dataDir, manager } = command;
   // Reports a bad setting here instead of in a log.
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
-  const running = await runningDaemon(dataDir);
+  const running = await answeringDaemon(dataDir);
   const state = await manager.state(serviceDefinition(dataDir).label);
   const foreign = foreignDaemon(running, state);
   if (foreign !== null) {
@@ -45,22 +45,19 @@ async function start(args: readonly string[]): Promise<number> {
     await print([refusalOutput(foreign, 'not_started', problem, command)]);
     return EXIT.needsOwner;
   }
-  return await launch(command, json, running?.pid ?? null);
+  return await launch(command, { previousPid: running?.pid ?? null, isRestart: false });
 }
 
-/**
- * Starts or restarts the service, waits until the daemon answers, and prints the result.
- *
- * @param previousPid Process id of the previous daemon; null if none ran.
- */
-export async function launch(
-  { dataDir, manager }: ServiceCommand,
-  json: boolean,
-  previousPid: number | null,
-  isRestart = false,
-): Promise<number> {
+interface Launch {
+  /** Null if no daemon ran. */
+  readonly previousPid: number | null;
+  readonly isRestart: boolean;
+}
+
+/** Starts or restarts the service, waits until the daemon answers, and prints the result. */
+export async function launch({ dataDir, json, manager }: ServiceCommand, { previousPid, isRestart }: Launch): Promise<number> {
   const definition = serviceDefinition(dataDir);
-  const output = sizeOf(definition.outputFile);
+  const sizeBefore = sizeOf(definition.outputFile);
   const outcome = isRestart ? 'started' : await manager.start(definition);
   if (isRestart) await manager.restart(definition);
   const waiting = {
@@ -69,19 +66,20 @@ export async function launch(
     previousPid: outcome === 'already_running' ? null : previousPid,
     limitMs: UP_MS,
   };
-  const { status, output: words } = await awaitDaemon(waiting, output);
+  const { status, lastOutput } = await awaitDaemon(waiting, sizeBefore);
+  const problem = lastOutput ?? 'no response';
   const advice = await manager.advice(definition);
   if (json)
     await print([
       JSON.stringify(
-        { manager: manager.name, outcome, pid: status?.pid ?? null, problem: status === null ? (words ?? 'no response') : null, advice },
+        { manager: manager.name, outcome, pid: status?.pid ?? null, problem: status === null ? problem : null, advice },
         null,
         2,
       ),
     ]);
   else if (status === null)
     await print([
-      `The provider failed to start: ${words ?? 'no response'}`,
+      `The provider failed to start: ${problem}`,
       'The service manager will try again. For details, run: inference-provider logs --crash',
     ]);
   else if (outcome === 'already_running')
@@ -95,32 +93,27 @@ export async function launch(
 }
 
 const POLL_MS = 100;
-/** Model errors appear within this time; large models load for minutes. */
+/** Most errors of models appear within this time; large models load for minutes. */
 const STARTING_MS = 10_000;
 const ANSWER_MS = 2_000;
 
 interface StartWait {
   readonly dataDir: string;
-  /** Receives the output of a failed start. */
   readonly outputFile: string;
-  /** Process id of the previous daemon; null if none ran. */
+  /** Process whose answers do not count; null if all count. */
   readonly previousPid: number | null;
   readonly limitMs: number;
 }
 
-/** Size of the output file before the start, so that only new output is read. */
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/**
- * Polls the control socket of a started daemon until the daemon serves or fails, still loads after 10 s, or a limit passes. Resolves to the
- * status of the daemon. If none answered, resolves to null and the last line of output.
- */
+/** Waits until the new daemon runs, still loads after `STARTING_MS`, or has failed. Without an answer, the status is null. */
 async function awaitDaemon(
   { dataDir, outputFile, previousPid, limitMs }: StartWait,
   outputSizeBefore: number,
-): Promise<{ readonly status: DaemonStatus | null; readonly output: string | null }> {
+): Promise<{ readonly status: DaemonStatus | null; readonly lastOutput: string | null }> {
   const deadline = performance.now() + limitMs;
   let firstStatusAt: number | null = null;
   for (;;) {
@@ -128,20 +121,20 @@ async function awaitDaemon(
       const status = await requestStatus(dataDir, ANSWER_MS);
       if (status.pid !== previousPid) {
         firstStatusAt ??= performance.now();
-        if (status.state !== 'starting' || performance.now() - firstStatusAt > STARTING_MS) return { status, output: null };
+        if (status.state !== 'starting' || performance.now() - firstStatusAt > STARTING_MS) return { status, lastOutput: null };
       }
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       // A loading daemon prints nothing; output means that its start failed.
-      const output = outputSince(outputFile, outputSizeBefore);
-      if (output !== null && error.problem === 'not_running') return { status: null, output };
+      const lastOutput = outputSince(outputFile, outputSizeBefore);
+      if (lastOutput !== null && error.problem === 'not_running') return { status: null, lastOutput };
     }
-    if (performance.now() > deadline) return { status: null, output: outputSince(outputFile, outputSizeBefore) };
+    if (performance.now() > deadline) return { status: null, lastOutput: outputSince(outputFile, outputSizeBefore) };
     await delay(POLL_MS);
   }
 }
 
-/** Last line added to a file after the given size. */
+/** Last line beyond a size; null if none. */
 function outputSince(path: string, size: number): string | null {
   try {
     const added = readFileSync(path).subarray(size).toString('utf8').trim();

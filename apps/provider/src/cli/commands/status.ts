@@ -45,7 +45,7 @@ async function status(args: readonly string[]): Promise<number> {
   return answer.trust?.routable === true && answer.models.length > 0 ? EXIT.fine : EXIT.needsOwner;
 }
 
-/** The error of a daemon that does not answer, to be printed as JSON. Throws other errors, and every error without `--json`. */
+/** Throws errors that are not printed as JSON. */
 function problemOf(error: unknown, json: boolean): ControlError {
   if (json && error instanceof ControlError) return error;
   throw error;

@@ -1,4 +1,4 @@
-/** `stop`: stops the daemon after its running jobs, until `start`. */
+/** `stop`: stops the service of the provider, or a daemon that was started by hand. Running jobs get a limited time to finish. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, requestDaemon } from '../../control/control-client.js';
 import type { StopAnswer } from '../../control/routes.js';
@@ -8,7 +8,7 @@ import { systemdUnitOf } from '../../service/systemd-unit-of.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { unitText } from '../foreign-daemon.js';
-import { runningDaemon, serviceCommand } from '../input/service-options.js';
+import { answeringDaemon, serviceCommand } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
 
 export const stopCommand: Command = {
@@ -19,36 +19,41 @@ export const stopCommand: Command = {
 };
 
 const ANSWER_MS = 10_000;
-/** Time to exit, beyond the time for running jobs. */
+/** Beyond the time for running jobs. */
 const EXIT_TIMEOUT_MS = 45_000;
-/** Time for running jobs, in milliseconds, if the daemon does not report the time. */
+/** If the daemon does not report the time. */
 const DEFAULT_DRAIN_MS = 15_000;
 
 async function stop(args: readonly string[]): Promise<number> {
   const { dataDir, json, manager } = await serviceCommand(args);
   const outcome = await manager.stop(labelOf(dataDir));
-  // Also stops a daemon that was started by hand.
-  const other = await runningDaemon(dataDir);
-  if (other !== null) {
-    // Such a unit may start the daemon again, and stays enabled.
-    const unit = systemdUnitOf(other.pid);
+  // A daemon that still answers does not belong to the service.
+  const otherDaemon = await answeringDaemon(dataDir);
+  if (otherDaemon !== null) {
+    const { pid } = otherDaemon;
+    const unit = systemdUnitOf(pid);
+    // The owner must stop the unit, which could start a daemon stopped here again.
     if (unit !== null) {
-      await print([json ? JSON.stringify({ manager: manager.name, outcome: 'not_stopped', unit }) : unitText('stop', unit, other.pid)]);
+      await print([json ? JSON.stringify({ manager: manager.name, outcome: 'not_stopped', unit }) : unitText('stop', unit, pid)]);
       return EXIT.needsOwner;
     }
-    await stopByHand(dataDir, other.pid);
+    await stopOverSocket(dataDir, pid);
   }
-  const stopped = outcome === 'stopped' || other !== null;
-  const text = stopped ? 'The provider has stopped. To start it again, run: inference-provider start' : 'The provider is not running.';
-  await print([json ? JSON.stringify({ manager: manager.name, outcome: stopped ? 'stopped' : 'was_not_running' }) : text]);
+  const hasStopped = outcome === 'stopped' || otherDaemon !== null;
+  const text = hasStopped ? 'The provider has stopped. To start it again, run: inference-provider start' : 'The provider is not running.';
+  await print([json ? JSON.stringify({ manager: manager.name, outcome: hasStopped ? 'stopped' : 'was_not_running' }) : text]);
   return EXIT.fine;
 }
 
 /** Earlier versions answer without `drain_ms`. */
 const isAnswer = (value: unknown): value is Partial<StopAnswer> | null => typeof value === 'object';
 
-/** Stops a daemon, and waits until its process has ended. `clock` is replaced by tests. */
-export async function stopByHand(dataDir: string, pid: number, clock: StopClock = SYSTEM_CLOCK): Promise<void> {
+/**
+ * Asks a daemon to stop over its control socket, and waits until the process `pid` no longer answers there.
+ *
+ * @throws ServiceError if the daemon still answers after its time for running jobs and `EXIT_TIMEOUT_MS`; ControlError if it refuses.
+ */
+export async function stopOverSocket(dataDir: string, pid: number, clock: StopClock = SYSTEM_CLOCK): Promise<void> {
   let drainMs = DEFAULT_DRAIN_MS;
   try {
     const answer = await requestDaemon(dataDir, { path: '/v1/stop', body: {} }, isAnswer, ANSWER_MS);
@@ -57,14 +62,13 @@ export async function stopByHand(dataDir: string, pid: number, clock: StopClock 
     if (!(error instanceof ControlError) || error.problem !== 'not_running') throw error;
   }
   const deadline = clock.now() + drainMs + EXIT_TIMEOUT_MS;
-  while ((await runningDaemon(dataDir))?.pid === pid) {
+  while ((await answeringDaemon(dataDir))?.pid === pid) {
     if (clock.now() > deadline) throw new ServiceError(`the provider (process ${pid}) did not stop in time`);
     await clock.wait(100);
   }
 }
 
 interface StopClock {
-  /** Milliseconds. */
   readonly now: () => number;
   readonly wait: (ms: number) => Promise<unknown>;
 }

@@ -12,9 +12,9 @@ import { installation, removalAdvice } from '../../update/installation.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { unitText } from '../foreign-daemon.js';
-import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
 import { confirm } from '../input/prompt.js';
-import { runningDaemon } from '../input/service-options.js';
+import { answeringDaemon } from '../input/service-options.js';
 import { print } from '../output/terminal.js';
 
 export const uninstallCommand: Command = {
@@ -50,27 +50,8 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (shouldAsk && !process.stdin.isTTY) throw new UsageError('Without a terminal, use --yes, with --keep-data or --delete-data.');
 
   const all = partsOf(found, dataDir);
-  const data = all.filter(({ kind }) => kind === 'data');
-  let deleteData = values['delete-data'] === true;
-  if (shouldAsk) {
-    await print(
-      linesOf(
-        all.filter(({ kind }) => kind === 'program' || kind === 'session'),
-        'This will be removed:',
-      ),
-    );
-    if (!(await confirm('Remove the agent from this machine?'))) return EXIT.needsOwner;
-    if (data.length > 0 && !deleteData && values['keep-data'] !== true) {
-      await print(linesOf(data, 'Data:'));
-      deleteData = await confirm('Remove the data as well?');
-    }
-  }
-  const kinds = new Set<Part['kind']>([
-    'program',
-    'session',
-    ...(deleteData ? (['data'] as const) : []),
-    ...(values['delete-key'] === true ? (['key'] as const) : []),
-  ]);
+  const kinds = await chooseKinds(all, values, shouldAsk);
+  if (kinds === null) return EXIT.needsOwner;
   const removed = all.filter(({ kind }) => kinds.has(kind));
   const retained = () => all.filter(({ kind, path }) => !kinds.has(kind) && existsSync(path));
   const notes: string[] = [];
@@ -78,14 +59,9 @@ async function uninstall(args: readonly string[]): Promise<number> {
     const manager = await serviceManager(dataDir, undefined);
     notes.push(...(await endService(manager, labelOf(dataDir))));
     notes.push(...(await endMenuBar(dataDir)));
-    const other = await runningDaemon(dataDir);
-    if (other !== null) {
-      const unit = systemdUnitOf(other.pid);
-      const running =
-        unit === null
-          ? `The provider is still running (process ${other.pid}). Stop the process, then run this command again.`
-          : `${unitText('stop', unit, other.pid)}. Then run this command again.`;
-      process.stderr.write(`${running} The program and its data were not removed.\n`);
+    const problem = await runningText(dataDir);
+    if (problem !== null) {
+      process.stderr.write(`${problem} The program and its data were not removed.\n`);
       return EXIT.needsOwner;
     }
     notes.push(...(await signOut(found, dataDir)));
@@ -99,6 +75,41 @@ async function uninstall(args: readonly string[]): Promise<number> {
     ]);
   else await print([...linesOf(removed, isDryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained(), 'Kept:'), ...notes]);
   return EXIT.fine;
+}
+
+/** Kinds to remove. Null if the owner declined. */
+async function chooseKinds(
+  all: readonly Part[],
+  values: OwnerOptions['values'],
+  shouldAsk: boolean,
+): Promise<ReadonlySet<Part['kind']> | null> {
+  const kinds = new Set<Part['kind']>(['program', 'session']);
+  if (values['delete-key'] === true) kinds.add('key');
+  if (values['delete-data'] === true) kinds.add('data');
+  if (!shouldAsk) return kinds;
+  await print(
+    linesOf(
+      all.filter(({ kind }) => kind === 'program' || kind === 'session'),
+      'This will be removed:',
+    ),
+  );
+  if (!(await confirm('Remove the agent from this machine?'))) return null;
+  const data = all.filter(({ kind }) => kind === 'data');
+  if (data.length > 0 && !kinds.has('data') && values['keep-data'] !== true) {
+    await print(linesOf(data, 'Data:'));
+    if (await confirm('Remove the data as well?')) kinds.add('data');
+  }
+  return kinds;
+}
+
+/** Null if no daemon runs outside the service. */
+async function runningText(dataDir: string): Promise<string | null> {
+  const daemon = await answeringDaemon(dataDir);
+  if (daemon === null) return null;
+  const unit = systemdUnitOf(daemon.pid);
+  return unit === null
+    ? `The provider is still running (process ${daemon.pid}). Stop the process, then run this command again.`
+    : `${unitText('stop', unit, daemon.pid)}. Then run this command again.`;
 }
 
 function linesOf(parts: readonly Part[], title: string): string[] {

@@ -1,4 +1,4 @@
-/** `update`: finds a newer version and switches after the running jobs. Rolls back if the new version fails. */
+/** `update`: finds and installs a newer version, and restarts the service with it. If the version fails, the guard restores the old one. */
 
 import type { Release, RolloutNotice } from '@inference/protocol';
 import { configPath } from '../../config/data-dir.js';
@@ -55,7 +55,7 @@ const OPTIONS = {
 const TOKEN_MS = 3_000;
 /** Longer than the daemon waits for the coordinator (`VIEW_MS`), and than a daemon's start. */
 const ANSWER_MS = 15_000;
-/** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
+/** For the drain and the service manager's restart delay, beyond the trial timeout. */
 const SWITCH_OVERHEAD_MS = 120_000;
 
 async function update(args: readonly string[]): Promise<number> {
@@ -117,7 +117,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   return { ...(await switchNow(prefix, version, installed, dataDir, trialTimeoutMs, signal)), notes };
 }
 
-/** Asks the coordinator for a release. Returns a report if no release can be installed now. */
+/** Returns a report if no release can be installed now. */
 async function findRelease(updateRun: UpdateRun): Promise<{ readonly release: Release } | UpdateReport> {
   const { options, found, prefix, to, signal, report } = updateRun;
   const { dataDir, values } = options;
@@ -165,7 +165,7 @@ function reportNoRelease({ options: { values }, found, to, report }: UpdateRun, 
     : report('not_offered', to, `Version ${to} is not available, or not newer than ${found.version}.`);
 }
 
-/** Downloads and verifies a release. Returns a report if the owner only checks, or another installer owns the installation. */
+/** Returns a report if the owner only checks, or another installer owns the installation. */
 async function prepare({ options, found, prefix, signal, report }: UpdateRun, release: Release): Promise<UpdateReport | null> {
   const { version, notes } = release;
   const lines = [`Version ${version} is available; ${found.version} is installed.`, ...(notes === '' ? [] : [notes])];
@@ -234,7 +234,7 @@ function trialTimeoutOf(text: string | boolean | undefined): number {
   return seconds * 1000;
 }
 
-/** Restarts the service after its running jobs. Returns false if the service does not run the daemon. Throws ServiceError. */
+/** Returns false if the service does not run the daemon. Throws ServiceError. */
 async function restartService(dataDir: string, running: DaemonStatus): Promise<boolean> {
   const manager = await serviceManager(dataDir, undefined);
   if (foreignDaemon(running, await manager.state(labelOf(dataDir))) !== null) return false;
@@ -247,13 +247,13 @@ type UpdateOutcome =
   | 'current'
   /** A newer version is being rolled out, but not offered to this machine yet. */
   | 'later'
-  /** The requested version is not on disk, and is not offered to this machine or not newer. */
+  /** The version of `--to` or `--now` is not on disk, and is not offered to this machine or not newer. */
   | 'not_offered'
   /** A newer version is offered; only the check was requested. */
   | 'available'
   /** Prepared, without switching. */
   | 'ready'
-  /** Current, but not confirmed: the service does not run the daemon, or its trial continues. */
+  /** Current, but not confirmed: the service does not run, or its trial continues. */
   | 'switched'
   /** Running and confirmed. */
   | 'updated'

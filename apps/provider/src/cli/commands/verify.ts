@@ -41,14 +41,13 @@ async function verify(args: readonly string[]): Promise<number> {
   return consistent ? EXIT.fine : EXIT.needsOwner;
 }
 
-const WORDS: Readonly<Record<PublishedRecord['findings'][number]['result'], string>> = {
+const RESULT_LABELS: Readonly<Record<PublishedRecord['findings'][number]['result'], string>> = {
   reproduced: 'holds',
   simulated: 'simulated',
   word: 'on trust',
   contradicted: 'WRONG',
 };
 
-/** Output lines without line feeds. Pure. */
 function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: PublishedRecord): string[] {
   const wrong = findings.filter(({ result }) => result === 'contradicted').length;
   return [
@@ -57,7 +56,7 @@ function recordLines(coordinator: string, { providerId, anchor, findings, consis
     '',
     ...findings.flatMap(({ claim, value, result, explanation }) => {
       const claimed = fit(`${clean(claim)}: ${clean(String(value))}`, 68);
-      return [`${left(WORDS[result], 10)}${claimed}`, ...wrapped(' '.repeat(12), explanation)];
+      return [`${left(RESULT_LABELS[result], 10)}${claimed}`, ...wrapped(' '.repeat(12), explanation)];
     }),
     '',
     ...(anchor === 'simulated' ? ['The certificates are simulated, and clients can see that.'] : []),

@@ -1,8 +1,7 @@
-/** `completionTable`: words for shell completion, parsed from the usage texts: commands, options and values of options. Pure. */
+/** `completionTable`: words for shell completion, parsed from the usage texts: commands, options and values of options. */
 import type { Command } from '../command.js';
 
 export interface CompletedOption {
-  /** With dashes. */
   readonly name: string;
   /** With `none`, the option takes no value. A `path` is a file or directory. */
   readonly value: 'none' | 'choices' | 'path' | 'text';
@@ -14,7 +13,6 @@ export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
   readonly options: readonly CompletedOption[];
-  /** Words for the first argument. */
   readonly choices: readonly string[];
   /** Whether an argument may be a file. */
   readonly takesFile: boolean;
@@ -51,7 +49,7 @@ function choicesIn(value: string): string[] {
   return value.includes('|') ? value.split('|').filter((word) => /^[a-z][a-z0-9_]*$/.test(word)) : [];
 }
 
-/** First words of all commands with a summary each; a group without a command of its own lists its members. */
+/** With a summary each; a group without a command of its own lists its members. */
 export function firstWords(table: readonly CompletedCommand[]): (readonly [word: string, summary: string])[] {
   const words = [...new Set(table.map(({ name }) => name.split(' ')[0] as string))];
   return words.map((word) => {
@@ -61,7 +59,6 @@ export function firstWords(table: readonly CompletedCommand[]): (readonly [word:
   });
 }
 
-/** Second words of a group. */
 export function membersOf(word: string, table: readonly CompletedCommand[]): (readonly [word: string, summary: string])[] {
   return table.filter(({ name }) => name.startsWith(`${word} `)).map(({ name, summary }) => [name.slice(word.length + 1), summary]);
 }

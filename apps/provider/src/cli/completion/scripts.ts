@@ -1,4 +1,4 @@
-/** Completion scripts for bash, zsh and fish. Texts of commands are quoted, because they may contain any character. Pure. */
+/** Completion scripts for bash, zsh and fish. Texts of commands are quoted, because they may contain any character. */
 import { type CompletedCommand, type CompletedOption, firstWords, membersOf } from './completion-table.js';
 
 const PROGRAM = 'inference-provider';

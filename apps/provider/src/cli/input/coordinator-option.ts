@@ -5,7 +5,7 @@ import { readConfig } from '../../config/read-config.js';
 import { StartupError } from '../../startup-error.js';
 import { UsageError } from './owner-options.js';
 
-/** HTTP address of the coordinator. Throws {@link UsageError}, ConfigError, or StartupError if none is set. */
+/** Throws {@link UsageError}, ConfigError, or StartupError if none is set. */
 export function resolveCoordinator(flag: string | boolean | undefined, dataDir: string): string {
   if (typeof flag === 'string') {
     const address = coordinatorAddress(flag);

@@ -1,7 +1,7 @@
-/** Lets the owner interrupt a waiting command, and ends the command in an orderly way. */
+/** Turns Ctrl-C (SIGINT) and SIGTERM into an abort, so that a waiting command ends in an orderly way. */
 import { EXIT } from '../exit-codes.js';
 
-/** Signal that the first SIGINT or SIGTERM aborts with `reason`. */
+/** Returns a signal that the first SIGINT or SIGTERM aborts with `reason`. A second one ends the process. */
 export function abortOnInterrupt(reason?: Error): AbortSignal {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(reason));

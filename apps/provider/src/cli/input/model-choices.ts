@@ -1,4 +1,4 @@
-/** `modelChoices`: the models for `serve`: named by options, else selected in the model store, else the demo model. */
+/** `modelChoices`: the models that `serve` serves: those of its options, else those selected in the model store, else the demo model. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
@@ -9,20 +9,20 @@ import type { ModelStore, StoredModel } from '../../models/store/model-store.js'
 import { StartupError } from '../../startup-error.js';
 
 const require = createRequire(import.meta.url);
-/** Resolved lazily: an installation may lack the demo models. Throws {@link StartupError}. */
+/** Path of a demo model, which an installation may lack. Throws {@link StartupError}. */
 function demoModel(name: '#demo-model' | '#demo-image-model' | '#demo-vision-model'): string {
   try {
     return require.resolve(name);
   } catch {
     throw new StartupError(
-      'no model is in use, and the demo models are not installed: pull one with `models pull`, or name one with --model',
+      'the demo models are not installed: pull a model with `models pull` and select it with `models use`, or name one with --model',
     );
   }
 }
 
 const ALWAYS: KeepAlive = { kind: 'always' };
 
-/** Names of models that ship with the program. */
+/** Paths by name. */
 const SHIPPED: Readonly<Record<string, () => string>> = {
   'demo-text': () => demoModel('#demo-model'),
   'demo-image': () => dirname(demoModel('#demo-image-model')),
@@ -30,12 +30,10 @@ const SHIPPED: Readonly<Record<string, () => string>> = {
 };
 
 /**
- * Models from `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. The first stays loaded by default.
+ * Returns at least one model. Throws {@link StartupError} if a demo model is needed but not installed.
  *
- * FILE may also be a folder, a stored model's id, `demo-text`, `demo-image` or `demo-vision`. A projector `mmproj-FILE` beside FILE is
- * used.
- *
- * @param given Arguments. Without any, the stored models in use are served, or else the demo model.
+ * @param given Each `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. FILE may also be a folder, a stored model's id or
+ * a name in `SHIPPED`. The first stays loaded by default. Undefined: the selected models of the store.
  * @param maxKeep Maximum keep-alive time of the settings. A KEEP on the command line overrides it.
  */
 export function modelChoices(given: readonly string[] | undefined, store: ModelStore, maxKeep: KeepAlive = ALWAYS): ModelChoice[] {
@@ -48,9 +46,9 @@ export function modelChoices(given: readonly string[] | undefined, store: ModelS
   }
   return given.map((text, index) => {
     const at = text.lastIndexOf('@');
-    const said = at < 0 ? null : parseKeepAlive(text.slice(at + 1));
-    const name = said === null ? text : text.slice(0, at);
-    const keep = said ?? shorterKeepAlive(index === 0 ? ALWAYS : DEFAULT_KEEP_ALIVE, maxKeep);
+    const namedKeep = at < 0 ? null : parseKeepAlive(text.slice(at + 1));
+    const name = namedKeep === null ? text : text.slice(0, at);
+    const keep = namedKeep ?? shorterKeepAlive(index === 0 ? ALWAYS : DEFAULT_KEEP_ALIVE, maxKeep);
     const shipped = Object.hasOwn(SHIPPED, name) ? SHIPPED[name] : undefined;
     if (shipped !== undefined) return localChoice(shipped(), keep);
     const path = resolve(name);

@@ -1,9 +1,9 @@
-/** Command-line parsing: options shared by all commands, options of one command, and errors. */
+/** Parses the arguments of a command: `--data-dir` and `--json`, which nearly all commands have, and the command's own options. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../config/data-dir.js';
 import { didYouMean } from '../../config/did-you-mean.js';
 
-/** Invalid command line, as one sentence. */
+/** The message is one sentence for the owner. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -16,32 +16,41 @@ type OptionTable = Readonly<Record<string, { readonly type: 'string' | 'boolean'
 export interface OwnerOptions {
   readonly dataDir: string;
   readonly json: boolean;
-  /** Values of the further options, by name. */
+  /** Key: name without dashes. */
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
-  /** Positional arguments. */
   readonly words: readonly string[];
 }
 
 /**
- * Throws {@link UsageError}.
+ * Parses the arguments of a command.
  *
  * @param more Options besides `--data-dir` and `--json`.
- * @param words Permitted number of positional arguments.
+ * @param wordCount Permitted number of positional arguments. Default: none; without `max`, exactly `min`.
+ * @throws {UsageError} An option or the number of positional arguments is wrong.
  */
-export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { min?: number; max?: number } = {}): OwnerOptions {
+export function ownerOptions(
+  args: readonly string[],
+  more: OptionTable = {},
+  wordCount: { readonly min?: number; readonly max?: number } = {},
+): OwnerOptions {
   const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };
   const { values, positionals } = parseOptions(
     () => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }),
     options,
   );
-  const { min = 0, max = min } = words;
+  const { min = 0, max = min } = wordCount;
   const unexpected = positionals[max];
   if (unexpected !== undefined) throw new UsageError(`Unexpected argument: ${JSON.stringify(unexpected)}.`);
   if (positionals.length < min) throw new UsageError('An argument is missing.');
   return { dataDir: dataDirOf(values), json: values.json === true, values: values as OwnerOptions['values'], words: positionals };
 }
 
-/** Runs `parseArgs` and converts its errors. Throws {@link UsageError}. */
+/**
+ * Returns what `parse` returns, a call of Node's `parseArgs`.
+ *
+ * @param options Known options, to suggest the nearest for a misspelt one.
+ * @throws {UsageError} `parse` threw, or an option has an empty value.
+ */
 export function parseOptions<Read extends { readonly values: object }>(
   parse: () => Read,
   options: Readonly<Record<string, unknown>>,
@@ -61,11 +70,7 @@ function parseOrThrow<Read>(parse: () => Read, options: Readonly<Record<string, 
     const unknown = /^Unknown option '(-{1,2})([^']*)'/.exec(error.message);
     if (unknown === null) throw new UsageError(`The command line is not valid: ${error.message.split('\n')[0]}`);
     const [, dashes = '', name = ''] = unknown;
-    throw new UsageError(
-      `There is no option ${dashes}${name}${didYouMean(
-        `--${name}`,
-        Object.keys(options).map((each) => `--${each}`),
-      )}.`,
-    );
+    const known = Object.keys(options).map((option) => `--${option}`);
+    throw new UsageError(`There is no option ${dashes}${name}${didYouMean(`--${name}`, known)}.`);
   }
 }

@@ -1,8 +1,4 @@
-/**
- * Options of `serve`: command-line flags, then `config.toml`, then defaults.
- *
- * Flags are parsed once; the rest is evaluated again when the file changes.
- */
+/** Options of `serve`. Command-line flags precede `config.toml`, which precedes defaults. The daemon evaluates a changed file again. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, KV_CACHE_TYPES } from '../../config/config.js';
@@ -40,13 +36,13 @@ const FLAGS = {
   service: { type: 'boolean' },
 } as const;
 
-/** Values of the command line, before `config.toml` and defaults are applied. */
+/** Before `config.toml` and defaults are applied. */
 export interface ServeFlags {
   readonly dataDir: string;
   readonly configPath: string;
-  /** Validates the settings, and serves nothing. */
+  /** Only validates the settings. */
   readonly check: boolean;
-  /** Logs to a file in the data directory, as under a service manager. */
+  /** Logs to a file in the data directory. */
   readonly service: boolean;
   readonly socketUrl: string | null;
   readonly models: readonly string[] | undefined;
@@ -62,7 +58,6 @@ export interface ServeFlags {
   readonly reserve: number | null;
 }
 
-/** Daemon options that follow from flags and settings. */
 export type ServeOptions = Pick<
   DaemonOptions,
   | 'socketUrl'
@@ -104,7 +99,7 @@ export function readServeFlags(args: readonly string[]): ServeFlags {
   };
 }
 
-/** Throws {@link StartupError} if no coordinator is set. */
+/** Merges flags and settings. Throws {@link StartupError} if no coordinator is set, or if there is no model. */
 export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));
@@ -147,7 +142,7 @@ function kvCacheType(name: string, text: string | undefined): KvCacheType | null
   return type;
 }
 
-/** Address of the provider socket of a coordinator. Throws {@link UsageError}. */
+/** Throws {@link UsageError}. */
 function socketUrlOf(coordinator: string): string {
   const url = URL.canParse(coordinator) ? new URL(coordinator) : null;
   const scheme = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' }[url?.protocol ?? ''];

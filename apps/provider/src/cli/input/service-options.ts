@@ -1,4 +1,4 @@
-/** Options of `start`, `stop` and `restart`: data directory and service manager. Also the status of the running daemon. */
+/** Options of `start`, `stop` and `restart`: data directory and service manager. Also asks whether a daemon answers. */
 import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { serviceManager } from '../../service/choose-manager.js';
@@ -22,8 +22,8 @@ export async function serviceCommand(args: readonly string[]): Promise<ServiceCo
   return { dataDir, json, manager: await serviceManager(dataDir, requested) };
 }
 
-/** Status of the running daemon, however started; null if none answers. */
-export async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
+/** Status of a daemon, however started. Null if none answers. */
+export async function answeringDaemon(dataDir: string): Promise<DaemonStatus | null> {
   try {
     return await requestStatus(dataDir, ANSWER_MS);
   } catch (error) {

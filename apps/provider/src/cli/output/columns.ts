@@ -1,4 +1,4 @@
-/** Text layout in terminal columns: width, truncation, padding. Pure. */
+/** Text layout in terminal columns: width, truncation, padding. */
 import stringWidth from 'string-width';
 
 export function widthOf(text: string): number {

@@ -1,11 +1,11 @@
-/** Formats earnings as text in 80 columns, and as CSV. Pure. */
+/** Formats earnings for the command `earnings`: as text in 80 columns, and as CSV. */
 import type { MachineEarnings } from '@inference/protocol';
 import type { EarningsView, Sum } from '../../account/earnings.js';
 import type { EarningsForecast, ElectricityEstimate } from '../../account/earnings-forecast.js';
 import { fit, left, right } from './columns.js';
 import { clean, count, dollars, wrapped } from './terminal.js';
 
-const NAME = 30;
+const NAME_COLUMNS = 30;
 const MAX_MODELS = 12;
 
 type Row = Sum & { readonly duty?: number | null };
@@ -59,7 +59,12 @@ function csvField(value: string): string {
   return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-export function forecastLines(forecast: EarningsForecast | null, electricity: ElectricityEstimate | null, isAsked: boolean): string[] {
+/** @param isElectricityAsked Whether the owner asked for electricity, so that a missing estimate is explained. */
+export function forecastLines(
+  forecast: EarningsForecast | null,
+  electricity: ElectricityEstimate | null,
+  isElectricityAsked: boolean,
+): string[] {
   return [
     ...wrapped(
       'Next 30 days     ',
@@ -68,7 +73,7 @@ export function forecastLines(forecast: EarningsForecast | null, electricity: El
         : `~${dollars(forecast.next_30_days_micro_usd)} (estimate: the mean of the last ${forecast.from_days} complete days)`,
     ),
     ...(electricity === null
-      ? isAsked
+      ? isElectricityAsked
         ? wrapped('Electricity      ', 'no estimate: give --watts if the power of this chip is unknown; it also needs a day of activity')
         : []
       : wrapped(
@@ -98,13 +103,13 @@ function accountLines({
 }
 
 function head(name: string): string {
-  return `${left(name, NAME)}${right('earned', 14)}${right('requests', 11)}${right('tokens', 15)}${right('busy', 8)}`;
+  return `${left(name, NAME_COLUMNS)}${right('earned', 14)}${right('requests', 11)}${right('tokens', 15)}${right('busy', 8)}`;
 }
 
 function row(name: string, { earned, requests, tokens, images, duty }: Row): string {
   const work = tokens === 0 && images > 0 ? `${count(images)} images` : count(tokens);
   const busy = duty === undefined ? '' : duty === null ? '-' : `${(duty * 100).toFixed(duty < 0.1 ? 1 : 0)}%`;
-  return `${left(name, NAME)}${right(dollars(earned), 14)}${right(count(requests), 11)}${right(work, 15)}${right(busy, 8)}`;
+  return `${left(name, NAME_COLUMNS)}${right(dollars(earned), 14)}${right(count(requests), 11)}${right(work, 15)}${right(busy, 8)}`;
 }
 
 function dayText(day: string): string {

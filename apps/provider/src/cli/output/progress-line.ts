@@ -1,4 +1,4 @@
-/** `ProgressLine`: progress of a download with rate and remaining time. On a terminal, a bar in a line that is overwritten. */
+/** `ProgressLine` reports the progress of a download, with rate and remaining time. On a terminal, also draws a bar. */
 import type { Progress } from '../../models/store/transfer.js';
 import { fit, widthOf } from './columns.js';
 
@@ -10,9 +10,8 @@ interface ProgressReport {
   readonly seconds_left: number | null;
 }
 
-/** Milliseconds between two reports, and window of the rate. */
-const EVERY_MS = 500;
-const WINDOW_MS = 10_000;
+const REPORT_INTERVAL_MS = 500;
+const RATE_WINDOW_MS = 10_000;
 
 export class ProgressLine {
   #samples: { readonly at: number; readonly bytes: number }[] = [];
@@ -25,7 +24,7 @@ export class ProgressLine {
     private readonly now: () => number,
   ) {}
 
-  /** Returns a report twice a second; null in between. */
+  /** Returns a report twice a second, at each new phase and at the end; null in between. */
   update({ phase, bytes, total }: Progress): ProgressReport | null {
     const at = this.now();
     if (phase !== this.#phase) {
@@ -33,9 +32,9 @@ export class ProgressLine {
       this.#samples = [];
       this.#printedAt = Number.NEGATIVE_INFINITY;
     }
-    if (at - this.#printedAt < EVERY_MS && bytes !== total) return null;
+    if (at - this.#printedAt < REPORT_INTERVAL_MS && bytes !== total) return null;
     this.#printedAt = at;
-    this.#samples = [...this.#samples.filter((sample) => at - sample.at < WINDOW_MS), { at, bytes }];
+    this.#samples = [...this.#samples.filter((sample) => at - sample.at < RATE_WINDOW_MS), { at, bytes }];
     const first = this.#samples[0] as { readonly at: number; readonly bytes: number };
     const rate = at > first.at ? ((bytes - first.bytes) / (at - first.at)) * 1000 : null;
     const left = rate === null || rate <= 0 || total === null ? null : Math.ceil((total - bytes) / rate);
@@ -58,7 +57,7 @@ const MAX_BAR = 30;
 /** A narrower bar is omitted, because the numbers need the space. */
 const MIN_BAR = 5;
 
-/** The report as a line of at most `columns`. The bar fills the space that the numbers leave. */
+/** The bar fills the space that the numbers leave. */
 function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport, columns: number): string {
   const rate = bytes_per_second === null ? '' : `  ${formatBytes(bytes_per_second)}/s`;
   const left = seconds_left === null ? '' : `  ${duration(seconds_left)} left`;
@@ -75,7 +74,6 @@ function bar(share: number, width: number): string {
   return '█'.repeat(filled) + '░'.repeat(width - filled);
 }
 
-/** Decimal megabytes below 1 GB, else gigabytes. */
 function formatBytes(bytes: number): string {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }

@@ -1,4 +1,4 @@
-/** Schedule and the week ahead, as JSON and as text. Pure. */
+/** The schedule and its next seven days, for the command `schedule`: as JSON and as text. */
 import { momentText } from '../../host/availability/moment-text.js';
 import { windowText } from '../../host/availability/parse-schedule.js';
 import type { AvailabilityPolicy } from '../../host/availability/policy.js';
@@ -9,9 +9,9 @@ interface ScheduleFacts {
   /** An empty list means always. */
   readonly windows: AvailabilityPolicy['windows'];
   readonly open_now: boolean;
-  /** ISO 8601; null if not within a week. */
+  /** ISO 8601; null if not within eight days. */
   readonly next_change_at: string | null;
-  /** Open times of the next seven days; `to` is null without an end. */
+  /** Of the next seven days. `to` is null without an end in the following eight. */
   readonly open_times: readonly { readonly from: string; readonly to: string | null }[];
 }
 

@@ -1,4 +1,4 @@
-/** Formats the status of a daemon as text. Pure. */
+/** Formats the status of a daemon as text, for `status` and parts of it for `status --watch`. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { EarningsView } from '../../account/earnings.js';
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
@@ -8,7 +8,7 @@ import { left, right } from './columns.js';
 import { clean, count, dollars, percent, spanOf, wrapped } from './terminal.js';
 import { closedText, jobOutlook, outlookText } from './why-no-jobs.js';
 
-const HEAD = 13;
+const NAME_COLUMNS = 13;
 const MAX_DECISIONS = 6;
 const MAX_COLUMNS = 80;
 
@@ -27,8 +27,10 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
     ...entry('Next', next ?? 'None needed.'),
     '',
     ...entry('Account', accountText(status.account)),
-    ...earningsFacts(status, earnings).flatMap(([name, text]) => (earnings === null ? entry(name, text) : `${name.padEnd(HEAD)}${text}`)),
-    `${'Requests'.padEnd(HEAD)}${requestsText(status)}`,
+    ...earningsFacts(status, earnings).flatMap(([name, text]) =>
+      earnings === null ? entry(name, text) : `${name.padEnd(NAME_COLUMNS)}${text}`,
+    ),
+    `${'Requests'.padEnd(NAME_COLUMNS)}${requestsText(status)}`,
     '',
     ...modelTable(status, MAX_COLUMNS).map(({ text }) => text),
     '',
@@ -43,7 +45,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
   ];
 }
 
-/** Named lines of earnings: of today and the last week if known, else the coordinator's sums. */
+/** Of today and the last week if known, else the coordinator's sums. */
 export function earningsFacts({ coordinator_view: view }: DaemonStatus, earnings: EarningsView | null): (readonly [string, string])[] {
   if (earnings !== null)
     return [
@@ -79,7 +81,7 @@ interface TableLine {
 
 const MAX_MODELS = 8;
 
-/** Served models with state, speed and requests, in aligned columns. Empty without models. */
+/** Empty without models. */
 export function modelTable({ models, coordinator_view: view }: DaemonStatus, columns: number): TableLine[] {
   if (models.length === 0) return [];
   const name = Math.max(12, columns - 42);
@@ -114,7 +116,6 @@ function trustText({ trust, simulated_enclave, connection }: DaemonStatus): stri
   return `${trust.trust_level}${simulated}, ${trust.routable ? 'ready for requests' : trust.status.replaceAll('_', ' ')}`;
 }
 
-/** Lines about a pause from the console, and about forbidden commands. */
 function consoleLines({ availability, remote_control: remote }: DaemonStatus, now: number): string[] {
   const from = availability?.pause?.console;
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -153,7 +154,7 @@ function decisionLines({ decisions }: ProviderStatusAnswer): string[] {
 }
 
 function entry(name: string, text: string): string[] {
-  return wrapped(name.padEnd(HEAD), text);
+  return wrapped(name.padEnd(NAME_COLUMNS), text);
 }
 
 function clockTime(iso: string): string {

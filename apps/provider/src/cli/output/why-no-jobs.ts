@@ -1,12 +1,9 @@
-/** `jobOutlook`: whether this machine gets requests, as a headline, a reason and a next step. Pure. */
+/** `jobOutlook`: whether this machine gets requests, as a headline, a reason and a next step for the owner. */
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
 import { ownerStep } from '../../host/availability/owner-step.js';
 
 export interface JobOutlook {
-  /**
-   * An `idle` machine is ready, but there is no demand. A `held` machine gets no requests for now, and `needs_owner` until the owner
-   * acts.
-   */
+  /** `idle`: ready, but without demand. `held`: no requests for now. `needs_owner`: no requests, and the owner should look into it. */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   /** Without a full stop. */
   readonly headline: string;
@@ -62,9 +59,9 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   }
   const requestCount = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
   if (requestCount === 0) return { state: 'idle', headline: READY, reason: 'No requests for these models in the last five minutes.', next };
-  const [passed] = view.decisions;
+  const [last] = view.decisions;
   const isServing = view.decisions.some(({ outcome, last_at }) => outcome === 'chosen' && isRecent(last_at, view.server_time));
-  const reason = passed === undefined || passed.outcome === 'chosen' || isServing ? null : `Last decision: ${sentence(passed.text)}`;
+  const reason = last === undefined || last.outcome === 'chosen' || isServing ? null : `Last decision: ${sentence(last.text)}`;
   return { state: 'serving', headline: READY, reason, next };
 }
 

@@ -1,14 +1,14 @@
-/** Formats recommendations and search results, in 80 columns. Pure. */
+/** Formats recommendations and search results, in 80 columns. */
 import { byteSizeText } from '../../models/byte-size-text.js';
 import { memoryCeiling } from '../../models/capacity.js';
 import { left, right } from '../output/columns.js';
 import { clean, dollars, wrapped } from '../output/terminal.js';
 import type { Machine, Recommendation, Recommendations } from './recommendations.js';
 
-const NAME = 41;
+const NAME_COLUMNS = 41;
 
 export function modelRow(name: string, size: string, speed: string, vision: string, last: string): string {
-  return `${left(name, NAME)}${right(size, 9)}${right(speed, 9)}${right(vision, 7)}${right(last, 14)}`.trimEnd();
+  return `${left(name, NAME_COLUMNS)}${right(size, 9)}${right(speed, 9)}${right(vision, 7)}${right(last, 14)}`.trimEnd();
 }
 
 function machineLine({ chip, memoryBytes, bandwidthGbs, reserve }: Machine): string {

@@ -18,10 +18,10 @@ import {
   type Variant,
   variantsOf,
 } from '../../models/store/model-repository.js';
-import { searchRepositories } from '../../models/store/model-search.js';
+import { type FoundRepository, searchRepositories } from '../../models/store/model-search.js';
+import type { ModelStore, StoredModel } from '../../models/store/model-store.js';
 import { DownloadError } from '../../models/store/transfer.js';
 import { rowOf } from '../commands/models/list.js';
-import type { OpenStore } from '../models-command.js';
 
 export type Machine = Pick<HostFacts, 'chip' | 'memoryBytes' | 'bandwidthGbs'> & ModelMemorySettings;
 
@@ -32,7 +32,6 @@ export interface Recommendation {
   readonly origin: 'stored' | 'catalogue' | 'demand' | 'popular';
   readonly bytes: number;
   readonly tokensPerSecond: number | null;
-  /** Whether the model reads images. */
   readonly vision: boolean;
   /** Micro-USD per day; null without demand data. */
   readonly earningsPerDay: number | null;
@@ -56,7 +55,7 @@ const MAX_PER_DEMANDED = 5;
 const REPOSITORY_MS = 15_000;
 
 interface Sources {
-  readonly store: OpenStore['store'];
+  readonly store: ModelStore;
   /** Null if none is set. */
   readonly coordinator: string | null;
   readonly modelRepository: ModelRepository;
@@ -64,54 +63,18 @@ interface Sources {
 
 /** Never rejects for a coordinator or model repository that does not answer. */
 export async function recommendModels({ store, coordinator, modelRepository }: Sources, machine: Machine): Promise<Recommendations> {
-  const signal = AbortSignal.timeout(REPOSITORY_MS);
   const published: PublishedModels =
     coordinator === null ? { catalogue: [], demand: new Map(), noDemand: 'no coordinator is set' } : await publishedModels(coordinator);
   const stored = store.entries();
-  let repositoryProblem: string | null = null;
-  const orNone = async <Item>(work: Promise<Item[]>): Promise<Item[]> => {
-    try {
-      return await work;
-    } catch (error) {
-      if (!(error instanceof DownloadError) && !signal.aborted) throw error;
-      repositoryProblem ??= error instanceof DownloadError ? error.message : 'the model repository did not answer in time';
-      return [];
-    }
-  };
-  const popular = orNone(searchRepositories('', MAX_POPULAR, modelRepository, signal));
-  const demanded = [...published.demand]
-    .filter(([id]) => !stored.some((entry) => entry.id === id))
-    .sort(([, a], [, b]) => b.tokensPerDay * b.pricePerMillion - a.tokensPerDay * a.pricePerMillion)
-    .slice(0, MAX_DEMANDED)
-    .map(async ([id]) => {
-      const found = await orNone(searchRepositories(id.replaceAll('-', ' '), MAX_PER_DEMANDED, modelRepository, signal));
-      return found.filter(({ repository }) => idOfRepository(repository) === id);
-    });
-  const candidates = [
-    ...published.catalogue.flatMap(fromCatalogue).slice(0, MAX_CATALOGUED),
-    ...(await Promise.all(demanded)).flat().map(({ repository }) => ({ repository, quantization: null, origin: 'demand' as const })),
-    ...(await popular)
-      .filter(({ isGated }) => !isGated)
-      .map(({ repository }) => ({ repository, quantization: null, origin: 'popular' as const })),
-  ];
-  const first = candidates.filter(({ repository }, index) => candidates.findIndex((other) => other.repository === repository) === index);
-  const downloads = await Promise.all(
-    first.map(async ({ repository, quantization, origin }) => {
-      const entries = await orNone(repositoryEntries({ kind: 'repository', repository, quantization }, modelRepository, signal));
-      const variants = fittingVariants(repository, variantsOf(repository, entries), machine);
-      const named = quantization === null ? variants : variants.filter((variant) => isNamed(variant, quantization));
-      const variant = preferredVariant(named);
-      return variant === null ? [] : [recommendation(variant, repository, origin, published, machine)];
-    }),
+  const repositories = new RepositoryReader(modelRepository);
+  const candidates = await findCandidates(
+    published,
+    stored.map(({ id }) => id),
+    repositories,
   );
-  const here = stored.map((entry) => ({ entry, row: rowOf(entry, store, machine) })).filter(({ row }) => row.fits);
+  const downloads = await Promise.all(candidates.map((candidate) => downloadOf(candidate, published, repositories, machine)));
   const models = [
-    ...here.map(({ entry, row }): Recommendation => {
-      const tokensPerSecond = row.estimated_tokens_per_second;
-      const { id, bytes } = entry;
-      const earningsPerDay = estimateEarnings(published, id, tokensPerSecond);
-      return { source: id, origin: 'stored', bytes, tokensPerSecond, vision: row.vision, earningsPerDay };
-    }),
+    ...stored.flatMap((entry) => storedRecommendation(entry, store, published, machine)),
     // A stored model is not downloaded a second time.
     ...downloads.flat().filter(({ source }) => !stored.some((entry) => entry.source === source)),
   ].sort((a, b) => (b.earningsPerDay ?? -1) - (a.earningsPerDay ?? -1));
@@ -119,8 +82,90 @@ export async function recommendModels({ store, coordinator, modelRepository }: S
   return {
     models: models.slice(0, MAX_MODELS),
     noDemand: isEstimated ? null : (published.noDemand ?? 'the network had no requests for these models in the last 24 hours'),
-    repositoryProblem,
+    repositoryProblem: repositories.problem,
   };
+}
+
+/** Answers are empty instead of errors. */
+class RepositoryReader {
+  /** Why an answer is missing, or null. */
+  problem: string | null = null;
+  readonly #signal = AbortSignal.timeout(REPOSITORY_MS);
+
+  constructor(private readonly modelRepository: ModelRepository) {}
+
+  search(text: string, max: number): Promise<FoundRepository[]> {
+    return this.#orNone(searchRepositories(text, max, this.modelRepository, this.#signal));
+  }
+
+  async variants({ repository, quantization }: Pick<Candidate, 'repository' | 'quantization'>): Promise<Variant[]> {
+    const request = repositoryEntries({ kind: 'repository', repository, quantization }, this.modelRepository, this.#signal);
+    return variantsOf(repository, await this.#orNone(request));
+  }
+
+  async #orNone<Item>(request: Promise<Item[]>): Promise<Item[]> {
+    try {
+      return await request;
+    } catch (error) {
+      if (!(error instanceof DownloadError) && !this.#signal.aborted) throw error;
+      this.problem ??= error instanceof DownloadError ? error.message : 'the model repository did not answer in time';
+      return [];
+    }
+  }
+}
+
+interface Candidate {
+  readonly repository: string;
+  /** Null: the best that fits. */
+  readonly quantization: string | null;
+  readonly origin: 'catalogue' | 'demand' | 'popular';
+}
+
+/** Each repository once, by its first origin. */
+async function findCandidates(
+  published: PublishedModels,
+  storedIds: readonly string[],
+  repositories: RepositoryReader,
+): Promise<Candidate[]> {
+  const popular = repositories.search('', MAX_POPULAR);
+  const demanded = [...published.demand]
+    .filter(([id]) => !storedIds.includes(id))
+    .sort(([, a], [, b]) => b.tokensPerDay * b.pricePerMillion - a.tokensPerDay * a.pricePerMillion)
+    .slice(0, MAX_DEMANDED)
+    .map(async ([id]) => {
+      const found = await repositories.search(id.replaceAll('-', ' '), MAX_PER_DEMANDED);
+      return found.filter(({ repository }) => idOfRepository(repository) === id);
+    });
+  const candidates: Candidate[] = [
+    ...published.catalogue.flatMap(fromCatalogue).slice(0, MAX_CATALOGUED),
+    ...(await Promise.all(demanded)).flat().map(({ repository }) => ({ repository, quantization: null, origin: 'demand' as const })),
+    ...(await popular)
+      .filter(({ isGated }) => !isGated)
+      .map(({ repository }) => ({ repository, quantization: null, origin: 'popular' as const })),
+  ];
+  return candidates.filter(({ repository }, index) => candidates.findIndex((other) => other.repository === repository) === index);
+}
+
+/** Empty if nothing of the repository fits. */
+async function downloadOf(
+  candidate: Candidate,
+  published: PublishedModels,
+  repositories: RepositoryReader,
+  machine: Machine,
+): Promise<Recommendation[]> {
+  const { repository, quantization, origin } = candidate;
+  const variants = fittingVariants(repository, await repositories.variants(candidate), machine);
+  const named = quantization === null ? variants : variants.filter((variant) => isNamed(variant, quantization));
+  const variant = preferredVariant(named);
+  return variant === null ? [] : [recommendation(variant, repository, origin, published, machine)];
+}
+
+/** Empty if the model does not fit. */
+function storedRecommendation(entry: StoredModel, store: ModelStore, published: PublishedModels, machine: Machine): Recommendation[] {
+  const { fits, vision, estimated_tokens_per_second: tokensPerSecond } = rowOf(entry, store, machine);
+  const { id, bytes } = entry;
+  const earningsPerDay = estimateEarnings(published, id, tokensPerSecond);
+  return fits ? [{ source: id, origin: 'stored', bytes, tokensPerSecond, vision, earningsPerDay }] : [];
 }
 
 /** Quantizations of a text model that fit a machine. */
@@ -159,20 +204,18 @@ function estimateEarnings({ demand }: PublishedModels, id: string, tokensPerSeco
   return of === undefined || tokensPerSecond === null ? null : estimatedEarningsPerDay(of, tokensPerSecond);
 }
 
-/** A catalogue entry whose id names a repository. */
-function fromCatalogue({ id }: CatalogueEntry) {
+/** Empty unless the entry's id names a repository. */
+function fromCatalogue({ id }: CatalogueEntry): Candidate[] {
   if (!/^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/.test(id)) return [];
   const source = readSource(`hf:${id}`);
-  return source.kind === 'repository'
-    ? [{ repository: source.repository, quantization: source.quantization, origin: 'catalogue' as const }]
-    : [];
+  return source.kind === 'repository' ? [{ repository: source.repository, quantization: source.quantization, origin: 'catalogue' }] : [];
 }
 
 function isNamed({ quantization }: Variant, name: string): boolean {
   return quantization?.toLowerCase() === name.toLowerCase();
 }
 
-/** Usual id after pulling a model of this repository: `unsloth/Qwen3-8B-GGUF` becomes `qwen3-8b`. */
+/** Usual id after a pull: `qwen3-8b` of `unsloth/Qwen3-8B-GGUF`. */
 function idOfRepository(repository: string): string {
   return slug((repository.split('/')[1] ?? '').replace(/[-_.]gguf$/i, ''));
 }

@@ -1,4 +1,4 @@
-/** Answers to the questions of `setup` from options and earlier runs, and the list of missing answers. */
+/** Answers to the questions of `setup`: from options, from what the data directory already contains, and those that are missing. */
 import { existsSync, readFileSync } from 'node:fs';
 import { AccountFileError, readAccount } from '../../account/account-file.js';
 import { coordinatorAddress } from '../../account/coordinator-http.js';
@@ -24,17 +24,16 @@ export const SETUP_OPTIONS = {
   yes: { type: 'boolean', short: 'y' },
 } as const;
 
-/** Members are null if not answered. */
+/** Answers of the options. Null: not answered. */
 export interface Answers {
   readonly coordinator: string | null;
   readonly link: boolean | null;
   readonly name: string | null;
   readonly mayOpenBrowser: boolean;
-  /** Id in the model store, a source for `models pull`, `recommended`, or `demo`. */
+  /** Stored id, source for `models pull`, `recommended`, or `demo`. */
   readonly model: string | null;
   /** Text for `schedule set`, or `always`. */
   readonly schedule: string | null;
-  /** Enrolment in device management. */
   readonly enrol: boolean | null;
   readonly start: boolean | null;
   readonly simulatedEnclave: boolean;
@@ -67,14 +66,14 @@ export function readAnswers({ values }: OwnerOptions): Answers {
   };
 }
 
-/** Answers settled by an earlier run or another command. */
+/** Answers that the data directory contains. */
 export interface Settled {
   readonly coordinator: string | null;
-  /** Coordinator of the current sign-in. */
+  /** Coordinator of the current sign-in; null if not signed in. */
   readonly linkedAt: string | null;
   /** Ids of the stored models in use. */
   readonly models: readonly string[];
-  readonly schedule: boolean;
+  readonly hasSchedule: boolean;
   readonly enrol: boolean;
   readonly simulatedEnclave: boolean;
 }
@@ -91,7 +90,7 @@ export function settledIn(dataDir: string): Settled {
       .store.entries()
       .filter(({ use }) => use !== null)
       .map(({ id }) => id),
-    schedule: locate(text).has(pointer(['availability', 'windows'])),
+    hasSchedule: locate(text).has(pointer(['availability', 'windows'])),
     enrol: enrolment.enrol,
     simulatedEnclave: simulated_enclave,
   };
@@ -106,15 +105,15 @@ function signedInAt(dataDir: string): string | null {
   }
 }
 
-/** Options that a script must give, because prompts are impossible. */
-export function missingOptions(answers: Answers, settled: Settled, knowsSchedules: boolean): string[] {
+/** Options that are needed where prompts are impossible. */
+export function missingOptions(answers: Answers, settled: Settled): string[] {
   const missing: string[] = [];
   if (answers.coordinator === null && settled.coordinator === null) missing.push('--coordinator URL');
   if (answers.yes) return missing;
   const isLinked = settled.linkedAt !== null && settled.linkedAt === (answers.coordinator ?? settled.coordinator);
   if (answers.link === null && !isLinked) missing.push('--link or --no-link');
   if (answers.model === null && settled.models.length === 0) missing.push('--model SOURCE|ID|recommended|demo');
-  if (answers.schedule === null && !settled.schedule && knowsSchedules) missing.push('--schedule "DAYS HH:MM-HH:MM"|always');
+  if (answers.schedule === null && !settled.hasSchedule) missing.push('--schedule "DAYS HH:MM-HH:MM"|always');
   if (answers.start === null) missing.push('--start or --no-start');
   return missing;
 }

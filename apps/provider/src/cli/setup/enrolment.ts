@@ -1,11 +1,11 @@
-/** Step of `setup`: enrolment in device management. Explains the access of the profile, and guides until the Mac is enrolled. */
+/** Steps of `setup` for enrolment in device management: `chooseEnrolment` before the start of the provider, and `enrol` after it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { configPath } from '../../config/data-dir.js';
 import { editConfig } from '../../config/edit-config.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { openAddress } from '../commands/login.js';
 import { untilInterrupted } from '../input/interrupt.js';
-import { runningDaemon } from '../input/service-options.js';
+import { answeringDaemon } from '../input/service-options.js';
 import { clean, print, wrapped } from '../output/terminal.js';
 import type { Setup } from './steps.js';
 
@@ -27,7 +27,7 @@ const EXPLANATION = [
   ...wrapped('  To undo it: ', 'System Settings, General, Device Management: remove the profile.'),
 ];
 
-/** Whether this machine is to be enrolled. The choice is stored in `config.toml`. */
+/** The choice is stored in `config.toml`. */
 export async function chooseEnrolment({ dataDir, answers, settled, prompt }: Setup): Promise<boolean> {
   const isSimulated = answers.simulatedEnclave || settled.simulatedEnclave;
   if (answers.enrol === null && (settled.enrol || isSimulated || prompt === null)) return settled.enrol;
@@ -38,7 +38,7 @@ export async function chooseEnrolment({ dataDir, answers, settled, prompt }: Set
   return wants;
 }
 
-/** Guides a running provider through enrolment. Ends when this Mac is enrolled, or the owner skips the step. */
+/** Shows the address of the profile. On a terminal, waits until this Mac is enrolled or the owner skips the step. */
 export async function enrol({ dataDir, prompt, answers }: Setup): Promise<void> {
   const offered = await enrolmentState(dataDir, OFFER_MS);
   if (offered.kind === 'enrolled') return print(['Enrolment: this Mac is enrolled']);
@@ -75,17 +75,16 @@ type EnrolmentState =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'unknown' };
 
-/** State of the running daemon, once known or after `limitMs`. */
+/** Waits at most `limitMs` while the state is unknown. */
 async function enrolmentState(dataDir: string, limitMs: number): Promise<EnrolmentState> {
   const deadline = performance.now() + limitMs;
   for (;;) {
-    const state = stateOf(await runningDaemon(dataDir));
+    const state = stateOf(await answeringDaemon(dataDir));
     if (state.kind !== 'unknown' || performance.now() >= deadline) return state;
     await delay(POLL_MS);
   }
 }
 
-/** Pure. */
 export function stateOf(status: DaemonStatus | null): EnrolmentState {
   if (status === null || status.trust === null) return { kind: 'unknown' };
   if (!status.trust.parts.some(({ reason }) => reason === 'not_enrolled')) return { kind: 'enrolled' };

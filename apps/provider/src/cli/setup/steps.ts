@@ -1,8 +1,7 @@
 /**
- * Steps of `setup`, in order. Each step stores its result before the next begins, so that an interrupted setup can continue.
+ * Steps of `setup`, in order. Each stores its result before the next begins, so that an interrupted setup can continue.
  *
- * A step that an earlier run has completed is skipped, unless an option gives another answer. Only the coordinator's address is asked
- * again.
+ * An account, model or schedule that is settled already is kept, unless an option gives another answer.
  */
 
 import { CoordinatorError, coordinatorAddress, requestCoordinator } from '../../account/coordinator-http.js';
@@ -33,7 +32,6 @@ export interface Setup {
   readonly prompt: Prompt | null;
   /** Runs another command. */
   readonly run: (...args: readonly string[]) => Promise<number>;
-  readonly knowsSchedules: boolean;
 }
 
 /** A step ended with another command's exit code; its message was printed. */
@@ -46,7 +44,7 @@ export class StepFailed extends Error {
 
 const CHECK_MS = 10_000;
 
-/** Address of a coordinator that answered. Throws CoordinatorError if none answers and prompts are impossible. */
+/** Stores the address of a coordinator that answers. Throws CoordinatorError if none does and prompts are impossible. */
 export async function chooseCoordinator({ dataDir, answers, settled, prompt }: Setup): Promise<string> {
   let answer = answers.coordinator ?? (prompt === null ? settled.coordinator : null);
   for (;;) {
@@ -66,19 +64,21 @@ export async function chooseCoordinator({ dataDir, answers, settled, prompt }: S
   }
 }
 
-/** Sentence for the owner if no coordinator answers at the address; otherwise null. */
+/** Null if a coordinator answers at the address. */
 async function coordinatorProblem(address: string): Promise<string | null> {
   try {
     const { status, value } = await requestCoordinator(address, '/health', { ms: CHECK_MS });
-    const isOne = typeof value === 'object' && value !== null && 'status' in value;
-    return status === 200 && isOne ? null : `${address} answers with status ${status}; check that it is the address of a coordinator`;
+    const isCoordinator = typeof value === 'object' && value !== null && 'status' in value;
+    return status === 200 && isCoordinator
+      ? null
+      : `${address} answers with status ${status}; check that it is the address of a coordinator`;
   } catch (error) {
     if (error instanceof CoordinatorError) return error.message;
     throw error;
   }
 }
 
-/** Links the machine to an account. Returns whether the machine is signed in. */
+/** Returns whether the machine is signed in. */
 export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, coordinator: string): Promise<boolean> {
   if (settled.linkedAt === coordinator && answers.link !== true) {
     await print(['Account: signed in already']);
@@ -108,7 +108,7 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
   return true;
 }
 
-/** Value of `--model` for the first recommendation. */
+/** Value of `--model`. */
 const RECOMMENDED = 'recommended';
 
 /** Returns the served models as text. */
@@ -120,7 +120,7 @@ export async function chooseModel(setup: Setup, coordinator: string): Promise<st
   }
   if (prompt !== null && answers.model === null && settled.coordinator !== null)
     await print(['Models: none chosen yet. Until then this machine serves only the demo model.']);
-  const opened = modelStoreOf(dataDir);
+  const { store } = modelStoreOf(dataDir);
   const choice = answers.model === null || answers.model === RECOMMENDED ? await choiceOf(setup, coordinator) : answers.model;
   if (choice === DEMO) {
     // The demo model is served only while the owner selects none.
@@ -131,15 +131,15 @@ export async function chooseModel(setup: Setup, coordinator: string): Promise<st
     await print(['Models: the demo model only, which earns next to nothing']);
     return 'the demo model';
   }
-  const known = opened.store.find(choice);
-  const before = new Set(opened.store.entries().map(({ id }) => id));
-  if (known === null) {
+  const stored = store.find(choice);
+  const idsBefore = new Set(store.entries().map(({ id }) => id));
+  if (stored === null) {
     const code = await run('models', 'pull', choice, '--data-dir', dataDir);
     if (code !== EXIT.fine) throw new StepFailed(code);
   }
-  const entries = opened.store.entries();
-  // A model that is pulled again keeps its id.
-  const id = known?.id ?? entries.find((entry) => !before.has(entry.id))?.id ?? entries.at(-1)?.id;
+  const entries = store.entries();
+  // A model that is pulled again is the last entry.
+  const id = stored?.id ?? entries.find((entry) => !idsBefore.has(entry.id))?.id ?? entries.at(-1)?.id;
   if (id === undefined) throw new StartupError('the model is not in the model store');
   const code = await run('models', 'use', id, '--data-dir', dataDir);
   if (code !== EXIT.fine) throw new StepFailed(code);
@@ -174,8 +174,8 @@ async function pickModel(menu: ModelMenu, prompt: Prompt): Promise<string> {
   return pickModel(menu, prompt);
 }
 
-export async function chooseSchedule({ dataDir, answers, settled, prompt, run, knowsSchedules }: Setup): Promise<void> {
-  if (!knowsSchedules || (answers.schedule === null && settled.schedule)) return;
+export async function chooseSchedule({ dataDir, answers, settled, prompt, run }: Setup): Promise<void> {
+  if (answers.schedule === null && settled.hasSchedule) return;
   let answer = answers.schedule ?? (prompt === null ? 'always' : null);
   for (;;) {
     const text =
@@ -194,7 +194,7 @@ export async function chooseSchedule({ dataDir, answers, settled, prompt, run, k
   }
 }
 
-/** Starts the service if requested. Returns whether the daemon runs. */
+/** Returns whether the daemon runs. */
 export async function startService({ dataDir, answers, prompt, run }: Setup, isRunning: boolean): Promise<boolean> {
   const question = isRunning ? 'Restart the provider to apply the changes' : 'Start the provider now, as a service';
   const wants = answers.start ?? (prompt === null ? true : await prompt.yesOrNo(question, true));
@@ -207,7 +207,6 @@ export async function startService({ dataDir, answers, prompt, run }: Setup, isR
 interface MenuItem {
   /** Value for `--model`. */
   readonly choice: string;
-  /** Table row. */
   readonly text: string;
   /** False if the model must be downloaded first. */
   readonly isHere: boolean;
@@ -222,10 +221,10 @@ interface ModelMenu {
   readonly footer: readonly string[];
 }
 
-/** Value of `--model` for the small model that ships with the program. */
+/** Value of `--model`. */
 const DEMO = 'demo';
 
-/** `modelMenu`: the models that `setup` offers to the owner: those of `models recommend`, and the demo model. */
+/** Models of `models recommend`, and the demo model. */
 async function modelMenu({ store }: OpenStore, coordinator: string, memorySettings: ModelMemorySettings): Promise<ModelMenu> {
   const machine = { ...(await readHostFacts()), ...memorySettings };
   const found = await recommendModels({ store, coordinator, modelRepository: modelRepositoryOf(process.env) }, machine);

@@ -1,7 +1,4 @@
-/**
- * `frame`: the lines of `status --watch` for a terminal size. The most important lines come first, because the last lines are cut
- * if they do not fit. Pure.
- */
+/** `frame`: the lines of `status --watch` for a terminal size. If they do not fit, the last ones before the hint at the end are cut. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { fit, widthOf } from '../output/columns.js';
 import { accountText, earningsFacts, machineText, modelTable, requestsText } from '../output/status-text.js';
@@ -19,7 +16,7 @@ export interface Line {
   readonly style: 'plain' | 'strong' | 'good' | 'bad' | 'dim';
 }
 
-const NAME = 13;
+const NAME_COLUMNS = 13;
 const MAX_COLUMNS = 100;
 const MAX_DECISIONS = 5;
 
@@ -48,9 +45,9 @@ export function frame({ status, problem, earnings }: StatusSnapshot, size: Size,
 function stateLines(status: DaemonStatus, columns: number): Line[] {
   const outlook = jobOutlook(status);
   const style = outlook.state === 'needs_owner' ? 'bad' : outlook.state === 'held' ? 'strong' : 'good';
-  const next = outlook.next === null ? [] : broken(`Next: ${outlook.next}`, columns);
+  const next = outlook.next === null ? [] : wrappedLines(`Next: ${outlook.next}`, columns);
   return [
-    ...broken(outlookText(outlook), columns).map((part) => line(part, style)),
+    ...wrappedLines(outlookText(outlook), columns).map((part) => line(part, style)),
     ...next.map((part) => line(part, 'plain')),
     line('', 'plain'),
   ];
@@ -62,7 +59,7 @@ function factLines(status: DaemonStatus, earnings: StatusSnapshot['earnings'], n
   const isLinked = account.state === 'linked' || account.state === 'waiting';
   return [
     factLine('Account', accountText(account), isLinked ? 'plain' : 'bad'),
-    ...earningsFacts(status, earnings).map(([name, text]) => line(`${name.padEnd(NAME)}${text}`, 'plain')),
+    ...earningsFacts(status, earnings).map(([name, text]) => line(`${name.padEnd(NAME_COLUMNS)}${text}`, 'plain')),
     factLine('Requests', `${bar(status.running_jobs, status.slots)} ${requestsText(status)}`),
     factLine('Machine', machineText(status)),
     factLine('Trust', trust === null ? `not known${simulated}` : `${trust.trust_level}${simulated}`),
@@ -88,7 +85,7 @@ function decisionLines({ coordinator_view: view }: DaemonStatus): Line[] {
 }
 
 function factLine(name: string, text: string, style: Line['style'] = 'plain'): Line {
-  return line(`${name.padEnd(NAME)}${clean(text)}`, style);
+  return line(`${name.padEnd(NAME_COLUMNS)}${clean(text)}`, style);
 }
 
 function line(text: string, style: Line['style']): Line {
@@ -106,7 +103,7 @@ function placeBeside(first: string, second: string, columns: number): string {
 }
 
 /** Wraps the text to at most three lines. */
-function broken(text: string, columns: number): string[] {
+function wrappedLines(text: string, columns: number): string[] {
   const lines: string[] = [];
   let current = '';
   for (const word of clean(text).split(' ')) {

@@ -1,6 +1,7 @@
 /**
- * `Screen`: the terminal in full-screen mode, with alternate screen, hidden cursor and raw keys. Each frame overwrites the previous one
- * in a single write, so that nothing flickers. {@link Screen.close} always restores the terminal.
+ * `Screen` shows `status --watch` on the whole terminal, with a hidden cursor and raw keys, until `close` restores the terminal.
+ *
+ * Each frame overwrites the previous one in a single write, so that nothing flickers.
  */
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Line, Size } from './frame.js';
@@ -22,7 +23,7 @@ const STYLES: Readonly<Record<Line['style'], string>> = {
   bad: '\u001b[1;31m',
   dim: '\u001b[2m',
 };
-/** For terminals of users who disable colours (no-color.org). */
+/** For users who disable colours (no-color.org). */
 const STYLES_WITHOUT_COLOUR: Readonly<Record<Line['style'], string>> = {
   plain: '',
   strong: '\u001b[1m',
@@ -72,11 +73,11 @@ export class Screen {
   draw(lines: readonly Line[]): void {
     if (!this.#isOpen) return;
     const styles = this.#options.colours ? STYLES : STYLES_WITHOUT_COLOUR;
-    const text = lines.map(({ text: content, style }) => `${styles[style]}${content}${styles[style] === '' ? '' : PLAIN}${TO_LINE_END}`);
-    // A line feed after the last line would scroll a full screen.
+    const styled = lines.map(({ text, style }) => `${styles[style]}${text}${styles[style] === '' ? '' : PLAIN}${TO_LINE_END}`);
     const clear = this.#isStale ? CLEAR_SCREEN : '';
     this.#isStale = false;
-    this.#options.output.write(`${BEGIN_FRAME}${clear}${text.join('\r\n')}${END_FRAME}`);
+    // No line feed follows the last line, because it would scroll a full screen.
+    this.#options.output.write(`${BEGIN_FRAME}${clear}${styled.join('\r\n')}${END_FRAME}`);
   }
 
   close(): void {

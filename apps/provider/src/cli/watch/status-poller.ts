@@ -1,4 +1,4 @@
-/** `StatusPoller` collects the data of the live view: status at each call, earnings at longer intervals. Never rejects. */
+/** `StatusPoller` collects the data of `status`: the daemon's status at each call, earnings at longer intervals. Never rejects. */
 import { readAccount } from '../../account/account-file.js';
 import { readActivity } from '../../account/duty-cycle.js';
 import { type EarningsView, fetchEarnings, viewOf } from '../../account/earnings.js';
@@ -17,14 +17,14 @@ export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'no ans
 /** Longer than the daemon waits for the coordinator (`VIEW_MS`). */
 const STATUS_MS = 6_000;
 const EARNINGS_MS = 4_000;
-/** Earnings change with every job, and are requested from another machine. */
-const EARNINGS_EVERY_MS = 30_000;
+/** Earnings are requested from the coordinator, not from the daemon. */
+const EARNINGS_INTERVAL_MS = 30_000;
 
 export class StatusPoller {
   readonly #dataDir: string;
   readonly #timeZone: string;
   #earnings: EarningsView | null = null;
-  #askedAt = Number.NEGATIVE_INFINITY;
+  #earningsAskedAt = Number.NEGATIVE_INFINITY;
 
   constructor(dataDir: string, timeZone: string) {
     this.#dataDir = dataDir;
@@ -32,13 +32,13 @@ export class StatusPoller {
   }
 
   async poll(signal?: AbortSignal): Promise<StatusSnapshot> {
-    const [status] = await Promise.all([this.#status(), this.#ask(signal)]);
+    const [status] = await Promise.all([this.#status(), this.#refreshEarnings(signal)]);
     return { ...status, earnings: this.#earnings };
   }
 
-  /** Last known earnings; null if the machine is not linked or the coordinator never answered. */
+  /** Null if the machine is not linked or the coordinator never answered. */
   async earnings(signal?: AbortSignal): Promise<EarningsView | null> {
-    await this.#ask(signal);
+    await this.#refreshEarnings(signal);
     return this.#earnings;
   }
 
@@ -51,9 +51,9 @@ export class StatusPoller {
   }
 
   /** Retains the last earnings while the coordinator does not answer, but not after the machine is unlinked. */
-  async #ask(signal?: AbortSignal): Promise<void> {
-    if (performance.now() - this.#askedAt < EARNINGS_EVERY_MS) return;
-    this.#askedAt = performance.now();
+  async #refreshEarnings(signal?: AbortSignal): Promise<void> {
+    if (performance.now() - this.#earningsAskedAt < EARNINGS_INTERVAL_MS) return;
+    this.#earningsAskedAt = performance.now();
     try {
       const account = readAccount(this.#dataDir);
       if (account === null) {

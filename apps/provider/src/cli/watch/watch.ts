@@ -1,8 +1,7 @@
 /**
- * `status --watch`: polls the daemon every two seconds until the owner ends the view. Shows a full-screen view on a terminal,
- * otherwise prints a line per change.
+ * `watch` is `status --watch`: polls the daemon every two seconds until the owner ends the view, also while no daemon runs.
  *
- * Waits while the daemon does not run, so that a restart does not end the view.
+ * Shows a full-screen view on a terminal, otherwise prints a line per change.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DaemonStatus } from '../../control/daemon-status.js';
@@ -12,7 +11,7 @@ import { frame } from './frame.js';
 import { Screen } from './screen.js';
 import { INITIAL_SNAPSHOT, type StatusPoller, type StatusSnapshot } from './status-poller.js';
 
-const EVERY_MS = 2_000;
+const POLL_INTERVAL_MS = 2_000;
 const CLOCK_MS = 1_000;
 /** Includes Ctrl-C and Ctrl-D, which raw mode delivers as characters. */
 const ENDING_KEYS = ['q', 'Q', '\u0003', '\u0004'];
@@ -87,6 +86,6 @@ async function pollRepeatedly(poller: StatusPoller, signal: AbortSignal, show: (
     const snapshot = await Promise.race([poller.poll(signal), aborted]);
     if (snapshot === null) return;
     show(snapshot);
-    await delay(EVERY_MS, undefined, { signal }).catch(() => {});
+    await delay(POLL_INTERVAL_MS, undefined, { signal }).catch(() => {});
   }
 }

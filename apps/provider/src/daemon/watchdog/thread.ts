@@ -1,12 +1,13 @@
 /**
  * Worker thread of the watchdog: kills the process when the main thread's event loop is blocked for too long.
  *
- * Time during which this thread did not run either (sleep, stopped process) counts as two ticks at most.
+ * System sleep and a stopped process also stop this thread. Such a time counts as two ticks at most.
  */
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 
 export interface WatchdogData {
+  /** A counter that the main thread increments every tick. */
   readonly beats: SharedArrayBuffer;
   readonly tickMs: number;
   readonly limitMs: number;

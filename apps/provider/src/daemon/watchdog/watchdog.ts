@@ -1,4 +1,4 @@
-/** Watchdog: a worker thread kills the process when its event loop is stuck. The service manager restarts the daemon. */
+/** `Watchdog`: a worker thread kills the process when its event loop is stuck, so that a service manager restarts the daemon. */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import type { WatchdogData } from './thread.js';

@@ -13,6 +13,7 @@ import type { CheckResult } from '../check.js';
 import type { Redactor } from './redact.js';
 
 export interface ReportPart {
+  /** File name in the archive. */
   readonly name: string;
   readonly what: string;
   readonly text: string;
@@ -21,7 +22,7 @@ export interface ReportPart {
 export interface Sources {
   readonly dataDir: string;
   readonly found: Installation;
-  /** Null if the file is unreadable; the checks report the reason. */
+  /** Null if the file is unreadable. */
   readonly config: Config | null;
   readonly status: DaemonStatus | null;
   readonly checks: readonly CheckResult[];
@@ -35,9 +36,9 @@ const MAX_FILES = 500;
 export async function collect(sources: Sources): Promise<ReportPart[]> {
   const { dataDir, found, config, status, checks, redactor } = sources;
   const json = (value: unknown): string => `${JSON.stringify(redactor.value(value), null, 2)}\n`;
-  const lines = (path: string, max: number, word: (line: string, redactor: Redactor) => string): string =>
+  const lines = (path: string, max: number, redact: (line: string, redactor: Redactor) => string): string =>
     lastLines(path, max)
-      .map((line) => `${word(line, redactor)}\n`)
+      .map((line) => `${redact(line, redactor)}\n`)
       .join('');
   const parts: ReportPart[] = [
     { name: 'machine.json', what: 'versions, the kind of machine, how the agent was installed', text: json(await machineOf(found)) },
@@ -94,20 +95,19 @@ const PERMITTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['thermal', 'memoryPressure', 'power', 'path', 'expires_at', 'until', 'reasons'],
 ]);
 
+/** A line that is not JSON is reduced to its length. */
 export function redactLogLine(line: string, redactor: Redactor): string {
   try {
     const entry: unknown = JSON.parse(line);
     if (typeof entry === 'object' && entry !== null) return JSON.stringify(redactor.value(entry, PERMITTED_MEMBERS));
-  } catch {
-    // Reduced to the length below.
-  }
+  } catch {}
   return JSON.stringify({ left_out: line.length });
 }
 
 /** Retains stack frames, error names and the Node version. Other lines are reduced to their length. */
 export function redactCrashLine(line: string, redactor: Redactor): string {
   if (/^\s+at /.test(line) || /^Node\.js v[\d.]+$/.test(line)) return redactor.text(line);
-  const name = /^(?:Uncaught )?([A-Z][A-Za-z]*(?:Error|Exception))\b/.exec(line)?.[1];
-  const stands = name === undefined ? '' : `${name}: `;
-  return line.trim() === '' ? '' : `${stands}<${line.length} characters left out>`;
+  const errorName = /^(?:Uncaught )?([A-Z][A-Za-z]*(?:Error|Exception))\b/.exec(line)?.[1];
+  const prefix = errorName === undefined ? '' : `${errorName}: `;
+  return line.trim() === '' ? '' : `${prefix}<${line.length} characters left out>`;
 }

@@ -1,6 +1,6 @@
 /** `Redactor` removes personal data from a bug report: members with secret names, and strings that are or look like secrets. */
 
-export interface Private {
+export interface PersonalData {
   readonly home: string;
   readonly user: string;
   readonly host: string;
@@ -14,10 +14,11 @@ const SECRET_NAMES =
   /serial|udid|uuid|token|secret|password|passphrase|authorization|cookie|prompt|content|messages|^key$|_key$|earning|email/i;
 /** Token counts are not tokens. */
 const HARMLESS_NAMES = /_tokens$|^tokens$/;
-/** Shorter words are part of too many other words. */
-const MIN_SECRET = 4;
+/** Shorter words are part of too many others. User names match only whole words. */
+const MIN_WORD_LENGTH = 4;
 const MAX_TEXT = 2_000;
 
+/** Each with its replacement, like `#known`. */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [^-]+-----[\s\S]*?(?:-----END [^-]+-----|$)/g, '<key>'],
   [/\b(?:Bearer|Basic)\s+\S+/gi, '<token>'],
@@ -36,7 +37,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 export class Redactor {
   readonly #known: readonly (readonly [RegExp, string])[];
 
-  constructor({ home, user, host, secrets }: Private) {
+  constructor({ home, user, host, secrets }: PersonalData) {
     const known: (readonly [string, string])[] = [
       ...secrets.map((secret) => [secret, '<secret>'] as const),
       [home, '~'],
@@ -45,14 +46,14 @@ export class Redactor {
       [user, '<user>'],
     ];
     this.#known = known
-      .filter(([word]) => word.length >= MIN_SECRET || (word === user && word.length > 1))
-      .map(([word, stand]) => [new RegExp(escapePattern(word, word === user || host.startsWith(word)), 'gi'), stand] as const);
+      .filter(([word]) => word.length >= MIN_WORD_LENGTH || (word === user && word.length > 1))
+      .map(([word, replacement]) => [new RegExp(escapePattern(word, word === user || host.startsWith(word)), 'gi'), replacement] as const);
   }
 
   text(text: string): string {
-    let left = text;
-    for (const [pattern, stand] of [...this.#known, ...PATTERNS]) left = left.replace(pattern, stand);
-    return left;
+    let redacted = text;
+    for (const [pattern, replacement] of [...this.#known, ...PATTERNS]) redacted = redacted.replace(pattern, replacement);
+    return redacted;
   }
 
   /**
@@ -77,7 +78,7 @@ function isSecret(name: string, value: unknown): boolean {
 }
 
 /** Names match whole words only; a short name would otherwise remove half of the text. */
-function escapePattern(word: string, whole: boolean): string {
+function escapePattern(word: string, isWholeWord: boolean): string {
   const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return whole ? `(?<![A-Za-z0-9])${literal}(?![A-Za-z0-9])` : literal;
+  return isWholeWord ? `(?<![A-Za-z0-9])${literal}(?![A-Za-z0-9])` : literal;
 }

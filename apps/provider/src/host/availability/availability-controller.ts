@@ -1,4 +1,8 @@
-/** `AvailabilityController`: state machine `serving` → `leaving` → `away`. Leaving finishes or hands back jobs, then unloads models. */
+/**
+ * `AvailabilityController`: state machine `serving` → `leaving` → `away`, and back to `serving` from both.
+ *
+ * While leaving, finishes running jobs or hands them back to the coordinator, then unloads the models.
+ */
 import type { AvailabilityState } from '@inference/protocol';
 import type { Availability, Reason } from './availability.js';
 
@@ -11,17 +15,14 @@ export interface CurrentAvailability {
 }
 
 interface AvailabilityControllerOptions {
-  /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
-  /** Resolves when no job runs. At `force`, jobs are handed back where possible. At `cancel`, the drain ends and jobs continue. */
+  /** Resolves when no job runs. `force` leaves the jobs less time. `cancel` ends the drain; the jobs continue. */
   readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
-  /** Frees the models' memory. */
   readonly unload: () => Promise<void>;
-  /** Permits the models to load again. */
   readonly resume: () => void;
-  /** Called when the state, the first reason or its end differ from the last report. */
+  /** Called when the state, the first reason or its end differ from those of the last call. */
   readonly onChange: (status: CurrentAvailability) => void;
-  /** Longest time between two reviews, in milliseconds. Bounds the effect of a changed system clock. */
+  /** Bounds the effect of a changed system clock. */
   readonly maxReviewIntervalMs: number;
   readonly now: () => number;
 }
@@ -60,12 +61,12 @@ export class AvailabilityController {
     const serve = this.#decision.state === 'serve';
     if (serve && this.#state !== 'serving') this.#serve();
     else if (!serve && this.#state === 'serving') this.#leave();
-    if (this.#decision.state === 'refuse') this.#drain?.force.abort();
+    if (this.#decision.state === 'hand_back') this.#drain?.force.abort();
     this.#report();
     this.#scheduleReview();
   }
 
-  /** Ends the reviews. A drain in progress continues. */
+  /** A drain in progress continues. */
   close(): void {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

@@ -1,4 +1,4 @@
-/** `availability` decides whether this machine accepts jobs. Each reason has a code and a sentence for the owner. */
+/** `availability` decides whether this machine accepts jobs, by the owner's schedule, pause and policy, and the machine's condition. */
 import type { AwayReason } from '@inference/protocol';
 import type { HostCondition } from '../condition/condition.js';
 import type { Cooldowns, StressFlags } from './cooldowns.js';
@@ -9,9 +9,8 @@ import { isOpen, nextChange } from './windows.js';
 export interface Pause {
   /** End in milliseconds since 1970; null if the owner must resume. */
   readonly until: number | null;
-  /** Present if the owner paused from the console. A pause set on this machine can only be ended there. */
+  /** Present if the owner paused from the console. */
   readonly console?: {
-    /** Milliseconds since 1970. */
     readonly at: number;
     /** Name of the account; null if unknown. */
     readonly account: string | null;
@@ -19,12 +18,11 @@ export interface Pause {
 }
 
 export interface AvailabilityFacts {
-  /** The machine's own time zone. */
   readonly timeZone: string;
-  /** Time without owner input in milliseconds; null if unknown. Measured only for policies that need the value. */
+  /** Null if unknown, or not needed by the policy. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
-  /** Remaining cooldown of each stress that ended, in milliseconds. */
+  /** Remaining cooldown of each kind of stress, in milliseconds. */
   readonly remainingCooldowns: Cooldowns;
   readonly pause: Pause | null;
 }
@@ -32,22 +30,22 @@ export interface AvailabilityFacts {
 export interface Reason {
   readonly code: AwayReason;
   readonly text: string;
-  /** End in milliseconds since 1970; null if unknown. */
+  /** Milliseconds since 1970; null if unknown or not certain. */
   readonly until: number | null;
 }
 
 export interface Availability {
-  /** Jobs are accepted only in `serve`. Running jobs are finished in `leave`, and returned to the coordinator in `refuse`. */
-  readonly state: 'serve' | 'leave' | 'refuse';
-  /** Empty while serving. The first reason matters most to the owner. */
+  /** Jobs are accepted only in `serve`. Running jobs are finished in `leave`, and returned to the coordinator in `hand_back`. */
+  readonly state: 'serve' | 'leave' | 'hand_back';
+  /** Empty in `serve`. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
-  /** Time of the next change that is known in advance, in milliseconds since 1970. Null if unknown. */
+  /** Next change that is known in advance, in milliseconds since 1970, or null. */
   readonly nextChangeAt: number | null;
 }
 
 /** Reasons that cannot wait for a long answer to finish. */
 const URGENT: ReadonlySet<AwayReason> = new Set(['too_hot', 'no_memory']);
-/** Maximum consecutive reasons to look ahead, such as a pause that ends outside the schedule. */
+/** Maximum reasons in sequence to look ahead, such as a pause that ends outside the schedule. */
 const MAX_STEPS = 8;
 
 /** `now` in milliseconds since 1970. Never throws for a validated policy. */
@@ -56,7 +54,7 @@ export function availability(policy: AvailabilityPolicy, facts: AvailabilityFact
   const reasons = found.map(({ reason }) => reason);
   const urgent = found.some(({ reason, isCurrent }) => isCurrent && URGENT.has(reason.code));
   return {
-    state: reasons.length === 0 ? 'serve' : urgent || policy.whenLeaving === 'hand_back' ? 'refuse' : 'leave',
+    state: reasons.length === 0 ? 'serve' : urgent || policy.whenLeaving === 'hand_back' ? 'hand_back' : 'leave',
     reasons,
     nextChangeAt: reasons.length === 0 ? nextChange(policy.windows, zoneOf(policy, facts), now) : findReopening(policy, facts, now, found),
   };
@@ -75,7 +73,7 @@ interface FoundReason {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
   readonly isCurrent: boolean;
-  /** End that is known in advance. Null if unknown. */
+  /** End if nothing but time changes, also where `reason.until` is null. Null if unknown. */
   readonly endsAt: number | null;
 }
 
@@ -94,7 +92,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   const addStress = (name: keyof StressFlags, code: AwayReason): void => {
     const until = now + remainingCooldowns[name];
     if (stress[name]) add(code, null);
-    // No end is reported, because the stress may return before.
+    // `until` is null, because the stress may return before.
     else if (until > at) add(code, null, { isCurrent: false, endsAt: until });
   };
   addStress('power', condition.power === 'low_battery' ? 'low_battery' : 'on_battery');
@@ -105,7 +103,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
     if (ownerIdleMs === null) add('idle_unknown', null);
     else {
       const endsAt = now - ownerIdleMs + onlyWhenIdleMinutes * 60_000;
-      // No end is reported, because the owner may continue to use the machine.
+      // `until` is null, because the owner may continue to use the machine.
       if (endsAt > at) add('owner_active', null, { endsAt });
     }
   }
@@ -133,15 +131,16 @@ function zoneOf({ timeZone }: AvailabilityPolicy, facts: Pick<AvailabilityFacts,
 interface Circumstances {
   readonly policy: AvailabilityPolicy;
   readonly facts: AvailabilityFacts;
+  /** End to state. For stress, that of the cooldown. */
   readonly until: number | null;
   readonly now: number;
 }
 
-/** `reasonText` tells the owner why this machine accepts no requests. `ownerStep` gives the remedies. */
+/** `ownerStep` gives the remedies. */
 function reasonText(code: AwayReason, { policy, facts, until, now }: Circumstances): string {
   const zone = policy.timeZone ?? facts.timeZone;
   const end = until === null ? null : momentText(until, zone, now);
-  const held = end === null ? '' : ` It has recovered; requests are accepted again at ${end} unless this recurs.`;
+  const recovery = end === null ? '' : ` It has recovered; requests are accepted again at ${end} unless this recurs.`;
   switch (code) {
     case 'paused': {
       const { console: from } = facts.pause ?? {};
@@ -155,13 +154,13 @@ function reasonText(code: AwayReason, { policy, facts, until, now }: Circumstanc
     case 'idle_unknown':
       return 'Set to serve only while this machine is idle, which cannot be measured here.';
     case 'on_battery':
-      return held === '' ? 'This machine runs on battery.' : `This machine ran on battery.${held}`;
+      return recovery === '' ? 'This machine runs on battery.' : `This machine ran on battery.${recovery}`;
     case 'low_battery':
-      return held === '' ? 'The battery is low.' : `The battery was low.${held}`;
+      return recovery === '' ? 'The battery is low.' : `The battery was low.${recovery}`;
     case 'too_hot':
-      return held === '' ? 'This machine is too hot.' : `This machine was too hot.${held}`;
+      return recovery === '' ? 'This machine is too hot.' : `This machine was too hot.${recovery}`;
     case 'no_memory':
-      return held === '' ? 'This machine is out of memory.' : `This machine was out of memory.${held}`;
+      return recovery === '' ? 'This machine is out of memory.' : `This machine was out of memory.${recovery}`;
     default:
       return code satisfies never;
   }

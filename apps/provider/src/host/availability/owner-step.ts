@@ -1,4 +1,4 @@
-/** `ownerStep`: next step for the owner, by the reason why this machine does not accept requests. */
+/** `ownerStep`: what the owner can do, by the reason why this machine does not accept requests. */
 
 const STEPS: Readonly<Record<string, string>> = {
   paused: 'Resume: inference-provider resume',
@@ -11,7 +11,7 @@ const STEPS: Readonly<Record<string, string>> = {
   no_memory: 'Close programs, or serve a smaller model: inference-provider models recommend',
 };
 
-/** Sentence or command for a reason of the availability policy. Null if the reason ends without an action. */
+/** Null for a code that this version does not know. */
 export function ownerStep(code: string): string | null {
   return STEPS[code] ?? null;
 }

@@ -1,4 +1,4 @@
-/** Parses the arguments of the command `pause`. */
+/** `parsePauseArguments` parses the arguments of the command `pause`: none, a duration such as `2h30m`, or `until 18:00`. */
 import { Temporal } from 'temporal-polyfill';
 import type { Pause } from './availability.js';
 import { MAX_PAUSE_MS } from './pause.js';
@@ -6,7 +6,7 @@ import { minuteOf } from './policy.js';
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 } as const;
 
-/** Parses the words after `pause`. Throws an Error with a sentence for the owner. `now` is in milliseconds since 1970. */
+/** Throws an Error with a sentence for the owner. `now` is in milliseconds since 1970. */
 export function parsePauseArguments(words: readonly string[], now: number, timeZone: string): Pause {
   const [first, second] = words;
   if (first === undefined) return { until: null };
@@ -21,7 +21,7 @@ export function parsePauseArguments(words: readonly string[], now: number, timeZ
   return { until: now + ms };
 }
 
-/** Null if the text is no duration or zero. */
+/** Null if the text is no duration, zero, or has a unit twice. */
 function durationMs(text: string): number | null {
   if (!/^(?:\d{1,5}[dhm])+$/.test(text)) return null;
   const parts = [...text.matchAll(/(\d+)([dhm])/g)];
@@ -30,24 +30,24 @@ function durationMs(text: string): number | null {
   return ms > 0 ? ms : null;
 }
 
-/** Next moment of a wall-clock time; if skipped by a clock change, the moment after the gap. */
+/** Next moment of a wall-clock time; if skipped by a clock change, a moment after the gap. */
 function nextTime(text: string, now: number, timeZone: string): number {
   const minute = minuteOf(/^\d:/.test(text) ? `0${text}` : text);
   if (minute === null) throw new Error(`${JSON.stringify(text)} is not a time of day; use for example 18:00.`);
   const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate().toPlainDateTime();
   for (const days of [0, 1, 2]) {
-    const shown = today.add({ days, minutes: minute });
+    const wallClock = today.add({ days, minutes: minute });
     for (const disambiguation of ['earlier', 'later'] as const) {
-      const moment = shown.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
+      const moment = wallClock.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
       if (moment > now && showsMinute(moment, timeZone, minute)) return moment;
     }
-    const after = shown.toZonedDateTime(timeZone, { disambiguation: 'later' }).epochMilliseconds;
-    if (after > now) return after;
+    const afterGap = wallClock.toZonedDateTime(timeZone, { disambiguation: 'later' }).epochMilliseconds;
+    if (afterGap > now) return afterGap;
   }
   throw new Error(`The time ${text} does not occur in the next days, because the clock changes.`);
 }
 
 function showsMinute(moment: number, timeZone: string, minute: number): boolean {
-  const { hour, minute: past } = Temporal.Instant.fromEpochMilliseconds(moment).toZonedDateTimeISO(timeZone);
-  return hour * 60 + past === minute % 1440;
+  const { hour, minute: minuteOfHour } = Temporal.Instant.fromEpochMilliseconds(moment).toZonedDateTimeISO(timeZone);
+  return hour * 60 + minuteOfHour === minute % 1440;
 }

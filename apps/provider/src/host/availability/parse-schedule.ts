@@ -1,4 +1,4 @@
-/** Reads and writes schedules as owners do: `mon-fri 22:00-07:00, sat-sun 00:00-24:00`. Pure. */
+/** Converts schedules from and to the text form that owners type: `mon-fri 22:00-07:00, sat-sun 00:00-24:00`. */
 import { DAYS, type Day, minuteOf, type Window } from './policy.js';
 
 const GROUPS: ReadonlyMap<string, readonly Day[]> = new Map([
@@ -10,14 +10,15 @@ const LONG_DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'satu
 const MAX_WINDOWS = 64;
 
 /**
- * Parses a schedule. Days apply to all following times, until the next days; initially every day.
+ * Parses a schedule. Days apply to all following times, until other days follow. Times before any days apply to every day.
  *
- * @throws With a sentence for the owner.
+ * @throws Error with a sentence for the owner.
  */
 export function parseSchedule(text: string): Window[] {
   const windows: Window[] = [];
   let days: Day[] = [...DAYS];
-  let fresh: Day[] = [];
+  /** Days that replace `days` when a time follows. */
+  let newDays: Day[] = [];
   for (const word of text
     .toLowerCase()
     .replaceAll(/[–—]/g, '-')
@@ -25,11 +26,11 @@ export function parseSchedule(text: string): Window[] {
     if (word === '') continue;
     const times = /^(\d{1,2})(?::(\d\d))?-(\d{1,2})(?::(\d\d))?$/.exec(word);
     if (times === null) {
-      fresh.push(...daysOf(word));
+      newDays.push(...daysOf(word));
       continue;
     }
-    if (fresh.length > 0) days = DAYS.filter((day) => fresh.includes(day));
-    fresh = [];
+    if (newDays.length > 0) days = DAYS.filter((day) => newDays.includes(day));
+    newDays = [];
     const [, fromHour = '', fromMinute = '00', toHour = '', toMinute = '00'] = times;
     const [from, to] = [`${fromHour.padStart(2, '0')}:${fromMinute}`, `${toHour.padStart(2, '0')}:${toMinute}`];
     if (minuteOf(from) === null || minuteOf(to) === null || from === '24:00') {
@@ -37,7 +38,7 @@ export function parseSchedule(text: string): Window[] {
     }
     windows.push({ days, from, to });
   }
-  if (fresh.length > 0) throw new Error(`After ${fresh.at(-1)} a time is missing, such as 22:00-07:00.`);
+  if (newDays.length > 0) throw new Error(`After ${newDays.at(-1)} a time is missing, such as 22:00-07:00.`);
   if (windows.length === 0) throw new Error('The schedule is empty; use for example "mon-fri 22:00-07:00", or use "schedule clear".');
   if (windows.length > MAX_WINDOWS) throw new Error(`A schedule has at most ${MAX_WINDOWS} windows.`);
   return windows;

@@ -1,4 +1,4 @@
-/** The owner's pause: reading and writing of the stored form. */
+/** The owner's pause as the text of the file `pause.json`: conversion in both directions. */
 
 import { lazyValidator } from '@inference/protocol';
 import Type from 'typebox';

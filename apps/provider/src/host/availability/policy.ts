@@ -1,4 +1,4 @@
-/** `AvailabilityPolicy`: schedule of this machine, and conditions that stop it. Converted from the settings. */
+/** `AvailabilityPolicy`: when this machine serves, by the `availability` settings of `config.toml`. */
 import { type Config, DAYS } from '../../config/config.js';
 
 export { DAYS };
@@ -6,7 +6,6 @@ export type Day = (typeof DAYS)[number];
 
 /** Weekly time window in wall-clock time. If `to` is not after `from`, the window ends on the next day. */
 export interface Window {
-  /** Days on which the window begins. */
   readonly days: readonly Day[];
   /** `HH:MM`. */
   readonly from: string;
@@ -17,7 +16,7 @@ export interface Window {
 export interface AvailabilityPolicy {
   /** IANA name; null for the machine's current zone. */
   readonly timeZone: string | null;
-  /** An empty list means always. */
+  /** Empty: always. */
   readonly windows: readonly Window[];
   /** Minutes without owner input before serving; null to serve regardless of use. */
   readonly onlyWhenIdleMinutes: number | null;

@@ -2,7 +2,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { DAYS, minuteOf, type Window } from './policy.js';
 
-/** Days to search for a change: a week, and the day before for a window that has already begun. */
+/** Search limit, because windows repeat after a week. */
 const LOOK_AHEAD_DAYS = 8;
 const DAY_MS = 86_400_000;
 /** Maximum changes of the UTC offset within the search. Real changes are months apart. */
@@ -11,7 +11,7 @@ const MAX_TRANSITIONS = 4;
 interface OpenTime {
   /** Milliseconds since 1970. */
   readonly from: number;
-  /** Null without an end. */
+  /** Null if the schedule does not close within eight days. */
   readonly to: number | null;
 }
 
@@ -20,7 +20,7 @@ export function isOpen(windows: readonly Window[], timeZone: string, at: number)
   return windows.length === 0 || isCovered(windows.map(spanOf), timeZone, at);
 }
 
-/** First moment after `at` at which the schedule opens or closes; null if none within a week. */
+/** Next moment at which the schedule opens or closes; null if none within eight days. */
 export function nextChange(windows: readonly Window[], timeZone: string, at: number): number | null {
   if (windows.length === 0) return null;
   const spans = windows.map(spanOf);
@@ -30,14 +30,15 @@ export function nextChange(windows: readonly Window[], timeZone: string, at: num
     { days: 2, within: DAY_MS },
     { days: LOOK_AHEAD_DAYS, within: LOOK_AHEAD_DAYS * DAY_MS },
   ]) {
-    const moments = [...edges(spans, timeZone, at, days)].filter((moment) => moment > at && moment <= at + within).sort((a, b) => a - b);
+    const candidates = [...candidateMoments(spans, timeZone, at, days)];
+    const moments = candidates.filter((moment) => moment > at && moment <= at + within).sort((a, b) => a - b);
     const change = moments.find((moment) => isCovered(spans, timeZone, moment) !== before);
     if (change !== undefined) return change;
   }
   return null;
 }
 
-/** Open times from `at` to `until`. The first begins at `at` if the schedule is open then. */
+/** Open times that begin between `at` and `until`, or are open at `at`. The last may end later. */
 export function openTimes(windows: readonly Window[], timeZone: string, at: number, until: number): OpenTime[] {
   const times: OpenTime[] = [];
   let open = isOpen(windows, timeZone, at);
@@ -52,7 +53,7 @@ export function openTimes(windows: readonly Window[], timeZone: string, at: numb
   return times;
 }
 
-/** A window as numbers. */
+/** A {@link Window} as numbers. */
 interface Span {
   /** Whether the window begins on each day of the week, Monday first. */
   readonly days: readonly boolean[];
@@ -66,16 +67,16 @@ function spanOf({ days, from, to }: Window): Span {
 }
 
 function isCovered(spans: readonly Span[], timeZone: string, at: number): boolean {
-  const { dayOfWeek, hour, minute: past } = zoned(timeZone, at);
-  const [day, minute] = [dayOfWeek - 1, hour * 60 + past];
+  const { dayOfWeek, hour, minute: minuteOfHour } = zoned(timeZone, at);
+  const [day, minute] = [dayOfWeek - 1, hour * 60 + minuteOfHour];
   return spans.some(({ days, begin, end }) => {
     if (begin < end) return days[day] === true && minute >= begin && minute < end;
     return (days[day] === true && minute >= begin) || (days[(day + 6) % 7] === true && minute < end);
   });
 }
 
-/** Candidate moments: beginnings and ends of windows, and clock changes. */
-function* edges(spans: readonly Span[], timeZone: string, at: number, days: number): Iterable<number> {
+/** Moments at which the schedule may open or close, unordered. */
+function* candidateMoments(spans: readonly Span[], timeZone: string, at: number, days: number): Iterable<number> {
   const now = zoned(timeZone, at);
   const midnight = now.toPlainDate().toPlainDateTime();
   const minutes = new Set(spans.flatMap(({ begin, end }) => [begin, end]));
@@ -83,9 +84,9 @@ function* edges(spans: readonly Span[], timeZone: string, at: number, days: numb
   minutes.add(0);
   for (let day = 0; day <= days; day++) {
     for (const minute of minutes) {
-      const shown = midnight.add({ days: day, minutes: minute });
+      const wallClock = midnight.add({ days: day, minutes: minute });
       for (const disambiguation of ['earlier', 'later'] as const)
-        yield shown.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
+        yield wallClock.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
     }
   }
   const last = at + days * DAY_MS;

@@ -1,4 +1,4 @@
-/** `HostCondition`: heat, memory pressure and power, normal without readings. The scheduler (`isStrained`) prefers normal machines. */
+/** `HostCondition`: heat, memory pressure and power of this machine. The coordinator prefers machines with normal conditions. */
 
 export interface HostCondition {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
@@ -19,6 +19,7 @@ const ORDER: { readonly [Part in keyof HostCondition]: readonly HostCondition[Pa
 /** Charge in percent at or below which a battery is low. */
 const LOW_BATTERY_PERCENT = 20;
 
+/** `percent` is the battery's charge; null if unknown. */
 export function powerOf(onBattery: boolean, percent: number | null): HostCondition['power'] {
   if (!onBattery) return 'mains';
   return percent !== null && percent <= LOW_BATTERY_PERCENT ? 'low_battery' : 'battery';
@@ -36,7 +37,7 @@ export function isSame(a: HostCondition, b: HostCondition): boolean {
 /** Consecutive better readings before an improvement takes effect. */
 const READINGS_UNTIL_BETTER = 3;
 
-/** Filters readings: a worse value takes effect at once, a better value after three readings. */
+/** Filters readings: a worse value takes effect at once, a better value after three readings in a row. Normal before the first. */
 export class ConditionFilter {
   #current: HostCondition = NORMAL_CONDITION;
   #readings: HostCondition[] = [];

@@ -1,7 +1,7 @@
 /**
- * Condition of a Linux machine. Unreadable values are treated as normal.
+ * Condition of a Linux machine, from texts of /sys and /proc. Unreadable values are treated as normal.
  *
- * Heat: thermal zones against their trip points (sysfs-thermal). Power: sysfs-class-power. Memory: /proc/pressure/memory.
+ * Heat: temperatures of thermal zones, compared with the limits that the hardware declares (trip points, sysfs-thermal).
  */
 import { type HostCondition, NORMAL_CONDITION, powerOf, worse } from './condition.js';
 
@@ -20,9 +20,9 @@ interface LinuxTexts {
 /** Distance below a trip point at which a zone is already reported as `fair` or `critical`, in millidegrees Celsius. */
 const NEAR_PASSIVE = 8000;
 const NEAR_CRITICAL = 3000;
-/** Percent of the last ten seconds in which some or all tasks waited for memory. */
-const SOME_WAIT = 10;
-const ALL_WAIT = 10;
+/** Percent of the last ten seconds in which tasks waited for memory: some tasks for `warning`, all for `critical` (PSI). */
+const WARNING_SOME_PERCENT = 10;
+const CRITICAL_FULL_PERCENT = 10;
 
 export function linuxCondition({ zones, supplies, pressure }: LinuxTexts): HostCondition {
   return {
@@ -39,7 +39,7 @@ function zoneHeat(zone: Folder): HostCondition['thermal'] {
   for (const [name, text] of Object.entries(zone)) {
     const index = /^trip_point_(\d+)_type$/.exec(name)?.[1];
     const limit = index === undefined ? null : number(zone[`trip_point_${index}_temp`]);
-    // Zones without such a trip point report 0 or a negative value.
+    // 0 or a negative value stands for a missing trip point.
     if (limit === null || limit <= 0) continue;
     hottest = worse('thermal', hottest, atTrip(text.trim(), heat - limit));
   }
@@ -62,11 +62,11 @@ function atTrip(type: string, over: number): HostCondition['thermal'] {
 
 function memoryOf(text: string): HostCondition['memoryPressure'] {
   const average = (who: string): number => Number(new RegExp(`^${who} avg10=(\\d+(?:\\.\\d+)?)`, 'm').exec(text)?.[1] ?? 0);
-  if (average('full') >= ALL_WAIT) return 'critical';
-  return average('some') >= SOME_WAIT ? 'warning' : 'normal';
+  if (average('full') >= CRITICAL_FULL_PERCENT) return 'critical';
+  return average('some') >= WARNING_SOME_PERCENT ? 'warning' : 'normal';
 }
 
-/** Batteries of mice and the like have the scope `Device`. */
+/** Power source by sysfs-class-power. Ignores the scope `Device`: batteries of mice and the like. */
 function supplyPower(supplies: readonly Folder[]): HostCondition['power'] {
   const type = ({ type = '' }: Folder): string => type.trim();
   const own = supplies.filter(({ scope = '' }) => scope.trim() !== 'Device');

@@ -1,4 +1,4 @@
-/** `OwnerActivityMonitor` polls the time since the owner's last keyboard or mouse input. Enabled only if the policy needs the time. */
+/** `OwnerActivityMonitor` polls the time since the owner's last keyboard or mouse input, while enabled. */
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ export class OwnerActivityMonitor {
     return this.#idleMs;
   }
 
-  /** Enables or disables polling. When enabled, resolves after the first reading. */
+  /** Enables or disables polling. If enabled anew, resolves after the first reading. */
   async setEnabled(enabled: boolean): Promise<void> {
     this.#isEnabled = enabled;
     if (!enabled || this.#polling !== null) return;
@@ -54,7 +54,7 @@ export class OwnerActivityMonitor {
   }
 }
 
-/** File of a simulated machine, with whole seconds. */
+/** File in the folder of a simulated machine, with whole seconds since the owner's last input. */
 export const SIMULATED_IDLE_FILE = 'run/owner-idle-seconds';
 const IOREG = ['/usr/sbin/ioreg', '-r', '-d', '1', '-c', 'IOHIDSystem'] as const;
 const LOGIND = [
@@ -67,23 +67,20 @@ const LOGIND = [
   'IdleSinceHint',
 ] as const;
 
-/**
- * Milliseconds since the owner's last input; null if unknown. Never rejects. macOS: IOHIDSystem's `HIDIdleTime` (nanoseconds). Linux:
- * org.freedesktop.login1.Manager.
- */
+/** Milliseconds since the owner's last input; null if unknown. Never rejects. */
 export async function readIdleMs({ platform, root }: HostSource): Promise<number | null> {
   if (root !== '/') return idleOfFile(await readFile(join(root, SIMULATED_IDLE_FILE), 'utf8').catch(() => ''));
   if (platform === 'darwin') return idleOfIoreg(await commandOutput(IOREG));
   return idleOfLogind(await commandOutput(LOGIND), Date.now());
 }
 
-/** Reads `"HIDIdleTime" = 4193219125`, in nanoseconds. The shortest of several counts. */
+/** Reads `"HIDIdleTime" = 4193219125`, in nanoseconds; of several, the shortest. Returns milliseconds, or null if missing. */
 export function idleOfIoreg(text: string): number | null {
   const times = [...text.matchAll(/"HIDIdleTime"\s*=\s*(\d+)/g)].map(([, digits]) => Number(digits) / 1e6);
   return times.length === 0 ? null : Math.floor(Math.min(...times));
 }
 
-/** Reads `b true` and `t 1753862400000000`, in microseconds since 1970. */
+/** Reads `b true` (idle) and `t 1753862400000000` (since, in microseconds since 1970). Returns milliseconds, or null if unknown. */
 export function idleOfLogind(text: string, now: number): number | null {
   const [hint, since] = text.trim().split('\n');
   if (hint === 'b false') return 0;

@@ -1,4 +1,4 @@
-/** `SleepInhibitor` prevents idle sleep of the system with a child process, which ends with this process. */
+/** `SleepInhibitor` prevents idle sleep of the system by a child process (`caffeinate`, `systemd-inhibit`), which ends with this process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ export class SleepInhibitor {
   #retryTimer: NodeJS.Timeout | null = null;
   #retryMs = FIRST_RETRY_MS;
 
-  /** Calls `onProblem` when the inhibitor fails. A retry follows. */
+  /** Calls `onProblem` when the child process ends unexpectedly. It is then started again after a delay. */
   constructor(command: InhibitCommand | null, onProblem: (reason: string) => void) {
     this.#command = command;
     this.#onProblem = onProblem;

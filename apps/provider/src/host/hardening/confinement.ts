@@ -1,15 +1,11 @@
-/**
- * `findConfinement` finds a way to deny network access to model processes: a network namespace on Linux, a sandbox on macOS.
- *
- * The daemon status reports the way as `engine_network`.
- */
+/** `findConfinement` finds a way to deny network access to model processes: a network namespace on Linux, a sandbox on macOS. */
 import { execFile } from 'node:child_process';
 
 export interface Confinement {
   readonly kind: 'network_namespace' | 'sandbox' | 'none';
-  /** Why there is none, for the owner, or null. */
+  /** Why the kind is `none`, for the owner; else null. */
   readonly why: string | null;
-  /** Command-line prefix of the confined program. */
+  /** Command-line prefix of the confined program. Empty for `none`. */
   readonly wrap: readonly string[];
 }
 
@@ -19,6 +15,7 @@ const CANDIDATES: readonly {
   readonly platform: NodeJS.Platform;
   readonly kind: Confinement['kind'];
   readonly wrap: readonly string[];
+  /** Program that does nothing, to test `wrap`. */
   readonly probe: string;
 }[] = [
   { platform: 'linux', kind: 'network_namespace', wrap: ['unshare', '--user', '--map-current-user', '--net', '--'], probe: 'true' },
@@ -28,30 +25,28 @@ const CANDIDATES: readonly {
 ];
 const PROBE_MS = 10_000;
 
-type TryProgram = (command: readonly string[]) => Promise<string | null>;
+/** Runs a command. Resolves to null if it succeeds, else to the reason of its failure. */
+type TryCommand = (command: readonly string[]) => Promise<string | null>;
 
-/** First confinement that works. `attempt` runs a command and resolves with its failure, or null. */
-export async function findConfinement(
-  platform: NodeJS.Platform = process.platform,
-  attempt: TryProgram = tryProgram,
-): Promise<Confinement> {
+/** Returns the first confinement that works on this machine, or the kind `none`. Never rejects. */
+export async function findConfinement(platform: NodeJS.Platform = process.platform, runs: TryCommand = tryCommand): Promise<Confinement> {
   let why = `there is no way on ${platform}`;
   for (const { kind, wrap, probe, platform: where } of CANDIDATES) {
     if (where !== platform) continue;
-    const problem = await attempt([...wrap, probe]);
+    const problem = await runs([...wrap, probe]);
     if (problem === null) return { kind, why: null, wrap };
     why = problem;
   }
   return { kind: 'none', why, wrap: [] };
 }
 
-/** Options for `fork` of a confined child. The IPC channel, an inherited socket pair, stays usable. */
+/** Options of `child_process.fork` for a confined child. The IPC channel, an inherited socket pair, stays usable. */
 export function forkedIn({ wrap }: Pick<Confinement, 'wrap'>): { readonly execPath: string; readonly execArgv: string[] } {
   const [program, ...rest] = [...wrap, process.execPath];
   return { execPath: program ?? process.execPath, execArgv: rest };
 }
 
-function tryProgram([program = '', ...args]: readonly string[]): Promise<string | null> {
+function tryCommand([program = '', ...args]: readonly string[]): Promise<string | null> {
   return new Promise((resolve) => {
     execFile(program, args, { timeout: PROBE_MS }, (error, _stdout, stderr) => {
       resolve(error === null ? null : (stderr.trim().split('\n')[0] || error.message).slice(0, 200));

@@ -1,15 +1,12 @@
-/**
- * `forbidCoreDumps` forbids core dumps, which would contain prompts and keys, with `prlimit` on Linux; children inherit the limit.
- *
- * Elsewhere it only reports the limit, which the service definition sets.
- */
+/** `forbidCoreDumps` forbids core dumps of this process and its children on Linux. A dump would contain prompts and keys. */
 import { execFile } from 'node:child_process';
 
 type CoreDumps = 'off' | 'on' | 'unknown';
 
+/** Returns whether core dumps are off now. On macOS, the service definition must have set the limit. */
 export async function forbidCoreDumps(): Promise<CoreDumps> {
   if (process.platform === 'linux' && (await runProgram('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';
-  // A child shows the limits of its parent.
+  // A child has the limits of its parent.
   const limit = (await runProgram('/bin/sh', ['-c', 'ulimit -c']))?.trim();
   return limit === undefined ? 'unknown' : limit === '0' ? 'off' : 'on';
 }

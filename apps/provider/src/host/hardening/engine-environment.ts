@@ -1,4 +1,4 @@
-/** `engineEnvironment`: variables for model processes. Excludes keys and loader variables (NODE_OPTIONS, LD_PRELOAD, DYLD_…). */
+/** `engineEnvironment`: environment variables for model processes: a few of this process, without secrets and loader variables, and `more`. */
 const PASSED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'CUDA_VISIBLE_DEVICES'];
 
 export function engineEnvironment(

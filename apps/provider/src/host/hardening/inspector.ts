@@ -1,4 +1,4 @@
-/** Refuses debuggers and preloaded code (NODE_OPTIONS, --require), which could read prompts and keys. */
+/** Detects debuggers and preloaded code (NODE_OPTIONS, LD_PRELOAD), which could read prompts and keys, and blocks the debugger's signal. */
 import { url } from 'node:inspector';
 
 /** Node options that change limits or output, but load nothing and open nothing. */
@@ -6,7 +6,7 @@ const HARMLESS =
   /^--(max-old-space-size|max-semi-space-size|stack-trace-limit|no-warnings|no-deprecation|enable-source-maps|use-openssl-ca|use-bundled-ca)(=[\w-]*)?$/;
 const LOADERS = ['LD_PRELOAD', 'DYLD_INSERT_LIBRARIES'];
 
-/** Reason why the daemon must not run in this process, without a full stop, or null. */
+/** Reason why the daemon must not run in this process, as a sentence without its full stop; null if none. */
 export function inspectorProblem(
   execArgv: readonly string[] = process.execArgv,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -22,7 +22,7 @@ export function inspectorProblem(
   return null;
 }
 
-/** SIGUSR1 opens Node's debugger, unless the process has a listener for the signal. */
+/** Blocks SIGUSR1, which opens Node's debugger unless the process listens for the signal. Calls `onRefused` at each signal. */
 export function refuseInspectorSignal(onRefused: () => void): void {
   process.on('SIGUSR1', onRefused);
 }

@@ -1,15 +1,15 @@
-/** `repairModes` checks file modes of secrets in the data directory. Modes open to others are repaired and reported; failures throw. */
+/** `repairModes` makes the data directory and the secrets in it accessible to their owner only. */
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Files with keys, tokens, settings and logs. Models are large and public. */
-const SECRET = ['config.toml', 'account.json', 'enclave', 'logs'];
+/** Files and folders with keys, tokens, settings and logs. Others, such as models, are protected by the mode of the data directory. */
+const SECRET_PATHS = ['config.toml', 'account.json', 'enclave', 'logs'];
 
 export class InsecureModeError extends Error {
   override name = 'InsecureModeError';
 }
 
-/** Paths that were repaired. Throws {@link InsecureModeError} for files of other users and failed changes. */
+/** Returns the paths whose mode was changed. Throws {@link InsecureModeError} for failed changes and, unless root, files of other users. */
 export function repairModes(dataDir: string, uid: number | undefined = process.getuid?.()): string[] {
   const repaired: string[] = [];
   const repair = (path: string): void => {
@@ -30,6 +30,6 @@ export function repairModes(dataDir: string, uid: number | undefined = process.g
     if (found.isDirectory() && path !== dataDir) for (const name of readdirSync(path)) repair(join(path, name));
   };
   repair(dataDir);
-  for (const name of SECRET) repair(join(dataDir, name));
+  for (const name of SECRET_PATHS) repair(join(dataDir, name));
   return repaired;
 }

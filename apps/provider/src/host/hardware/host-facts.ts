@@ -1,4 +1,4 @@
-/** `readHostFacts`: facts about the host for statistics, placement and memory planning. The daemon reads them once, at its start. */
+/** `readHostFacts`: hardware and operating system of this machine. The daemon reads them once, at its start. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { commandOutput, type HostSource } from '../command-output.js';
@@ -10,16 +10,17 @@ export interface HostFacts {
   readonly chip: string;
   /** For example `M3`; the chip's name if the family is unknown. */
   readonly chipFamily: string;
+  /** Physical cores. */
   readonly cpuCores: number;
-  /** Core counts by kind; null if the system does not distinguish kinds. */
+  /** Core counts by kind, as for `efficiencyCores`; null if the system does not distinguish kinds. */
   readonly performanceCores: number | null;
   readonly efficiencyCores: number | null;
   /** GPU cores; 0 if unknown. */
   readonly gpuCores: number;
   readonly memoryBytes: number;
-  /** GB/s; 0 if unknown. */
+  /** Memory bandwidth in GB/s; 0 if unknown. */
   readonly bandwidthGbs: number;
-  /** For example `macOS`, `26.1` and `25B78`; empty if unknown. */
+  /** For example `macOS`, and `26.1` and `25B78` in the next two; empty if unknown. */
   readonly osName: string;
   readonly osVersion: string;
   readonly osBuild: string;

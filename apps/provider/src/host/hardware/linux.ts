@@ -77,13 +77,13 @@ function coreKinds({
   const fastest = cpuCapacities.filter((capacity) => capacity === max).length;
   if (fastest > 0 && fastest < cpuCapacities.length) return { performanceCores: fastest, efficiencyCores: cpuCapacities.length - fastest };
   const [fast, thrifty] = [listLength(performanceCpus), listLength(efficiencyCpus)];
-  // Assumes two hardware threads per performance core; too low without SMT.
+  // Assumes two hardware threads per performance core (SMT), and one per efficiency core.
   return fast > 0 && thrifty > 0
     ? { performanceCores: Math.ceil(fast / 2), efficiencyCores: thrifty }
     : { performanceCores: null, efficiencyCores: null };
 }
 
-/** Length of a list such as `0-7,16`. */
+/** Number of processors in a list such as `0-7,16`. */
 function listLength(text: string): number {
   let length = 0;
   for (const part of text.trim().split(',')) {

@@ -1,8 +1,8 @@
-/** Hardware and system of a Mac from `sysctl`, `ioreg` and `sw_vers`, which need no root. Pure. */
+/** Hardware and system of a Mac: the commands to run, which need no root, and the conversion of their output. */
 import { bandwidthOf, chipFacts } from '@inference/protocol';
 import type { HostFacts } from './host-facts.js';
 
-/** Performance levels, fastest first. Macs have two today; a third costs nothing. */
+/** Numbers of kinds of cores in `sysctl` (performance levels), fastest first. Macs have two today; a third costs nothing. */
 const LEVELS = [0, 1, 2] as const;
 
 export const MAC_FACTS = {

@@ -1,4 +1,4 @@
-/** Entry file of the supervisor process. Its control socket makes the process unique. Argument: the service definition as JSON. */
+/** Entry file of the supervisor process, one per data directory. Argument: the service definition as JSON. */
 import Type from 'typebox';
 import { AlreadyRunningError, ControlServer } from '../../control/control-server.js';
 import { get, post } from '../../control/route.js';
@@ -23,8 +23,6 @@ try {
   // The terminal that started the supervisor may close.
   process.on('SIGHUP', () => {});
   supervised = new Supervised({ command, environment, directory: dataDir, outputFile, stopMs: stopSeconds * 1000 });
-  process.send?.('up');
-  process.disconnect?.();
   await supervised.ended;
   await server.close();
   process.exit(0);

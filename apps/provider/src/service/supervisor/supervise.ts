@@ -1,4 +1,4 @@
-/** `Supervised` runs the daemon as a child, and restarts a crashed daemon with exponential backoff. Exit code 0 is a requested stop. */
+/** `Supervised` runs the daemon as a child process. Restarts it with exponential backoff, unless the exit code is 0 or a stop was requested. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,7 +27,7 @@ interface SupervisedState {
   readonly next_start_at: number | null;
 }
 
-/** Starts the program through a shell, because only a shell can forbid its core dumps. */
+/** Starts the program through a shell, because Node.js cannot limit core dumps. */
 const WITHOUT_CORE_DUMPS = ['/bin/sh', '-c', 'ulimit -c 0; exec "$@"', 'sh'];
 
 export class Supervised {
@@ -51,7 +51,7 @@ export class Supervised {
     return { pid: this.#child?.pid ?? null, restarts: this.#restarts, last_exit: this.#lastExit, next_start_at: this.#nextStartAt };
   }
 
-  /** Requests the child's exit, kills the child after `stopMs`, and resolves after the exit. */
+  /** Resolves after the exit. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#child?.kill('SIGTERM');
@@ -79,7 +79,7 @@ export class Supervised {
     }
   }
 
-  /** Runs the child once. Resolves with its exit as text. */
+  /** Resolves with the exit as text. */
   #runOnce(): Promise<string> {
     const { command, environment, directory, outputFile } = this.options;
     const [program = '', ...args] = [...WITHOUT_CORE_DUMPS, ...command];

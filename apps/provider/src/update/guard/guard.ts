@@ -1,17 +1,16 @@
 /**
- * `Guard` runs a version on trial, restarts the agent, and rolls back after three failed starts or a late confirmation.
+ * `Guard` runs the agent during the trial of a new version: as a child process, restarted after failures.
  *
- * The guard itself is code of the previous version.
+ * Restores the previous version after three failed starts or without a confirmation in time. The guard itself is code of the previous version.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial.js';
 
-/** Maximum number of failed starts before the rollback. */
+/** Starts without a confirmation before the rollback. */
 const MAX_STARTS = 3;
 const POLL_INTERVAL_MS = 200;
-/** Pause before another start. */
 const PAUSE_MS = 1_000;
 /** Time between the stop request and the kill. */
 const STOP_MS = 10_000;
@@ -39,25 +38,24 @@ export class Guard {
     else child.kill(signal);
   }
 
-  /** Makes the agent read its settings again. */
   reloadSettings(): void {
     this.#child?.kill('SIGHUP');
   }
 
-  /** Resolves with the exit code of the agent. */
+  /** Resolves to the agent's exit code. */
   async run(): Promise<number> {
     const { prefix, say } = this.options;
     for (;;) {
       const trial = readTrial(prefix);
-      if (trial === null) return await this.#runFreely();
+      if (trial === null) return await exitOf(this.#start());
       if (trial.starts >= MAX_STARTS) {
-        this.#goBack(trial, `exited ${MAX_STARTS} times before its confirmation`);
+        this.#restorePrevious(trial, `exited ${MAX_STARTS} times before its confirmation`);
         continue;
       }
       const counted = countStart(prefix, trial);
       const end = await this.#runOnTrial(counted);
       if (end === 'too late') {
-        this.#goBack(counted, `not confirmed within ${Math.round(trial.patience_ms / 1000)} s`);
+        this.#restorePrevious(counted, `not confirmed within ${Math.round(trial.patience_ms / 1000)} s`);
         continue;
       }
       if (this.#stopping !== null || end.confirmed) return end.code;
@@ -67,13 +65,9 @@ export class Guard {
     }
   }
 
-  #goBack(trial: Trial, reason: string): void {
+  #restorePrevious(trial: Trial, reason: string): void {
     this.options.say(`version ${trial.version} is not used: ${reason}. Version ${trial.previous} was restored.`);
     rollBack(this.options.prefix, trial, reason, Date.now());
-  }
-
-  async #runFreely(): Promise<number> {
-    return await exitOf(this.#start());
   }
 
   async #runOnTrial(trial: Trial): Promise<'too late' | { readonly code: number; readonly confirmed: boolean }> {

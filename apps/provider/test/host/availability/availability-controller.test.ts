@@ -4,7 +4,7 @@ import type { Availability } from '../../../src/host/availability/availability.j
 import { AvailabilityController } from '../../../src/host/availability/availability-controller.js';
 
 const SERVE: Availability = { state: 'serve', reasons: [], nextChangeAt: null };
-const because = (state: 'leave' | 'refuse', code: 'paused' | 'too_hot' = 'paused', until: number | null = null): Availability => ({
+const because = (state: 'leave' | 'hand_back', code: 'paused' | 'too_hot' = 'paused', until: number | null = null): Availability => ({
   state,
   reasons: [{ code, text: `It is ${code}.`, until }],
   nextChangeAt: until,
@@ -70,7 +70,7 @@ describe('a machine', () => {
   });
 
   it('that starts while it must not serve is away, without a drain', async () => {
-    bench = new Bench(because('refuse', 'too_hot'));
+    bench = new Bench(because('hand_back', 'too_hot'));
     expect([bench.controller.state, bench.did]).toEqual(['away', []]);
     expect(await bench.review(SERVE)).toEqual(['resume', 'report serving']);
   });
@@ -89,10 +89,10 @@ describe('a machine', () => {
     bench = new Bench();
     await bench.review(because('leave'));
     expect(bench.force?.aborted).toBe(false);
-    await bench.review(because('refuse', 'too_hot'));
+    await bench.review(because('hand_back', 'too_hot'));
     expect(bench.force?.aborted).toBe(true);
     bench = new Bench();
-    await bench.review(because('refuse', 'too_hot'));
+    await bench.review(because('hand_back', 'too_hot'));
     expect(bench.force?.aborted).toBe(true);
   });
 

@@ -52,16 +52,23 @@ describe('a machine', () => {
       null,
       'The battery is low.',
     ],
-    ['too_hot', {}, { condition: { ...NORMAL_CONDITION, thermal: 'serious' } }, 'refuse', null, 'This machine is too hot.'],
+    ['too_hot', {}, { condition: { ...NORMAL_CONDITION, thermal: 'serious' } }, 'hand_back', null, 'This machine is too hot.'],
     [
       'too_hot',
       { whenHot: 'serve' },
       { condition: { ...NORMAL_CONDITION, thermal: 'critical' } },
-      'refuse',
+      'hand_back',
       null,
       'This machine is too hot.',
     ],
-    ['no_memory', {}, { condition: { ...NORMAL_CONDITION, memoryPressure: 'critical' } }, 'refuse', null, 'This machine is out of memory.'],
+    [
+      'no_memory',
+      {},
+      { condition: { ...NORMAL_CONDITION, memoryPressure: 'critical' } },
+      'hand_back',
+      null,
+      'This machine is out of memory.',
+    ],
     [
       'owner_active',
       { onlyWhenIdleMinutes: 10 },
@@ -95,7 +102,7 @@ describe('a machine', () => {
   });
 
   it('hands running jobs back if the policy says so', () => {
-    expect(judge({ whenLeaving: 'hand_back' }, { pause: { until: null } }).state).toBe('refuse');
+    expect(judge({ whenLeaving: 'hand_back' }, { pause: { until: null } }).state).toBe('hand_back');
   });
 
   it('gives every reason, and says when none is left', () => {

@@ -7,15 +7,15 @@ import { ConditionFilter, NORMAL_CONDITION } from '../../../src/host/condition/c
 import { type MacTexts, macCondition, readCondition } from '../../../src/host/condition/condition-monitor.js';
 
 const WELL: MacTexts = {
-  therm: [
+  thermalWarning: [
     'Note: No thermal warning level has been recorded',
     'Note: No performance warning level has been recorded',
     'Note: No CPU power status has been recorded',
     '',
   ].join('\n'),
-  batt: "Now drawing from 'AC Power'\n -InternalBattery-0 (id=22347875)\t80%; AC attached; not charging present: true\n",
-  pressure: 'com.apple.system.thermalpressurelevel 0\n',
-  memory: '1\n',
+  battery: "Now drawing from 'AC Power'\n -InternalBattery-0 (id=22347875)\t80%; AC attached; not charging present: true\n",
+  thermalPressure: 'com.apple.system.thermalpressurelevel 0\n',
+  memoryLevel: '1\n',
 };
 const throttled = (limit: number): string =>
   `2026-08-20 05:08:37 -0700 CPU Power notify\n\tCPU_Scheduler_Limit \t= 100\n\tCPU_Available_CPUs \t= 12\n\tCPU_Speed_Limit \t= ${limit}\n`;
@@ -25,24 +25,34 @@ const onBattery = (percent: number): string =>
 describe('a Mac', () => {
   it('is normal without stress or without readings', () => {
     expect(macCondition(WELL)).toEqual(NORMAL_CONDITION);
-    expect(macCondition({ therm: '', batt: '', pressure: '', memory: '' })).toEqual(NORMAL_CONDITION);
-    expect(macCondition({ ...WELL, batt: "Now drawing from 'AC Power'\n", pressure: 'unknown\n', memory: 'x' })).toEqual(NORMAL_CONDITION);
+    expect(macCondition({ thermalWarning: '', battery: '', thermalPressure: '', memoryLevel: '' })).toEqual(NORMAL_CONDITION);
+    expect(macCondition({ ...WELL, battery: "Now drawing from 'AC Power'\n", thermalPressure: 'unknown\n', memoryLevel: 'x' })).toEqual(
+      NORMAL_CONDITION,
+    );
   });
 
   it.each([
-    ['thermal', 'fair', { pressure: 'com.apple.system.thermalpressurelevel 1\n' }],
-    ['thermal', 'serious', { pressure: 'com.apple.system.thermalpressurelevel 2\n' }],
-    ['thermal', 'critical', { pressure: 'com.apple.system.thermalpressurelevel 3\n' }],
-    ['thermal', 'fair', { therm: throttled(80) }],
-    ['thermal', 'serious', { therm: throttled(50) }],
-    ['thermal', 'serious', { therm: 'Thermal Warning Level = 5\n' }],
-    ['thermal', 'critical', { therm: 'Thermal Warning Level = 10\n', pressure: 'com.apple.system.thermalpressurelevel 1\n' }],
-    ['memoryPressure', 'warning', { memory: '2\n' }],
-    ['memoryPressure', 'critical', { memory: '4\n' }],
-    ['power', 'battery', { batt: onBattery(85) }],
-    ['power', 'battery', { batt: "Now drawing from 'UPS Power'\n -UPS (id=1)\t100%; discharging; present: true\n" }],
-    ['power', 'low_battery', { batt: onBattery(20) }],
-    ['power', 'mains', { batt: "Now drawing from 'AC Power'\n -InternalBattery-0 (id=1)\t9%; charging; 1:02 remaining present: true\n" }],
+    ['thermal', 'fair', { thermalPressure: 'com.apple.system.thermalpressurelevel 1\n' }],
+    ['thermal', 'serious', { thermalPressure: 'com.apple.system.thermalpressurelevel 2\n' }],
+    ['thermal', 'critical', { thermalPressure: 'com.apple.system.thermalpressurelevel 3\n' }],
+    ['thermal', 'fair', { thermalWarning: throttled(80) }],
+    ['thermal', 'serious', { thermalWarning: throttled(50) }],
+    ['thermal', 'serious', { thermalWarning: 'Thermal Warning Level = 5\n' }],
+    [
+      'thermal',
+      'critical',
+      { thermalWarning: 'Thermal Warning Level = 10\n', thermalPressure: 'com.apple.system.thermalpressurelevel 1\n' },
+    ],
+    ['memoryPressure', 'warning', { memoryLevel: '2\n' }],
+    ['memoryPressure', 'critical', { memoryLevel: '4\n' }],
+    ['power', 'battery', { battery: onBattery(85) }],
+    ['power', 'battery', { battery: "Now drawing from 'UPS Power'\n -UPS (id=1)\t100%; discharging; present: true\n" }],
+    ['power', 'low_battery', { battery: onBattery(20) }],
+    [
+      'power',
+      'mains',
+      { battery: "Now drawing from 'AC Power'\n -InternalBattery-0 (id=1)\t9%; charging; 1:02 remaining present: true\n" },
+    ],
   ] as const)('has %s %s', (part, value, texts) => {
     expect(macCondition({ ...WELL, ...texts })).toEqual({ ...NORMAL_CONDITION, [part]: value });
   });

@@ -12,7 +12,7 @@ import { kvCacheTypeOf } from '../../../models/kv-cache-type.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
 import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
-import { runningDaemon } from '../../input/service-options.js';
+import { answeringDaemon } from '../../input/service-options.js';
 import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 import { clean } from '../../output/terminal.js';
 
@@ -32,7 +32,7 @@ async function run(args: readonly string[]): Promise<number> {
   const memorySettings = modelMemorySettings(readConfig(configPath(dataDirOf(values))));
   const rows = store.entries().map((entry) => rowOf(entry, store, { ...host, ...memorySettings }));
   // A running provider may serve models outside the store: the demo model, or models of its command line.
-  const daemon = await runningDaemon(dataDirOf(values));
+  const daemon = await answeringDaemon(dataDirOf(values));
   const served = daemon === null ? null : daemon.models.map(({ id }) => id);
   if (values.json) print(JSON.stringify({ models: rows, served }, null, 2));
   else if (rows.length === 0) print(emptyStoreText(served));
@@ -42,7 +42,7 @@ async function run(args: readonly string[]): Promise<number> {
 
 type Row = ReturnType<typeof rowOf>;
 
-/** Evaluates one stored model for a machine and the owner's reserved memory. */
+/** Also used by recommendations. A model that cannot be read has a `problem`. */
 export function rowOf(
   entry: StoredModel,
   store: ModelStore,

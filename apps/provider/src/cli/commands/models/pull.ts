@@ -1,4 +1,4 @@
-/** `models pull`: downloads a model into the model store, or adds a local file, after checking its hash. */
+/** `models pull`: adds a model to the model store: downloads it, or records where a local file is. Checks its hash if one is known. */
 
 import { parseArgs } from 'node:util';
 import { lazyValidator } from '@inference/protocol';
@@ -24,15 +24,16 @@ export const modelsPullCommand: Command = {
   summary: 'Downloads and verifies a model, or resumes a download.',
   usage: `${USAGE}
 
-A FILE stays where it is. --id sets the name that clients use. --sha256 is the expected checksum; without it, the
-checksum of the coordinator's catalog or of the source is used. To resume an interrupted download, run the command again.
+A FILE stays where it is. --id sets the name that clients use. --sha256 is the expected checksum. Without it, the checksum
+is compared with that of the catalog (--coordinator) or the repository, if there is one. To resume an interrupted download,
+run the command again.
 
 A vision model is pulled with its projector (mmproj). --projector names another one: a file of the repository or its
 precision, such as BF16; for a FILE, a path; for an ADDRESS, an address. --text-only leaves the projector out.`,
   run: (args) => withErrorText(() => run(args)),
 };
 
-const OPTIONS = {
+const PULL_OPTIONS = {
   ...COMMON_OPTIONS,
   id: { type: 'string' },
   sha256: { type: 'string' },
@@ -46,8 +47,8 @@ function pullArguments(args: readonly string[]) {
   const { values, positionals } = readArguments(
     USAGE,
     1,
-    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
-    OPTIONS,
+    () => parseArgs({ args: [...args], options: PULL_OPTIONS, allowPositionals: true }),
+    PULL_OPTIONS,
   );
   const sha256 = values.sha256?.toLowerCase() ?? null;
   if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new UsageError('--sha256 must be 64 hexadecimal digits.');
@@ -64,9 +65,9 @@ async function run(args: readonly string[]): Promise<number> {
   const dataDir = dataDirOf(values);
   const signal = abortOnInterrupt(new StartupError('the download was interrupted; run the same command again to resume'));
   const json = values.json ?? false;
-  const line = new ProgressLine(process.stderr, performance.now.bind(performance));
+  const progressLine = new ProgressLine(process.stderr, performance.now.bind(performance));
   const { coordinator } = values;
-  let isFirst = true;
+  let isFirstOfFile = true;
   const pulled = await pull({
     source,
     store,
@@ -85,20 +86,20 @@ async function run(args: readonly string[]): Promise<number> {
       await installAddOn(path, installSignal);
     },
     onFile: ({ name, index, count }) => {
-      line.end();
-      isFirst = true;
+      progressLine.end();
+      isFirstOfFile = true;
       if (!json) print(count === 1 ? name : `${name} (${index + 1} of ${count})`);
     },
     onProgress: (progress: Progress) => {
-      if (isFirst && !json && progress.phase === 'downloading' && progress.bytes > 0)
+      if (isFirstOfFile && !json && progress.phase === 'downloading' && progress.bytes > 0)
         print(`Resuming after ${byteSizeText(progress.bytes)}`);
-      isFirst = false;
-      const report = line.update(progress);
+      isFirstOfFile = false;
+      const report = progressLine.update(progress);
       if (json && report !== null) print(JSON.stringify({ type: 'progress', ...report }));
     },
     signal,
     now: Date.now,
-  }).finally(() => line.end());
+  }).finally(() => progressLine.end());
   const { entry, verifiedBy } = pulled;
   if (json) print(JSON.stringify({ type: 'pulled', ...entry, vision: entry.projector !== undefined, verified_by: verifiedBy }));
   else printPulled(pulled, values['data-dir']);
@@ -106,15 +107,15 @@ async function run(args: readonly string[]): Promise<number> {
 }
 
 function printPulled({ entry, verifiedBy, leftOut }: Pulled, dataDir: string | undefined): void {
-  const checked = verifiedBy === null ? 'checksum not verified: the source published none' : `checksum matches the ${WORDS[verifiedBy]}`;
-  const reads = entry.projector === undefined ? '' : ', reads images';
-  print(`${entry.id}: ${byteSizeText(entry.bytes)}${reads}, ${checked}. SHA-256 ${entry.sha256}`);
+  const checked = verifiedBy === null ? 'checksum not verified: none to compare with' : `checksum matches the ${EXPECTED_BY[verifiedBy]}`;
+  const vision = entry.projector === undefined ? '' : ', reads images';
+  print(`${entry.id}: ${byteSizeText(entry.bytes)}${vision}, ${checked}. SHA-256 ${entry.sha256}`);
   if (leftOut !== null) print(LEFT_OUT[leftOut]);
-  const where = dataDir === undefined ? '' : ` --data-dir ${dataDir}`;
-  if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
+  const dataDirOption = dataDir === undefined ? '' : ` --data-dir ${dataDir}`;
+  if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${dataDirOption}`);
 }
 
-const WORDS = { owner: 'requested one', catalogue: "catalog's", repository: "repository's" } as const;
+const EXPECTED_BY = { owner: 'requested one', catalogue: "catalog's", repository: "repository's" } as const;
 
 const LEFT_OUT = {
   audio: "Serves text only: the repository's projector is for audio.",
@@ -126,6 +127,7 @@ const catalogue = lazyValidator(
 );
 const CATALOGUE_TIMEOUT_MS = 15_000;
 
+/** Null if the catalogue has none. Throws {@link StartupError} without an answer. */
 async function catalogueHashes(coordinator: string, id: string, signal: AbortSignal): Promise<readonly string[] | null> {
   let body: unknown;
   try {

@@ -1,4 +1,4 @@
-/** `models recommend`: models that fit this machine, with estimated speed and earnings. */
+/** `models recommend`: lists models that fit this machine, with estimated speed and earnings. */
 import { coordinatorAddress } from '../../../account/coordinator-http.js';
 import { configPath } from '../../../config/data-dir.js';
 import { modelMemorySettings } from '../../../config/model-memory.js';

@@ -26,7 +26,7 @@ import { modelRow, speedText, visionText } from '../../recommendation/recommenda
 import { fittingVariants, type Machine } from '../../recommendation/recommendations.js';
 
 const MAX_RESULTS = 50;
-const RESULTS = 10;
+const DEFAULT_RESULTS = 10;
 
 export const modelsSearchCommand: Command = {
   name: 'models search',
@@ -40,7 +40,7 @@ repository; --json has all of them. Fit and tokens/s are estimates.`,
 
 async function search(args: readonly string[]): Promise<number> {
   const { dataDir, json, values, words } = ownerOptions(args, { limit: { type: 'string' } }, { min: 1, max: 16 });
-  const limit = values.limit === undefined ? RESULTS : Number(values.limit);
+  const limit = values.limit === undefined ? DEFAULT_RESULTS : Number(values.limit);
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_RESULTS)
     throw new UsageError(`--limit must be a whole number from 1 to ${MAX_RESULTS}.`);
   const machine: Machine = { ...(await readHostFacts()), ...modelMemorySettings(readConfig(configPath(dataDir))) };
@@ -60,10 +60,10 @@ async function search(args: readonly string[]): Promise<number> {
 }
 
 interface Result extends FoundRepository {
+  /** One per quantization. Empty if the repository cannot be listed. */
   readonly variants: readonly Variant[];
 }
 
-/** A repository that cannot be listed has no variants. */
 async function resultOf(
   found: FoundRepository,
   modelRepository: ModelRepository,
