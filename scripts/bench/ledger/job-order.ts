@@ -1,18 +1,22 @@
-/** IPC messages from the ledger bench to its coordinator processes. */
+/** Types of what the ledger benches send to the processes that they start (`job-process.ts`): the argument, then commands over IPC. */
 import type { ProviderId } from '@inference/protocol';
 import type { DatabaseTarget } from '../../../apps/coordinator/dist/database/connection/open-database.js';
 
 export interface JobProcessOptions {
   readonly target: DatabaseTarget;
+  /** Accounts that pay for the jobs. */
   readonly accounts: readonly string[];
+  /** Providers that earn from the jobs. */
   readonly providers: readonly ProviderId[];
 }
 
 /** Command: runs jobs on a newly opened ledger. */
 export interface JobOrder {
-  readonly jobs: number;
-  readonly atOnce: number;
-  readonly hasLeases: boolean;
+  readonly jobCount: number;
+  /** Number of jobs that run at the same time. */
+  readonly concurrency: number;
+  /** Whether the ledger may reserve from credit leases. */
+  readonly useLeases: boolean;
 }
 
 /** Command: exits the process. */
