@@ -1,4 +1,8 @@
-/** Reads earnings of providers and accounts from roll-up tables, and earnings concentration for operators. */
+/**
+ * Reads the earnings of providers and accounts, and earnings concentration: owners who earn mostly from one payer.
+ *
+ * The sources are roll-up tables (sums per quarter of an hour, hour, day or window), to which `foldJobs` first adds the newest jobs.
+ */
 import { sql } from 'kysely';
 import { HOUR_MS } from '../time-units.js';
 import { PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
@@ -9,7 +13,7 @@ import { earnerNames } from './usage-repository.js';
 
 export type EarningsQuarter = Omit<Tables['machine_quarters'], 'provider_id' | 'earner'>;
 
-/** Earnings of a provider since `from` (milliseconds since 1970): one row per quarter of an hour and model, oldest first. */
+/** Earnings of an account from a provider since `from` (milliseconds since 1970): a row per quarter of an hour and model, oldest first. */
 export async function providerQuarters(
   database: Database,
   { providerId, accountId, from }: { readonly providerId: string; readonly accountId: string; readonly from: number },
@@ -47,11 +51,13 @@ export async function accountEarnings(
   return { providers: providers?.count ?? 0, total: total?.earned ?? 0 };
 }
 
-/** Earnings of a provider without an owner, or of the owner's account, which includes the other machines. */
+/** Earnings that a provider's machine may show, in micro-USD. */
 export interface ProviderEarnings {
+  /** `account`: the earnings of the owner's account, other machines included. `machine`: the provider has no owner. */
   readonly of: 'machine' | 'account';
-  /** Earnings since midnight UTC, and in total. Micro-USD. */
+  /** Since midnight UTC. */
   readonly today: number;
+  /** Since ever. */
   readonly total: number;
 }
 
@@ -86,12 +92,16 @@ export interface AccountName {
 
 /** Earnings of one owner that one payer has paid. Amounts in micro-USD. */
 interface PayerConcentration {
-  /** Null: an unclaimed provider. */
+  /** Null: the provider earned without an owner. */
   readonly owner: AccountName | null;
+  /** Null if there is an owner. */
   readonly providerId: string | null;
   readonly payer: AccountName;
+  /** What the owner earned from this payer. */
   readonly earned: number;
+  /** What the owner earned from all payers. */
   readonly ownerEarned: number;
+  /** What all owners earned from this payer. */
   readonly payerPaid: number;
 }
 

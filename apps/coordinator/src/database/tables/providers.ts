@@ -1,4 +1,4 @@
-/** Types of the tables of providers: device authorizations, tokens, owner commands, reputations, model catalogue and receipts. */
+/** Types of the tables of providers: linking to accounts, owner commands, reputations, model catalogue and receipts. */
 import type { OwnerCommandRefusal } from '@inference/protocol';
 
 /** Result of a command from the console. */
@@ -7,7 +7,7 @@ export type CommandOutcome = 'done' | 'refused' | 'unsupported' | 'not_linked' |
 export type CommandRefusal = OwnerCommandRefusal | 'other';
 
 export interface ProviderTables {
-  /** One device authorization (RFC 8628). */
+  /** One device authorization (RFC 8628) each: an agent shows a code, which the owner approves in the console to link the machine. */
   device_codes: {
     /** Hexadecimal SHA-256 of the device code. */
     hash: string;
@@ -30,6 +30,7 @@ export interface ProviderTables {
     /** Hash of the token that was issued for the code. */
     token_hash: string | null;
   };
+  /** Tokens with which agents prove the account that their machine is linked to. */
   machine_tokens: {
     /** Hexadecimal SHA-256 of the token. */
     hash: string;
@@ -58,8 +59,9 @@ export interface ProviderTables {
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };
   provider_reputations: {
     provider_id: string;
-    /** Weight of past failures, and number of consecutive slow answers, at the time `at`. */
+    /** Decaying sum of past failures, as of the time `at`. */
     weight: number;
+    /** Number of consecutive slow answers. */
     late: number;
     at: number;
     /** `cooldown` or `quarantine`. Null: unrestricted; the other `restraint_…` columns are then null, too. */
