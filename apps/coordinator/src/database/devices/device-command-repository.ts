@@ -1,4 +1,4 @@
-/** Device-management (MDM) commands sent to enrolled Macs, with their outcomes. Only the first answer to a command is accepted. */
+/** Device-management (MDM) commands sent to enrolled Macs, with their outcomes. A command accepts one answer, before it expires. */
 
 import type { DeviceCommandKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';

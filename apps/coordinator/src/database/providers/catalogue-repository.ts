@@ -1,4 +1,4 @@
-/** `CatalogueRepository`: the operator's model catalogue. Cached in memory, and read again from the database every few seconds. */
+/** `CatalogueRepository`: the catalogue, the operator's list of models. Cached in memory, and read again every ten seconds. */
 import type { ModelType } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';
@@ -55,7 +55,7 @@ export class CatalogueRepository {
     return this.#entries;
   }
 
-  /** Adds or replaces an entry. `transact` runs the writes in a transaction, which may contain other writes. */
+  /** Adds or replaces an entry. The caller may pass `transact` to add writes of its own to the transaction. */
   async put(
     entry: Omit<CatalogueEntry, 'updatedAt'>,
     transact: (write: (transaction: Database) => Promise<void>) => Promise<unknown> = (write) =>
@@ -100,6 +100,7 @@ export class CatalogueRepository {
     return removed;
   }
 
+  /** Reads the catalogue again. */
   async refresh(): Promise<void> {
     const rows = await this.#database
       .selectFrom('catalogue_models')

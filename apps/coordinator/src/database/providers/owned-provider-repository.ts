@@ -44,7 +44,7 @@ export class OwnedProviderRepository {
       .execute();
   }
 
-  /** Account that each provider earns for, including unclaimed accounts. Unknown providers are absent. */
+  /** Account that each provider earns for: its owner, or an unclaimed account. Key: provider id. Unknown providers are absent. */
   async ownersOf(providerIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const owners = new Map<string, string>();
     for (let start = 0; start < providerIds.length; start += IDS_PER_QUERY) {
@@ -59,7 +59,7 @@ export class OwnedProviderRepository {
     return owners;
   }
 
-  /** Account that a provider earns for; null without an owner. For operators. */
+  /** Account that owns a provider; null without an owner. */
   async ownerOf(providerId: string): Promise<string | null> {
     const row = await this.#database
       .selectFrom('provider_owners')
