@@ -138,7 +138,7 @@ export class IncidentRepository {
     return (await this.#withUpdates(rows))[0] ?? null;
   }
 
-  /** Newest first. `after`: position of the last incident of the page before. `endedAfter` (milliseconds since 1970): omits those that ended earlier. */
+  /** Newest first. `after`: position of the last incident of the page before. `endedAfter`: omits incidents that ended before that time. */
   async list(options: {
     readonly limit: number;
     readonly after?: { readonly at: number; readonly id: string } | null;

@@ -1,5 +1,5 @@
 /**
- * `OwnerDigests` stores the latest digest of each model from each coordinator, as input for `chooseOwner`.
+ * `OwnerDigests` stores the latest digest (summary of free slots) of each model from each coordinator, as input for `chooseOwner`.
  *
  * The store also counts slots requested since each digest, so that concurrent requests do not choose the same free slot.
  */
@@ -65,6 +65,7 @@ interface PendingRequest {
 const NONE: ReadonlyMap<OwnerId, OwnerState> = new Map();
 
 export class OwnerDigests {
+  /** Key: model id. */
   readonly #models = new Map<string, Map<OwnerId, StoredState>>();
   readonly #owners = new Map<OwnerId, Owner>();
 

@@ -1,4 +1,4 @@
-/** Whether a provider has a model in memory, derived from its offers and from placed jobs, which make it load the model. */
+/** `ModelLoad`: whether a provider has a model in memory, from its reports (offers) and from jobs that make it load the model. */
 import type { ModelOffer } from '@inference/protocol';
 
 export type ModelLoad =
