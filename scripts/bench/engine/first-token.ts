@@ -1,4 +1,8 @@
-/** Engine bench, second part: time to first token of uncached prompts, by kind of sampling, relative to default sampling. */
+/**
+ * Second part of the engine bench: time to the first token of uncached prompts through a whole network.
+ *
+ * Compares temperature 0 and a fixed seed with the usual sampling.
+ */
 import { join } from 'node:path';
 import { startNetwork } from '../../network/network.js';
 import { sized } from '../size.js';
@@ -13,6 +17,7 @@ const PROMPTS: readonly (readonly [tokens: number, rounds: number])[] = sized(
   ],
   [[300, 1]],
 );
+/** Sampling of each kind. `target`: maximum time relative to `usual`; null: no target. */
 const KINDS = {
   usual: { temperature: 1, target: null },
   'temperature 0': { temperature: 0, target: 1.2 },
@@ -54,6 +59,7 @@ export async function benchFirstToken(directory: string, modelPath: string): Pro
     return { ms, tokens: usage.prompt_tokens };
   };
   try {
+    // Warm-up.
     await firstToken('usual', 300);
     let met = true;
     for (const [size, rounds] of PROMPTS) {

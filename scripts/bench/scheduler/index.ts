@@ -1,7 +1,7 @@
 /**
- * Scheduler bench: time per placement among 10,000 providers of 50 models, with the model index and with a full scan.
+ * Scheduler bench: time to choose a provider (a pick) among 10,000 providers of 50 models, by their groups and with a full scan.
  *
- * Every second placement continues a conversation, so that prefix affinity matters. Each takes one slot and frees another.
+ * Every second pick continues a conversation, whose beginning some provider may have cached. Each pick takes one slot and frees another.
  */
 
 import type { ProviderId } from '@inference/protocol';
@@ -31,8 +31,9 @@ const SCANS = sized(100, 4);
 const NOW = 1_000_000;
 const CONVERSATIONS = sized(20_000, 400);
 const MAX_BLOCKS = 40;
+/** Id of no provider. */
 const NOBODY = '' as ProviderId;
-/** Maximum median time, in microseconds. */
+/** Maximum median time of a pick, in microseconds. */
 const TARGET_US = 100;
 
 interface BenchProvider {
@@ -40,7 +41,7 @@ interface BenchProvider {
   readonly speeds: readonly ThroughputEstimate[];
 }
 
-/** Resolves to whether a pick takes less than the target. */
+/** Resolves to whether the median picks, with and without conversations, take less than the target. */
 export async function benchScheduler(): Promise<boolean> {
   // A fixed seed: the same providers and requests in every run.
   const random = seededRandom(1);
@@ -76,9 +77,9 @@ export async function benchScheduler(): Promise<boolean> {
     const pool = pools[talk % MODELS] as ProviderPool<BenchProvider>;
     const request = someRequest(random);
     const promptPrefixes = talks[talk] as readonly PromptPrefix[];
-    const goesOn = count % 2 === 0;
-    const picked = timed(goesOn ? warmPicks : picks, () => {
-      if (!goesOn) return schedule(pool, request, NOW, random);
+    const isContinued = count % 2 === 0;
+    const picked = timed(isContinued ? warmPicks : picks, () => {
+      if (!isContinued) return schedule(pool, request, NOW, random);
       const prefixCandidates = affinity.candidates(promptPrefixes, NOW, jobsOf);
       known += prefixCandidates.length > 0 ? 1 : 0;
       return schedule(pool, { ...request, prefixCandidates }, NOW, random);
@@ -86,7 +87,7 @@ export async function benchScheduler(): Promise<boolean> {
     if (picked.kind === 'placed') {
       const { facts } = picked.ordered[0].member;
       if (picked.ordered[0].why === 'warm') warmed++;
-      if (goesOn) affinity.record(promptPrefixes, promptPrefixes.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
+      if (isContinued) affinity.record(promptPrefixes, promptPrefixes.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
     }
     timed(changes, () => {
       if (picked.kind === 'placed') running.push(use(picked.ordered[0].member.subject, 1));
@@ -113,7 +114,7 @@ export async function benchScheduler(): Promise<boolean> {
   return met;
 }
 
-/** Reference without an index: examines every provider. */
+/** Reference without groups: examines every provider. */
 function scan(providers: readonly BenchProvider[], model: number, request: PlacementRequest): BenchProvider | null {
   let best: BenchProvider | null = null;
   let bestMs = Number.POSITIVE_INFINITY;
