@@ -1,4 +1,8 @@
-/** `ClusterOwner`: simulated coordinator of a cluster. Places jobs of all coordinators on its own machines, and publishes digests. */
+/**
+ * `ClusterOwner`: one simulated coordinator of a cluster, the owner of the machines that are connected to it.
+ *
+ * Places jobs of all coordinators on these machines, queues requests, and computes digests: summaries of free slots per model.
+ */
 import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
@@ -18,6 +22,7 @@ export interface Ticket extends Queued {
 
 export interface NumberedDigest {
   readonly digest: ModelDigest;
+  /** Grows with each digest of the model at its owner. */
   readonly sequence: number;
 }
 
@@ -31,11 +36,13 @@ export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCap
 export class ClusterOwner {
   readonly id: OwnerId;
   readonly owner: SimulatedOwner;
+  /** Latest digests of all coordinators that have arrived here. */
   readonly digests = new OwnerDigests();
   /** Cached prefixes reported by other coordinators. */
   readonly prefixes = new OwnerPrefixes();
   isAlive = true;
   readonly #deps: ClusterOwnerDependencies;
+  /** In this and the following collections, the key is the model id. A queue exists only while requests wait. */
   readonly #queues = new Map<string, FairQueue<Ticket>>();
   readonly #current = new Map<string, NumberedDigest>();
   readonly #outdated = new Set<string>();
@@ -75,7 +82,7 @@ export class ClusterOwner {
     return this.#current.keys();
   }
 
-  /** Reserves a slot. Returns `busy` while requests queue, unless `loadedOnly` is false and a machine can load the model. */
+  /** Reserves a slot. Returns `busy` also while requests queue, unless a machine may and can load the model. */
   place(request: Placeable, expectedWaitMs: number | null, loadedOnly: boolean): Reservation | 'busy' | 'none' {
     const { model } = request.job;
     if (this.#queues.has(model) && (loadedOnly || this.owner.coldOf(model) === 0)) return 'busy';

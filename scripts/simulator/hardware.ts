@@ -1,4 +1,4 @@
-/** Models and Apple chips of the simulator. Rates are typical for llama.cpp and an 8B model with 4-bit quantization. */
+/** Invented models and real Apple chips of the simulator. Rates are typical for llama.cpp and models with 4-bit quantization. */
 
 export interface Model {
   readonly id: string;

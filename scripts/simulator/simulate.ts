@@ -1,4 +1,8 @@
-/** `simulate`: runs a policy for hours of virtual time, while machines come and go. The same seed gives the same result. */
+/**
+ * `simulate`: simulates a network for hours of virtual time, while machines come and go, and reports how well a placement policy did.
+ *
+ * The same seed gives the same result, apart from real run times.
+ */
 import { type ClusterOptions, type ClusterReport, SimulatedCluster } from './cluster.js';
 import { EventQueue } from './event-queue.js';
 import { SimulatedMac } from './mac.js';
@@ -16,6 +20,7 @@ export interface Scenario {
   readonly requestsPerProvider: number;
   /** Virtual duration; also the length of one daily cycle of demand. */
   readonly hours: number;
+  /** Share of the requests that come in bursts. */
   readonly burstShare: number;
   /** Probability that an installed model is loaded at the start. */
   readonly loadedShare: number;
@@ -53,6 +58,7 @@ export function simulateCluster(world: Scenario, policy: Policy, options: Cluste
   return { ...outcome, ...outcome.network.report() };
 }
 
+/** What `run` shares with the network that it builds. */
 interface Parts {
   readonly events: EventQueue;
   /** Random source for decisions of coordinators. */
