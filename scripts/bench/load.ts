@@ -3,9 +3,7 @@
 interface LoadOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Body of the request with this number. */
   readonly body: (index: number) => string;
-  /** Requests in flight. */
   readonly concurrency: number;
   /** Time after which no further request begins. */
   readonly durationMs: number;

@@ -1,7 +1,6 @@
 /**
- * `ClusterOwner`: one simulated coordinator of a cluster, the owner of the machines that are connected to it.
- *
- * Places jobs of all coordinators on these machines, queues requests, and computes digests: summaries of free slots per model.
+ * `ClusterOwner`: simulated coordinator of a cluster. Places jobs of all coordinators on the machines that are connected to it, queues
+ * requests, and computes digests: summaries of free slots per model.
  */
 import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
@@ -16,7 +15,6 @@ export interface Ticket extends Queued {
   granted(reservation: Reservation): void;
   /** Called when the queue is full and drops the ticket. */
   displaced(): void;
-  /** Called when the coordinator dies. */
   lost(): void;
 }
 

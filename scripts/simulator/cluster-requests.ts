@@ -1,9 +1,8 @@
 /**
  * `ClusterRequests`: places clients' requests in a simulated cluster, by the rules of the real `ClusterPlacements` of apps/coordinator.
  *
- * The coordinator that received a request (`entryOwner`) asks coordinators for a slot, in the order of `chooseOwner`. If none has one, the
- * request queues at several coordinators, and the first grant wins. Unlike in `ClusterPlacements`, a request for which no coordinator has a
- * usable digest is refused instead of queued.
+ * The coordinator that received a request asks coordinators for a slot, in the order of `chooseOwner`. If none has one, the request queues
+ * at several, and the first grant wins. Unlike in `ClusterPlacements`, a request without a usable digest is refused instead of queued.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -44,7 +43,6 @@ interface Request {
   readonly cost: number;
   /** Providers that failed this request. */
   readonly exclude: Set<ProviderId>;
-  /** Their number, by owner. */
   readonly excludedProviders: Map<OwnerId, number>;
   /** Coordinator that received the request from the client. */
   entryOwner: ClusterOwner;
@@ -81,7 +79,6 @@ export class ClusterRequests {
     this.#parts = parts;
   }
 
-  /** Starts a client's request at a coordinator. */
   submit(job: Job, entryOwner: ClusterOwner): void {
     const { policy, random } = this.#parts;
     const work = expectedWork(job, policy, random);

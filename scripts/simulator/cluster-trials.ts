@@ -8,7 +8,6 @@ interface Row {
   readonly report: Report;
   /** Null for the row of a single coordinator. */
   readonly cluster: ClusterReport | null;
-  /** Report of a single coordinator, for comparison. */
   readonly single: Report;
 }
 

@@ -28,11 +28,9 @@ export interface ClusterReport {
   /** How often a coordinator asked another for a slot. */
   readonly asks: number;
   readonly busyReplies: number;
-  /** `busyReplies / asks`. */
   readonly busyShare: number;
   /** Share of jobs that ran on machines of another coordinator than the client's. */
   readonly remoteShare: number;
-  /** How often a request was queued. */
   readonly queued: number;
   /** Granted slots that the request no longer needed. */
   readonly declinedGrants: number;

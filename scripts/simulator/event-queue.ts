@@ -7,7 +7,6 @@ interface Event {
 }
 
 export class EventQueue {
-  /** Binary heap. */
   readonly #heap: Event[] = [];
   #created = 0;
   /** Current virtual time, in milliseconds. */

@@ -29,7 +29,6 @@ export interface Chip {
   readonly prefill8b: number;
   /** Share of the memory bandwidth reached by decoding. */
   readonly efficiency: number;
-  /** Memory configurations in gigabytes. */
   readonly memory: readonly number[];
   /** Relative frequency of the chip among machines. */
   readonly weight: number;

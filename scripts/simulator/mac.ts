@@ -1,8 +1,6 @@
 /**
- * `SimulatedMac`: one simulated machine that runs jobs in virtual time.
- *
- * Concurrent jobs slow each other down, most machines cache the last prompt of each slot, models load on demand, some machines overheat or
- * fail.
+ * `SimulatedMac`: one machine. Concurrent jobs slow each other down, most machines cache each slot's last prompt, models load on demand,
+ * some machines overheat or fail.
  */
 import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
 import type { EventQueue } from './event-queue.js';
@@ -10,7 +8,6 @@ import { CHIPS, type Chip, MODELS } from './hardware.js';
 import { type Random, WeightedIndex } from './random.js';
 import type { Job } from './workload.js';
 
-/** Called in virtual time, while a job runs. */
 export interface JobEvents {
   firstToken(): void;
   done(cachedTokens: number): void;
@@ -99,9 +96,9 @@ export class SimulatedMac {
   readonly #changed: (mac: SimulatedMac) => void;
   #running: Running[] = [];
   #heat = 0;
-  /** Grows when the next event of the running jobs is scheduled anew, so that the earlier one is ignored. */
+  /** Invalidates events scheduled for running jobs. */
   #version = 0;
-  /** Grows when the machine goes offline, so that model loads from before are ignored. */
+  /** Invalidates model loads of an earlier connection. */
   #session = 0;
   advancedAt = 0;
   /** Time with at least one job, in milliseconds. */
@@ -182,7 +179,6 @@ export class SimulatedMac {
     this.hot = false;
   }
 
-  /** Goes offline and loses its jobs. */
   leave(): void {
     this.advance();
     this.online = false;
@@ -314,7 +310,6 @@ export class SimulatedMac {
     return ((phase === 'prompt' ? prefillTps : decodeTps) * (this.hot ? HOT_SPEED : 1)) / slower;
   }
 
-  /** Schedules the next event of the running jobs. */
   scheduleNext(): void {
     const version = ++this.#version;
     let soonestMs = Number.POSITIVE_INFINITY;

@@ -13,9 +13,7 @@ import type { Job } from './workload.js';
 
 /** What machines and clients see of `SimulatedCoordinator` and `SimulatedCluster`. */
 export interface SimulatedNetwork {
-  /** A machine came online. */
   join(mac: SimulatedMac): void;
-  /** A machine went offline. */
   left(mac: SimulatedMac): void;
   /** A machine's models or temperature changed. */
   changed(mac: SimulatedMac): void;

@@ -27,7 +27,6 @@ interface Session {
   backoffUntil: number;
   /** Number of jobs placed since the connection began. */
   placements: number;
-  /** Start of the connection. */
   since: number;
 }
 
@@ -71,7 +70,7 @@ export interface OwnerDependencies {
 }
 
 const TYPICAL_COMPLETION_TOKENS = 400;
-/** Share of the answers that are streamed, from which prefill and decode can be told apart. */
+/** Share of the answers that are streamed. */
 const STREAMED_SHARE = 0.8;
 /** Pause after a machine was full. */
 const BACKOFF_MS = 1000;
@@ -123,7 +122,6 @@ export class SimulatedOwner {
     return [...this.#sessions.values()].map(({ mac }) => mac);
   }
 
-  /** Updates the model index after a machine's state changed. */
   changed(mac: SimulatedMac): void {
     const session = this.#sessions.get(mac.registration.identity.providerId);
     if (session === undefined) return;

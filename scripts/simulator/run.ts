@@ -67,7 +67,6 @@ for (const { constant, world, policies } of SWEEP) {
   if (selected.has('sweep') || selected.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
 }
 
-/** Prints a table with one row per policy. */
 function compare(title: string, name: ScenarioName, policies: readonly Policy[]): void {
   const world = applyOverrides(SCENARIOS[name]);
   console.log(`\n${title}\n\n${describe(world)}\n`);

@@ -20,7 +20,6 @@ export interface Scenario {
   readonly requestsPerProvider: number;
   /** Virtual duration; also the length of one daily cycle of demand. */
   readonly hours: number;
-  /** Share of the requests that come in bursts. */
   readonly burstShare: number;
   /** Probability that an installed model is loaded at the start. */
   readonly loadedShare: number;
@@ -42,7 +41,6 @@ export interface Outcome<Network extends SimulatedNetwork = SimulatedCoordinator
   readonly tookMs: number;
 }
 
-/** Simulates a world with a single coordinator. */
 export function simulate(world: Scenario, policy: Policy): Outcome {
   return run(
     world,

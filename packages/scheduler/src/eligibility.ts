@@ -15,7 +15,6 @@ export interface ProviderFacts {
   readonly trustLevel: TrustLevel | null;
   /** The trust level is below the operator's minimum. */
   readonly isBelowMinTrust?: boolean | undefined;
-  /** Expiry of `trustLevel`. */
   readonly trustValidUntil: number;
   /** End of a pause, for example after the provider reported full slots. */
   readonly backoffUntil: number;
@@ -35,7 +34,6 @@ export interface ProviderFacts {
   readonly host: HostState;
 }
 
-/** Reported state of the machine. */
 export interface HostState {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
   readonly memoryPressure: 'normal' | 'warning' | 'critical';
@@ -75,7 +73,6 @@ export interface ProviderFilter {
   readonly servesFallbackModels: boolean;
   /** Requires an agent that accepts requests for several choices; earlier versions refuse them. */
   readonly servesChoices: boolean;
-  /** Number of input images. */
   readonly images: number;
 }
 

@@ -1,7 +1,5 @@
 /**
- * Attestation bench: the coordinator's CPU time to verify a provider, at its registration and at each later challenge.
- *
- * A challenge is a nonce that the provider must sign. The bench calls the verification code directly, without connections.
+ * Attestation bench: the coordinator's CPU time to verify a provider, at its registration and at each challenge (a nonce to sign).
  */
 import { randomBytes } from 'node:crypto';
 import { SAMPLE_DEVICE } from '@inference/device-simulation';

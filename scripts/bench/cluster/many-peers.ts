@@ -1,7 +1,6 @@
 /**
- * Section `many` of the cluster bench: processor time of a coordinator per streamed token, alone and beside 199 simulated peers.
- *
- * The peers serve nothing. They only send the messages by which coordinators of a cluster know each other's free capacity.
+ * Section `many` of the cluster bench: processor time of a coordinator per streamed token, alone and beside 199 simulated peers, which only
+ * tell each other their free capacity.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

@@ -1,7 +1,6 @@
 /**
- * Client process of the end-to-end bench: sends requests to a coordinator when the bench orders it over IPC.
- *
- * Plain requests use the `fetch` of Node.js. End-to-end requests use that of `@inference/client`, which seals the request to providers.
+ * Client process of the end-to-end bench. On IPC commands, sends requests with plain `fetch`, or with that of `@inference/client`, which
+ * encrypts them to providers.
  */
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { createVerifiedFetch, verdictOf } from '@inference/client';
@@ -150,7 +149,6 @@ async function connected(of: Client): Promise<Client> {
   }
 }
 
-/** `begun`: requests started so far. With a rate, each has its own start time. */
 async function load(of: Client, { mode, body, answers, atOnce, perSecond }: Load): Promise<LoadResult> {
   let begun = 0;
   const startedAt = performance.now();

@@ -1,8 +1,7 @@
 /**
  * End-to-end bench: compares processor time, time to first token and transferred bytes of end-to-end and plain requests.
  *
- * In end-to-end mode the client seals requests to providers. In plain mode the coordinator seals them. `PROFILE=directory` writes a CPU
- * profile of the coordinator.
+ * In end-to-end mode the client encrypts, in plain mode the coordinator. `PROFILE=directory` writes a CPU profile of the coordinator.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -16,7 +16,6 @@ import { median } from '../statistics.js';
 import { benchFirstToken } from './first-token.js';
 
 const STREAMS = sized([1, 4, 16], [1, 4]);
-/** Limit of tokens per response. */
 const GENERATED_TOKENS = sized(256, 32);
 /** A unique number per request prevents full prefix-cache hits. */
 const QUESTION = 'Please write about number {} and what it is good for.';

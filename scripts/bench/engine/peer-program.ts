@@ -27,7 +27,6 @@ export interface PeerProgram {
 
 export interface LockedPackage {
   readonly version: string;
-  /** Subresource integrity of the tarball. */
   readonly integrity: string;
 }
 

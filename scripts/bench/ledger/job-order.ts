@@ -4,9 +4,7 @@ import type { DatabaseTarget } from '../../../apps/coordinator/dist/database/con
 
 export interface JobProcessOptions {
   readonly target: DatabaseTarget;
-  /** Accounts that pay for the jobs. */
   readonly accounts: readonly string[];
-  /** Providers that earn from the jobs. */
   readonly providers: readonly ProviderId[];
 }
 

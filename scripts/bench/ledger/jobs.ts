@@ -17,7 +17,6 @@ const BENCH_PRICE: Price = {
 
 interface JobsOptions {
   readonly jobCount: number;
-  /** Number of jobs that run at the same time. */
   readonly concurrency: number;
   /** Paying accounts, in rotation. */
   readonly accounts: readonly string[];
@@ -29,7 +28,6 @@ export interface JobsResult {
   readonly jobsPerSecond: number;
   /** CPU time of this process, user and system, in microseconds per job. */
   readonly cpuUsPerJob: number;
-  /** Median duration of a reservation, in milliseconds. */
   readonly medianReserveMs: number;
   /** Sum of the charges, in micro-USD. */
   readonly cost: number;
@@ -80,7 +78,6 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
   };
 }
 
-/** Deposits the amount into each account. */
 export async function depositInto(ledger: Ledger, accounts: readonly string[], amount: MicroUsd): Promise<void> {
   await Promise.all(
     accounts.map((accountId) => ledger.deposit({ eventId: randomUUID(), accountId, amount, source: 'development', at: Date.now() })),

@@ -64,7 +64,7 @@ async function benchOnPostgres(): Promise<boolean> {
   }
 }
 
-/** Coordinators do not use leases on SQLite. The comparison shows what leases would gain there. */
+/** Only for comparison: coordinators use no leases on SQLite. */
 async function benchOnSqlite(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'lease-bench-'));
   let isCorrect = true;

@@ -31,7 +31,6 @@ const SCANS = sized(100, 4);
 const NOW = 1_000_000;
 const CONVERSATIONS = sized(20_000, 400);
 const MAX_BLOCKS = 40;
-/** Id of no provider. */
 const NOBODY = '' as ProviderId;
 /** Maximum median time of a pick, in microseconds. */
 const TARGET_US = 100;

@@ -62,7 +62,6 @@ export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudg
 interface AlertMails<Alert> {
   /** Due e-mails. E-mails of the same alert are adjacent. */
   readonly due: readonly Alert[];
-  /** Id that all entries of an alert share. */
   idOf(alert: Alert): string;
   send(alert: Alert): Promise<void>;
   /** Called once per alert after its last e-mail, if the mail service accepted at least one. */

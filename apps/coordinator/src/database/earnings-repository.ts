@@ -1,8 +1,4 @@
-/**
- * Reads the earnings of providers and accounts, and earnings concentration: owners who earn mostly from one payer.
- *
- * The sources are roll-up tables (sums per quarter of an hour, hour, day or window), to which `foldJobs` first adds the newest jobs.
- */
+/** Reads earnings of providers and accounts from roll-up tables (sums per time), and finds owners who earn mostly from one payer. */
 import { sql } from 'kysely';
 import { HOUR_MS } from '../time-units.js';
 import { PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
@@ -57,7 +53,6 @@ export interface ProviderEarnings {
   readonly of: 'machine' | 'account';
   /** Since midnight UTC. */
   readonly today: number;
-  /** Since ever. */
   readonly total: number;
 }
 
@@ -94,7 +89,6 @@ export interface AccountName {
 interface PayerConcentration {
   /** Null: the provider earned without an owner. */
   readonly owner: AccountName | null;
-  /** Null if there is an owner. */
   readonly providerId: string | null;
   readonly payer: AccountName;
   /** What the owner earned from this payer. */

@@ -41,7 +41,6 @@ interface FailedRequestRepositoryOptions {
 
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
-/** Maximum rows of all accounts. */
 const MAX_ROWS = 200_000;
 /** Maximum rows per account, so that one account cannot displace the rows of others. */
 const MAX_ROWS_PER_ACCOUNT = 2_000;

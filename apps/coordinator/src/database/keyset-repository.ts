@@ -16,7 +16,6 @@ export interface StoredKeyset {
 
 /** Number of stored keysets. Only the newest is served. */
 const RETAINED_KEYSETS = 2;
-/** Number of stored claims. */
 const RETAINED_CLAIMS = 16;
 
 export class KeysetRepository {

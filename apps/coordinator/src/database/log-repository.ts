@@ -1,7 +1,7 @@
 /**
  * `LogRepository`: stores the transparency log, a public append-only list of entries under a Merkle tree (RFC 6962).
  *
- * The published tree may lack the newest entries. A lock on the row in `log_heads` serialises appends.
+ * A lock on the row in `log_heads` serialises appends.
  */
 import {
   encodeLogEntry,
@@ -33,7 +33,6 @@ export const MAX_ENTRIES_PER_HOUR: Readonly<Record<LogEntryKind, number>> = { ke
 export interface PublishedTree {
   /** Name of the log, as in its checkpoints (C2SP tlog-checkpoint). */
   readonly origin: string;
-  /** Number of leaves. */
   readonly size: number;
   /** 32 bytes. */
   readonly root: Uint8Array;

@@ -119,7 +119,6 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Orders, newest first. */
   async listOrders(options: ListOptions): Promise<DepositOrder[]> {
     let query = this.#database.selectFrom('deposit_orders').selectAll();
     const { accountId, after } = options;
@@ -144,7 +143,6 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Withdrawals, newest first. */
   async listWithdrawals(options: ListOptions & { readonly state: Withdrawal['state'] | null }): Promise<Withdrawal[]> {
     let query = this.#database.selectFrom('withdrawals').selectAll();
     const { accountId, after } = options;

@@ -57,7 +57,6 @@ export async function runOncePerPeriod<T>(database: Database, name: string, peri
 /** Runs work periodically, once per period in the whole cluster. Returns a function that stops the timer and waits for running work. */
 export function everyPeriod(options: {
   readonly database: Database;
-  /** Unique name of the work. */
   readonly name: string;
   readonly periodMs: number;
   readonly work: () => Promise<unknown>;

@@ -1,8 +1,7 @@
 /**
- * `RolloutRepository`: stores rollouts, which offer a new agent version to the providers' machines in stages.
+ * `RolloutRepository`: stores rollouts, which offer a new agent version to machines in stages.
  *
- * For each version: machines that were offered it or run it (`updated`), machines without it for comparison (`control`). For each
- * coordinator: the capacity of its machines (`fleet`), which an offer must not reduce too much.
+ * Also stores the machines of each version (`updated`, or `control` for comparison), and each coordinator's capacity (`fleet`).
  */
 import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { locked } from './connection/row-lock.js';

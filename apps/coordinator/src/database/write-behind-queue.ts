@@ -43,17 +43,14 @@ export class WriteBehindQueue<Key, Value> {
     this.#waiting.set(key, value);
   }
 
-  /** Queued value of a key. */
   get(key: Key): Value | undefined {
     return this.#waiting.get(key);
   }
 
-  /** Keys of queued rows. */
   keys(): Iterable<Key> {
     return this.#waiting.keys();
   }
 
-  /** Queued rows, and their maximum. */
   get backlog(): WriteBacklog {
     return { rows: this.#waiting.size, maxRows: this.#options.maxWaiting };
   }

@@ -2,7 +2,7 @@
  * `ModelDigest` summarizes one coordinator's providers of one model: slots (capacity for one job each), queue length, and a few classes
  * of providers with similar speed.
  *
- * Coordinators of a cluster send digests to each other, so that each can choose where to place a job (`chooseOwner`).
+ * Coordinators of a cluster send digests to each other, and `chooseOwner` compares them.
  */
 import { type CostModel, costOf, type Work } from '../cost/job-cost.js';
 import { isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';

@@ -34,7 +34,6 @@ export function loadFromOffer(
   }
 }
 
-/** Load state after a job was placed. */
 export function loadAfterPlacement(load: ModelLoad, now: number): ModelLoad {
   return load.kind === 'cold' ? { kind: 'loading', readyAt: now + load.loadMs, loadMs: load.loadMs } : load;
 }

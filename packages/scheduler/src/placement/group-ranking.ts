@@ -50,7 +50,6 @@ interface RankingOptions<S> {
   readonly mayCompete: (group: OpenGroup<S>, costMs: number) => boolean;
 }
 
-/** Ranks the groups that may compete. */
 export function rankGroups<S>(
   { open, costs, constants }: PoolView<S>,
   request: PlacementRequest,
@@ -132,7 +131,6 @@ function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[]
   return groups.filter(({ traits }) => traits.activeJobs === fewest);
 }
 
-/** The `max` groups of lowest cost, cheapest first. */
 class CheapestGroups<S> {
   readonly groups: OpenGroup<S>[] = [];
   readonly #costs: number[] = [];

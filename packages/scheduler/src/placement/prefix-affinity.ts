@@ -39,7 +39,6 @@ const MAX_PROVIDERS = 200_000;
 export const PREFIX_LIFETIME_MS = 15 * 60_000;
 /** Number of longest prefixes that an extract keeps. The previous turn of a conversation probably ends at one of them. */
 const LAST_PREFIXES = 5;
-/** Hit rate before any observation. */
 const INITIAL_HIT_RATE = 0.5;
 /** Above 0, so that a provider still gets such jobs, which can raise its rate again. */
 const MIN_HIT_RATE = 0.05;
@@ -75,11 +74,7 @@ export class PrefixAffinity {
     return this.#prefixes.size;
   }
 
-  /**
-   * Providers that probably cached a prefix of the prompt, with the expected number of cached tokens.
-   *
-   * `promptPrefixes` start with the shortest. `jobsOf`: null for a provider that is not connected. `now` in milliseconds.
-   */
+  /** Providers that probably cached a prefix of the prompt. `promptPrefixes` start with the shortest. `jobsOf`: null if not connected. */
   candidates(
     promptPrefixes: readonly PromptPrefix[],
     now: number,

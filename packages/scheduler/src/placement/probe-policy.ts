@@ -1,8 +1,8 @@
 /**
  * `withProbe` gives some jobs to providers that are restricted after failures, so that they can prove to work again.
  *
- * A provider cools down first, and is then on probation: it gets one job at a time, by lottery or when no other provider can take the job.
- * A provider that cools down gets a job only if waiting for others would not help.
+ * On probation, a provider gets one job at a time, by lottery or when no other can take the job. Before, while it cools down, it gets a job
+ * only if waiting for others would not help.
  */
 
 import { costModelOf, estimateOf, traitsOf } from '../cost/job-cost.js';

@@ -76,7 +76,6 @@ export type SchedulingDecision<S> = {
   | { readonly kind: 'none'; readonly reason: NoPlacementReason }
 );
 
-/** Maximum choices per decision. */
 const MAX_CHOICES = 4;
 
 /** Does not place the job. `now` in milliseconds; `random` returns numbers in [0, 1). */

@@ -35,7 +35,6 @@ export class IdleQueue<T extends IdleNode> {
     this.#last = node;
   }
 
-  /** Removes an entry, if queued. */
   remove(node: T): void {
     if (!node.isQueued) return;
     if (node.previous === null) this.#first = node.next;

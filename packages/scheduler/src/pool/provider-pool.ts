@@ -1,8 +1,7 @@
 /**
  * `ProviderPool` holds all providers of one model, grouped by equal cost, so that placement scans groups instead of providers.
  *
- * Terms: a cold provider must load the model first; a serving one takes jobs now or soon; an untried one has no verified answer; an
- * overdue one was idle for long.
+ * Cold: must load the model first. Serving: takes jobs now or soon. Untried: without a verified answer. Overdue: idle for long.
  */
 import type { ProviderId } from '@inference/protocol';
 import type { CostTable } from '../cost/cost-table.js';

@@ -1,12 +1,8 @@
 /**
  * `CreditLeases` reserves the costs of jobs in memory, without a transaction per request, for accounts with many requests.
  *
- * A credit lease is a part of an account's balance from which only this coordinator may reserve. Each lease has a row in the database.
- *
- * The settlement of a job takes its cost from the row. An expired row may be deleted, with its money returned to the balance. A later
- * settlement then charges nothing, so that no money is spent twice.
- *
- * A lease never grows. An account that needs more gets a further lease.
+ * A credit lease is a part of an account's balance from which only this coordinator may reserve. Settlements charge the lease's row in the
+ * database. If the row has expired and was deleted, they charge nothing, so that no money is spent twice.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -22,9 +18,9 @@ export interface LeasePolicy {
   readonly minPerSecond: number;
   /** Lifetime of a lease after its last renewal, in milliseconds. Renewals are ten times as frequent. Default 20,000. */
   readonly lifetimeMs?: number;
-  /** Time in which an account gets no new lease after its balance was too low or a lease was recalled, in milliseconds. Default 5000. */
+  /** Time without new leases after a balance was too low or a lease was recalled, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
-  /** Notifications between coordinators that one needs an account's leased money. Without them, renewals detect such recalls. */
+  /** Notifications between coordinators about recalls of leases. Without them, renewals detect recalls. */
   readonly hints?: RecallHints;
 }
 
@@ -40,9 +36,9 @@ interface Lease {
   readonly id: string;
   readonly account: string;
   readonly initialAmount: number;
-  /** Initial amount less the charges of settled jobs and less money returned to the balance. */
+  /** Initial amount less charges and returned money. */
   amount: number;
-  /** Part of `amount` that running jobs have reserved: the sum of their maximum costs. */
+  /** Part of `amount` reserved by running jobs. */
   used: number;
   /** End of the lease in milliseconds, by `performance.now()`. */
   expiresAt: number;
@@ -67,7 +63,7 @@ const LEASE_LIFETIME_MS = HOLDER_TIMEOUT_MS;
 const RENEWALS_PER_LIFETIME = 10;
 /** Requested amount of a lease, as seconds of the account's reservations. */
 const SECONDS_COVERED = 3;
-/** Minimum available balance, as a multiple of a new lease. The rest stays for reservations of other coordinators. */
+/** Minimum available balance, as a multiple of a new lease, so that other coordinators can still reserve. */
 const MIN_BALANCE_PER_LEASE = 8;
 /** Minimum amount of a lease, as a multiple of the maximum cost of the current job. */
 const MIN_RESERVATIONS = 4;
@@ -118,7 +114,6 @@ export class CreditLeases {
     policy.hints?.on((accounts) => this.#afterRenewals(() => this.#returnRecalled(accounts)));
   }
 
-  /** Returns undefined for a job that is not reserved from a lease of this coordinator. */
   job(id: JobId): LeasedJob | undefined {
     const job = this.#jobById.get(id);
     return job && { leaseId: job.lease.id, reservation: job.reservation, isLeaseClosing: job.lease.isClosing };
@@ -168,11 +163,10 @@ export class CreditLeases {
   }
 
   /**
-   * Returns unused money of an account's leases to its balance: of own leases, and of others' if the own ones lack some of `missing`.
+   * Returns unused money of the account's leases to its balance, of other coordinators' leases only if the own ones have too little.
    *
-   * Resolves to false, and returns nothing, if `missing` (micro-USD) exceeds own unused money and others' leases together.
-   *
-   * Rejects with {@link LedgerError} `unavailable` if the other coordinators do not return theirs in time.
+   * Resolves to false, and returns nothing, if all have less than `missing` micro-USD. Rejects with {@link LedgerError} `unavailable` if
+   * the other coordinators do not answer in time.
    */
   async recall(account: string, missing: number): Promise<boolean> {
     await this.#taking.get(account);
@@ -220,7 +214,7 @@ export class CreditLeases {
     for (const [account, until] of this.#pausedUntil) if (until < now) this.#pausedUntil.delete(account);
   }
 
-  /** Renews the leases of accounts in a notification. Only the rows, which renewing reads, say whether a lease is recalled. */
+  /** Renews the leases of notified accounts, because only their rows say whether they are recalled. */
   async #returnRecalled(accounts: ReadonlySet<string>): Promise<void> {
     for (const account of accounts) await this.#taking.get(account);
     await this.#extend([...this.#leaseById.values()].filter(({ account }) => accounts.has(account)));

@@ -52,7 +52,7 @@ export class LedgerDraft {
     this.#locked = locked;
   }
 
-  /** Whether the nonce of a sealed (end-to-end encrypted) request belongs to this job. False: another job took the nonce first. */
+  /** False: another job took the nonce of the sealed request first. */
   hasNonce({ digest, jobId }: SealedNonce): boolean {
     return this.#locked.nonces.get(digest) === jobId;
   }
@@ -94,7 +94,7 @@ export class LedgerDraft {
     return [...this.#locked.earningsDays.filter((day) => day.account === account), ...(this.#earningsDays.get(account) ?? [])];
   }
 
-  /** Frees the nonce of a job whose reservation is refused. The request may then be sent again. */
+  /** Frees the nonce of a refused reservation, so that the request may be sent again. */
   releaseNonce({ digest }: SealedNonce): void {
     this.#unusedNonces.push(digest);
   }

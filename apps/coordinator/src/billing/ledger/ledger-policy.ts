@@ -140,7 +140,6 @@ export function jobReservation(
 
 interface SettleStep {
   readonly settlement: Settlement;
-  /** Set if the job was reserved from a lease. */
   readonly leased?: LeasedJob;
 }
 
@@ -166,7 +165,7 @@ function settle(draft: LedgerDraft, step: SettleStep, rules: LedgerRules): Settl
 
 type ReservedJob = { readonly kind: 'reserved'; readonly reservation: JobReservation; readonly lease: LeaseAmount | undefined };
 
-/** The reservation to settle, with its credit lease if the job has no stored row. Otherwise the outcome of a settlement without one. */
+/** The reservation to settle, or the outcome of a settlement without one. `lease`: the job is reserved from it, without a row. */
 function reservedJob(draft: LedgerDraft, { settlement: { jobId }, leased }: SettleStep): ReservedJob | SettleOutcome {
   const stored = draft.job(jobId);
   if (stored?.state === 'settled') return { kind: 'already_settled', cost: stored.settlement.cost };
@@ -215,7 +214,7 @@ interface ChargeParties {
   readonly at: number;
 }
 
-/** Posts a charge to payer, earner and fees. The payer's deposited money is used before its earnings, which can be withdrawn. */
+/** Posts a charge. The payer's deposited money is used before its earnings, which can be withdrawn. */
 function postCharge(draft: LedgerDraft, { cost, earned, fee }: JobSettlement, { jobId, payer, earner, at }: ChargeParties): void {
   const balance = draft.balance(payer);
   const deposited = balance.balance - balance.earned;

@@ -1,8 +1,4 @@
-/**
- * Ledger steps as data: the parameters and outcome of each type, with `checkStep`, which validates parameters, and `rowKeysOf`.
- *
- * A batch of steps runs in one transaction, which locks the rows of `rowKeysOf` first.
- */
+/** Ledger steps as data: parameters, outcome and validation of each type, and the keys of the rows that a batch of steps locks. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
@@ -52,7 +48,7 @@ export type StepOutcome = StepOutcomes[StepType];
 
 const MAX_ID_CHARACTERS = 256;
 
-/** Throws {@link LedgerError} `invalid` for a malformed value, such as a negative count. Does not read the database. */
+/** Throws {@link LedgerError} `invalid` for malformed values. */
 export function checkStep(step: Step): void {
   switch (step.type) {
     case 'reserve': {

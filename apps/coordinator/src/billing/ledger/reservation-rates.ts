@@ -1,7 +1,5 @@
 /**
- * `ReservationRates` measures each account's reservations per second at this coordinator.
- *
- * `CreditLeases` gives busy accounts a lease, a part of their balance from which reservations need no transaction.
+ * `ReservationRates` measures each account's reservations per second at this coordinator. Accounts with a high rate get credit leases.
  */
 
 /** Reservations of one account in one second. */

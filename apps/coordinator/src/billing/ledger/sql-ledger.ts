@@ -1,8 +1,8 @@
 /**
- * `openLedger` opens the ledger on SQLite or PostgreSQL. Concurrent steps share transactions (`GroupCommit`).
+ * `openLedger` opens the ledger on SQLite or PostgreSQL, which several coordinators may share.
  *
- * Several coordinators may use one PostgreSQL database. Only credit leases, parts of balances lent to one coordinator, are kept in memory
- * between transactions. Heartbeats show which coordinators are alive, so that others release the reservations of dead ones.
+ * Concurrent steps share transactions. Between these, only credit leases (parts of balances lent to one coordinator) are kept in memory.
+ * Heartbeats show which coordinators are alive, so that others release the reservations of dead ones.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -126,8 +126,7 @@ class SqlLedger implements Ledger {
       new GroupCommit({
         run: (steps) => this.#run(steps),
         flush: () => syncToDisk(database),
-        // A crash also ends the jobs, so a lost reservation or release does no harm, and the next start releases reservations that were
-        // not lost. A job's nonce is flushed with its settlement at the latest.
+        // A crash ends the jobs too, and the next start releases surviving reservations. A job's nonce is flushed with its settlement.
         mayBeLost: ({ type }) => type === 'reserve' || type === 'take_nonce' || type === 'release',
         isUrgent: ({ type }) => type === 'reserve' || type === 'take_nonce',
         isBlocking: dialectOf(database) === 'sqlite',

@@ -1,8 +1,7 @@
 /**
- * `Deposits` opens checkouts for deposits, and credits each paid order once, although its payment events may arrive repeatedly or out of
- * order.
+ * `Deposits` opens checkouts, and credits each paid order once, although payment events may be repeated or out of order.
  *
- * A refund or dispute suspends the account until an operator has reviewed it. The balance stays as it is.
+ * A refund or dispute suspends the account for review, and never reduces the balance.
  */
 import { randomUUID } from 'node:crypto';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
@@ -131,7 +130,7 @@ export class Deposits {
     return { outcome: 'flagged' as const, orderId: order.id };
   }
 
-  /** Credits before the order is marked as paid. If a crash comes between, the processor repeats the event, which marks the order. */
+  /** Credits first. If a crash comes between, the repeated event marks the order as paid. */
   async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
     const at = this.#now();
     await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });

@@ -25,7 +25,6 @@ export class PaymentHealth {
     }
   }
 
-  /** Wraps a processor to detect outages in its calls. */
   observe(processor: PaymentProcessor): PaymentProcessor {
     const observed =
       <Args extends readonly unknown[], Result>(call: (...args: Args) => Promise<Result>) =>

@@ -1,7 +1,7 @@
 /**
- * `PriceRepository` stores the prices of models, and answers `current` from memory. Every ten seconds it reloads them from the database.
+ * `PriceRepository` stores the prices of models, and caches them for ten seconds.
  *
- * To change a price on all coordinators at the same moment, set a `validFrom` that is more than ten seconds away.
+ * To change a price on all coordinators at the same moment, set a `validFrom` that is further away.
  */
 import { randomUUID } from 'node:crypto';
 import { withRetries } from '../../database/connection/transaction-retry.js';

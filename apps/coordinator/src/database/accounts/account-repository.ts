@@ -207,7 +207,6 @@ export async function nameOfAccount(database: Database, accountId: string): Prom
   return cleanName(row?.user_name ?? row?.name ?? '');
 }
 
-/** Whether a provider is linked to the account. */
 export async function isOwnedBy(database: Database, providerId: string, accountId: string): Promise<boolean> {
   const row = await database
     .selectFrom('provider_owners')

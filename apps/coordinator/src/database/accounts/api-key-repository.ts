@@ -5,7 +5,6 @@ import { locked } from '../connection/row-lock.js';
 import type { KeyBudget } from '../ledger/key-budget.js';
 import type { ApiKeyKind, BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 
-/** Prefix of every key. */
 export const KEY_PREFIX = 'service-';
 const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
 /** Characters stored for display: the prefix and four more, too few to help guess the rest. */

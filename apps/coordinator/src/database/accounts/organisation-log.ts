@@ -9,7 +9,6 @@ import type { OrganisationRole } from './organisation-roles.js';
 export const MAX_EVENTS = 1000;
 const MAX_SUBJECT_CHARS = 256;
 
-/** Action to log. */
 export interface OrganisationAct {
   readonly organisationId: string;
   /** User who acted. */

@@ -7,7 +7,6 @@ import { leafHash, nodeHash, type Sha256, toHex, treeRoot, utf8 } from '@inferen
 import { LogRepository } from '../log-repository.js';
 import type { Database } from '../tables.js';
 
-/** Entries per query. */
 const PAGE = 1000;
 
 /** One sentence per problem; empty if the log is correct. */

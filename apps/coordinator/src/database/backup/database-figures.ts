@@ -3,7 +3,6 @@ import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
 import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';
 
-/** Head of the transparency log. */
 export interface LogHead {
   readonly origin: string;
   /** Number of leaves, published or not. */

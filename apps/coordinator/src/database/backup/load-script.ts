@@ -16,7 +16,6 @@ interface LoadOptions {
   /** Existing tables, which are moved to the schema `aside`, so that nothing is lost. */
   readonly tables: readonly string[];
   readonly aside: string;
-  /** Changes to restored rows. */
   readonly rows: RestoredRows;
 }
 

@@ -55,7 +55,6 @@ export interface PostgresTarget {
   readonly tables: readonly string[];
   /** Applied migrations; empty if the schema is not a coordinator's. */
   readonly migrations: readonly string[];
-  /** Number of connections of coordinators. */
   readonly coordinators: number;
 }
 

@@ -112,7 +112,6 @@ export function addOnConflict(table: string, keys: readonly string[], counts: re
     );
 }
 
-/** `set column = excluded.column` for each column. */
 export function replaceOnConflict(keys: readonly string[], columns: readonly string[]): (insert: AnyInsert) => AnyInsert {
   return (insert) =>
     insert.onConflict((conflict) =>

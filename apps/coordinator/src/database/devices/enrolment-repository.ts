@@ -13,7 +13,6 @@ export interface Enrolment {
   readonly seKeySha256: string;
   /** base64 of the 65-byte x963 key. */
   readonly sePublicKey: string;
-  /** Serial number reported by the provider. */
   readonly serialNumber: string;
   /** SHA-256 of the token in the profile. */
   readonly tokenHash: string;

@@ -24,7 +24,6 @@ export interface LedgerFigures {
   readonly owed: number;
   /** Balance of the fee account, including the fees of jobs that `foldJobs` has not added yet. */
   readonly fees: number;
-  /** Rows of `account_hours`. */
   readonly hours: number;
 }
 

@@ -69,7 +69,6 @@ export interface AccountBalance {
   readonly earned: MicroUsd;
 }
 
-/** Spending of an API key. */
 export interface KeySpend extends PeriodSpending {
   readonly apiKeyId: string;
   /** Total cost of the key's jobs. */

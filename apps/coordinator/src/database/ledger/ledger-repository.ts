@@ -47,7 +47,6 @@ export interface RowKeys {
   readonly jobs: Set<JobId>;
   readonly providers: Set<ProviderId>;
   readonly accounts: Set<string>;
-  /** Ids of API keys. */
   readonly apiKeys: Set<string>;
   readonly leases: Set<string>;
   readonly deposits: Set<string>;

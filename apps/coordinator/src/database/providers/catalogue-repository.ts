@@ -50,7 +50,6 @@ export class CatalogueRepository {
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
-  /** Catalogue entries by model id. */
   get entries(): ReadonlyMap<string, CatalogueEntry> {
     return this.#entries;
   }

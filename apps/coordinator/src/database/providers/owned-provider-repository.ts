@@ -25,7 +25,6 @@ export class OwnedProviderRepository {
     return rows.map(ownedProviderOf);
   }
 
-  /** Null if the provider is not linked to the account. */
   async find(accountId: string, providerId: string): Promise<OwnedProvider | null> {
     const row = await this.#selectOwned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
     return row === undefined ? null : ownedProviderOf(row);

@@ -54,7 +54,6 @@ const MAX_WAITING = 100_000;
 
 type Row = Tables['provider_reputations'];
 
-/** Columns of one reputation. */
 const COLUMNS = [
   'weight',
   'late',

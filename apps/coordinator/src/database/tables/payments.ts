@@ -14,7 +14,6 @@ export interface PaymentTables {
     payment_id: string | null;
     created_at: number;
     ended_at: number | null;
-    /** Refunded part of the amount. */
     refunded_micro_usd: number;
     disputed_at: number | null;
   };

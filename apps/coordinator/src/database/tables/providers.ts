@@ -1,7 +1,6 @@
 /** Types of the tables of providers: linking to accounts, owner commands, reputations, model catalogue and receipts. */
 import type { OwnerCommandRefusal } from '@inference/protocol';
 
-/** Result of a command from the console. */
 export type CommandOutcome = 'done' | 'refused' | 'unsupported' | 'not_linked' | 'timeout' | 'disconnected' | 'busy';
 /** Reason for which a provider refused a command. `other`: a reason that this version does not know. */
 export type CommandRefusal = OwnerCommandRefusal | 'other';
@@ -13,7 +12,6 @@ export interface ProviderTables {
     hash: string;
     /** Code that the owner enters, without the dash. */
     user_code: string;
-    /** Name of the machine, reported by the agent. */
     machine_name: string;
     chip_name: string | null;
     /** IP address of the agent's request. */
@@ -27,7 +25,6 @@ export interface ProviderTables {
     account_id: string | null;
     approved_at: number | null;
     denied_at: number | null;
-    /** Hash of the token that was issued for the code. */
     token_hash: string | null;
   };
   /** Tokens with which agents prove the account that their machine is linked to. */
