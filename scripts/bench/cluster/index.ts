@@ -1,8 +1,8 @@
 /**
  * Cluster bench: what it costs when coordinators share requests with their peers over NATS.
  *
- * - `CLUSTER_BENCH=plain,streams,first,many` selects sections: processor time of plain answers and of streams compared with one
- *   coordinator without NATS, added time to first token, and processor time beside 199 simulated peers.
+ * - `CLUSTER_BENCH=plain,streams,first,many` selects sections: processor time of plain answers, of streams, added time to first token,
+ *   and processor time beside many peers.
  * - `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change sizes.
  * - `PROFILE=directory` writes CPU profiles into a directory.
  */

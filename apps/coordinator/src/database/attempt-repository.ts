@@ -88,7 +88,7 @@ export class AttemptRepository implements AttemptCounters {
     if (maxAttempts <= 0) return false;
     const now = this.#now;
     const window = sql.lit(windowMs);
-    // An expiry more than two windows ahead counts as past: the clock was set back, and the name would be locked out for too long.
+    // After the clock was set back, an expiry may be far ahead. It counts as past, so that the name is not locked out for long.
     const isOver = sql<boolean>`(attempt_counts.expires_at <= ${now} or attempt_counts.expires_at > ${now} + 2 * ${window})`;
     const { numInsertedOrUpdatedRows } = await this.#options.database
       .insertInto('attempt_counts')

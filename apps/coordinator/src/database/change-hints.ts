@@ -4,14 +4,14 @@
  * A lost hint only delays the others, because they also read the rows periodically.
  */
 
-/** Kinds of changes. The comments say what a hint's subject is the id of. Kinds without comment have no subject. */
+/** Kinds of changes. The comments say what a hint's subject identifies. Without a comment, a kind has no subject. */
 export const CHANGE_KINDS = [
   /** An API key, or an account whose keys are affected. */
   'key',
   'prices',
   'catalogue',
   'quarantines',
-  // State or policy of rollouts.
+  /** No subject: state or policy of rollouts. */
   'rollouts',
   /** A provider whose reputation gained or lost a restriction. */
   'reputation',

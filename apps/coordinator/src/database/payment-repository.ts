@@ -182,7 +182,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Removes a claim of this time, unless its transfer was made. For transfers that the processor refused. */
+  /** Removes the claim of a refused transfer, unless a later claim has replaced it. */
   async dropClaim(withdrawalId: string, claimedAt: number): Promise<void> {
     await this.#database
       .deleteFrom('withdrawal_ends')

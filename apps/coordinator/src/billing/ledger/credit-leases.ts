@@ -16,7 +16,7 @@ import { ReservationRates } from './reservation-rates.js';
 export interface LeasePolicy {
   /** Minimum reservations per second at this coordinator for which an account gets leases. */
   readonly minPerSecond: number;
-  /** Lifetime of a lease after its last renewal, in milliseconds. Renewals are ten times as frequent. Default 20,000. */
+  /** Lifetime of a lease after its last renewal, in milliseconds. Renewed ten times in this time. Default 20,000. */
   readonly lifetimeMs?: number;
   /** Time without new leases after a balance was too low or a lease was recalled, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
@@ -165,8 +165,8 @@ export class CreditLeases {
   /**
    * Returns unused money of the account's leases to its balance, of other coordinators' leases only if the own ones have too little.
    *
-   * Resolves to false, and returns nothing, if all have less than `missing` micro-USD. Rejects with {@link LedgerError} `unavailable` if
-   * the other coordinators do not answer in time.
+   * Resolves to false, and returns nothing, if own unused money and others' leases are less than `missing` micro-USD. Rejects with
+   * {@link LedgerError} `unavailable` if the other coordinators do not answer in time.
    */
   async recall(account: string, missing: number): Promise<boolean> {
     await this.#taking.get(account);
@@ -193,7 +193,7 @@ export class CreditLeases {
     this.#leasesByAccount.clear();
   }
 
-  /** Queues the work behind earlier renewals, so that two never renew or return the same lease at once. */
+  /** Runs the work after earlier renewals. */
   #afterRenewals(work: () => Promise<void>): void {
     if (this.#isClosed) return;
     this.#renewing = this.#renewing.then(work).catch(this.#options.onError);

@@ -1,8 +1,8 @@
 /**
  * `settlementBounds` limits the token and image counts that a provider signed to what the job and its response bytes permit.
  *
- * A signature proves who counted, not that the count is correct. The bounds serve two purposes: a response whose counts exceed one is
- * rejected, and a client that got only a part of the response pays for that part.
+ * A signature proves who counted, not that the count is correct. A response whose counts exceed a bound is rejected. A client that got
+ * only a part of a response pays for that part.
  */
 
 import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } from '@inference/protocol';

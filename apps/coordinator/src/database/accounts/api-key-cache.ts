@@ -1,7 +1,7 @@
 /**
  * `ApiKeyCache`: authenticates requests by API key. Keys that are not revoked are cached for seconds, whatever their limits.
  *
- * A key changed here leaves this cache at once, and the caches of other coordinators when they are notified or the time is over.
+ * A key changed here leaves this cache at once. Other coordinators are notified.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';

@@ -1,8 +1,8 @@
 /**
  * `KeyBudgetRepository`: finds API keys that have spent 80 or 100 percent of their budget, for alert e-mails.
  *
- * Each percentage is mailed once per budget period. A key that has spent 80 percent counts as 100 percent once a request was refused,
- * because the rest of the budget was too small for the request.
+ * Each percentage is mailed once per budget period. From 80 percent on, a refused request counts as 100 percent: the rest of the
+ * budget was too small for the request.
  */
 import { sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';

@@ -1,6 +1,7 @@
 /**
- * Stores evidence about managed Macs as received, the newest per enclave key (the provider's signing key) and kind, and the nonces sent to
- * the Macs. Readers verify the evidence again.
+ * Stores the newest evidence of managed Macs per enclave key (the provider's signing key) and kind, and the nonces sent to the Macs.
+ *
+ * The evidence is stored as received, and verified at every read.
  */
 
 import type { DeviceEvidenceKind } from '../tables/devices.js';
