@@ -12,7 +12,6 @@ export interface DigestTrafficOptions {
   readonly events: EventQueue;
   readonly random: Random;
   readonly owners: readonly ClusterOwner[];
-  /** Delay from publication to arrival, in milliseconds. */
   readonly delayMs: number;
   readonly lossShare: number;
   /** Called when a coordinator receives digests from a peer. */

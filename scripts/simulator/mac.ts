@@ -194,7 +194,6 @@ export class SimulatedMac {
     for (const { events } of lost) events.failed('offline');
   }
 
-  /** Installs one to three models, by demand. */
   #chooseModels(random: Random, loadedShare: number): void {
     const fitting = MODELS.map((model, index) => ({ model, weight: MODEL_WEIGHTS[index] ?? 0 })).filter(
       ({ model }) => model.gigabytes <= this.#modelGigabytes,

@@ -13,7 +13,6 @@ export interface ProviderFacts {
   readonly keyNotAfter: number;
   /** Level from the evidence, which includes a recent challenge; null: no trust. */
   readonly trustLevel: TrustLevel | null;
-  /** The trust level is below the operator's minimum. */
   readonly isBelowMinTrust?: boolean | undefined;
   readonly trustValidUntil: number;
   /** End of a pause, for example after the provider reported full slots. */

@@ -48,7 +48,6 @@ export class BenchCluster {
   readonly #processes = new Processes(this.#directory);
   readonly #guard = new ProcessGuard();
   readonly #coordinators: Child[] = [];
-  /** Addresses of the coordinators, filled at the start. */
   readonly targets: Target[] = [];
   #nats: Child | null = null;
   #postgres: Child | null = null;

@@ -11,7 +11,6 @@ export interface JobProcessOptions {
 /** Command: runs jobs on a newly opened ledger. */
 export interface JobOrder {
   readonly jobCount: number;
-  /** Number of jobs that run at the same time. */
   readonly concurrency: number;
   /** Whether the ledger may reserve from credit leases. */
   readonly useLeases: boolean;

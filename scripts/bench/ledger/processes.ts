@@ -17,7 +17,6 @@ const DEPOSIT_PER_ACCOUNT = microUsd(1_000_000_000_000);
 
 interface Setting {
   readonly accountCount: number;
-  /** Minimum jobs per second of all processes together. */
   readonly minPerSecond: number;
 }
 

@@ -39,7 +39,6 @@ export interface PacedResult {
   readonly firstMs: number[];
   /** Milliseconds from a token's creation to its arrival, ascending; first tokens excluded. */
   readonly tokenMs: number[];
-  /** Longest pause within a stream, in milliseconds. */
   readonly longestGapMs: number;
   /** Maximum concurrent streams. */
   readonly peak: number;

@@ -40,13 +40,12 @@ interface BenchProvider {
   readonly speeds: readonly ThroughputEstimate[];
 }
 
-/** Durations in microseconds, one per pick, and how often a cached prefix mattered. */
+/** Durations in microseconds, and counts. */
 interface Measurements {
   /** Picks for requests without a conversation. */
   readonly picks: number[];
   /** Picks for requests that continue a conversation. */
   readonly continuedPicks: number[];
-  /** Updates of the pools after a slot was taken and another freed. */
   readonly updates: number[];
   readonly scans: number[];
   /** Continued picks for which a provider with a cached prefix was known. */
@@ -132,7 +131,6 @@ class BenchNetwork {
   }
 }
 
-/** Prints the results. Returns whether the targets were met. */
 function report({ picks, continuedPicks, updates, scans, knownCount, warmCount }: Measurements): boolean {
   const [pickUs, continuedUs, updateUs, scanUs] = [middle(picks), middle(continuedPicks), middle(updates), middle(scans)];
   const met = pickUs < TARGET_US && continuedUs < TARGET_US;

@@ -56,7 +56,6 @@ export class SealedNonceRepository {
   }
 }
 
-/** Removes nonces of expired requests, in batches. */
 export async function pruneSealedNonces(database: Database): Promise<void> {
   for (;;) {
     const expired = database

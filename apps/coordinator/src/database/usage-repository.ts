@@ -63,7 +63,6 @@ export async function usageDays(
     .execute();
 }
 
-/** Usage of an account per hour and model, oldest first. */
 export async function usageHours(database: Database, accountId: string, range: DayRange, only: UsageOfKeys): Promise<UsageHour[]> {
   return selectUsage(database, accountId, range, only)
     .select(HOUR.as('hour'))
@@ -99,7 +98,6 @@ export async function earnerNames(database: Database, accountId: string): Promis
   return [accountId, ...first.map((row) => unclaimedAccount(row.provider_id)), ...later.map((row) => row.account)];
 }
 
-/** Earnings of an account per day and provider, oldest first. */
 export async function earningDays(database: Database, accountId: string, range: DayRange): Promise<EarningDay[]> {
   const earners = await earnerNames(database, accountId);
   const rows = await database

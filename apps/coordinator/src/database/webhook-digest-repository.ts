@@ -38,7 +38,6 @@ export class WebhookDigestRepository {
       .execute();
   }
 
-  /** Removes an event that could not be handled. */
   async remove(digest: string): Promise<void> {
     await this.#database.deleteFrom('webhook_digests').where('digest', '=', digest).execute();
   }

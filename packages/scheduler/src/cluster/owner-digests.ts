@@ -85,7 +85,6 @@ export class OwnerDigests {
     return true;
   }
 
-  /** Records that an owner sent a message. `now` in milliseconds. */
   heard(owner: OwnerId, now: number): void {
     const known = this.#owners.get(owner);
     if (known !== undefined) known.heardAt = now;

@@ -84,7 +84,6 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   return scheduleAmong(snapshot, request, now, random, snapshot.mayTryUnproven);
 }
 
-/** Schedules a request that selects no providers. */
 function scheduleAmong<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,

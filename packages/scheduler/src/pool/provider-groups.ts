@@ -111,7 +111,6 @@ export class ProviderGroups<S> {
     return group;
   }
 
-  /** Removes a member from its group. The group's last member moves to its position. */
   leave(member: GroupedMember<S>): void {
     const { group } = member;
     if (group === null) return;

@@ -222,7 +222,6 @@ export class ProviderPool<S> implements PoolView<S> {
     }
   }
 
-  /** Removes the provider, unless replaced by another subject. */
   remove(subject: S, providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry !== undefined && entry.subject === subject) this.#delete(entry);
@@ -233,7 +232,6 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
-  /** Moves an entry into its group and updates the counts. */
   #assign(entry: Entry<S>, now: number): void {
     const group = this.#groups.place(entry, now);
     // Only available members with the model and without failures become overdue.

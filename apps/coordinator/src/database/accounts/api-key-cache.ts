@@ -61,7 +61,7 @@ export class ApiKeyCache {
     return this.#findCached(hash) ?? this.#queryDatabase(hash);
   }
 
-  /** As {@link authenticate}, for a network address that sent many wrong keys: also null while a query for the same address runs. */
+  /** As {@link authenticate}, for a client network that sent many wrong keys: also null while another query of the network runs. */
   async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);

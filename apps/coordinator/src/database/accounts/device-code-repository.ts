@@ -92,7 +92,6 @@ export class DeviceCodeRepository {
     return this.find(userCode, accountId);
   }
 
-  /** Answers an agent's poll for its token. */
   async poll(deviceCode: string): Promise<PollOutcome> {
     const hash = hashOf(deviceCode);
     const row = await this.#database.selectFrom('device_codes').selectAll().where('hash', '=', hash).executeTakeFirst();

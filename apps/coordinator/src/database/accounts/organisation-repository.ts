@@ -16,7 +16,6 @@ import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organ
 /** Maximum organisations created by one person, without deleted ones that are older than {@link CREATED_WINDOW_MS}. */
 export const MAX_CREATED = 10;
 const CREATED_WINDOW_MS = 24 * 3_600_000;
-/** Maximum organisations of which one person is a member. */
 export const MAX_MEMBERSHIPS = 50;
 /** Maximum of members and pending invitations together, of one organisation. */
 export const MAX_MEMBERS = 100;
@@ -194,7 +193,6 @@ export class OrganisationRepository {
     return { outcome, revokedKeys: revoked.filter(({ made_for }) => made_for === null).length };
   }
 
-  /** Revokes unrevoked keys that a member created for the organisation. */
   async #revokeKeys(
     transaction: Database,
     organisationId: string,

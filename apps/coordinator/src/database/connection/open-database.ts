@@ -69,7 +69,6 @@ async function requireMigrations(database: Database): Promise<void> {
   throw new StartupError(`The database lacks ${count} ${pending[0]}. To apply: inference-coordinator migrate`);
 }
 
-/** Error for the operator, with the server's reason. */
 export function databaseError(what: string, error: unknown): StartupError {
   return new StartupError(`The database ${what}: ${refusalReason(error)}.`, { cause: error });
 }

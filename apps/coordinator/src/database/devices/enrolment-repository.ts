@@ -14,7 +14,6 @@ export interface Enrolment {
   /** base64 of the 65-byte x963 key. */
   readonly sePublicKey: string;
   readonly serialNumber: string;
-  /** SHA-256 of the token in the profile. */
   readonly tokenHash: string;
   readonly state: EnrolmentState;
   readonly deviceId: string | null;

@@ -284,7 +284,6 @@ async function windowChecks(view: Database): Promise<Check[]> {
   return checks;
 }
 
-/** Counts and sums of the ledger, in micro-USD. */
 export async function ledgerFigures(view: Database): Promise<LedgerFigures> {
   const { rows } = await sql<LedgerFigures>`select
       (select count(*) from postings) as postings,

@@ -105,7 +105,6 @@ export type LeaseAmount = Readonly<Pick<Tables['credit_leases'], 'id' | 'amount'
 /** Earnings of an account on one UTC day. The record has the members of the table row. */
 export type EarningsDay = Readonly<Tables['pending_earnings']>;
 
-/** Earnings of an account from a payer on one UTC day. */
 export interface PayerDay {
   readonly earner: string;
   readonly payer: string;

@@ -87,7 +87,6 @@ export class CatalogueRepository {
     await this.refresh();
   }
 
-  /** Removes an entry. Returns whether the entry existed. */
   async remove(id: string): Promise<boolean> {
     const removed = await this.#database.transaction().execute(async (transaction) => {
       await transaction.deleteFrom('catalogue_files').where('model_id', '=', id).execute();

@@ -19,7 +19,6 @@ export class OwnedProviderRepository {
     this.#database = database;
   }
 
-  /** Providers of an account, in the order in which they were linked. */
   async list(accountId: string): Promise<OwnedProvider[]> {
     const rows = await this.#selectOwned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
     return rows.map(ownedProviderOf);

@@ -251,7 +251,6 @@ function toRow(providerId: ProviderId, { restriction, ...reputation }: StoredRep
   };
 }
 
-/** Text of a row's content, for comparisons. */
 function textOf(row: Row): string {
   return JSON.stringify(COLUMNS.map((column) => row[column]));
 }
