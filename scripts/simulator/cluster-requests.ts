@@ -209,7 +209,7 @@ export class ClusterRequests {
   #ask(request: Request, choice: Ask, reply: (owner: ClusterOwner, reservation: Reservation | null) => void): void {
     const { entryOwner, job } = request;
     const owner = this.#parts.owners.get(choice.owner) as ClusterOwner;
-    const answered = entryOwner.digests.ask(owner.id, job.model, choice.classIndex);
+    const answered = entryOwner.digests.markRequested(owner.id, job.model, choice.classIndex);
     if (owner !== entryOwner) this.counts.asks++;
     this.#sendBetween(entryOwner, owner, () => {
       if (!owner.isAlive) {

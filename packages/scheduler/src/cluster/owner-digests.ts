@@ -112,7 +112,7 @@ export class OwnerDigests {
    *
    * @returns Function to call on the reply, before the reply's digest is stored.
    */
-  ask(owner: OwnerId, model: string, classIndex: number): () => void {
+  markRequested(owner: OwnerId, model: string, classIndex: number): () => void {
     const known = this.#models.get(model)?.get(owner);
     if (known === undefined) return () => {};
     const pending = { classIndex };

@@ -188,7 +188,7 @@ export class CreditLeases {
     await Promise.all(this.#taking.values());
     await this.#renewing;
     for (const { account, id } of [...this.#leaseById.values()])
-      await this.#options.transact((transaction) => endLease(transaction, account, id, 'any'));
+      await this.#options.transact((transaction) => endLease(transaction, account, id));
     this.#leaseById.clear();
     this.#leasesByAccount.clear();
   }

@@ -240,7 +240,7 @@ class SqlLedger implements Ledger {
 
   async linkProvider(providerId: string, accountId: string, at: number): Promise<void> {
     checkAccount(accountId);
-    await this.#transact((transaction) => linkProvider(transaction, { providerId, accountId, at, from: 'anybody' }));
+    await this.#transact((transaction) => linkProvider(transaction, { providerId, accountId, at, replaces: 'any_owner' }));
   }
 
   async sweep(liveJobs: ReadonlySet<JobId>, reservedBefore: number): Promise<number> {
@@ -362,7 +362,7 @@ class SqlLedger implements Ledger {
   async #endExpiredLeases(): Promise<void> {
     const graceMs = leaseGraceMs(this.#database, this.#rules.coordinatorId);
     for (const { id, account } of await expiredLeases(this.#database, graceMs))
-      await this.#transact((transaction) => endLease(transaction, account, id, 'expired'));
+      await this.#transact((transaction) => endLease(transaction, account, id, { onlyIfExpired: true }));
   }
 
   async #releaseAbandoned(): Promise<number> {

@@ -80,13 +80,18 @@ export async function returnUnused(transaction: Database, account: string, id: s
   return left;
 }
 
-/** Ends a lease, and returns its amount to the available balance. No effect if it has ended, or with `expired` if it is still valid. */
-export async function endLease(transaction: Database, account: string, id: string, only: 'expired' | 'any'): Promise<void> {
+/** Ends a lease, if it has not ended yet, and returns its amount to the available balance. */
+export async function endLease(
+  transaction: Database,
+  account: string,
+  id: string,
+  { onlyIfExpired = false }: { readonly onlyIfExpired?: boolean } = {},
+): Promise<void> {
   await lockBalance(transaction, account);
   const ended = await transaction
     .deleteFrom('credit_leases')
     .where('id', '=', id)
-    .$if(only === 'expired', (query) => query.where('expires_at', '<', clock(transaction)))
+    .$if(onlyIfExpired, (query) => query.where('expires_at', '<', clock(transaction)))
     .returning('amount')
     .executeTakeFirst();
   if (ended !== undefined) await addReserved(transaction, account, -ended.amount);

@@ -13,10 +13,10 @@ import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 
 type LinkOutcome = 'linked' | 'other_account';
 
-/** Links a provider. `from: 'anybody'` replaces any owner; `'nobody'` replaces an owner only if that account is closed. */
+/** Links a provider. Resolves to `other_account`, and changes nothing, if an owner must not be replaced. */
 export async function linkProvider(
   transaction: Database,
-  { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
+  { providerId, accountId, at, replaces }: { providerId: string; accountId: string; at: number; replaces: 'any_owner' | 'closed_owner' },
 ): Promise<LinkOutcome> {
   await transaction
     .insertInto('provider_owners')
@@ -26,7 +26,7 @@ export async function linkProvider(
   const owner = await lockedOwner(transaction, providerId).executeTakeFirstOrThrow();
   const current = owner.account_id;
   if (current === accountId) return 'linked';
-  if (!isUnclaimed(current) && from === 'nobody' && !(await isClosed(transaction, current))) return 'other_account';
+  if (!isUnclaimed(current) && replaces === 'closed_owner' && !(await isClosed(transaction, current))) return 'other_account';
   await transaction
     .updateTable('provider_owners')
     .set({ account_id: accountId, first_owner: owner.first_owner ?? accountId, linked_at: at })
