@@ -1,11 +1,11 @@
-/** `runLoad`: closed-loop HTTP load, with a fixed number of requests in flight for a fixed time. */
+/** `runLoad`: sends HTTP requests for a fixed time. Each of `concurrency` clients sends the next when the last is answered. */
 
 interface LoadOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: (index: number) => string;
-  /** Requests in flight. */
   readonly concurrency: number;
+  /** Time after which no further request begins. */
   readonly durationMs: number;
   /** Throws on a wrong response. Called for every response with status and whole body. */
   readonly check: (status: number, body: string) => void;

@@ -1,8 +1,8 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named `BENCHES`, or all. Exits 1 on a missed target.
+ * `npm run bench -- [--peer] [--smoke] [bench…]` runs the named `BENCHES`, or all. Exits 1 if one missed a target or could not be measured.
  *
  * - `--peer` compares the bench `engine` with llama.cpp's own server instead of node-llama-cpp.
- * - `--smoke` uses small sizes and ignores targets, so that CI checks in seconds that each bench completes.
+ * - `--smoke` uses small sizes and ignores targets, so that CI checks that each bench completes.
  */
 import { startProgress } from '../progress.js';
 import { benchAttestation } from './attestation/index.js';
@@ -51,6 +51,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
+/** Printed lines with a digit. A bench without any has measured nothing. */
 let figures = 0;
 const print = console.log;
 console.log = (...parts: unknown[]) => {

@@ -2,6 +2,7 @@
 
 export const isSmoke = process.argv.includes('--smoke');
 
+/** The size for this run. `smoke` is for `npm run bench -- --smoke`. */
 export function sized<Value>(full: Value, smoke: Value): Value {
   return isSmoke ? smoke : full;
 }

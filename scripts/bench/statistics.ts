@@ -1,4 +1,4 @@
-/** Medians, percentiles, processor time and memory for the benches. */
+/** Figures for benches: medians and percentiles of measurements, and processor time and memory of processes (Linux only). */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** Clock ticks per second in /proc (USER_HZ, always 100 on Linux). */

@@ -1,4 +1,7 @@
-/** `ClusterOwner`: simulated coordinator of a cluster. Places jobs of all coordinators on its own machines, and publishes digests. */
+/**
+ * `ClusterOwner`: simulated coordinator of a cluster. Places jobs of all coordinators on the machines that are connected to it, queues
+ * requests, and computes digests: summaries of free slots per model.
+ */
 import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
@@ -12,12 +15,12 @@ export interface Ticket extends Queued {
   granted(reservation: Reservation): void;
   /** Called when the queue is full and drops the ticket. */
   displaced(): void;
-  /** Called when the coordinator dies. */
   lost(): void;
 }
 
 export interface NumberedDigest {
   readonly digest: ModelDigest;
+  /** Grows with each digest of the model at its owner. */
   readonly sequence: number;
 }
 
@@ -31,11 +34,13 @@ export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCap
 export class ClusterOwner {
   readonly id: OwnerId;
   readonly owner: SimulatedOwner;
+  /** Latest digests of all coordinators that have arrived here. */
   readonly digests = new OwnerDigests();
   /** Cached prefixes reported by other coordinators. */
   readonly prefixes = new OwnerPrefixes();
   isAlive = true;
   readonly #deps: ClusterOwnerDependencies;
+  /** In this and the following collections, the key is the model id. A queue exists only while requests wait. */
   readonly #queues = new Map<string, FairQueue<Ticket>>();
   readonly #current = new Map<string, NumberedDigest>();
   readonly #outdated = new Set<string>();
@@ -75,7 +80,7 @@ export class ClusterOwner {
     return this.#current.keys();
   }
 
-  /** Reserves a slot. Returns `busy` while requests queue, unless `loadedOnly` is false and a machine can load the model. */
+  /** Reserves a slot. Returns `busy` also while requests queue, unless a machine may and can load the model. */
   place(request: Placeable, expectedWaitMs: number | null, loadedOnly: boolean): Reservation | 'busy' | 'none' {
     const { model } = request.job;
     if (this.#queues.has(model) && (loadedOnly || this.owner.coldOf(model) === 0)) return 'busy';

@@ -1,8 +1,8 @@
 /**
- * `ClusterRequests`: places clients' requests in a simulated cluster, with the rules of the coordinator's `ClusterPlacements`.
+ * `ClusterRequests`: places clients' requests in a simulated cluster, by the rules of the real `ClusterPlacements` of apps/coordinator.
  *
- * A request first asks coordinators for a slot, in the order of `chooseOwner`. Without a free slot, the request queues at several
- * coordinators; the first grant wins. Unlike `ClusterPlacements`, a request without a usable digest is refused instead of queued.
+ * The coordinator that received a request asks coordinators for a slot, in the order of `chooseOwner`. If none has one, the request queues
+ * at several, and the first grant wins. Unlike in `ClusterPlacements`, a request without a usable digest is refused instead of queued.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -41,15 +41,18 @@ interface Request {
   readonly promptPrefixes: readonly PromptPrefix[];
   readonly accountId: string;
   readonly cost: number;
+  /** Providers that failed this request. */
   readonly exclude: Set<ProviderId>;
   readonly excludedProviders: Map<OwnerId, number>;
-  client: ClusterOwner;
+  /** Coordinator that received the request from the client. */
+  entryOwner: ClusterOwner;
   attempts: number;
   /** Incremented by each state change, so that messages about an earlier state are ignored. */
-  epoch: number;
+  stateNumber: number;
   readonly tickets: Set<Ticket>;
-  /** Number of coordinators without a reply to the queue request. */
+  /** Number of coordinators that have not yet said whether the request is queued there. */
   unansweredQueues: number;
+  /** Whether a queued request is asking for a slot again, after newer digests. */
   isRetrying: boolean;
   lastRetryAt: number;
 }
@@ -66,7 +69,9 @@ const MAX_PREFIXES = 10;
 
 export class ClusterRequests {
   readonly #parts: ClusterRequestsParts;
+  /** Requests that have not ended. Key: `entryOwner`. */
   readonly #requests = new Map<ClusterOwner, Set<Request>>();
+  /** Requests that wait in queues. Key: `entryOwner`, then model id. */
   readonly #queued = new Map<ClusterOwner, Map<string, Set<Request>>>();
   readonly counts = { asks: 0, busyReplies: 0, local: 0, remote: 0, queued: 0, declined: 0 };
 
@@ -74,8 +79,7 @@ export class ClusterRequests {
     this.#parts = parts;
   }
 
-  /** Starts a client's request at a coordinator. */
-  submit(job: Job, client: ClusterOwner): void {
+  submit(job: Job, entryOwner: ClusterOwner): void {
     const { policy, random } = this.#parts;
     const work = expectedWork(job, policy, random);
     this.#accept({
@@ -86,9 +90,9 @@ export class ClusterRequests {
       cost: work.promptTokens + work.completionTokens,
       exclude: new Set(),
       excludedProviders: new Map(),
-      client,
+      entryOwner,
       attempts: 0,
-      epoch: 0,
+      stateNumber: 0,
       tickets: new Set(),
       unansweredQueues: 0,
       isRetrying: false,
@@ -97,12 +101,12 @@ export class ClusterRequests {
   }
 
   /** Removes the requests of a dead coordinator. Each returned function resubmits a request at another coordinator. */
-  abandon(victim: ClusterOwner): ((client: ClusterOwner) => void)[] {
+  abandon(victim: ClusterOwner): ((entryOwner: ClusterOwner) => void)[] {
     const abandoned = [...(this.#requests.get(victim) ?? [])];
     this.#requests.delete(victim);
     this.#queued.delete(victim);
     for (const request of abandoned) {
-      request.epoch++;
+      request.stateNumber++;
       request.isRetrying = false;
       const tickets = [...request.tickets];
       request.tickets.clear();
@@ -110,16 +114,16 @@ export class ClusterRequests {
         for (const ticket of tickets) ticket.owner.cancel(ticket);
       });
     }
-    return abandoned.map((request) => (client) => {
-      request.client = client;
+    return abandoned.map((request) => (entryOwner) => {
+      request.entryOwner = entryOwner;
       this.#accept(request);
     });
   }
 
-  /** Tries to place a coordinator's queued requests for the models whose digests have just arrived. */
-  digestsChanged(client: ClusterOwner, models: Iterable<string>): void {
+  /** Tries again to place the queued requests that a coordinator received, for models whose digests have just arrived there. */
+  digestsChanged(entryOwner: ClusterOwner, models: Iterable<string>): void {
     const { now } = this.#parts.events;
-    const queued = this.#queued.get(client);
+    const queued = this.#queued.get(entryOwner);
     if (queued === undefined) return;
     for (const model of models) {
       for (const request of [...(queued.get(model) ?? [])]) {
@@ -131,15 +135,15 @@ export class ClusterRequests {
   }
 
   #accept(request: Request): void {
-    const known = this.#requests.get(request.client);
-    if (known === undefined) this.#requests.set(request.client, new Set([request]));
+    const known = this.#requests.get(request.entryOwner);
+    if (known === undefined) this.#requests.set(request.entryOwner, new Set([request]));
     else known.add(request);
     this.#place(request);
   }
 
   #end(request: Request): void {
-    request.epoch++;
-    this.#requests.get(request.client)?.delete(request);
+    request.stateNumber++;
+    this.#requests.get(request.entryOwner)?.delete(request);
   }
 
   #refuse(request: Request, reason: string): void {
@@ -148,10 +152,10 @@ export class ClusterRequests {
   }
 
   #place(request: Request): void {
-    const { epoch } = request;
+    const { stateNumber } = request;
     const asked = new Set<OwnerId>();
     this.#placeNow(request, asked, {
-      isOver: () => request.epoch !== epoch,
+      isOver: () => request.stateNumber !== stateNumber,
       placed: (owner, reservation) => this.#start(request, owner, reservation),
       full: () => {
         const choice = this.#choose(request, asked.size < MAX_ASKS ? asked : new Set(this.#parts.owners.keys()));
@@ -162,10 +166,10 @@ export class ClusterRequests {
   }
 
   #retry(request: Request): void {
-    const { epoch } = request;
+    const { stateNumber } = request;
     request.isRetrying = true;
-    this.#placeNow(request, new Set([request.client.id]), {
-      isOver: () => request.epoch !== epoch,
+    this.#placeNow(request, new Set([request.entryOwner.id]), {
+      isOver: () => request.stateNumber !== stateNumber,
       placed: (owner, reservation) => this.#granted(request, owner, reservation),
       full: () => {
         request.isRetrying = false;
@@ -188,42 +192,42 @@ export class ClusterRequests {
     this.#ask(request, choice, (owner, reservation) => {
       if (reservation === null) {
         if (!callbacks.isOver()) this.#placeNow(request, asked, callbacks);
-      } else if (callbacks.isOver()) this.#sendBetween(request.client, owner, () => reservation.release());
+      } else if (callbacks.isOver()) this.#sendBetween(request.entryOwner, owner, () => reservation.release());
       else callbacks.placed(owner, reservation);
     });
   }
 
-  #choose({ client, job, work, excludedProviders }: Request, excludedOwners: ReadonlySet<OwnerId>): OwnerChoice {
+  #choose({ entryOwner, job, work, excludedProviders }: Request, excludedOwners: ReadonlySet<OwnerId>): OwnerChoice {
     const { policy, events, random, traffic } = this.#parts;
-    traffic.store(client, client, job.model, client.digest(job.model));
-    const prefix = policy.constants.affinityWeight > 0 ? client.prefixes.find(job.promptPrefixes, events.now) : null;
+    traffic.store(entryOwner, entryOwner, job.model, entryOwner.digest(job.model));
+    const prefix = policy.constants.affinityWeight > 0 ? entryOwner.prefixes.find(job.promptPrefixes, events.now) : null;
     const demand = { work, contextTokens: 0, imageSize: null, trustFloor: null, excludedOwners, excludedProviders, prefix };
-    return chooseOwner(client.digests.of(job.model), demand, client.id, events.now, random.next, policy.constants);
+    return chooseOwner(entryOwner.digests.of(job.model), demand, entryOwner.id, events.now, random.next, policy.constants);
   }
 
   /** Asks a coordinator for a slot. `reply` receives the reservation, or null. */
   #ask(request: Request, choice: Ask, reply: (owner: ClusterOwner, reservation: Reservation | null) => void): void {
-    const { client, job } = request;
+    const { entryOwner, job } = request;
     const owner = this.#parts.owners.get(choice.owner) as ClusterOwner;
-    const answered = client.digests.ask(owner.id, job.model, choice.classIndex);
-    if (owner !== client) this.counts.asks++;
-    this.#sendBetween(client, owner, () => {
+    const answered = entryOwner.digests.markRequested(owner.id, job.model, choice.classIndex);
+    if (owner !== entryOwner) this.counts.asks++;
+    this.#sendBetween(entryOwner, owner, () => {
       if (!owner.isAlive) {
         // NATS reports a subject without responders at once.
-        this.#sendBetween(client, owner, () => {
+        this.#sendBetween(entryOwner, owner, () => {
           answered();
-          client.digests.remove(owner.id);
+          entryOwner.digests.remove(owner.id);
           reply(owner, null);
         });
         return;
       }
       const placed = owner.place(placeableAt(owner, request), choice.expectedWaitMs, choice.loadedOnly);
       const reservation = typeof placed === 'string' ? null : placed;
-      const digest = owner !== client && reservation === null ? owner.digest(job.model) : null;
-      if (owner !== client && reservation === null) this.counts.busyReplies++;
-      this.#sendBetween(client, owner, () => {
+      const digest = owner !== entryOwner && reservation === null ? owner.digest(job.model) : null;
+      if (owner !== entryOwner && reservation === null) this.counts.busyReplies++;
+      this.#sendBetween(entryOwner, owner, () => {
         answered();
-        if (digest !== null) this.#parts.traffic.store(client, owner, job.model, digest);
+        if (digest !== null) this.#parts.traffic.store(entryOwner, owner, job.model, digest);
         reply(owner, reservation);
       });
     });
@@ -231,57 +235,57 @@ export class ClusterRequests {
 
   #queue(request: Request, peers: readonly OwnerId[]): void {
     const { events, owners } = this.#parts;
-    const { client, epoch } = request;
+    const { entryOwner, stateNumber } = request;
     this.counts.queued++;
     this.#setQueued(request, true);
-    const targets = [client, ...peers.map((id) => owners.get(id) as ClusterOwner)];
+    const targets = [entryOwner, ...peers.map((id) => owners.get(id) as ClusterOwner)];
     request.unansweredQueues = targets.length;
     for (const owner of targets) {
       const ticket = this.#ticket(request, owner);
       request.tickets.add(ticket);
-      this.#sendBetween(client, owner, () => {
-        if (request.epoch !== epoch) return;
+      this.#sendBetween(entryOwner, owner, () => {
+        if (request.stateNumber !== stateNumber) return;
         const outcome = owner.isAlive ? owner.enqueue(ticket) : 'queue_full';
-        this.#sendBetween(client, owner, () => {
-          if (request.epoch !== epoch) return;
+        this.#sendBetween(entryOwner, owner, () => {
+          if (request.stateNumber !== stateNumber) return;
           request.unansweredQueues--;
           if (outcome !== 'queued') this.#ticketEnded(request, ticket, outcome);
         });
       });
       // The local queue has already granted or refused the request.
-      if (request.epoch !== epoch) return;
+      if (request.stateNumber !== stateNumber) return;
     }
     events.after(JOB_TIMINGS.queueMs, () => {
-      if (request.epoch !== epoch) return;
+      if (request.stateNumber !== stateNumber) return;
       this.#leaveQueues(request);
       this.#refuse(request, 'timeout');
     });
   }
 
   #ticket(request: Request, owner: ClusterOwner): Ticket {
-    const { client, accountId, cost, epoch } = request;
+    const { entryOwner, accountId, cost, stateNumber } = request;
     const ticket: Ticket = {
       accountId,
       cost,
       request: placeableAt(owner, request),
       owner,
       granted: (reservation) =>
-        this.#sendBetween(client, owner, () => {
-          if (request.epoch === epoch) {
+        this.#sendBetween(entryOwner, owner, () => {
+          if (request.stateNumber === stateNumber) {
             request.tickets.delete(ticket);
             this.#granted(request, owner, reservation);
             return;
           }
           this.counts.declined++;
-          this.#sendBetween(client, owner, () => reservation.release());
+          this.#sendBetween(entryOwner, owner, () => reservation.release());
         }),
       displaced: () =>
-        this.#sendBetween(client, owner, () => {
-          if (request.epoch === epoch) this.#ticketEnded(request, ticket, 'queue_full');
+        this.#sendBetween(entryOwner, owner, () => {
+          if (request.stateNumber === stateNumber) this.#ticketEnded(request, ticket, 'queue_full');
         }),
       lost: () =>
         this.#parts.events.after(PEER_SILENCE_MS, () => {
-          if (request.epoch === epoch) this.#ticketEnded(request, ticket, 'lost');
+          if (request.stateNumber === stateNumber) this.#ticketEnded(request, ticket, 'lost');
         }),
     };
     return ticket;
@@ -302,19 +306,19 @@ export class ClusterRequests {
   }
 
   #leaveQueues(request: Request): void {
-    request.epoch++;
+    request.stateNumber++;
     request.isRetrying = false;
     this.#setQueued(request, false);
-    for (const ticket of request.tickets) this.#sendBetween(request.client, ticket.owner, () => ticket.owner.cancel(ticket));
+    for (const ticket of request.tickets) this.#sendBetween(request.entryOwner, ticket.owner, () => ticket.owner.cancel(ticket));
     request.tickets.clear();
   }
 
   #setQueued(request: Request, isQueued: boolean): void {
-    const { client, job } = request;
-    let models = this.#queued.get(client);
+    const { entryOwner, job } = request;
+    let models = this.#queued.get(entryOwner);
     if (models === undefined) {
       models = new Map();
-      this.#queued.set(client, models);
+      this.#queued.set(entryOwner, models);
     }
     const queued = models.get(job.model) ?? new Set();
     if (isQueued) models.set(job.model, queued.add(request));
@@ -323,12 +327,12 @@ export class ClusterRequests {
 
   /** Starts the job: locally at once, at a peer after the one-way delay. */
   #start(request: Request, owner: ClusterOwner, reservation: Reservation): void {
-    const { job, client } = request;
+    const { job, entryOwner } = request;
     request.attempts++;
-    request.epoch++;
-    const running = request.epoch;
-    const isAbandoned = (): boolean => request.epoch !== running;
-    this.#sendBetween(client, owner, () => {
+    request.stateNumber++;
+    const running = request.stateNumber;
+    const isAbandoned = (): boolean => request.stateNumber !== running;
+    this.#sendBetween(entryOwner, owner, () => {
       if (isAbandoned()) {
         reservation.release();
         return;
@@ -337,20 +341,20 @@ export class ClusterRequests {
         isAbandoned,
         done: () => {
           if (isAbandoned()) return;
-          if (owner === client) this.counts.local++;
+          if (owner === entryOwner) this.counts.local++;
           else this.counts.remote++;
           this.#end(request);
           this.#parts.answered(job);
         },
         failed: (reason, providerId) => {
-          const detectMs = owner === client ? 0 : owner.isAlive ? LINK_MS : PEER_SILENCE_MS;
+          const detectMs = owner === entryOwner ? 0 : owner.isAlive ? LINK_MS : PEER_SILENCE_MS;
           const failed = (): void => {
             if (isAbandoned()) return;
             if (reason !== 'full' && !request.exclude.has(providerId)) {
               request.exclude.add(providerId);
               request.excludedProviders.set(owner.id, (request.excludedProviders.get(owner.id) ?? 0) + 1);
             }
-            request.epoch++;
+            request.stateNumber++;
             if (request.attempts >= MAX_ATTEMPTS) this.#refuse(request, 'failed');
             else this.#place(request);
           };
@@ -369,6 +373,6 @@ export class ClusterRequests {
 
 /** Request as sent to a coordinator: a peer receives at most `MAX_PREFIXES` prompt prefixes. */
 function placeableAt(owner: ClusterOwner, request: Request): Placeable {
-  const { job, work, exclude, promptPrefixes, client } = request;
-  return owner === client ? request : { job, work, exclude, promptPrefixes: extractPrefixes(promptPrefixes, MAX_PREFIXES) };
+  const { job, work, exclude, promptPrefixes, entryOwner } = request;
+  return owner === entryOwner ? request : { job, work, exclude, promptPrefixes: extractPrefixes(promptPrefixes, MAX_PREFIXES) };
 }

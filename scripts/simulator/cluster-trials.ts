@@ -1,4 +1,4 @@
-/** Cluster trials of `npm run simulate -- --owners N`: options of each trial, and columns of the result table. */
+/** The trials of `npm run simulate -- --owners N`, which compare a cluster of N coordinators with one, and the columns of their table. */
 import type { ClusterOptions, ClusterReport } from './cluster.js';
 import { percent, seconds } from './figures.js';
 import type { Report } from './statistics.js';
@@ -8,14 +8,13 @@ interface Row {
   readonly report: Report;
   /** Null for the row of a single coordinator. */
   readonly cluster: ClusterReport | null;
-  /** Report of a single coordinator, for comparison. */
   readonly single: Report;
 }
 
 const DELAYS_MS = [100, 250, 1000];
 const LOSS_SHARE = 0.01;
 
-/** In each trial, 1 % of the messages are lost and one coordinator dies. */
+/** In each trial, {@link LOSS_SHARE} of the messages are lost and one coordinator dies. */
 export function clusterTrials(owners: number): { readonly title: string; readonly options: ClusterOptions }[] {
   const lossy = { owners, lossShare: LOSS_SHARE, hasDeath: true };
   return [

@@ -1,4 +1,4 @@
-/** `SimulatedCluster`: several coordinators. When one dies, its machines and clients move to the others. */
+/** `SimulatedCluster`: a network with several coordinators. When one dies, its machines and clients move to the others. */
 import { ClusterOwner } from './cluster-owner.js';
 import { ClusterRequests } from './cluster-requests.js';
 import { DigestTraffic } from './digest-traffic.js';
@@ -11,6 +11,7 @@ import type { Statistics } from './statistics.js';
 import type { Job } from './workload.js';
 
 export interface ClusterOptions {
+  /** Number of coordinators, which own the machines that are connected to them. */
   readonly owners: number;
   /** Transmission delay of digests, in milliseconds; the publication interval comes on top. */
   readonly digestDelayMs: number;
@@ -24,14 +25,14 @@ export interface ClusterOptions {
 
 export interface ClusterReport {
   readonly owners: number;
-  /** Requests for a slot to other coordinators, and the share replied with `busy`. */
+  /** How often a coordinator asked another for a slot. */
   readonly asks: number;
   readonly busyReplies: number;
   readonly busyShare: number;
-  /** Share of jobs on machines of another coordinator than the client's. */
+  /** Share of jobs that ran on machines of another coordinator than the client's. */
   readonly remoteShare: number;
-  /** Queued requests, and granted slots that the request no longer needed. */
   readonly queued: number;
+  /** Granted slots that the request no longer needed. */
   readonly declinedGrants: number;
   readonly publishedDigests: number;
   /** Size of an encoded digest, in characters. */
@@ -45,6 +46,7 @@ export interface ClusterParts {
   readonly events: EventQueue;
   readonly random: Random;
   readonly statistics: Statistics;
+  /** Called after a successful job. */
   readonly answered: (job: Job) => void;
   readonly options: ClusterOptions;
   /** Virtual time of a coordinator's death, in milliseconds. Null if none dies. */
@@ -53,6 +55,7 @@ export interface ClusterParts {
 
 /** Maximum delay before a dead coordinator's machine reconnects, in milliseconds. */
 const RECONNECT_MS = 5000;
+/** Time after which a dead coordinator's client repeats its request. */
 const CLIENT_RETRY_MS = 1000;
 
 export class SimulatedCluster implements SimulatedNetwork {
@@ -60,7 +63,7 @@ export class SimulatedCluster implements SimulatedNetwork {
   readonly #owners: readonly ClusterOwner[];
   readonly #ownerOf = new Map<SimulatedMac, ClusterOwner>();
   /** Online machines, with the number of times each came online. */
-  readonly #present = new Map<SimulatedMac, number>();
+  readonly #connectionCounts = new Map<SimulatedMac, number>();
   readonly #traffic: DigestTraffic;
   readonly #requests: ClusterRequests;
   #movedByDeath = 0;
@@ -96,12 +99,12 @@ export class SimulatedCluster implements SimulatedNetwork {
   }
 
   join(mac: SimulatedMac): void {
-    this.#present.set(mac, (this.#present.get(mac) ?? 0) + 1);
+    this.#connectionCounts.set(mac, (this.#connectionCounts.get(mac) ?? 0) + 1);
     this.#connect(mac);
   }
 
   left(mac: SimulatedMac): void {
-    this.#present.delete(mac);
+    this.#connectionCounts.delete(mac);
     this.#ownerOf.get(mac)?.owner.left(mac);
     this.#ownerOf.delete(mac);
   }
@@ -137,9 +140,9 @@ export class SimulatedCluster implements SimulatedNetwork {
     const retries = this.#requests.abandon(victim);
     for (const mac of victim.die()) {
       this.#ownerOf.delete(mac);
-      const connections = this.#present.get(mac);
+      const connections = this.#connectionCounts.get(mac);
       events.after(random.between(0, RECONNECT_MS), () => {
-        if (connections === undefined || this.#present.get(mac) !== connections) return;
+        if (connections === undefined || this.#connectionCounts.get(mac) !== connections) return;
         mac.wake();
         this.#connect(mac);
       });

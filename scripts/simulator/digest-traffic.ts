@@ -1,4 +1,8 @@
-/** `DigestTraffic`: transmits digests, prefix hints and heartbeats between simulated coordinators, with delay and loss. */
+/**
+ * `DigestTraffic`: delivers messages between simulated coordinators, with delay and loss.
+ *
+ * The messages are digests (free slots per model), hashes of cached prompt prefixes, and heartbeats.
+ */
 import { decodeDigest, encodeDigest } from '@inference/scheduler';
 import type { ClusterOwner, NumberedDigest } from './cluster-owner.js';
 import type { EventQueue } from './event-queue.js';
@@ -8,7 +12,6 @@ export interface DigestTrafficOptions {
   readonly events: EventQueue;
   readonly random: Random;
   readonly owners: readonly ClusterOwner[];
-  /** Delay from publication to arrival, in milliseconds. */
   readonly delayMs: number;
   readonly lossShare: number;
   /** Called when a coordinator receives digests from a peer. */
@@ -26,9 +29,10 @@ type Published = readonly (readonly [model: string, NumberedDigest])[];
 
 export class DigestTraffic {
   readonly #options: DigestTrafficOptions;
+  /** Models whose digest is to be published next. Key: publishing coordinator. */
   readonly #outdated = new Map<ClusterOwner, Set<string>>();
   readonly #publishedAt = new Map<ClusterOwner, number>();
-  /** By receiver: peers whose digest was lost, until a heartbeat reveals the loss. */
+  /** Peers whose digest was lost, until one of their heartbeats reveals the loss. Key: receiver. */
   readonly #gaps = new Map<ClusterOwner, Set<ClusterOwner>>();
   #published = 0;
   readonly #sizes = { count: 0, sum: 0, max: 0 };

@@ -1,4 +1,4 @@
-/** `EventQueue`: virtual time of the simulator. Runs events by time, then by order of creation. Implemented as a binary heap. */
+/** `EventQueue`: the simulator's virtual time. Runs events in order of their time, and those of one time in order of creation. */
 
 interface Event {
   readonly at: number;

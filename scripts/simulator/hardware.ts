@@ -1,4 +1,4 @@
-/** Models and Apple chips of the simulator. Rates are typical for llama.cpp and an 8B model with 4-bit quantization. */
+/** Invented models and real Apple chips of the simulator. Rates are typical for llama.cpp and models with 4-bit quantization. */
 
 export interface Model {
   readonly id: string;
@@ -29,7 +29,6 @@ export interface Chip {
   readonly prefill8b: number;
   /** Share of the memory bandwidth reached by decoding. */
   readonly efficiency: number;
-  /** Memory configurations in gigabytes. */
   readonly memory: readonly number[];
   /** Relative frequency of the chip among machines. */
   readonly weight: number;

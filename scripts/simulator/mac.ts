@@ -1,4 +1,7 @@
-/** `SimulatedMac`: one machine. Concurrent jobs slow each other down; each slot caches the last prompt; models load on demand. */
+/**
+ * `SimulatedMac`: one machine. Concurrent jobs slow each other down, most machines cache each slot's last prompt, models load on demand,
+ * some machines overheat or fail.
+ */
 import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
 import type { EventQueue } from './event-queue.js';
 import { CHIPS, type Chip, MODELS } from './hardware.js';
@@ -13,16 +16,16 @@ export interface JobEvents {
 
 interface Running {
   readonly job: Job;
-  readonly resident: InstalledModel;
+  readonly installed: InstalledModel;
   readonly events: JobEvents;
-  readonly sequence: PromptSlot | null;
+  readonly promptSlot: PromptSlot | null;
   readonly cachedTokens: number;
   phase: 'loading' | 'prompt' | 'answer';
   /** Remaining tokens of the current phase: prompt or completion. */
   remainingTokens: number;
 }
 
-/** Slot of the engine, with the prompt in the KV cache. */
+/** Slot of the engine (room for one job), with the tokens that its KV cache holds. */
 interface PromptSlot {
   conversation: number;
   account: number;
@@ -49,11 +52,12 @@ interface InstalledModel {
   readonly prefillTps: number;
   readonly decodeTps: number;
   usedAt: number;
-  readonly sequences: PromptSlot[];
+  readonly promptSlots: PromptSlot[];
 }
 
 const CHIP_WEIGHTS = new WeightedIndex(CHIPS.map(({ weight }) => weight));
 const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
+/** Share of a machine's memory that models may use. */
 const MODEL_MEMORY_SHARE = 0.7;
 /** Heat, from 0 to 1, above which a machine becomes hot and below which a hot machine becomes cool. */
 const HOT_ABOVE = 0.85;
@@ -63,7 +67,9 @@ const HEATS_IN_MS = 8 * 60_000;
 const COOLS_IN_MS = 5 * 60_000;
 /** Share of the speed that a hot machine retains. */
 const HOT_SPEED = 0.6;
+/** Time until a machine without memory for the model says so. */
 const REFUSES_AFTER_MS = 50;
+/** Time until a job fails that is going to. */
 const FAILS_AFTER_MS = 1500;
 /** Tokens left by rounding; a phase with fewer tokens is complete. */
 const TOKEN_EPSILON = 1e-3;
@@ -75,7 +81,7 @@ export class SimulatedMac {
   /** Whether the machine is slower than its chip. Some of these machines also report a higher bandwidth. */
   readonly isMisreporting: boolean;
   readonly failureRate: number;
-  readonly residents = new Map<string, InstalledModel>();
+  readonly installedModels = new Map<string, InstalledModel>();
   models: readonly ModelOffer[] = [];
   hot = false;
   online = false;
@@ -90,7 +96,7 @@ export class SimulatedMac {
   readonly #changed: (mac: SimulatedMac) => void;
   #running: Running[] = [];
   #heat = 0;
-  /** Invalidates scheduled events of the running jobs. */
+  /** Invalidates events scheduled for running jobs. */
   #version = 0;
   /** Invalidates model loads of an earlier connection. */
   #session = 0;
@@ -120,17 +126,17 @@ export class SimulatedMac {
   }
 
   get hasModelInMemory(): boolean {
-    return [...this.residents.values()].some(({ state }) => state === 'ready');
+    return [...this.installedModels.values()].some(({ state }) => state === 'ready');
   }
 
   get running(): number {
     return this.#running.length;
   }
 
-  /** Starts a job. Failures are reported by `events`, also the refusal for lack of memory. */
+  /** Starts a job. `events` also report that the machine has no memory for the model (`full`). */
   take(job: Job, events: JobEvents): void {
-    const resident = this.residents.get(job.model);
-    if (resident === undefined || !this.#freeMemoryFor(resident)) {
+    const installed = this.installedModels.get(job.model);
+    if (installed === undefined || !this.#freeMemoryFor(installed)) {
       this.#events.after(REFUSES_AFTER_MS, () => events.failed('full'));
       return;
     }
@@ -139,10 +145,10 @@ export class SimulatedMac {
       return;
     }
     this.advance();
-    const sequence = this.#slotFor(resident, job);
-    const cachedTokens = sequence === null ? 0 : commonPrefixTokens(sequence, job);
-    if (sequence !== null) {
-      Object.assign(sequence, {
+    const promptSlot = this.#slotFor(installed, job);
+    const cachedTokens = promptSlot === null ? 0 : commonPrefixTokens(promptSlot, job);
+    if (promptSlot !== null) {
+      Object.assign(promptSlot, {
         conversation: job.conversation,
         account: job.account,
         systemTokens: job.systemTokens,
@@ -150,14 +156,14 @@ export class SimulatedMac {
         busy: true,
       });
     }
-    resident.usedAt = this.#events.now;
-    const loading = resident.state !== 'ready';
-    if (resident.state === 'on_demand') this.#load(resident);
+    installed.usedAt = this.#events.now;
+    const loading = installed.state !== 'ready';
+    if (installed.state === 'on_demand') this.#load(installed);
     this.#running.push({
       job,
-      resident,
+      installed,
       events,
-      sequence,
+      promptSlot,
       cachedTokens,
       phase: loading ? 'loading' : 'prompt',
       remainingTokens: Math.max(1, job.promptTokens - cachedTokens),
@@ -165,7 +171,7 @@ export class SimulatedMac {
     this.scheduleNext();
   }
 
-  /** Goes online with its loaded models. */
+  /** Goes online, cool, with the models that are in memory. */
   wake(): void {
     this.online = true;
     this.advancedAt = this.#events.now;
@@ -173,7 +179,6 @@ export class SimulatedMac {
     this.hot = false;
   }
 
-  /** Goes offline and loses its jobs. */
   leave(): void {
     this.advance();
     this.online = false;
@@ -181,22 +186,21 @@ export class SimulatedMac {
     this.#session++;
     const lost = this.#running;
     this.#running = [];
-    for (const resident of this.residents.values()) {
-      resident.sequences.length = 0;
-      if (resident.state === 'loading') resident.state = 'on_demand';
+    for (const installed of this.installedModels.values()) {
+      installed.promptSlots.length = 0;
+      if (installed.state === 'loading') installed.state = 'on_demand';
     }
     this.#publish();
     for (const { events } of lost) events.failed('offline');
   }
 
-  /** Installs one to three models, by demand. */
   #chooseModels(random: Random, loadedShare: number): void {
     const fitting = MODELS.map((model, index) => ({ model, weight: MODEL_WEIGHTS[index] ?? 0 })).filter(
       ({ model }) => model.gigabytes <= this.#modelGigabytes,
     );
     const targetCount = 1 + random.below(3);
     let free = this.#modelGigabytes;
-    while (fitting.length > 0 && this.residents.size < targetCount) {
+    while (fitting.length > 0 && this.installedModels.size < targetCount) {
       const [{ model }] = fitting.splice(new WeightedIndex(fitting.map(({ weight }) => weight)).draw(random), 1) as [
         (typeof fitting)[number],
       ];
@@ -205,21 +209,21 @@ export class SimulatedMac {
       const loadMs = Math.round(1500 + (1000 * model.gigabytes) / random.between(1, 3));
       const { gigabytes, activeGigabytes, activeParameters } = model;
       const { prefill8b, efficiency, bandwidthGbs } = this.chip;
-      this.residents.set(model.id, {
+      this.installedModels.set(model.id, {
         state: isLoaded ? 'ready' : 'on_demand',
         gigabytes,
         loadMs,
         prefillTps: ((prefill8b * 8) / activeParameters) * this.#speed,
         decodeTps: Math.min(250, (efficiency * bandwidthGbs) / activeGigabytes) * this.#speed,
         usedAt: 0,
-        sequences: [],
+        promptSlots: [],
       });
     }
     this.#publish();
   }
 
   #publish(): void {
-    this.models = [...this.residents].map(([id, { state, loadMs }]) => ({
+    this.models = [...this.installedModels].map(([id, { state, loadMs }]) => ({
       id,
       model_type: 'text' as const,
       display_name: id,
@@ -234,29 +238,29 @@ export class SimulatedMac {
   #freeMemoryFor(model: InstalledModel): boolean {
     if (model.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
-    for (const { state, gigabytes } of this.residents.values()) if (state !== 'on_demand') free -= gigabytes;
-    const idle = [...this.residents.values()]
-      .filter((one) => one.state === 'ready' && !this.#running.some(({ resident }) => resident === one))
+    for (const { state, gigabytes } of this.installedModels.values()) if (state !== 'on_demand') free -= gigabytes;
+    const idle = [...this.installedModels.values()]
+      .filter((one) => one.state === 'ready' && !this.#running.some(({ installed }) => installed === one))
       .sort((a, b) => a.usedAt - b.usedAt);
-    for (const resident of idle) {
+    for (const installed of idle) {
       if (free >= model.gigabytes) break;
-      resident.state = 'on_demand';
-      resident.sequences.length = 0;
-      free += resident.gigabytes;
+      installed.state = 'on_demand';
+      installed.promptSlots.length = 0;
+      free += installed.gigabytes;
     }
     return free >= model.gigabytes;
   }
 
-  #load(resident: InstalledModel): void {
-    resident.state = 'loading';
+  #load(installed: InstalledModel): void {
+    installed.state = 'loading';
     this.loads++;
     const session = this.#session;
-    this.#events.after(resident.loadMs, () => {
+    this.#events.after(installed.loadMs, () => {
       if (!this.online || session !== this.#session) return;
       this.advance();
-      resident.state = 'ready';
+      installed.state = 'ready';
       for (const running of this.#running) {
-        if (running.phase === 'loading' && running.resident === resident) running.phase = 'prompt';
+        if (running.phase === 'loading' && running.installed === installed) running.phase = 'prompt';
       }
       this.#publish();
       this.#changed(this);
@@ -267,19 +271,19 @@ export class SimulatedMac {
   }
 
   /** Free slot with the longest common prefix, else a new or the least recently used slot. Null without a free slot or a prompt cache. */
-  #slotFor(resident: InstalledModel, job: Job): PromptSlot | null {
+  #slotFor(installed: InstalledModel, job: Job): PromptSlot | null {
     if (!this.#cachesPrompts) return null;
-    const { sequences } = resident;
+    const { promptSlots } = installed;
     let best: PromptSlot | null = null;
-    for (const one of sequences)
+    for (const one of promptSlots)
       if (!one.busy && commonPrefixTokens(one, job) > (best === null ? 0 : commonPrefixTokens(best, job))) best = one;
     if (best !== null) return best;
-    if (sequences.length < this.slots) {
+    if (promptSlots.length < this.slots) {
       const fresh = { conversation: -1, account: -1, systemTokens: 0, tokens: 0, busy: false, usedAt: 0 };
-      sequences.push(fresh);
+      promptSlots.push(fresh);
       return fresh;
     }
-    for (const one of sequences) if (!one.busy && (best === null || one.usedAt < best.usedAt)) best = one;
+    for (const one of promptSlots) if (!one.busy && (best === null || one.usedAt < best.usedAt)) best = one;
     return best;
   }
 
@@ -300,12 +304,11 @@ export class SimulatedMac {
     this.#changed(this);
   }
 
-  #rate({ resident: { prefillTps, decodeTps }, phase }: Running): number {
+  #rate({ installed: { prefillTps, decodeTps }, phase }: Running): number {
     const slower = 1 + this.#batching * (this.#running.length - 1);
     return ((phase === 'prompt' ? prefillTps : decodeTps) * (this.hot ? HOT_SPEED : 1)) / slower;
   }
 
-  /** Schedules the next event of the running jobs. */
   scheduleNext(): void {
     const version = ++this.#version;
     let soonestMs = Number.POSITIVE_INFINITY;
@@ -336,17 +339,17 @@ export class SimulatedMac {
     }
     if (ended.length > 0) this.#running = this.#running.filter((one) => !ended.includes(one));
     this.scheduleNext();
-    for (const { job, sequence, cachedTokens, events } of ended) {
-      if (sequence !== null) {
-        Object.assign(sequence, { tokens: job.promptTokens + job.completionTokens, busy: false, usedAt: this.#events.now });
+    for (const { job, promptSlot, cachedTokens, events } of ended) {
+      if (promptSlot !== null) {
+        Object.assign(promptSlot, { tokens: job.promptTokens + job.completionTokens, busy: false, usedAt: this.#events.now });
       }
       events.done(cachedTokens);
     }
   }
 }
 
-function commonPrefixTokens(sequence: PromptSlot, job: Job): number {
-  if (sequence.tokens === 0) return 0;
-  if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);
-  return sequence.account === job.account ? Math.min(sequence.systemTokens, job.systemTokens, job.promptTokens - 1) : 0;
+function commonPrefixTokens(promptSlot: PromptSlot, job: Job): number {
+  if (promptSlot.tokens === 0) return 0;
+  if (promptSlot.conversation === job.conversation) return Math.min(promptSlot.tokens, job.promptTokens - 1);
+  return promptSlot.account === job.account ? Math.min(promptSlot.systemTokens, job.systemTokens, job.promptTokens - 1) : 0;
 }

@@ -1,4 +1,4 @@
-/** `SimulatedCoordinator`: a single coordinator with all machines. Uses the real `FairQueue`, and the retry rules of apps/coordinator. */
+/** `SimulatedCoordinator`: a network with one coordinator. Uses the real `FairQueue`, and the retry rules of apps/coordinator. */
 import type { ProviderId } from '@inference/protocol';
 import type { PromptPrefix, ThroughputStats, Work } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
@@ -11,11 +11,9 @@ import type { Random } from './random.js';
 import type { Statistics } from './statistics.js';
 import type { Job } from './workload.js';
 
-/** Interface of `SimulatedCoordinator` and `SimulatedCluster` for machines and clients. */
+/** What machines and clients see of `SimulatedCoordinator` and `SimulatedCluster`. */
 export interface SimulatedNetwork {
-  /** A machine came online. */
   join(mac: SimulatedMac): void;
-  /** A machine went offline. */
   left(mac: SimulatedMac): void;
   /** A machine's models or temperature changed. */
   changed(mac: SimulatedMac): void;

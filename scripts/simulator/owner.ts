@@ -1,4 +1,4 @@
-/** `SimulatedOwner`: places jobs on the machines of one coordinator, by the real scheduler. Callers queue and retry. */
+/** `SimulatedOwner`: places jobs on the machines that are connected to one coordinator, with the real scheduler. Callers queue and retry. */
 import type { ProviderId } from '@inference/protocol';
 import {
   DEFAULT_HOST_STATE,
@@ -25,6 +25,7 @@ interface Session {
   usedSlots: number;
   failuresInARow: number;
   backoffUntil: number;
+  /** Number of jobs placed since the connection began. */
   placements: number;
   since: number;
 }
@@ -41,7 +42,7 @@ export interface Placeable {
 export interface RunEvents {
   /** Whether the client gave up; statistics ignore such jobs. */
   isAbandoned?(): boolean;
-  /** Called after success, before the free slot is announced. */
+  /** Called after success, before the free slot is reported to `onCapacity`. */
   done(): void;
   failed(reason: JobFailure, providerId: ProviderId): void;
 }
@@ -64,11 +65,14 @@ export interface OwnerDependencies {
   readonly onCapacity: (model: string) => void;
   /** Called for each model of a machine after an update of the model index. */
   readonly onIndexed?: (model: string) => void;
+  /** Called after a success, which left the prompt in a machine's cache. */
   readonly onPrefixesCached?: (promptPrefixes: readonly PromptPrefix[]) => void;
 }
 
 const TYPICAL_COMPLETION_TOKENS = 400;
+/** Share of the answers that are streamed. */
 const STREAMED_SHARE = 0.8;
+/** Pause after a machine was full. */
 const BACKOFF_MS = 1000;
 /** Failure rate above which the policy `perfect` avoids a machine. */
 const FAULTY_RATE = 0.1;
@@ -80,6 +84,7 @@ export class SimulatedOwner {
   readonly #models: ModelIndex<SimulatedMac>;
   readonly #prefixAffinity = new PrefixAffinity();
   readonly #sessions = new Map<ProviderId, Session>();
+  /** Durations of jobs, from which waits are estimated. */
   readonly times = new ServiceTimes();
 
   constructor(deps: OwnerDependencies) {
@@ -97,6 +102,7 @@ export class SimulatedOwner {
     this.#sessions.set(providerId, {
       mac,
       usedSlots: 0,
+      // As many failures as have the highest penalty.
       failuresInARow: isFaulty ? 9 : 0,
       backoffUntil: 0,
       placements: 0,
@@ -116,7 +122,6 @@ export class SimulatedOwner {
     return [...this.#sessions.values()].map(({ mac }) => mac);
   }
 
-  /** Updates the model index after a machine's state changed. */
   changed(mac: SimulatedMac): void {
     const session = this.#sessions.get(mac.registration.identity.providerId);
     if (session === undefined) return;

@@ -1,4 +1,4 @@
-/** Placement policies of the simulator: the real scheduler, and baselines that choose from the same pools. */
+/** Policies by which the simulator chooses a machine for a job: the real scheduler, and simpler ones to compare it with (baselines). */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import {
   type Choice,
@@ -30,7 +30,7 @@ export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constan
 export const BASELINES: readonly Policy[] = [
   { ...SCHEDULER, name: 'random', kind: 'random' },
   { ...SCHEDULER, name: 'least loaded', kind: 'least_loaded' },
-  // No probes, because the true rates are known.
+  // No measuring, because the true rates are known.
   { ...SCHEDULER, name: 'perfect knowledge', kind: 'perfect', constants: { ...DEFAULT_CONSTANTS, measuringShare: 0, overdueShare: 0 } },
 ];
 
@@ -41,7 +41,7 @@ export interface Picked {
   readonly why: Choice<SimulatedMac>['why'] | 'baseline';
 }
 
-/** Chooses a machine. Returns `busy` if all slots are taken, and `none` if no machine can serve. */
+/** Chooses a machine. Returns `busy` if no slot is free now, and `none` if waiting would not help. */
 export function pick(
   kind: Policy['kind'],
   pool: ProviderPool<SimulatedMac>,
@@ -93,8 +93,8 @@ export class OracleThroughput extends ThroughputStats {
   }
 
   override estimate(providerId: ProviderId, model: string, _hardware: Hardware): ThroughputEstimate {
-    const resident = this.macs.get(providerId)?.residents.get(model);
-    return { prefillTps: resident?.prefillTps ?? 1, decodeTps: resident?.decodeTps ?? 1, samples: 10 };
+    const installed = this.macs.get(providerId)?.installedModels.get(model);
+    return { prefillTps: installed?.prefillTps ?? 1, decodeTps: installed?.decodeTps ?? 1, samples: 10 };
   }
 
   override record(): null {

@@ -1,4 +1,4 @@
-/** `Random`: seeded random numbers from the distributions of the simulator. */
+/** `Random`: seeded random numbers from the distributions that the simulator needs. */
 import { SeededRandom } from '../../test/support/seeded-random.js';
 
 export class Random extends SeededRandom {

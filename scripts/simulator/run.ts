@@ -1,8 +1,8 @@
 /**
- * `npm run simulate -- [WORLD | sweep | CONSTANT]...`: compares the scheduler with baselines. Prints Markdown tables.
+ * `npm run simulate -- [WORLD | sweep | CONSTANT]...`: simulates networks, and prints Markdown tables of the results.
  *
- * WORLD is a scenario of scenarios.ts. `sweep` varies every constant of the scheduler, CONSTANT only one. The default is every world
- * and the sweep. docs/scheduler-simulation.md explains the columns.
+ * WORLD, a scenario of scenarios.ts, compares the scheduler with baselines. `sweep` compares values of the constants in `SWEEP`, CONSTANT
+ * those of one. The default is every world and the sweep. docs/scheduler-simulation.md explains the columns.
  *
  * - `--seed N`, `--providers N` and `--hours N` replace these values of each world.
  * - `--owners N` compares one coordinator with a cluster of N.
@@ -67,7 +67,6 @@ for (const { constant, world, policies } of SWEEP) {
   if (selected.has('sweep') || selected.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
 }
 
-/** Prints a table with one row per policy. */
 function compare(title: string, name: ScenarioName, policies: readonly Policy[]): void {
   const world = applyOverrides(SCENARIOS[name]);
   console.log(`\n${title}\n\n${describe(world)}\n`);

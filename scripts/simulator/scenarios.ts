@@ -1,4 +1,4 @@
-/** Scenarios ("worlds") of `npm run simulate`, and the sweep: trials that vary one constant of the scheduler or the queue. */
+/** Scenarios ("worlds") of `npm run simulate`, and the sweep: trials that each vary one constant of the scheduler or the queue. */
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '@inference/scheduler';
 import { type Policy, SCHEDULER } from './policies.js';
 import type { Scenario } from './simulate.js';
@@ -28,7 +28,7 @@ export interface Trial {
   readonly policies: readonly Policy[];
 }
 
-/** Per constant: the world with the largest effect, and values around the default. The name of the default is bold. */
+/** For each constant, a world in which it matters, and values around the default, whose name is bold. */
 export const SWEEP: readonly Trial[] = [
   trialOf('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
   trialOf('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),

@@ -1,4 +1,8 @@
-/** `simulate`: runs a policy for hours of virtual time, while machines come and go. The same seed gives the same result. */
+/**
+ * `simulate`: simulates a network for hours of virtual time, while machines come and go, and reports how well a placement policy did.
+ *
+ * The same seed gives the same result, apart from real run times.
+ */
 import { type ClusterOptions, type ClusterReport, SimulatedCluster } from './cluster.js';
 import { EventQueue } from './event-queue.js';
 import { SimulatedMac } from './mac.js';
@@ -37,7 +41,6 @@ export interface Outcome<Network extends SimulatedNetwork = SimulatedCoordinator
   readonly tookMs: number;
 }
 
-/** Simulates a world with a single coordinator. */
 export function simulate(world: Scenario, policy: Policy): Outcome {
   return run(
     world,
@@ -53,6 +56,7 @@ export function simulateCluster(world: Scenario, policy: Policy, options: Cluste
   return { ...outcome, ...outcome.network.report() };
 }
 
+/** What `run` shares with the network that it builds. */
 interface Parts {
   readonly events: EventQueue;
   /** Random source for decisions of coordinators. */

@@ -36,7 +36,7 @@ describe('the scheduler, in a network of some hundred machines', () => {
     let known = 0;
     for (const mac of ours.macs.filter(({ isMisreporting }) => isMisreporting)) {
       const { identity, hardware } = mac.registration;
-      for (const [model, { decodeTps }] of mac.residents) {
+      for (const [model, { decodeTps }] of mac.installedModels) {
         const speed = ours.network.speeds.estimate(identity.providerId, model, hardware);
         if (speed.samples < 3) continue;
         known++;

@@ -7,14 +7,16 @@ import type { Job } from './workload.js';
 export interface Report {
   readonly policy: string;
   readonly requests: number;
-  /** Share of requests that got no response. */
   readonly refusedShare: number;
+  /** Refused requests, by reason. */
   readonly refusals: Readonly<Record<string, number>>;
   /** Share of the machines' online time with a running job. */
   readonly utilisation: number;
-  /** Time from arrival to placement, first token and completion. */
+  /** From arrival to the last placement of successful jobs. */
   readonly wait: Spread;
+  /** From arrival to the first token. */
   readonly firstToken: Spread;
+  /** From arrival to the end. */
   readonly completion: Spread;
   /** Jain's index of the accounts' mean quality (fastest possible time / actual time). 1 if all are equal. */
   readonly fairness: number;
@@ -28,8 +30,9 @@ export interface Report {
   readonly costMs: number;
   /** Share of prompt tokens served from prefix caches. */
   readonly cachedShare: number;
+  /** How often machines loaded a model. */
   readonly loads: number;
-  /** Failed jobs per thousand requests. */
+  /** Jobs that failed by a machine's fault, per thousand requests. */
   readonly faults: number;
   /** Jobs per hour of misreporting machines, relative to other machines. */
   readonly misreporting: number;
@@ -46,6 +49,7 @@ export interface Spread {
 }
 
 const HOUR_MS = 3_600_000;
+/** Minimum requests of an account that counts for fairness. */
 const MIN_REQUESTS = 10;
 
 /** Minimum time per token, by model: a single job on the fastest chip. */

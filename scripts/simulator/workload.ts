@@ -1,4 +1,4 @@
-/** `Workload`: random demand. Accounts differ in size, conversations resend their history, and rates follow a daily cycle with bursts. */
+/** `Workload`: random requests. Accounts differ in size, conversations resend their history, demand follows a daily cycle with bursts. */
 import type { PromptPrefix } from '@inference/scheduler';
 import type { EventQueue } from './event-queue.js';
 import { MODELS } from './hardware.js';
@@ -37,11 +37,14 @@ interface Account {
 const BLOCK_TOKENS = 256;
 const MAX_PROMPT = 30_000;
 const MAX_ANSWER = 4096;
+/** Mean requests of a burst, later turns of its conversations included. */
 const BURST_REQUESTS = 120;
+/** Time over which the conversations of a burst start. */
 const BURST_MS = 4000;
 /** Probability of a further turn after each answer; three turns on average. */
 const CONTINUATION_PROBABILITY = 0.67;
 const TURNS = 1 / (1 - CONTINUATION_PROBABILITY);
+/** Median time between an answer and the next turn. */
 const THINKING_MS = 20_000;
 
 export class Workload {

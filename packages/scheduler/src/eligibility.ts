@@ -1,7 +1,7 @@
-/** Rules that decide whether a provider may get a job. Each refusal has one reason from a closed list. */
+/** Rules that decide whether a provider may get a job. A provider that may not is described by one reason from a closed list. */
 import type { ModelOffer, ProviderId, TrustLevel } from '@inference/protocol';
 
-/** Facts about one provider that placement uses, the same for all its models. Times in milliseconds. */
+/** What placement (the choice of a provider for a job) knows of a provider, the same for all its models. Times in milliseconds. */
 export interface ProviderFacts {
   readonly providerId: ProviderId;
   readonly serialNumber: string;
@@ -13,12 +13,11 @@ export interface ProviderFacts {
   readonly keyNotAfter: number;
   /** Level from the evidence, which includes a recent challenge; null: no trust. */
   readonly trustLevel: TrustLevel | null;
-  /** The trust level is below the operator's minimum. */
   readonly isBelowMinTrust?: boolean | undefined;
-  /** Expiry of `trustLevel`. */
   readonly trustValidUntil: number;
-  /** End of the pause after the provider reported full slots. */
+  /** End of a pause, for example after the provider reported full slots. */
   readonly backoffUntil: number;
+  /** Number of jobs that the provider runs at the same time. */
   readonly slots: number;
   readonly usedSlots: number;
   /** The connection's send buffer is too full for another job. */
@@ -34,7 +33,6 @@ export interface ProviderFacts {
   readonly host: HostState;
 }
 
-/** Reported state of the machine. */
 export interface HostState {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
   readonly memoryPressure: 'normal' | 'warning' | 'critical';
@@ -63,7 +61,7 @@ export type UnavailableReason =
 /** Reason why a provider may not serve this request. `other_serial`: the request names another id or serial number, or other candidates. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
-/** Conditions on providers and their offers, from the client's routing preferences and from what the request contains. */
+/** Conditions on providers and their models, from the client's routing preferences and from what the request contains. */
 export interface ProviderFilter {
   readonly ignoredIds: ReadonlySet<ProviderId>;
   /** Excludes every provider that reports a listed serial number, with or without proof. */
@@ -74,11 +72,10 @@ export interface ProviderFilter {
   readonly servesFallbackModels: boolean;
   /** Requires an agent that accepts requests for several choices; earlier versions refuse them. */
   readonly servesChoices: boolean;
-  /** Number of input images. */
   readonly images: number;
 }
 
-/** Properties of a provider's offer that a {@link ProviderFilter} compares. */
+/** Properties of a model at a provider (its offer) that a {@link ProviderFilter} compares. */
 export interface OfferTraits {
   readonly quantization: string;
   /** Maximum input images per request; 0 for models without image input. */
@@ -116,7 +113,7 @@ export interface PlacementConstraints {
   readonly providerSerial: string | null;
   /** The only provider that may serve the request. Absent or null: any. */
   readonly providerId?: ProviderId | null;
-  /** The only providers that may serve: recipients of a sealed request, or the client's preferences. Absent or null: any. */
+  /** The only providers that may serve: those that the client encrypted the request to, or prefers. Absent or null: any. */
   readonly candidates?: ReadonlySet<ProviderId> | null;
   /** Absent or null: no filter. */
   readonly filter?: ProviderFilter | null;
@@ -141,7 +138,7 @@ export function selectsProviders(constraints: ProviderSelection): boolean {
   return namesProvider(constraints) || (constraints.candidates ?? null) !== null || (constraints.filter ?? null) !== null;
 }
 
-/** The first reason why the provider gets no job at `now`, permanent reasons before transient ones; null: available. */
+/** The first reason why the provider gets no job at `now`, lasting reasons before transient ones; null: available. */
 export function unavailableReason(facts: ProviderFacts, now: number): UnavailableReason | null {
   if (facts.isQuarantined) return 'quarantined';
   if (facts.isDraining) return 'draining';
@@ -158,13 +155,13 @@ export function unavailableReason(facts: ProviderFacts, now: number): Unavailabl
 }
 
 /**
- * Resolves a serial number to providers. If several providers claim the number, only those with a certificate chain remain.
+ * Given the providers that report one serial number: if there are several, only those that proved it with a certificate chain.
  *
- * Serial numbers are public, so any provider can claim one.
+ * A serial number is no secret, so another machine can report it.
  */
-export function resolveClaimants<M extends { readonly facts: Pick<ProviderFacts, 'trustLevel'> }>(named: readonly M[]): readonly M[] {
-  if (named.length < 2) return named;
-  return named.filter(({ facts }) => facts.trustLevel === 'hardware');
+export function resolveClaimants<M extends { readonly facts: Pick<ProviderFacts, 'trustLevel'> }>(claimants: readonly M[]): readonly M[] {
+  if (claimants.length < 2) return claimants;
+  return claimants.filter(({ facts }) => facts.trustLevel === 'hardware');
 }
 
 /** Reason why this provider may not serve this request, or null. Callers apply {@link resolveClaimants} first. */
@@ -178,7 +175,7 @@ export function ineligibleReason(facts: ProviderFacts, constraints: PlacementCon
   return meetsTrustFloor(facts.trustLevel, constraints.trustFloor) ? reason : 'below_trust_floor';
 }
 
-/** Whether the reason may pass while a request waits. */
+/** Whether the reason may pass soon enough for a request to wait. */
 export function isTransient(reason: UnavailableReason): boolean {
   switch (reason) {
     case 'too_hot':
@@ -199,6 +196,7 @@ export function isTransient(reason: UnavailableReason): boolean {
   }
 }
 
+/** Whether a level is at least the minimum. Without a level (null), never. */
 export function meetsTrustFloor(level: TrustLevel | null, floor: TrustLevel | null): boolean {
   if (level === null) return false;
   return floor !== 'hardware' || level === 'hardware';

@@ -1,4 +1,4 @@
-/** Placement of jobs on providers. Time and randomness are arguments; no Node module is imported. */
+/** Placement: the choice of a provider for a job. Time and randomness are arguments; no Node module is imported. */
 
 export * from './cluster/model-digest.js';
 export * from './cluster/owner-choice.js';

@@ -1,24 +1,30 @@
-/** Tuning constants of placement. The defaults were chosen with the simulator (docs/scheduler-simulation.md). */
+/**
+ * Tuning constants of placement. The defaults were chosen with the simulator (docs/scheduler-simulation.md).
+ *
+ * - unmeasured: with too few verified answers to know the provider's rates
+ * - unproven: without any verified answer, and without a certificate chain of its hardware
+ * - overdue: idle for `overdueMs`, so that the rates may have changed
+ */
 export interface SchedulerConstants {
   /** Costs up to the best cost times this factor, plus `nearTieMs` milliseconds, are treated as equal. */
   readonly nearTieFactor: number;
   readonly nearTieMs: number;
-  /** Share of requests that go to an unmeasured provider, if any exists. */
+  /** Share of requests that may go to an unmeasured provider, where no cached prefix decides. */
   readonly measuringShare: number;
-  /** An unproven provider wins only if its cost times this factor is at most the best proven cost. */
+  /** By cost, an unproven provider wins only if its cost times this factor is at most the best cost of the others. */
   readonly unprovenFactor: number;
-  /** Maximum share of a model's latest jobs on unproven providers, while a proven provider can serve. */
+  /** Share of a model's latest jobs above which unproven providers are not tried for a measurement, if others can serve. */
   readonly unprovenShare: number;
-  /** Share of requests that go to an overdue provider, if any exists and no cached prefix decides. */
+  /** Share of requests that may go to an overdue provider, where no cached prefix decides. */
   readonly overdueShare: number;
   /** Idle time after which a provider is overdue, in milliseconds. */
   readonly overdueMs: number;
-  /** Maximum cost of an overdue provider: the best cost times this factor, plus `overdueMaxMs` milliseconds. */
+  /** Maximum cost of an overdue provider to be tried: the best cost times this factor, plus `overdueMaxMs` milliseconds. */
   readonly overdueMaxFactor: number;
   readonly overdueMaxMs: number;
   /** Slowdown per concurrent job, as a share of the time without concurrent jobs. */
   readonly batchSlowdown: number;
-  /** Added time to the first token per running job, in milliseconds. */
+  /** Added time to the first token per job that the provider is running, in milliseconds. */
   readonly turnMs: number;
   /** Slowdown factor of a provider that is hot, on battery or short of memory. */
   readonly strainedFactor: number;

@@ -1,7 +1,7 @@
 /**
- * `BenchCluster`: coordinators with one NATS server and PostgreSQL of their own, whose processor time the cluster bench measures.
+ * `BenchCluster`: starts coordinators with a PostgreSQL and usually a NATS server of their own, and reads their processor time.
  *
- * Model `bench-i` is served only by the provider of coordinator i.
+ * One provider is connected to each coordinator. The provider of coordinator i serves only model `bench-i`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,6 +52,7 @@ export class BenchCluster {
   #nats: Child | null = null;
   #postgres: Child | null = null;
   #postgresDirectory = '';
+  /** Empty without NATS. */
   natsUrl = '';
 
   /** Starts a cluster and waits until every coordinator lists every model. */
@@ -66,6 +67,7 @@ export class BenchCluster {
     }
   }
 
+  /** Model of the provider of a coordinator. The index may be past the last coordinator, and then begins with the first again. */
   modelOf(index: number): string {
     return `bench-${index % this.targets.length}`;
   }

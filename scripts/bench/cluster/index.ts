@@ -1,8 +1,8 @@
 /**
- * Cluster bench: processor time relative to one coordinator without NATS, the time to first token that peers add, and the processor
- * time that 199 simulated peers cost.
+ * Cluster bench: what it costs when coordinators share requests with their peers over NATS.
  *
- * - `CLUSTER_BENCH=plain,streams,first,many` selects sections.
+ * - `CLUSTER_BENCH=plain,streams,first,many` selects sections: processor time of plain answers, of streams, added time to first token,
+ *   and processor time beside many peers.
  * - `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change sizes.
  * - `PROFILE=directory` writes CPU profiles into a directory.
  */
@@ -22,32 +22,32 @@ import { type Ask, benchProcessorTime } from './processor-time.js';
 
 const SECTIONS = ['plain', 'streams', 'first', 'many'];
 const { MEMBERS: members, CLUSTER_BENCH: chosen } = process.env;
-/** Sizes of the clusters. 0 stands for a coordinator without NATS. */
+/** Numbers of coordinators. 0: one coordinator without NATS. */
 const MEMBERS = members?.split(',').map(Number) ?? sized([0, 1, 2, 3], [0, 2]);
-/** Connections with 1024 slots each, for 5,000 streams. */
+/** Connections of the provider in the section `many`. Each has 1024 slots, so that 5,000 streams fit. */
 const MANY_SESSIONS = 6;
 
-/** Resolves to whether every target was met. */
+/** Resolves to whether every target of the selected sections was met. False if NATS or PostgreSQL is not installed. */
 export async function benchCluster(): Promise<boolean> {
   const programs = installed();
   if (programs === null) return false;
-  const only = chosen?.split(',') ?? SECTIONS;
+  const sections = chosen?.split(',') ?? SECTIONS;
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const processes = new Processes(directory);
   try {
     const { child } = await processes.start('load-generator');
     const ask: Ask = (load) => child.ask(load);
     let met = true;
-    const kinds = (['plain', 'streams'] as const).filter((kind) => only.includes(kind));
-    if (kinds.length > 0 || only.includes('first')) {
+    const kinds = (['plain', 'streams'] as const).filter((kind) => sections.includes(kind));
+    if (kinds.length > 0 || sections.includes('first')) {
       met = await withClusters(MEMBERS, programs, async (clusters) => {
         let all = true;
         for (const kind of kinds) all = (await benchProcessorTime(ask, clusters, kind)) && all;
         const pair = clusters.find(({ targets }) => targets.length > 1);
-        return only.includes('first') && pair !== undefined ? (await benchFirstToken(ask, pair)) && all : all;
+        return sections.includes('first') && pair !== undefined ? (await benchFirstToken(ask, pair)) && all : all;
       });
     }
-    if (only.includes('many')) {
+    if (sections.includes('many')) {
       met = (await withClusters([1], programs, ([cluster]) => benchManyPeers(ask, cluster as BenchCluster), MANY_SESSIONS)) && met;
     }
     return met;

@@ -1,4 +1,7 @@
-/** Cluster bench, section `many`: processor time of paced streams at a coordinator, alone and with 199 simulated peers. */
+/**
+ * Section `many` of the cluster bench: processor time of a coordinator per streamed token, alone and beside 199 simulated peers, which only
+ * tell each other their free capacity.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,13 +22,17 @@ const { STREAMS: streamCount } = process.env;
 const STREAMS = Number(streamCount ?? sized(5000, 20));
 const TOKENS = sized(25, 3);
 const TOKEN_MS = sized(1000, 200);
+/** Time over which the streams start. */
 const SPREAD_MS = sized(12_000, 400);
+/** Maximum processor time beside peers, relative to alone. */
 const MAX_RATIO = 1.1;
 
 interface Round {
   /** Microseconds of the coordinator's processor time per token. */
   readonly cpu: number;
+  /** Milliseconds between tokens. */
   readonly p50: number;
+  /** Milliseconds between tokens. */
   readonly p99: number;
 }
 
@@ -41,13 +48,13 @@ export async function benchManyPeers(ask: Ask, cluster: BenchCluster): Promise<b
   });
   try {
     await peers.message;
-    await streams(ask, cluster);
+    await measureStreams(ask, cluster);
     const alone: Round[] = [];
     const beside: Round[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      alone.push(await streams(ask, cluster));
+      alone.push(await measureStreams(ask, cluster));
       await peers.ask({ isOn: true });
-      beside.push(await streams(ask, cluster));
+      beside.push(await measureStreams(ask, cluster));
       await peers.ask({ isOn: false });
     }
     console.log(`${STREAMS} streams, a token every ${TOKEN_MS} ms, ${ROUNDS} rounds; load ${loadavg()[0]?.toFixed(1)}`);
@@ -65,7 +72,7 @@ export async function benchManyPeers(ask: Ask, cluster: BenchCluster): Promise<b
   }
 }
 
-async function streams(ask: Ask, cluster: BenchCluster): Promise<Round> {
+async function measureStreams(ask: Ask, cluster: BenchCluster): Promise<Round> {
   const [target] = cluster.targets;
   if (target === undefined) throw new Error('the cluster has no coordinator');
   const body = requestBody(true, { tokens: TOKENS, everyMs: TOKEN_MS }, cluster.modelOf(0));

@@ -1,15 +1,19 @@
 /**
- * Simulates many peers in one process, which publish digests and keep links, to load one coordinator like a large cluster.
+ * Program that simulates many coordinators of a cluster, to load one real coordinator like a large cluster.
  *
- * Arguments: NATS URL, coordinator, number of peers, models per peer, a model that all peers serve without a free slot. IPC:
- * sends `{ready}`; then answers each `{isOn}` with `{done}` when all links are up, or all peers have left. JavaScript, because the
- * NATS client does not load under tsx.
+ * Each simulated peer broadcasts digests (free capacity per model) and keeps a link (a connection over NATS) to the real coordinator.
+ *
+ * Arguments: NATS URL, id of the real coordinator, number of peers, models per peer, a model that all peers serve without a free slot.
+ * IPC: sends `{ready}`. Answers `{isOn: true}` with `{done}` when all links are up, `{isOn: false}` when the peers have left.
+ *
+ * JavaScript, because the NATS client does not load under tsx.
  */
 import { PeerLinks } from '../../../apps/coordinator/dist/cluster/link/peer-links.js';
 import { Membership } from '../../../apps/coordinator/dist/cluster/membership/membership.js';
 import { NatsTransport } from '../../../apps/coordinator/dist/cluster/transport/nats-transport.js';
 
 const [url = '', coordinator = '', peerCount, modelCount, fullModel = ''] = process.argv.slice(2);
+/** Throughput classes in the digest of a model. */
 const CLASSES = 16;
 const POLL_MS = 50;
 /** Time over which the peers start: one heartbeat interval, so that their heartbeats are spread evenly. */

@@ -1,5 +1,7 @@
-/** Client process of the end-to-end bench. On IPC commands, sends requests with plain `fetch` or with the verified `fetch`. */
-
+/**
+ * Client process of the end-to-end bench. On IPC commands, sends requests with plain `fetch`, or with that of `@inference/client`, which
+ * encrypts them to providers.
+ */
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { PLAIN_ANSWER, STREAM_END } from '../relay/answers.js';
@@ -26,14 +28,14 @@ class CountingProxy {
   }
 }
 
-/** Providers that each request is sealed to. */
+/** Number of providers that each end-to-end request is sealed to. */
 const CANDIDATES = 3;
 const CONNECT_RETRY_MS = 500;
 const CONNECT_DEADLINE_MS = 60_000;
 
 export type Mode = 'plain' | 'e2e';
 
-/** First command: sets the coordinator's address. Answered when the providers are verified. */
+/** First command: the coordinator's address. Answered when the client has verified the providers. */
 export interface Connect {
   readonly kind: 'connect';
   readonly target: Target;
@@ -63,7 +65,7 @@ export interface Pairs {
   readonly pairs: number;
 }
 
-/** Milliseconds to the first body byte, or bytes on the client's connections in both directions, for each request. */
+/** A figure for each request. `first_token`: milliseconds to the first body byte. `bytes`: bytes on the connection, in both directions. */
 export type PairsResult = Readonly<Record<Mode, number[]>>;
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -105,7 +107,8 @@ class Client {
 }
 
 let client: Client | null = null;
-let counted: Client | null = null;
+/** Sends through the proxy. */
+let countedClient: Client | null = null;
 const proxy = new CountingProxy();
 
 process.on('message', (command: Connect | Load | Pairs) => {
@@ -124,12 +127,12 @@ async function run(command: Connect | Load | Pairs): Promise<object> {
   if (command.kind === 'connect') {
     const { target } = command;
     client = await connected(new Client(target.port, target));
-    counted = await connected(new Client(await proxy.listen(target.port), target));
+    countedClient = await connected(new Client(await proxy.listen(target.port), target));
     return {};
   }
-  if (client === null || counted === null) throw new Error('the client is not connected');
+  if (client === null || countedClient === null) throw new Error('the client is not connected');
   if (command.kind === 'load') return load(client, command);
-  return command.kind === 'bytes' ? bytes(counted, command) : firstTokens(client, command);
+  return command.kind === 'bytes' ? connectionBytes(countedClient, command) : firstTokens(client, command);
 }
 
 /** Waits until the client is ready: providers appear in the keyset some seconds after their registration. */
@@ -172,7 +175,7 @@ async function firstTokens(of: Client, { body, pairs }: Pairs): Promise<PairsRes
   return result;
 }
 
-async function bytes(of: Client, { body, pairs }: Pairs): Promise<PairsResult> {
+async function connectionBytes(of: Client, { body, pairs }: Pairs): Promise<PairsResult> {
   const result: PairsResult = { plain: [], e2e: [] };
   for (let pair = 0; pair < pairs; pair++) {
     for (const mode of ['plain', 'e2e'] as const) {

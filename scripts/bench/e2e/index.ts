@@ -1,7 +1,7 @@
 /**
- * End-to-end bench: compares end-to-end mode with plain mode at one coordinator: processor time, time to first token, bytes.
+ * End-to-end bench: compares processor time, time to first token and transferred bytes of end-to-end and plain requests.
  *
- * `PROFILE=directory` writes a CPU profile of the coordinator.
+ * In end-to-end mode the client encrypts, in plain mode the coordinator. `PROFILE=directory` writes a CPU profile of the coordinator.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,6 +22,7 @@ const STREAM_TOKENS = 64;
 const TOKEN_EVERY_MS = 20;
 const STREAM = requestBody(true, { tokens: STREAM_TOKENS, everyMs: TOKEN_EVERY_MS });
 
+/** Requests per second of the paced comparison. */
 const PLAIN_PER_SECOND = 100;
 /** Answers per mode and round, and concurrency. */
 const PLAIN = { name: 'plain answers', body: requestBody(false), ...sized({ answers: 1000, atOnce: 16 }, { answers: 20, atOnce: 4 }) };
@@ -35,6 +36,7 @@ const STREAMS = {
 const FIRST_TOKEN_PAIRS = sized(400, 5);
 const BYTES_PAIRS = sized(5, 1);
 
+/** Targets: ratio of end-to-end to plain, or milliseconds of end-to-end above plain. */
 const MAX_COORDINATOR_RATIO = 0.8;
 const MAX_CLIENT_OVERHEAD_MS = 1.5;
 const MAX_FIRST_TOKEN_OVERHEAD_MS = 1.5;
@@ -64,7 +66,7 @@ export async function benchE2e(): Promise<boolean> {
   }
 }
 
-/** Processor time per answer of one mode, in milliseconds. */
+/** Processor time per answer of one mode in milliseconds, one figure per round. */
 interface Cost {
   readonly coordinator: number[];
   readonly client: number[];

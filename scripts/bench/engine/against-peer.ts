@@ -1,5 +1,7 @@
 /**
- * Compares the agent with llama.cpp's own server, on the same libraries, in alternating rounds. The agent also renders, seals and signs.
+ * Engine bench with `--peer`: compares the provider's agent with llama.cpp's own server (the peer) in alternating rounds.
+ *
+ * Both use the same native libraries, unless `LLAMA_SERVER` names another server. The agent also renders, encrypts and signs its answers.
  *
  * On a busy machine, compare processor time per token. `PEER_BENCH='60M, greedy'` runs the cases whose titles contain the text.
  */
@@ -18,6 +20,7 @@ import { judge, type Measured, type ModelName, type PeerCase, type Round, SETUPS
 import { findOrBuildPeer, type PeerProgram } from './peer-program.js';
 
 const ROUNDS = sized(3, 1);
+/** Time after which no further answer of a round begins. */
 const ROUND_MS = sized(1500, 100);
 const WARM_UP_MS = 100;
 const START_MS = 60_000;
@@ -26,11 +29,12 @@ const ANSWER_MS = 300_000;
 const LONG_TEXT_TOKENS = 1900;
 const { PEER_BENCH = '' } = process.env;
 const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
-/** The server's error for a text that its parser refuses. */
+/** The peer's error for a text that its parser rejects. */
 const MALFORMED_TEXT = 'The model produced output that does not match';
 /** Text of an answer, thought or call. The first event holds the role alone. */
 const FIRST_TEXT = /"(?:content|reasoning_content|text|arguments)":"[^"]/;
 
+/** Request body, of which only the limit is read here. */
 interface Body {
   readonly max_tokens: number;
 }
@@ -45,8 +49,10 @@ interface Answer {
   readonly firstTokenMs: number;
 }
 
+/** One of the compared programs. */
 interface Side {
   readonly ask: (asked: PeerCase, body: Body) => Promise<Answer>;
+  /** Its processes, whose processor time is summed. */
   readonly pids: () => readonly number[];
 }
 
@@ -162,7 +168,7 @@ function checkBackends({ peer, agent }: Sides): void {
   if (server?.length !== 1 || server[0] !== own?.[0]) throw new Error(`different kernels: the server has ${server}, the agent ${own}`);
 }
 
-/** A closed loop of concurrent streams. Each gives at least one answer. */
+/** Runs streams concurrently, each with one answer after another for the given time, and at least one. */
 async function measure({ ask, pids }: Side, each: PeerCase, bodyOf: (index: number) => Body, milliseconds: number): Promise<Load> {
   const used = () => pids().reduce((sum, pid) => sum + cpuSeconds(pid), 0);
   const usedBefore = used();
@@ -226,7 +232,7 @@ class FirstTextClock {
     if (this.#firstTokenMs === null && FIRST_TEXT.test(this.#events)) this.#firstTokenMs = performance.now() - this.#begin;
   }
 
-  /** The server parses each text at its end, after `maxTokens` tokens, and reports text that a random model made as malformed. */
+  /** `maxTokens`: tokens of an answer that the peer reports as malformed, without usage, because a random model wrote it. */
   answer(maxTokens?: number): Answer {
     const usage = /"completion_tokens":(\d+)/.exec(this.#events)?.[1];
     const tokens = usage ?? (this.#events.includes(MALFORMED_TEXT) ? maxTokens : undefined);
@@ -243,7 +249,7 @@ async function within<T>(milliseconds: number, what: string, awaited: Promise<T>
   return await Promise.race([awaited, late]).finally(() => clearTimeout(timer));
 }
 
-/** Logit bias that prevents an early end on either side. */
+/** Logit bias against the end-of-text tokens, so that answers reach their limit on both sides. */
 async function endBias(peer: Peer): Promise<Record<string, number>> {
   const bias: Record<string, number> = {};
   for (const content of ['<|im_end|>', '<|endoftext|>', '</s>', '<|end|>']) {
@@ -253,6 +259,7 @@ async function endBias(peer: Peer): Promise<Record<string, number>> {
   return bias;
 }
 
+/** Text of about `count` tokens. */
 async function textOf(peer: Peer, count: number): Promise<string> {
   const text = TEXT.repeat(count);
   const tokens = await tokenize(peer, text);

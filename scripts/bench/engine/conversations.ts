@@ -1,7 +1,8 @@
 /**
- * Conversations bench: time to first token of second turns relative to first turns, when several clients alternate.
+ * Conversations bench: whether the engine keeps the KV cache of several conversations, whose clients alternate.
  *
- * Shows whether the engine keeps each conversation's KV cache. Also measures pauses of a stream during another prompt's prefill.
+ * If so, the first token of a conversation's second turn comes much sooner than that of its first. Also prints the pauses of one stream
+ * while the engine reads other prompts.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -18,8 +19,9 @@ import { GPU } from './gpu.js';
 const CLIENTS = sized(16, 2);
 const PROMPT_TOKENS = sized(4000, 200);
 const CONTEXT = 8192;
-/** Maximum share of the first turn's time to first token. */
+/** Maximum time to first token of a second turn, relative to the first turn. */
 const SECOND_TURN_TARGET = 0.1;
+/** Arguments for the random model. */
 const SHAPE = '--arch qwen3 --layers 4 --dim 256 --heads 4 --kv-heads 2 --ff 640 --type Q8_0 --endless --context 16k';
 const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
 
@@ -68,7 +70,7 @@ interface Turn {
   readonly messages: readonly PromptMessage[];
 }
 
-/** Runs one turn. Returns the answer's text and the time to first token. */
+/** Runs one turn of a conversation. Resolves to the answer's text and the time to first token. */
 async function turn(engine: Engine, { cacheScope, messages }: Turn): Promise<{ readonly ms: number; readonly text: string }> {
   const begin = performance.now();
   let ms = Number.NaN;

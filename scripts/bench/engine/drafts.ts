@@ -1,8 +1,9 @@
 /**
- * Drafts bench: tokens per second of one stream with and without prompt lookup (speculative decoding), in alternating rounds.
+ * Drafts bench: tokens per second of one stream with and without drafts, in alternating rounds.
  *
- * The models are too small to follow copying instructions, so a repetitive text represents edits and extractions. Other load on the
- * machine affects the ratios of processor time less. Prompts are cached, so only decoding is measured.
+ * A draft is a guess at the next tokens, copied from the prompt (prompt lookup), which the model checks in one step. A repetitive text represents edits and extractions, because the models are too small to copy on demand.
+ *
+ * Prompts are cached, so mostly decoding is measured. Other load on the machine affects processor time less.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,6 +20,7 @@ import { GPU } from './gpu.js';
 const ROUNDS = sized(7, 1);
 const ROUND_SECONDS = sized(3, 0.2);
 const GENERATED_TOKENS = 256;
+/** Minimum ratios of tokens per second with drafts to without. */
 const REPEATING_TARGET = 1.6;
 const OTHER_TARGET = 0.97;
 
@@ -92,7 +94,7 @@ async function compare(model: string, { name, target, prompt, sampling }: Case, 
   return met;
 }
 
-/** One stream after another for `ROUND_SECONDS`. */
+/** Generates one answer after another for `ROUND_SECONDS`. */
 async function measure(engine: Engine, request: GenerationRequest): Promise<{ tokensPerSecond: number; cpuPerToken: number }> {
   const pid = engine.pid as number;
   const cpuBefore = cpuSeconds(pid);

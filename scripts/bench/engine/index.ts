@@ -1,7 +1,7 @@
 /**
- * Engine bench: tokens per second through a whole network relative to node-llama-cpp alone, then time to first token.
+ * Engine bench: tokens per second through a whole network (coordinator and provider), relative to the library node-llama-cpp alone.
  *
- * Random weights almost never end a response, so responses run to their limit.
+ * Then measures the time to the first token. The model has random weights and almost never ends a response before its limit.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,13 +16,14 @@ import { median } from '../statistics.js';
 import { benchFirstToken } from './first-token.js';
 
 const STREAMS = sized([1, 4, 16], [1, 4]);
-/** Tokens per response; the model almost never stops by itself. */
 const GENERATED_TOKENS = sized(256, 32);
 /** A unique number per request prevents full prefix-cache hits. */
 const QUESTION = 'Please write about number {} and what it is good for.';
 const ROUNDS = sized(3, 1);
 const ROUND_SECONDS = sized(4, 0.5);
+/** Minimum ratio. */
 const TARGET = 0.9;
+/** Arguments for the random model. */
 const SHAPE = '--arch qwen3 --layers 4 --dim 256 --heads 4 --kv-heads 2 --ff 640 --type Q8_0 --endless --context 16k';
 
 /** Resolves to whether every target was met. */

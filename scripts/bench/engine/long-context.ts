@@ -1,6 +1,8 @@
 /**
- * Long-context bench: a prompt of 32,000 tokens with each type of the KV cache. Time and memory, and the gaps of a running stream
- * while the end of such a prompt is read, where each token attends to the most others.
+ * Long-context bench: time and memory to read a prompt of 32,000 tokens, with each element type of the KV cache.
+ *
+ * Also measures the gaps between tokens of a running stream while the engine reads the end of such a prompt. There each token attends to
+ * the most others, so that reading is slowest.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -78,7 +80,7 @@ function requestOf(text: string, maxTokens: number): GenerationRequest {
   return { ...ask('', maxTokens), prompt: { type: 'text', text }, cacheScope: 'bench' };
 }
 
-/** Letters of a text with this number of tokens. */
+/** Number of letters of `textOf` that make this number of tokens. */
 async function lettersOf(engine: Engine, tokens: number): Promise<number> {
   const sample = 2_000;
   const { promptTokens } = await collect(engine.generate(requestOf(textOf(sample), 0)));

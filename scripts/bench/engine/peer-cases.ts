@@ -1,13 +1,15 @@
-/** Cases of the comparison with llama.cpp's server, and the evaluation of its figures. */
+/** Requests with which the engine bench compares the agent and llama.cpp's server (the peer), and `judge`, which evaluates the figures. */
 import { median } from '../statistics.js';
 
 export type ModelName = '60M' | 'demo';
 
-/** Processes of both sides: parallel slots and tokens per slot. */
+/** How agent and peer are started, and the cases that they then run. */
 export interface Setup {
+  /** Number of streams that a program can generate at once. */
   readonly slots: number;
+  /** Tokens per slot. */
   readonly contextSize: number;
-  /** Arguments of the server alone. */
+  /** Further arguments of the peer, by model. */
   readonly peerArgs: Readonly<Record<ModelName, readonly string[]>>;
   readonly cases: readonly PeerCase[];
 }
@@ -15,7 +17,7 @@ export interface Setup {
 export interface PeerCase {
   readonly name: string;
   readonly streams: number;
-  /** Tokens of one answer, so that a round of either model takes a few seconds. */
+  /** Limit of tokens of an answer, by model, chosen so that a round takes a few seconds. */
   readonly tokens: Readonly<Record<ModelName, number>>;
   readonly path: '/v1/chat/completions' | '/v1/completions';
   /** Whether prompts may come from the cache. */
@@ -118,15 +120,16 @@ const copy: PeerCase = {
 const NO_ARGS = { '60M': [], demo: [] };
 
 /**
- * The fastest of ten settings of the server's prompt lookup for each model. `ngram-mod` is left out: its table outlives a request, so in a bench
- * that repeats a request it replays the answer.
+ * The fastest of ten settings of the peer's prompt lookup (drafts copied from the prompt) for each model.
+ *
+ * Without `ngram-mod`, whose table outlives a request: in a bench that repeats a request, it would replay the answer.
  */
 const PROMPT_LOOKUP = {
   '60M': '--spec-type ngram-map-k --spec-ngram-map-k-size-n 12 --spec-ngram-map-k-size-m 48 --spec-draft-n-max 48'.split(' '),
   demo: '--spec-type ngram-simple --spec-ngram-simple-size-n 3 --spec-ngram-simple-size-m 8 --spec-draft-n-max 8'.split(' '),
 };
 
-/** As many slots as streams: with more, the server uses slots apart from each other, and llama.cpp joins only neighbours into one batch. */
+/** Each case has as many streams as slots. With more slots, the peer would use some that are not adjacent, which llama.cpp batches apart. */
 export const SETUPS: readonly Setup[] = [
   { slots: 1, contextSize: 2048, peerArgs: NO_ARGS, cases: [greedy(1, { '60M': 192, demo: 256 }), prompts(1)] },
   { slots: 4, contextSize: 2048, peerArgs: NO_ARGS, cases: [greedy(4, { '60M': 128, demo: 256 }), prompts(4)] },
@@ -137,13 +140,13 @@ export const SETUPS: readonly Setup[] = [
 
 export interface Measured {
   readonly tokensPerSecond: number;
-  /** Processor time of all processes of the side, in microseconds. */
+  /** Processor time of all processes of the program, in microseconds. */
   readonly cpuPerToken: number;
   /** Median of the answers. */
   readonly firstTokenMs: number;
 }
 
-/** Neighbouring rounds of both sides. */
+/** Adjacent measurements of both programs. */
 export interface Round {
   readonly peer: Measured;
   readonly agent: Measured;
@@ -157,7 +160,7 @@ export interface Verdict {
   readonly isMet: boolean;
 }
 
-/** Judges medians of the ratios of neighbouring rounds, because the machine's other load varies. */
+/** Compares adjacent rounds and takes the medians of their ratios, because the machine's other load varies. */
 export function judge(rounds: readonly Round[]): Verdict {
   const ratio = (member: keyof Measured) => median(rounds.map(({ peer, agent }) => agent[member] / peer[member]));
   const tokensPerSecond = ratio('tokensPerSecond');

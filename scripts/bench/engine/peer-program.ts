@@ -1,8 +1,8 @@
 /**
- * The program of llama.cpp's own server: `LLAMA_SERVER`, or one built once, in minutes, on the libraries of node-llama-cpp.
+ * `findOrBuildPeer`: llama.cpp's own server, which the engine bench compares with the agent.
  *
- * The platform package has every library of the release, so only the server's own sources are compiled. Both sides of the bench then
- * run the same kernels, without `-march=native`, which fails on hosts that announce instructions they do not have.
+ * Uses the program that `LLAMA_SERVER` names, or builds one in minutes and keeps it. Only the server's own sources are compiled. The
+ * libraries are those of the package node-llama-cpp, so that both programs compute with the same code.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,17 +21,16 @@ const BUILD_MS = 60 * 60_000;
 
 export interface PeerProgram {
   readonly path: string;
-  /** Folder of the libraries that the program needs. Null if it has its own. */
+  /** Folder of the libraries that the program needs. Null for `LLAMA_SERVER`, which finds its own. */
   readonly libraries: string | null;
 }
 
 export interface LockedPackage {
   readonly version: string;
-  /** Subresource integrity of the tarball. */
   readonly integrity: string;
 }
 
-/** Throws when a build is impossible (npm, git, cmake and a C++ compiler are needed). */
+/** Throws if no program is named and the build fails. A build needs Linux, npm, git, cmake and a C++ compiler. */
 export function findOrBuildPeer(): PeerProgram {
   const { LLAMA_SERVER: named, XDG_CACHE_HOME: cache = join(homedir(), '.cache') } = process.env;
   if (named !== undefined) return { path: named, libraries: null };

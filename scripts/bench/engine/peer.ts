@@ -1,4 +1,4 @@
-/** A running llama.cpp server. */
+/** `startPeer`: starts llama.cpp's own server, which the engine bench compares with the agent. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { freePort } from '../../network/cluster/free-ports.js';
 import type { PeerProgram } from './peer-program.js';
 
 const START_MS = 60_000;
-/** Time in which the end of the process explains a failed request. */
+/** After a failed request, time to wait for the end of the process, which would explain the failure. */
 const END_MS = 500;
 
 export interface PeerSettings {

@@ -1,4 +1,4 @@
-/** Image bench: duration and coordinator CPU time per image of the demo model; then CPU time for relaying a large, ready image. */
+/** Image bench: time and coordinator CPU time per image of the demo model, then coordinator CPU time to relay a large image. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { sized } from '../size.js';
 import { cpuSeconds, median } from '../statistics.js';
 
 const ROUNDS = sized(3, 1);
+/** Maximum CPU time of the coordinator, as a share of the time that an image takes. */
 const TARGET_SHARE = 0.02;
 const NO_RATE_LIMITS = { RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' };
 const SIZE = '256x256';
@@ -23,19 +24,19 @@ interface Gateway {
   readonly pid: number;
 }
 
-/** Resolves to whether the target was met. */
+/** Resolves to whether the demo model's images met the target. Large images have none. */
 export async function benchImages(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   try {
-    const met = await demoModel(join(directory, 'network'));
-    await largeImages(join(directory, 'coordinator'));
+    const met = await benchDemoModel(join(directory, 'network'));
+    await benchLargeImages(join(directory, 'coordinator'));
     return met;
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-async function demoModel(dataDir: string): Promise<boolean> {
+async function benchDemoModel(dataDir: string): Promise<boolean> {
   const providerArgs = ['--model', 'demo-text', '--model', 'demo-image'];
   const network = await startNetwork({
     port: 0,
@@ -60,7 +61,7 @@ async function demoModel(dataDir: string): Promise<boolean> {
   }
 }
 
-async function largeImages(dataDir: string): Promise<void> {
+async function benchLargeImages(dataDir: string): Promise<void> {
   const { baseUrl, apiKey, child } = await startCoordinatorAlone(dataDir, NO_RATE_LIMITS);
   const image = await likePhotograph(LARGE_SIZE);
   const provider = await ScriptedProvider.connect(baseUrl, {

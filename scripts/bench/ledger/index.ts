@@ -1,7 +1,7 @@
 /**
- * Ledger bench: durable jobs per second and processor time per job, on SQLite, on PostgreSQL, and in three processes.
+ * Ledger bench: how many jobs per second the ledger reserves and settles, and the processor time per job.
  *
- * On a busy machine, only processor time is reliable.
+ * Runs on SQLite and PostgreSQL in this process, then on PostgreSQL in three processes. On a busy machine, trust only processor time.
  */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,20 +15,20 @@ import type { Database } from '../../../apps/coordinator/dist/database/tables.js
 import { dropPooledDatabases, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
-import { fund, type JobsResult, runJobs } from './jobs.js';
+import { depositInto, type JobsResult, runJobs } from './jobs.js';
 import { benchProcesses } from './processes.js';
 
 const ROUNDS = sized(5, 1);
+/** Jobs per round. */
 const JOBS = sized(4000, 200);
 
 interface Targets {
-  /** Minimum jobs per second. */
-  readonly perSecond: number;
-  /** Maximum CPU time per job in microseconds, or null. */
-  readonly cpuPerJob: number | null;
+  readonly minPerSecond: number;
+  /** Maximum CPU time of this process per job, in microseconds; null: no target. */
+  readonly maxCpuUs: number | null;
 }
 
-/** Resolves to whether every target was met. */
+/** Prints the results. Resolves to false if a target was missed, PostgreSQL is unreachable, or a ledger's sums are wrong. */
 export async function benchLedger(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
   try {
@@ -39,7 +39,7 @@ export async function benchLedger(): Promise<boolean> {
       met =
         (await withDatabase(
           () => openDatabase({ file }),
-          (database) => benchJobs(`SQLite, ${accounts} accounts`, database, accounts, { perSecond: 2000, cpuPerJob: 250 }),
+          (database) => benchJobs(`SQLite, ${accounts} accounts`, database, accounts, { minPerSecond: 2000, maxCpuUs: 250 }),
         )) && met;
     }
     return (await benchPostgres()) && met;
@@ -55,14 +55,14 @@ async function benchPostgres(): Promise<boolean> {
     return false;
   }
   const benches: readonly ((database: Database, url: string) => Promise<boolean>)[] = [
-    (database) => benchJobs('PostgreSQL, 1 account', database, 1, { perSecond: 1000, cpuPerJob: null }),
-    (database, url) => benchProcesses(database, url, { accountCount: 100, perSecond: 3000 }),
-    (database, url) => benchProcesses(database, url, { accountCount: 1, perSecond: 1500 }),
+    (database) => benchJobs('PostgreSQL, 1 account', database, 1, { minPerSecond: 1000, maxCpuUs: null }),
+    (database, url) => benchProcesses(database, url, { accountCount: 100, minPerSecond: 3000 }),
+    (database, url) => benchProcesses(database, url, { accountCount: 1, minPerSecond: 1500 }),
   ];
   let met = true;
   try {
     for (const bench of benches) {
-      // A migrated test database is reused, and its commits do not wait for the disk.
+      // `empty`, because commits to a `migrated` test database do not wait for the disk.
       const fresh = await freshPostgres('empty');
       const { target } = fresh;
       if (!('url' in target)) throw new Error('the fresh database is not on a server');
@@ -87,33 +87,38 @@ async function withDatabase(open: () => Promise<Database>, bench: (database: Dat
   }
 }
 
-async function benchJobs(title: string, database: Database, count: number, targets: Targets): Promise<boolean> {
-  const accounts = Array.from({ length: count }, (_, index) => `account-${index}`);
+async function benchJobs(title: string, database: Database, accountCount: number, targets: Targets): Promise<boolean> {
+  const accounts = Array.from({ length: accountCount }, (_, index) => `account-${index}`);
   const providers = Array.from({ length: 20 }, (_, index) => index.toString(16).padStart(32, '0') as ProviderId);
   const ledger = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, onError: (error) => console.error(error) });
   const deposit = microUsd(1_000_000_000_000);
-  await fund(ledger, accounts, deposit);
-  const round = (jobs: number): Promise<JobsResult> => runJobs(ledger, { jobs, atOnce: 128, accounts, providers });
+  await depositInto(ledger, accounts, deposit);
+  const round = (jobCount: number): Promise<JobsResult> => runJobs(ledger, { jobCount, concurrency: 128, accounts, providers });
+  // The first, shorter round is a warm-up.
   const results = [await round(JOBS / 4)];
   for (let index = 0; index < ROUNDS; index++) results.push(await round(JOBS));
   await ledger.close();
 
   const { problems, figures } = await checkLedger(database);
   const cost = results.reduce((sum, result) => sum + result.cost, 0);
-  const sums = problems.length === 0 && figures.owed + figures.fees === deposit * count && figures.jobs === JOBS * (ROUNDS + 0.25);
+  const sumsHold =
+    problems.length === 0 && figures.owed + figures.fees === deposit * accountCount && figures.jobs === JOBS * (ROUNDS + 0.25);
   const measured = results.slice(1);
-  const rate = median(measured.map((result) => result.perSecond));
-  const cpu = median(measured.map((result) => result.cpuPerJob));
+  const rate = median(measured.map((result) => result.jobsPerSecond));
+  const cpu = median(measured.map((result) => result.cpuUsPerJob));
   console.log(`${title}: reserve and settle, 128 jobs at once, ${ROUNDS} rounds of ${JOBS}`);
-  console.log(`  ${Math.round(rate).toLocaleString('en')} jobs/s (target ${targets.perSecond}): ${verdict(rate >= targets.perSecond)}`);
-  const cpuMet = targets.cpuPerJob === null || cpu <= targets.cpuPerJob;
   console.log(
-    `  ${Math.round(cpu)} µs of CPU per job${targets.cpuPerJob === null ? '' : ` (target ${targets.cpuPerJob}): ${verdict(cpuMet)}`}`,
+    `  ${Math.round(rate).toLocaleString('en')} jobs/s (target ${targets.minPerSecond}): ${verdict(rate >= targets.minPerSecond)}`,
   );
-  console.log(`  ${cost.toLocaleString('en')} micro-USD charged; the sums ${sums ? 'hold' : `DO NOT HOLD: ${problems.join('; ')}`}`);
-  return rate >= targets.perSecond && cpuMet && sums;
+  const cpuMet = targets.maxCpuUs === null || cpu <= targets.maxCpuUs;
+  console.log(
+    `  ${Math.round(cpu)} µs of CPU per job${targets.maxCpuUs === null ? '' : ` (target ${targets.maxCpuUs}): ${verdict(cpuMet)}`}`,
+  );
+  console.log(`  ${cost.toLocaleString('en')} micro-USD charged; the sums ${sumsHold ? 'hold' : `DO NOT HOLD: ${problems.join('; ')}`}`);
+  return rate >= targets.minPerSecond && cpuMet && sumsHold;
 }
 
+/** Median duration of writing and syncing 8 KiB to the disk. */
 function syncMs(directory: string): number {
   const file = openSync(join(directory, 'sync'), 'w');
   const times: number[] = [];

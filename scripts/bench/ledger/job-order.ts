@@ -1,4 +1,4 @@
-/** IPC messages from the ledger bench to its coordinator processes. */
+/** Types of what the ledger benches send to the processes that they start (`job-process.ts`): the argument, then commands over IPC. */
 import type { ProviderId } from '@inference/protocol';
 import type { DatabaseTarget } from '../../../apps/coordinator/dist/database/connection/open-database.js';
 
@@ -10,9 +10,10 @@ export interface JobProcessOptions {
 
 /** Command: runs jobs on a newly opened ledger. */
 export interface JobOrder {
-  readonly jobs: number;
-  readonly atOnce: number;
-  readonly hasLeases: boolean;
+  readonly jobCount: number;
+  readonly concurrency: number;
+  /** Whether the ledger may reserve from credit leases. */
+  readonly useLeases: boolean;
 }
 
 /** Command: exits the process. */

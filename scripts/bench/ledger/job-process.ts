@@ -1,7 +1,8 @@
 /**
- * Coordinator process of the ledger bench, with its own database connections. Argument: {@link JobProcessOptions} as JSON.
+ * Program of one process of the ledger benches: runs jobs like a coordinator, with its own database connections.
  *
- * Messages: `ready`, then a {@link JobsResult} per {@link JobOrder}; {@link END} ends the process.
+ * The argument is {@link JobProcessOptions} as JSON. Sends `ready` over IPC, then a {@link JobsResult} for each {@link JobOrder}. Exits
+ * after {@link END}.
  */
 import { openLedger } from '../../../apps/coordinator/dist/billing/ledger/sql-ledger.js';
 import { openDatabase } from '../../../apps/coordinator/dist/database/connection/open-database.js';
@@ -12,9 +13,9 @@ import { type JobsResult, runJobs } from './jobs.js';
 async function main(): Promise<void> {
   const { target, accounts, providers } = JSON.parse(process.argv[2] ?? '') as JobProcessOptions;
   const database = await openDatabase(target);
-  process.on('message', (order: JobOrder | typeof END) => {
+  process.on('message', (command: JobOrder | typeof END) => {
     const work =
-      order === END ? database.destroy().then(() => process.disconnect()) : run(database, order, { accounts, providers }).then(send);
+      command === END ? database.destroy().then(() => process.disconnect()) : run(database, command, { accounts, providers }).then(send);
     work.catch(fail);
   });
   send('ready');
@@ -22,7 +23,7 @@ async function main(): Promise<void> {
 
 async function run(
   database: Database,
-  { hasLeases, ...order }: JobOrder,
+  { useLeases, ...order }: JobOrder,
   parties: Pick<JobProcessOptions, 'accounts' | 'providers'>,
 ): Promise<JobsResult> {
   const ledger = await openLedger({
@@ -30,7 +31,7 @@ async function run(
     providerSharePercent: 90,
     ownMachinesFree: false,
     separateReservations: true,
-    ...(hasLeases ? { leases: { minPerSecond: 20 } } : {}),
+    ...(useLeases ? { leases: { minPerSecond: 20 } } : {}),
     onError: (error) => console.error(error),
   });
   const result = await runJobs(ledger, { ...order, ...parties });

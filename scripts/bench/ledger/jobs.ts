@@ -1,4 +1,4 @@
-/** `runJobs`: reserves and settles jobs at full speed, with a fixed concurrency. */
+/** `runJobs`: reserves and settles jobs on a ledger, as fast as possible with a fixed number at once. No provider runs them. */
 import { randomUUID } from 'node:crypto';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger } from '../../../apps/coordinator/dist/billing/ledger/ledger.js';
@@ -16,34 +16,35 @@ const BENCH_PRICE: Price = {
 };
 
 interface JobsOptions {
-  readonly jobs: number;
-  readonly atOnce: number;
+  readonly jobCount: number;
+  readonly concurrency: number;
   /** Paying accounts, in rotation. */
   readonly accounts: readonly string[];
+  /** Earning providers, in rotation. */
   readonly providers: readonly ProviderId[];
 }
 
 export interface JobsResult {
-  readonly perSecond: number;
+  readonly jobsPerSecond: number;
   /** CPU time of this process, user and system, in microseconds per job. */
-  readonly cpuPerJob: number;
-  /** Median duration of a reservation, in milliseconds. */
-  readonly reserveMs: number;
+  readonly cpuUsPerJob: number;
+  readonly medianReserveMs: number;
+  /** Sum of the charges, in micro-USD. */
   readonly cost: number;
 }
 
-/** Runs the jobs. Throws if a job is refused or costs nothing. */
+/** Rejects if a reservation is refused or a job costs nothing. */
 export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<JobsResult> {
   let next = 0;
   let cost = 0;
-  const reserveTimes: number[] = [];
+  const reserveDurationsMs: number[] = [];
   const worker = async (): Promise<void> => {
-    for (let index = next++; index < options.jobs; index = next++) {
+    for (let index = next++; index < options.jobCount; index = next++) {
       const jobId = randomUUID() as JobId;
       const accountId = options.accounts[index % options.accounts.length] as string;
       const providerId = options.providers[index % options.providers.length] as ProviderId;
       const at = Date.now();
-      const asked = performance.now();
+      const reserveStartMs = performance.now();
       const reserved = await ledger.reserve({
         jobId,
         accountId,
@@ -56,7 +57,7 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
         maxCompletionTokens: 8192,
         at,
       });
-      reserveTimes.push(performance.now() - asked);
+      reserveDurationsMs.push(performance.now() - reserveStartMs);
       if (reserved.kind !== 'reserved') throw new Error(`a job was refused: ${reserved.kind}`);
       const usage = { promptTokens: 100 + (index % 300), completionTokens: 50 + (index % 500), hiddenTokens: 0, cachedTokens: 0 };
       const settled = await ledger.settle({ jobId, providerId, ...usage, at });
@@ -64,15 +65,20 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
       cost += settled.cost;
     }
   };
-  const cpu = process.cpuUsage();
-  const begun = performance.now();
-  await Promise.all(Array.from({ length: options.atOnce }, worker));
-  const seconds = (performance.now() - begun) / 1000;
-  const used = process.cpuUsage(cpu);
-  return { perSecond: options.jobs / seconds, cpuPerJob: (used.user + used.system) / options.jobs, reserveMs: median(reserveTimes), cost };
+  const cpuBefore = process.cpuUsage();
+  const startMs = performance.now();
+  await Promise.all(Array.from({ length: options.concurrency }, worker));
+  const seconds = (performance.now() - startMs) / 1000;
+  const used = process.cpuUsage(cpuBefore);
+  return {
+    jobsPerSecond: options.jobCount / seconds,
+    cpuUsPerJob: (used.user + used.system) / options.jobCount,
+    medianReserveMs: median(reserveDurationsMs),
+    cost,
+  };
 }
 
-export async function fund(ledger: Ledger, accounts: readonly string[], amount: MicroUsd): Promise<void> {
+export async function depositInto(ledger: Ledger, accounts: readonly string[], amount: MicroUsd): Promise<void> {
   await Promise.all(
     accounts.map((accountId) => ledger.deposit({ eventId: randomUUID(), accountId, amount, source: 'development', at: Date.now() })),
   );

@@ -1,4 +1,8 @@
-/** Leases bench: compares the ledger with and without credit leases, in alternating rounds. */
+/**
+ * Leases bench: runs the same jobs with and without credit leases, and prints both results.
+ *
+ * With a credit lease, a coordinator reserves from a part of a busy account's balance in memory, without a transaction per request.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,124 +14,126 @@ import type { Database } from '../../../apps/coordinator/dist/database/tables.js
 import { dropPooledDatabases, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
-import { JobProcesses, serverTimeBetween, serverTimes } from './job-processes.js';
-import { fund, type JobsResult } from './jobs.js';
-import { together } from './processes.js';
+import { JobProcesses, type ProcessesResult } from './job-processes.js';
+import { depositInto } from './jobs.js';
 
-const ROUNDS = sized(7, 1);
-/** Jobs of all processes together. */
+const MEASURED_ROUNDS = sized(7, 1);
+/** Jobs per round, of all processes together. */
 const JOBS = sized(6000, 300);
-const GIVEN = microUsd(1_000_000_000_000);
+const DEPOSIT_PER_ACCOUNT = microUsd(1_000_000_000_000);
 
 interface Setting {
   readonly processCount: number;
   readonly accountCount: number;
-  /** Concurrency per process. */
-  readonly atOnce: number;
+  /** Jobs that each process runs at the same time. */
+  readonly concurrency: number;
 }
 
-interface Round extends JobsResult {
-  /** Processor time of PostgreSQL's connections per job, in microseconds; null for SQLite. */
-  readonly serverPerJob: number | null;
-}
-
-/** Prints the results. Resolves to whether the ledger balances. */
+/** Has no targets. Resolves to false if PostgreSQL is unreachable, or if a ledger's sums are wrong after the jobs. */
 export async function benchLeases(): Promise<boolean> {
-  let holds = await benchPostgres();
-  const directory = mkdtempSync(join(tmpdir(), 'lease-bench-'));
-  try {
-    for (const accountCount of [1, 100]) {
-      const file = join(directory, `${accountCount}.db`);
-      holds = (await compare('SQLite', { file }, { processCount: 1, accountCount, atOnce: 128 })) && holds;
-    }
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-  return holds;
+  const isPostgresCorrect = await benchOnPostgres();
+  return (await benchOnSqlite()) && isPostgresCorrect;
 }
 
-async function benchPostgres(): Promise<boolean> {
+async function benchOnPostgres(): Promise<boolean> {
   const unreachable = await whyUnreachable();
   if (unreachable !== null) {
     console.log(`PostgreSQL is NOT MEASURED, as no server answers: ${unreachable}`);
     return false;
   }
   const settings: readonly Setting[] = [
-    ...[1, 2, 3].map((processCount) => ({ processCount, accountCount: 1, atOnce: 128 })),
-    { processCount: 3, accountCount: 1, atOnce: 8 },
-    { processCount: 3, accountCount: 100, atOnce: 128 },
+    ...[1, 2, 3].map((processCount) => ({ processCount, accountCount: 1, concurrency: 128 })),
+    { processCount: 3, accountCount: 1, concurrency: 8 },
+    { processCount: 3, accountCount: 100, concurrency: 128 },
   ];
-  let holds = true;
+  let isCorrect = true;
   try {
     for (const setting of settings) {
-      const place = await freshPostgres();
-      const { target } = place;
+      const fresh = await freshPostgres();
+      const { target } = fresh;
       if (!('url' in target)) throw new Error('the fresh database is not on a server');
       try {
-        holds = (await compare('PostgreSQL', { url: target.url }, setting)) && holds;
+        isCorrect = (await compare('PostgreSQL', { url: target.url }, setting)) && isCorrect;
       } finally {
-        await place.remove();
+        await fresh.remove();
       }
     }
-    return holds;
+    return isCorrect;
   } finally {
     await dropPooledDatabases();
   }
 }
 
-async function compare(name: string, target: DatabaseTarget, setting: Setting): Promise<boolean> {
+/** Only for comparison: coordinators use no leases on SQLite. */
+async function benchOnSqlite(): Promise<boolean> {
+  const directory = mkdtempSync(join(tmpdir(), 'lease-bench-'));
+  let isCorrect = true;
+  try {
+    for (const accountCount of [1, 100]) {
+      const file = join(directory, `${accountCount}.db`);
+      isCorrect = (await compare('SQLite', { file }, { processCount: 1, accountCount, concurrency: 128 })) && isCorrect;
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+  return isCorrect;
+}
+
+/** Prints the figures of one setting. Resolves to whether the ledger's sums are correct afterwards. */
+async function compare(databaseName: string, target: DatabaseTarget, setting: Setting): Promise<boolean> {
   const accounts = Array.from({ length: setting.accountCount }, (_, index) => `account-${index}`);
   const database = await openDatabase(target);
   const ledger = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, onError: (error) => console.error(error) });
-  await fund(ledger, accounts, GIVEN);
+  await depositInto(ledger, accounts, DEPOSIT_PER_ACCOUNT);
   await ledger.close();
   const processes = await JobProcesses.start(setting.processCount, target, accounts);
   try {
-    const results = await alternate(processes, 'url' in target ? database : null, setting);
+    const rounds = await runRounds(processes, 'url' in target ? database : null, setting);
     await processes.end();
-    const { processCount, accountCount, atOnce } = setting;
-    console.log(`${name}, ${processCount} processes, ${accountCount} accounts, ${atOnce} jobs at once each: ${ROUNDS} rounds of ${JOBS}`);
-    console.log(`  leases off: ${textOf(results.off)}`);
-    console.log(`  leases on:  ${textOf(results.on)}`);
+    const { processCount, accountCount, concurrency } = setting;
+    console.log(
+      `${databaseName}, ${processCount} processes, ${accountCount} accounts, ${concurrency} jobs at once each: ${MEASURED_ROUNDS} rounds of ${JOBS}`,
+    );
+    console.log(`  leases off: ${mediansOf(rounds.withoutLeases)}`);
+    console.log(`  leases on:  ${mediansOf(rounds.withLeases)}`);
     const { problems, figures } = await checkLedger(database);
-    const holds = problems.length === 0 && figures.owed + figures.fees === GIVEN * accounts.length;
-    console.log(`  the sums of ${figures.jobs} jobs ${holds ? 'hold' : `DO NOT HOLD: ${problems.join('; ')}`}`);
-    return holds;
+    const isCorrect = problems.length === 0 && figures.owed + figures.fees === DEPOSIT_PER_ACCOUNT * accounts.length;
+    console.log(`  the sums of ${figures.jobs} jobs ${isCorrect ? 'hold' : `DO NOT HOLD: ${problems.join('; ')}`}`);
+    return isCorrect;
   } finally {
     processes.kill();
     await database.destroy();
   }
 }
 
-async function alternate(
-  processes: JobProcesses,
-  server: Database | null,
-  { processCount, atOnce }: Setting,
-): Promise<{ readonly on: readonly Round[]; readonly off: readonly Round[] }> {
-  const jobs = Math.ceil(JOBS / processCount);
-  const round = async (hasLeases: boolean): Promise<Round> => {
-    const before = server === null ? null : await serverTimes(server);
-    const result = together(await processes.run({ jobs, atOnce, hasLeases }));
-    const time = server === null ? null : serverTimeBetween(before, await serverTimes(server));
-    return { ...result, serverPerJob: time === null ? null : time / (processCount * jobs) };
-  };
-  const on: Round[] = [];
-  const off: Round[] = [];
-  // The first round of each kind is warm-up.
-  for (let index = 0; index <= ROUNDS; index++) {
-    // The order alternates, because growing tables slow later runs.
-    for (const hasLeases of index % 2 === 0 ? [false, true] : [true, false]) (hasLeases ? on : off).push(await round(hasLeases));
-  }
-  return { on: on.slice(1), off: off.slice(1) };
+interface Rounds {
+  readonly withLeases: readonly ProcessesResult[];
+  readonly withoutLeases: readonly ProcessesResult[];
 }
 
-function textOf(rounds: readonly Round[]): string {
-  const server = rounds.flatMap(({ serverPerJob }) => (serverPerJob === null ? [] : [serverPerJob]));
+/** Alternates rounds with and without leases. `postgres`: the database of the jobs, or null on SQLite. */
+async function runRounds(processes: JobProcesses, postgres: Database | null, { processCount, concurrency }: Setting): Promise<Rounds> {
+  const jobCount = Math.ceil(JOBS / processCount);
+  const withLeases: ProcessesResult[] = [];
+  const withoutLeases: ProcessesResult[] = [];
+  for (let index = 0; index <= MEASURED_ROUNDS; index++) {
+    // The order alternates, because growing tables slow later runs.
+    for (const useLeases of index % 2 === 0 ? [false, true] : [true, false]) {
+      const result = await processes.run({ jobCount, concurrency, useLeases }, postgres);
+      (useLeases ? withLeases : withoutLeases).push(result);
+    }
+  }
+  // The first round of each kind was a warm-up.
+  return { withLeases: withLeases.slice(1), withoutLeases: withoutLeases.slice(1) };
+}
+
+function mediansOf(rounds: readonly ProcessesResult[]): string {
+  const serverCpuUs = rounds.flatMap(({ serverCpuUsPerJob }) => (serverCpuUsPerJob === null ? [] : [serverCpuUsPerJob]));
   const figures = [
-    `${Math.round(median(rounds.map(({ perSecond }) => perSecond))).toLocaleString('en')} jobs/s`,
-    `${Math.round(median(rounds.map(({ cpuPerJob }) => cpuPerJob)))} µs of CPU per job`,
-    ...(server.length === 0 ? [] : [`${Math.round(median(server))} µs in the server's connections`]),
-    `${median(rounds.map(({ reserveMs }) => reserveMs)).toFixed(2)} ms for a reservation`,
+    `${Math.round(median(rounds.map(({ jobsPerSecond }) => jobsPerSecond))).toLocaleString('en')} jobs/s`,
+    `${Math.round(median(rounds.map(({ cpuUsPerJob }) => cpuUsPerJob)))} µs of CPU per job`,
+    ...(serverCpuUs.length === 0 ? [] : [`${Math.round(median(serverCpuUs))} µs in the server's connections`]),
+    `${median(rounds.map(({ medianReserveMs }) => medianReserveMs)).toFixed(2)} ms for a reservation`,
   ];
   return figures.join(', ');
 }

@@ -1,7 +1,7 @@
 /**
- * `writeHistory`: fills a new database with hourly and minute totals of random jobs, without rows of the jobs themselves.
+ * `writeHistory`: fills a new database with the totals (per minute, hour and window) of random jobs, without the jobs themselves.
  *
- * Totals alone suffice for public statistics, and millions of jobs take only seconds.
+ * Public statistics need only the totals, and those of millions of jobs are written in seconds.
  */
 import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/database/ledger/activity.js';
 import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';
@@ -23,7 +23,7 @@ const RETAINED_MINUTES = 2 * 24 * 60;
 /** Below SQLite's limit of 32,766 parameters. */
 const ROWS_PER_INSERT = 500;
 
-/** Expects a migrated, empty database. Resolves to the count of written rows. */
+/** The database must be migrated and empty. Resolves to the number of written rows. */
 export async function writeHistory(database: Database, options: HistoryOptions): Promise<number> {
   const newest = Math.floor(options.now / HOUR_MS);
   const history = draw(options, newest);
@@ -62,7 +62,7 @@ export async function writeHistory(database: Database, options: HistoryOptions):
 }
 
 interface History {
-  /** By hour, then account. Old hours are summed in `FOLDED_HOUR`. */
+  /** Key: hour (hours since 1970), then account. Old hours are summed in `FOLDED_HOUR`. */
   readonly hours: Map<number, Map<string, Activity>>;
   readonly minutes: Map<number, Tables['minute_totals']>;
 }
@@ -88,11 +88,11 @@ function draw({ jobs, accounts, providers, days, now, random }: HistoryOptions, 
       accountsOfHour = new Map();
       hours.set(hour, accountsOfHour);
     }
-    const ordered = activityOf(accountsOfHour, pick(consumerNames, random));
-    ordered.requests++;
-    ordered.prompt_tokens += prompt;
-    ordered.completion_tokens += completion;
-    ordered.spent += cost;
+    const requested = activityOf(accountsOfHour, pick(consumerNames, random));
+    requested.requests++;
+    requested.prompt_tokens += prompt;
+    requested.completion_tokens += completion;
+    requested.spent += cost;
     const served = activityOf(accountsOfHour, pick(providerNames, random));
     served.served_jobs++;
     served.served_tokens += prompt + completion;

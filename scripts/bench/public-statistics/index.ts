@@ -1,7 +1,7 @@
 /**
- * Statistics bench: processor time of `/v1/stats`, `/v1/network/totals` and `/v1/leaderboard`, uncached and without HTTP.
+ * Statistics bench: processor time to answer `/v1/stats`, `/v1/network/totals` and `/v1/leaderboard`, without cache and without HTTP.
  *
- * The SQLite database contains totals of a year; 500 simulated providers are connected.
+ * The SQLite database contains the totals of a year. 500 providers seem to be connected.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

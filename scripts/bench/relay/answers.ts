@@ -1,4 +1,4 @@
-/** Requests and responses of the relay bench: chat completions with the same bytes on all compared sides. */
+/** Requests and responses of the relay bench: chat completions, with the same bytes at all compared relays. */
 
 /** Tokens of one unpaced stream. */
 export const STREAM_TOKENS = 256;
@@ -36,12 +36,13 @@ export interface Pace {
   readonly everyMs: number;
 }
 
-/** Request body. The prompt contains the pace, which the provider or upstream reads. */
+/** Request body. The prompt contains the pace, if any, which the bench's provider reads with `paceOf`. */
 export function requestBody(stream: boolean, pace: Pace | null = null, model = 'bench'): string {
   const content = pace === null ? 'What is the capital of France?' : `Pace: ${pace.tokens} tokens, one every ${pace.everyMs} ms.`;
   return JSON.stringify({ model, messages: [{ role: 'user', content }], stream, max_tokens: 1024 });
 }
 
+/** Null: the request asks for no pace, so everything is sent at once. */
 export function paceOf(body: Buffer): Pace | null {
   if (!body.includes('Pace: ')) return null;
   const [, tokens, everyMs] = /Pace: (\d+) tokens, one every (\d+) ms/.exec(body.toString('utf8')) ?? [];

@@ -1,4 +1,4 @@
-/** Provider process behind the bare relay. Sends one message per token, at once or at the requested pace. */
+/** Program that answers the requests of the bare relay (bare-relay.ts), one message per token, at once or at the requested pace. */
 import { WebSocket } from 'ws';
 import { emitAtPace, PLAIN_ANSWER, paceOf, STREAM_END, streamTokens, timedToken } from './answers.js';
 

@@ -1,6 +1,7 @@
 /**
- * Baseline process of the relay bench: relays HTTP requests over one WebSocket, without keys, sealing or checks. A five-byte
- * header identifies requests.
+ * Baseline program of the relay bench: passes HTTP requests over one WebSocket to a provider, and its messages back as responses.
+ *
+ * Without API keys, encryption or checks. A header of five bytes identifies the request of a message.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

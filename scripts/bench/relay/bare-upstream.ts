@@ -1,4 +1,4 @@
-/** Upstream HTTP server of the other gateway in the relay bench. Ignores the request, and responds at once. */
+/** HTTP server behind the other gateway of the relay bench. Answers each request at once with the same response. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PLAIN_ANSWER } from './answers.js';

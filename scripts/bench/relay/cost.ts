@@ -1,9 +1,8 @@
 /**
- * Processor time of the coordinator per response: `npx tsx scripts/bench/relay/cost.ts [program…]`.
+ * Compares the processor time per response of several builds of the coordinator: `npx tsx scripts/bench/relay/cost.ts [build…]`.
  *
- * Each argument is a build of the coordinator: the path of another `node` binary and Node options, if any, and the path of
- * `dist/main.js`. The builds alternate, and results are relative to the first. `ROUNDS`, `ANSWERS` and `KINDS=plain,streams`
- * change the measurement.
+ * A build is the path of its `dist/main.js`, after Node options or the path of another `node` if needed, separated by spaces. Default: this
+ * build. The builds alternate, and results are relative to the first. `ROUNDS`, `ANSWERS` and `KINDS=plain,streams` change the measurement.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +25,7 @@ const programs = process.argv.length > 2 ? process.argv.slice(2) : [undefined];
 /** Processor time in microseconds per answer. */
 interface Cost {
   readonly all: number;
-  /** Part of the main thread, which runs the JavaScript code. */
+  /** Part of the main thread. */
   readonly main: number;
 }
 
@@ -74,8 +73,8 @@ function report(kind: string, costs: readonly (readonly Cost[])[]): void {
   }
 }
 
-/** CPU use of the process and its main thread, from the scheduler's nanosecond counters. Linux only. */
-function threadSeconds(pid: number): Cost {
+/** CPU seconds of the process and of its main thread so far. Linux only. */
+function threadSeconds(pid: number): { readonly all: number; readonly main: number } {
   let all = 0;
   let main = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {

@@ -1,4 +1,4 @@
-/** `HttpConnection`: minimal HTTP/1.1 client. Parses only the responses of this bench's servers, to save processor time. */
+/** `HttpConnection`: minimal HTTP/1.1 client for the relay bench. Parses only what its servers send, to save processor time. */
 import { connect, type Socket } from 'node:net';
 
 export interface Target {
@@ -7,6 +7,7 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** Bytes of a POST request. */
 export function postRequest({ port, path, headers }: Target, body: string): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const length = Buffer.byteLength(body);

@@ -1,7 +1,8 @@
 /**
- * Relay bench: compares the coordinator with a minimal Node relay and, for plain responses, with another open-source gateway.
+ * Relay bench: compares how fast the coordinator and others pass requests on: a minimal Node relay, and for plain responses also another
+ * open-source gateway.
  *
- * The compared sides alternate within one run. Clients, providers and relays are separate processes.
+ * Clients, relays (the compared sides) and the providers behind them are separate processes.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -27,6 +28,7 @@ interface PacedTrial {
   readonly rounds: number;
   readonly tokens: number;
   readonly everyMs: number;
+  /** Time over which the streams start. */
   readonly overMs: number;
 }
 
@@ -45,6 +47,7 @@ const MANY: PacedTrial = sized(
 const STARVED_MS = 4000;
 const GIB = 1024 ** 3;
 
+/** Runs a load on a side, and adds the CPU time of relay and provider to the result. */
 type Load = (side: Side, load: object) => Promise<Record<string, unknown>>;
 
 /** `RELAY_BENCH=streams,plain` selects sections. */

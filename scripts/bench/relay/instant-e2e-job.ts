@@ -1,4 +1,4 @@
-/** End-to-end job of a bench provider: opened, sealed and signed by the agent's code, answered without a model. */
+/** `InstantE2eJob`: end-to-end encrypted job of a bench provider. The agent's code decrypts, encrypts and signs; no model runs. */
 import type { E2eReceiptDraft } from '@inference/enclave';
 import type { Frame, JobCompleted, JobMessage, JsonValue } from '@inference/protocol';
 import { keyIdOf, type SealingKeyPair, sha256Hex } from '@inference/protocol/crypto';

@@ -1,8 +1,9 @@
 /**
- * Process of bench providers. They speak the real protocol without a model, and answer at once or at the pace that the prompt asks for.
+ * Program with one or more providers for benches. They speak the real protocol, but answer without a model, at once or at the pace that the
+ * prompt asks for.
  *
- * Arguments: the coordinator's address, the framing, the number of providers, the model. The framing `agent` joins tokens into frames as the
- * agent does; `frame-per-token` changes that for streams in plain mode without a pace.
+ * Arguments: the coordinator's address, the framing, the number of providers, the model. The framing `agent` joins tokens into encrypted
+ * frames as the agent does. With `frame-per-token`, unpaced plain-mode streams have a frame per token.
  */
 import { decodeFrame, type Frame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
 import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';

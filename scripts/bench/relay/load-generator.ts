@@ -1,4 +1,4 @@
-/** Client process of the relay bench, which runs the loads that it receives over IPC. A wrong response exits the process. */
+/** Client program of the relay bench: runs the loads that arrive over IPC, and sends the results. A wrong response ends the process. */
 import { microseconds, tokenTimes } from './answers.js';
 import { HttpConnection, postRequest, type Target } from './http-connection.js';
 
@@ -11,6 +11,7 @@ export interface ClosedLoad {
   readonly others?: readonly { readonly target: Target; readonly body: string }[];
   readonly atOnce: number;
   readonly durationMs: number;
+  /** Number of responses after which the load ends; null: only time ends it. */
   readonly answers: number | null;
   /** Last bytes that every response must have. */
   readonly ending: string;
@@ -21,7 +22,7 @@ export interface ClosedResult {
   readonly seconds: number;
 }
 
-/** Paced streams at a fixed concurrency, each connection running `rounds` of them. */
+/** `streams` concurrent connections, each running `rounds` streams one after the other at the pace in the body. */
 export interface PacedLoad {
   readonly kind: 'paced';
   readonly target: Target;
@@ -38,7 +39,6 @@ export interface PacedResult {
   readonly firstMs: number[];
   /** Milliseconds from a token's creation to its arrival, ascending; first tokens excluded. */
   readonly tokenMs: number[];
-  /** Longest pause within a stream, in milliseconds. */
   readonly longestGapMs: number;
   /** Maximum concurrent streams. */
   readonly peak: number;

@@ -1,4 +1,4 @@
-/** `Processes`: starts the sides that the relay bench compares: a minimal relay, another gateway, and the coordinator. */
+/** `Processes`: starts the programs of the relay and other benches: the compared relays (sides), what is behind them, and clients. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { freePort } from '../../network/cluster/free-ports.js';
 import { ROOT, startCoordinatorAlone } from '../../network/network.js';
 import type { Target } from './http-connection.js';
 
+/** One of the compared relays. */
 export interface Side {
   readonly name: string;
   readonly target: Target;

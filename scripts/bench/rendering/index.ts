@@ -1,4 +1,4 @@
-/** Rendering bench: processor and wall time that rendering adds to the engine, for eight streams per format. */
+/** Rendering bench: time that turning the engine's tokens into responses of each API format adds, with eight concurrent streams. */
 import { formatFor, type TextEndpoint } from '@inference/formats';
 import type { Engine } from '../../../apps/provider/src/engine/engine.js';
 import { answerText } from '../../../apps/provider/src/jobs/answer/answer-text.js';
@@ -12,7 +12,7 @@ const ROUNDS = sized(5, 1);
 /** Consecutive responses per stream in one measurement. */
 const ANSWERS = sized(3, 1);
 const MAX_TOKENS = 200;
-/** Maximum overhead relative to the engine's time per token. */
+/** Maximum added time, as a share of the engine's time per token. */
 const TARGET = 0.05;
 const THINK_TAGS = { open: '<think>', close: '</think>' };
 
@@ -20,11 +20,13 @@ const THINK_TAGS = { open: '<think>', close: '</think>' };
 interface Measured {
   /** Wall time. */
   readonly wallUs: number;
-  /** CPU time of the engine's process (wall time where CPU time is unavailable), and of this process. */
+  /** CPU time of the engine's process, or wall time where CPU time is unavailable. */
   readonly engineUs: number;
+  /** CPU time of this process. */
   readonly ownUs: number;
 }
 
+/** Generates one response, and resolves to its number of tokens. */
 type Serve = (engine: Engine, index: number) => Promise<number>;
 
 const bodies: Readonly<Record<string, (text: string) => Record<string, unknown>>> = {
@@ -97,6 +99,7 @@ function parsedRequest(endpoint: TextEndpoint, index: number) {
   return { ...formatFor(endpoint).parse(bytes), constraint: null };
 }
 
+/** Only reads the engine's tokens. */
 function reader(endpoint: TextEndpoint): Serve {
   return async (engine, index) => {
     let tokens = 0;
@@ -109,6 +112,7 @@ function reader(endpoint: TextEndpoint): Serve {
   };
 }
 
+/** Renders the tokens as the agent does, without sending. */
 function renderer(endpoint: TextEndpoint): Serve {
   return async (engine, index) => {
     const { usage } = await answerText({

@@ -1,7 +1,7 @@
 /**
- * Scheduler bench: time per placement among 10,000 providers of 50 models, with the model index and with a full scan.
+ * Scheduler bench: time to choose a provider (a pick) among 10,000 providers of 50 models, by their groups and with a full scan.
  *
- * Every second placement continues a conversation, so that prefix affinity matters. Each takes one slot and frees another.
+ * Every second pick continues a conversation, whose beginning some provider may have cached. Each pick takes one slot and frees another.
  */
 
 import type { ProviderId } from '@inference/protocol';
@@ -32,7 +32,7 @@ const NOW = 1_000_000;
 const CONVERSATIONS = sized(20_000, 400);
 const MAX_BLOCKS = 40;
 const NOBODY = '' as ProviderId;
-/** Maximum median time, in microseconds. */
+/** Maximum median time of a pick, in microseconds. */
 const TARGET_US = 100;
 
 interface BenchProvider {
@@ -40,80 +40,116 @@ interface BenchProvider {
   readonly speeds: readonly ThroughputEstimate[];
 }
 
-/** Resolves to whether a pick takes less than the target. */
+/** Durations in microseconds, and counts. */
+interface Measurements {
+  /** Picks for requests without a conversation. */
+  readonly picks: number[];
+  /** Picks for requests that continue a conversation. */
+  readonly continuedPicks: number[];
+  readonly updates: number[];
+  readonly scans: number[];
+  /** Continued picks for which a provider with a cached prefix was known. */
+  knownCount: number;
+  /** Continued picks that chose such a provider. */
+  warmCount: number;
+}
+
+/** Resolves to whether the median picks, with and without conversations, take less than the target. */
 export async function benchScheduler(): Promise<boolean> {
   // A fixed seed: the same providers and requests in every run.
-  const random = seededRandom(1);
-  const providers = Array.from({ length: PROVIDERS }, (_, index) => newProvider(index, random));
-  const pools = Array.from({ length: MODELS }, () => new ProviderPool<BenchProvider>());
-  const update = (one: BenchProvider): void => {
-    for (const [model, pool] of pools.entries()) pool.put(one, one.facts, one.speeds[model] as ThroughputEstimate, 8192, NOW);
-  };
-  const filled = performance.now();
-  for (const one of providers) update(one);
-  console.log(`${PROVIDERS} providers put on ${MODELS} pools in ${Math.round(performance.now() - filled)} ms`);
+  const network = new BenchNetwork(seededRandom(1));
+  const measured: Measurements = { picks: [], continuedPicks: [], updates: [], scans: [], knownCount: 0, warmCount: 0 };
+  for (let count = 0; count < PICKS; count++) network.pick(count, measured);
+  console.log(`groups on a pool: ${network.groupCount}`);
+  return report(measured);
+}
 
-  const running: BenchProvider[] = [];
-  const affinity = new PrefixAffinity();
-  const byId = new Map(providers.map((one) => [one.facts.providerId, one]));
-  const jobsOf = (providerId: ProviderId): ProviderJobs => ({ placements: 0, slots: byId.get(providerId)?.facts.slots ?? 0, since: 0 });
-  const talks = Array.from({ length: CONVERSATIONS }, (_, index) => conversation(index, random));
-  for (const promptPrefixes of talks)
-    affinity.record(
-      promptPrefixes,
-      0,
-      (providers[Math.floor(random() * PROVIDERS)] as BenchProvider).facts.providerId,
-      jobsOf(NOBODY),
-      NOW,
-    );
-  const picks: number[] = [];
-  const warmPicks: number[] = [];
-  const changes: number[] = [];
-  const scans: number[] = [];
-  let [warmed, known] = [0, 0];
-  for (let count = 0; count < PICKS; count++) {
-    const talk = Math.floor(random() * CONVERSATIONS);
-    const pool = pools[talk % MODELS] as ProviderPool<BenchProvider>;
-    const request = someRequest(random);
-    const promptPrefixes = talks[talk] as readonly PromptPrefix[];
-    const goesOn = count % 2 === 0;
-    const picked = timed(goesOn ? warmPicks : picks, () => {
-      if (!goesOn) return schedule(pool, request, NOW, random);
-      const prefixCandidates = affinity.candidates(promptPrefixes, NOW, jobsOf);
-      known += prefixCandidates.length > 0 ? 1 : 0;
-      return schedule(pool, { ...request, prefixCandidates }, NOW, random);
-    });
-    if (picked.kind === 'placed') {
-      const { facts } = picked.ordered[0].member;
-      if (picked.ordered[0].why === 'warm') warmed++;
-      if (goesOn) affinity.record(promptPrefixes, promptPrefixes.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
+/** Providers, the pool of each model, and conversations whose beginnings some providers have cached. */
+class BenchNetwork {
+  readonly #random: () => number;
+  readonly #providers: readonly BenchProvider[];
+  readonly #providerById: ReadonlyMap<ProviderId, BenchProvider>;
+  readonly #pools = Array.from({ length: MODELS }, () => new ProviderPool<BenchProvider>());
+  readonly #affinity = new PrefixAffinity();
+  readonly #conversations: readonly (readonly PromptPrefix[])[];
+  readonly #running: BenchProvider[] = [];
+
+  constructor(random: () => number) {
+    this.#random = random;
+    this.#providers = Array.from({ length: PROVIDERS }, (_, index) => newProvider(index, random));
+    this.#providerById = new Map(this.#providers.map((one) => [one.facts.providerId, one]));
+    const startMs = performance.now();
+    for (const one of this.#providers) this.#update(one);
+    console.log(`${PROVIDERS} providers put on ${MODELS} pools in ${Math.round(performance.now() - startMs)} ms`);
+    this.#conversations = Array.from({ length: CONVERSATIONS }, (_, index) => conversation(index, random));
+    for (const promptPrefixes of this.#conversations) {
+      const { facts } = this.#providers[Math.floor(random() * PROVIDERS)] as BenchProvider;
+      this.#affinity.record(promptPrefixes, 0, facts.providerId, this.#jobsOf(NOBODY), NOW);
     }
-    timed(changes, () => {
-      if (picked.kind === 'placed') running.push(use(picked.ordered[0].member.subject, 1));
-      const [ended] = running.length > PROVIDERS / 2 ? running.splice(Math.floor(random() * running.length), 1) : [];
-      if (picked.kind === 'placed') update(picked.ordered[0].member.subject);
-      if (ended !== undefined) update(use(ended, -1));
-    });
-    if (count % (PICKS / SCANS) === 0) timed(scans, () => scan(providers, count % MODELS, request));
   }
-  const groups = [...(pools[0] as ProviderPool<BenchProvider>).open].length;
-  const [pickUs, p99, warmUs, changeUs, scanUs] = [middle(picks), p(picks, 0.99), middle(warmPicks), middle(changes), middle(scans)];
-  const met = pickUs < TARGET_US && warmUs < TARGET_US;
-  console.log(`groups on a pool: ${groups}`);
+
+  get groupCount(): number {
+    return [...(this.#pools[0] as ProviderPool<BenchProvider>).open].length;
+  }
+
+  /** Picks a provider for a random request and takes its slot. Every second request continues a conversation. */
+  pick(count: number, measured: Measurements): void {
+    const number = Math.floor(this.#random() * CONVERSATIONS);
+    const pool = this.#pools[number % MODELS] as ProviderPool<BenchProvider>;
+    const request = someRequest(this.#random);
+    const promptPrefixes = count % 2 === 0 ? (this.#conversations[number] as readonly PromptPrefix[]) : null;
+    const decision = timed(promptPrefixes === null ? measured.picks : measured.continuedPicks, () => {
+      if (promptPrefixes === null) return schedule(pool, request, NOW, this.#random);
+      const prefixCandidates = this.#affinity.candidates(promptPrefixes, NOW, (id) => this.#jobsOf(id));
+      measured.knownCount += prefixCandidates.length > 0 ? 1 : 0;
+      return schedule(pool, { ...request, prefixCandidates }, NOW, this.#random);
+    });
+    const choice = decision.kind === 'placed' ? decision.ordered[0] : null;
+    if (choice?.why === 'warm') measured.warmCount++;
+    if (choice !== null && promptPrefixes !== null) {
+      const { providerId } = choice.member.facts;
+      this.#affinity.record(promptPrefixes, promptPrefixes.at(-1)?.tokens ?? 0, providerId, this.#jobsOf(providerId), NOW);
+    }
+    timed(measured.updates, () => this.#takeSlot(choice?.member.subject ?? null));
+    if (count % (PICKS / SCANS) === 0) timed(measured.scans, () => scan(this.#providers, count % MODELS, request));
+  }
+
+  /** Takes a slot of the picked provider, if any, and frees one of a random running job. */
+  #takeSlot(picked: BenchProvider | null): void {
+    if (picked !== null) this.#running.push(use(picked, 1));
+    const [ended] = this.#running.length > PROVIDERS / 2 ? this.#running.splice(Math.floor(this.#random() * this.#running.length), 1) : [];
+    if (picked !== null) this.#update(picked);
+    if (ended !== undefined) this.#update(use(ended, -1));
+  }
+
+  #update(one: BenchProvider): void {
+    for (const [model, pool] of this.#pools.entries()) pool.put(one, one.facts, one.speeds[model] as ThroughputEstimate, 8192, NOW);
+  }
+
+  #jobsOf(providerId: ProviderId): ProviderJobs {
+    return { placements: 0, slots: this.#providerById.get(providerId)?.facts.slots ?? 0, since: 0 };
+  }
+}
+
+function report({ picks, continuedPicks, updates, scans, knownCount, warmCount }: Measurements): boolean {
+  const [pickUs, continuedUs, updateUs, scanUs] = [middle(picks), middle(continuedPicks), middle(updates), middle(scans)];
+  const met = pickUs < TARGET_US && continuedUs < TARGET_US;
   console.log(`full scan:  ${scanUs.toFixed(1)} us a pick at p50`);
-  console.log(`by groups:  ${pickUs.toFixed(1)} us at p50, ${p99.toFixed(1)} us at p99; ${(scanUs / pickUs).toFixed(0)} times as fast`);
   console.log(
-    `with warm prefixes: ${warmUs.toFixed(1)} us at p50, ${p(warmPicks, 0.99).toFixed(1)} us at p99; known in ${percent(known)}, ` +
-      `chosen in ${percent(warmed)}`,
+    `by groups:  ${pickUs.toFixed(1)} us at p50, ${p(picks, 0.99).toFixed(1)} us at p99; ${(scanUs / pickUs).toFixed(0)} times as fast`,
   );
   console.log(
-    `a slot taken and one given back on ${MODELS} pools: ${changeUs.toFixed(1)} us at p50, ${p(changes, 0.99).toFixed(1)} us at p99`,
+    `with warm prefixes: ${continuedUs.toFixed(1)} us at p50, ${p(continuedPicks, 0.99).toFixed(1)} us at p99; known in ` +
+      `${percent(knownCount)}, chosen in ${percent(warmCount)}`,
+  );
+  console.log(
+    `a slot taken and one given back on ${MODELS} pools: ${updateUs.toFixed(1)} us at p50, ${p(updates, 0.99).toFixed(1)} us at p99`,
   );
   console.log(`target: under ${TARGET_US} us a pick at p50, both ways ... ${met ? 'met' : 'MISSED'}`);
   return met;
 }
 
-/** Reference without an index: examines every provider. */
+/** Reference without groups: examines every provider. */
 function scan(providers: readonly BenchProvider[], model: number, request: PlacementRequest): BenchProvider | null {
   let best: BenchProvider | null = null;
   let bestMs = Number.POSITIVE_INFINITY;
@@ -167,6 +203,7 @@ function conversation(index: number, random: () => number): PromptPrefix[] {
   return Array.from({ length: blocks }, (_, block) => ({ hash: index * MAX_BLOCKS * 2 + block, tokens: 256 * (block + 1) }));
 }
 
+/** Share of the continued picks. */
 function percent(picks: number): string {
   return `${Math.round((100 * picks) / (PICKS / 2))} %`;
 }

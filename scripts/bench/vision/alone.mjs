@@ -1,6 +1,7 @@
 /**
- * Baseline process of the vision bench: uses the native class `LlamaContext` directly. Over IPC, answers each
- * `{prompt, image, tokens}` (`image`: a data URL) with `{promptMs, tokensPerSecond, tokens}`.
+ * Baseline program of the vision bench: uses the native class `LlamaContext` directly. Arguments: paths of the model and its projector.
+ *
+ * Over IPC, answers each `{prompt, image, tokens}` (`image`: a data URL) with `{promptMs, tokensPerSecond, tokens}`.
  */
 import { createRequire } from 'node:module';
 

@@ -1,6 +1,6 @@
 /**
- * Vision bench: compares the vision engine with its native library used directly (alone.mjs): image prefill, tokens per second,
- * processor time. Both use one thread, the same batch size, and no drafts.
+ * Vision bench: compares the vision engine with its native library alone (alone.mjs): time to read an image, tokens per second, processor
+ * time. Without a GPU, both use one thread.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -18,6 +18,7 @@ import { cpuSeconds, median } from '../statistics.js';
 
 const TOKENS = sized(128, 16);
 const ROUNDS = sized(9, 1);
+/** Minimum speed of the engine relative to the library. */
 const TARGET = 0.95;
 const IMAGE_EDGE = 224;
 /** Width of the random model, which has a tenth of the size of the smallest common vision models. */
@@ -25,10 +26,12 @@ const WIDTH = 512;
 const SHAPE = `--arch qwen3 --layers 8 --dim ${WIDTH} --heads 8 --kv-heads 4 --ff 1280 --type Q8_0 --endless --context 4k`;
 const QUESTION = 'What is on this picture?';
 
-/** Time until the first token, tokens per second after it, and processor seconds of the whole answer. */
 interface Figures {
+  /** Time until the first token. */
   readonly promptMs: number;
+  /** After the first token. */
   readonly tokensPerSecond: number;
+  /** Of the whole answer. */
   readonly cpuSeconds: number;
 }
 

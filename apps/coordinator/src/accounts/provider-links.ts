@@ -48,7 +48,7 @@ export class ProviderLinks {
     try {
       await this.#inTransaction(async (transaction) => {
         if (!(await bindMachineToken(transaction, { token, providerId, now: at }))) throw new LinkRefused('token_revoked');
-        const outcome = await linkProvider(transaction, { providerId, accountId, at, from: 'nobody' });
+        const outcome = await linkProvider(transaction, { providerId, accountId, at, replaces: 'closed_owner' });
         if (outcome === 'other_account') throw new LinkRefused(outcome);
       });
     } catch (error) {

@@ -1,4 +1,4 @@
-/** E-mails about low balances and budgets. An alert may have several recipients, such as the owners of an organisation. */
+/** Sends e-mails about low balances and spent budgets. One alert may go to several people, such as the owners of an organisation. */
 import type { Mailer } from '../accounts/mailer.js';
 import type { DueBudgetAlert, KeyBudgetRepository } from '../database/accounts/key-budget-repository.js';
 import type { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
@@ -6,8 +6,8 @@ import { shortUsd } from './micro-usd.js';
 
 /** Maximum e-mails of each kind per run. */
 const MAX_MAILS = 200;
-/** Number of consecutive refused e-mails after which the mail service is considered down. The rest waits for the next run. */
-const MAX_REFUSED_IN_A_ROW = 5;
+/** Number of consecutive failed e-mails after which the mail service is considered down. The rest waits for the next run. */
+const MAX_FAILED_IN_A_ROW = 5;
 
 interface LowBalanceAlertsOptions {
   readonly alerts: LowBalanceRepository;
@@ -16,9 +16,9 @@ interface LowBalanceAlertsOptions {
   readonly balancePage: string;
 }
 
-/** E-mails accounts whose balance has fallen below their threshold. */
+/** E-mails accounts whose balance has fallen below the threshold that they set. */
 export async function sendLowBalanceAlerts({ alerts, mailer, balancePage }: LowBalanceAlertsOptions): Promise<void> {
-  // An account gets another alert only after its balance has reached the threshold again.
+  // Accounts whose balance has reached the threshold again may get another alert later.
   await alerts.rearm();
   await sendAlertMails({
     due: await alerts.due(MAX_MAILS),
@@ -62,30 +62,29 @@ export async function sendKeyBudgetAlerts({ budgets, mailer, keysPage }: KeyBudg
 interface AlertMails<Alert> {
   /** Due e-mails. E-mails of the same alert are adjacent. */
   readonly due: readonly Alert[];
-  /** Id that all entries of an alert share. */
   idOf(alert: Alert): string;
   send(alert: Alert): Promise<void>;
   /** Called once per alert after its last e-mail, if the mail service accepted at least one. */
   mailed(alert: Alert): Promise<void>;
 }
 
-/** Sends e-mails until the service is down, then throws the first error, if any. Alerts without an accepted e-mail remain due. */
+/** Sends e-mails, until the service seems down. Then rejects with the first error, if any. Alerts without an accepted e-mail remain due. */
 export async function sendAlertMails<Alert>({ due, idOf, send, mailed }: AlertMails<Alert>): Promise<void> {
   const errors: unknown[] = [];
   const accepted = new Set<string>();
-  let refusedInARow = 0;
+  let failedInARow = 0;
   for (const [index, alert] of due.entries()) {
     const id = idOf(alert);
     try {
       await send(alert);
       accepted.add(id);
-      refusedInARow = 0;
+      failedInARow = 0;
     } catch (error) {
       errors.push(error);
-      refusedInARow++;
+      failedInARow++;
     }
     const next = due[index + 1];
-    const isDown = refusedInARow >= MAX_REFUSED_IN_A_ROW;
+    const isDown = failedInARow >= MAX_FAILED_IN_A_ROW;
     const isLast = isDown || next === undefined || idOf(next) !== id;
     if (isLast && accepted.has(id)) await mailed(alert);
     if (isDown) break;

@@ -1,7 +1,7 @@
 /**
- * `AttemptRepository`: counts attempts, such as sign-ins per e-mail address, in time windows. All coordinators share the counters.
+ * `AttemptRepository`: counters in the database, by which all coordinators of a cluster together limit attempts such as sign-ins.
  *
- * Stored names are keyed hashes. Windows follow the database's clock.
+ * A name, such as an e-mail address, is stored as a keyed hash. Time windows follow the database's clock.
  */
 import { createHmac } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
@@ -14,8 +14,9 @@ export const ATTEMPT_NAMES_SECRET = 'attempt-names';
 
 interface AttemptRepositoryOptions {
   readonly database: Database;
+  /** Key of the name hashes. */
   readonly secret: Uint8Array;
-  /** Receives errors of refunds and of added names, which requests do not report. */
+  /** Receives errors of refunds and of added names. The request goes on without them. */
   readonly onWriteError: (error: unknown) => void;
 }
 
@@ -87,7 +88,7 @@ export class AttemptRepository implements AttemptCounters {
     if (maxAttempts <= 0) return false;
     const now = this.#now;
     const window = sql.lit(windowMs);
-    // An expiry more than two windows ahead is treated as past, because the clock was set back. Otherwise the lock-out would last.
+    // After the clock was set back, an expiry may be far ahead. It counts as past, so that the name is not locked out for long.
     const isOver = sql<boolean>`(attempt_counts.expires_at <= ${now} or attempt_counts.expires_at > ${now} + 2 * ${window})`;
     const { numInsertedOrUpdatedRows } = await this.#options.database
       .insertInto('attempt_counts')

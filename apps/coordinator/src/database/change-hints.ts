@@ -1,10 +1,10 @@
 /**
- * `ChangeHints`: notifies other coordinators of the cluster of changed rows, so that they read the rows at once.
+ * `ChangeHints`: tells other coordinators of the cluster which rows have changed, so that they read them at once.
  *
- * Hints may be lost or wrong, because every coordinator also reads the rows periodically.
+ * A lost hint only delays the others, because they also read the rows periodically.
  */
 
-/** Kinds of changes. The comments say what the hint's subject identifies. */
+/** Kinds of changes. The comments say what a hint's subject identifies. Without a comment, a kind has no subject. */
 export const CHANGE_KINDS = [
   /** An API key, or an account whose keys are affected. */
   'key',
@@ -19,19 +19,19 @@ export const CHANGE_KINDS = [
   'device',
   /** A provider that was unlinked from its account. */
   'unlinked',
-  /** An account whose credit lease another coordinator needs back. */
+  /** An account. Another coordinator needs the unused money of its credit leases (parts of its balance lent to coordinators). */
   'credit',
 ] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 export interface ChangeHint {
   readonly kind: ChangeKind;
-  /** Empty for kinds without subject. */
+  /** Empty for kinds without a subject. */
   readonly subject: string;
 }
 
 export class ChangeHints {
-  readonly #listeners = new Map<ChangeKind, (subjects: ReadonlySet<string>) => unknown>();
+  readonly #listenerByKind = new Map<ChangeKind, (subjects: ReadonlySet<string>) => unknown>();
   #publish: ((hint: ChangeHint) => void) | null = null;
 
   /** Whether this coordinator runs in a cluster. */
@@ -51,13 +51,13 @@ export class ChangeHints {
 
   /** Sets the listener of a kind, called with the subjects of other coordinators' hints. The listener must not throw. */
   on(kind: ChangeKind, listener: (subjects: ReadonlySet<string>) => unknown): void {
-    this.#listeners.set(kind, listener);
+    this.#listenerByKind.set(kind, listener);
   }
 
   /** Handles hints of another coordinator. */
   receive(hints: Iterable<ChangeHint>): void {
     const subjects = new Map<ChangeKind, Set<string>>();
     for (const { kind, subject } of hints) subjects.set(kind, (subjects.get(kind) ?? new Set()).add(subject));
-    for (const [kind, named] of subjects) this.#listeners.get(kind)?.(named);
+    for (const [kind, named] of subjects) this.#listenerByKind.get(kind)?.(named);
   }
 }

@@ -1,10 +1,10 @@
-/** `ComponentAvailabilityRepository`: minutes per day in which a coordinator reported a component, such as the API, as running. */
+/** `ComponentAvailabilityRepository`: in how many minutes of a day a coordinator reported a component of the status page as running. */
 
 import { DAY_MS, MINUTE_MS } from '../time-units.js';
 import type { Database } from './tables.js';
 
 const MINUTES_PER_DAY = 1440;
-/** Longer than the status page shows, so that the first report is still known after a long outage. */
+/** Longer than the status page shows, so that a component is still known after a long outage. */
 const RETAINED_DAYS = 400;
 
 export interface ComponentMinutes {
@@ -48,7 +48,7 @@ export class ComponentAvailabilityRepository {
       .execute();
   }
 
-  /** Reported minutes by component. */
+  /** Key: component. */
   async read(): Promise<ReadonlyMap<string, ComponentMinutes>> {
     const rows = await this.#database.selectFrom('component_availability').selectAll().orderBy('day').execute();
     const components = new Map<string, { firstMinute: number; lastMinute: number; byDay: Map<number, number> }>();

@@ -1,4 +1,4 @@
-/** Reads earnings of providers and accounts from roll-up tables, and earnings concentration for operators. */
+/** Reads earnings of providers and accounts from roll-up tables (sums per time), and finds owners who earn mostly from one payer. */
 import { sql } from 'kysely';
 import { HOUR_MS } from '../time-units.js';
 import { PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
@@ -9,7 +9,7 @@ import { earnerNames } from './usage-repository.js';
 
 export type EarningsQuarter = Omit<Tables['machine_quarters'], 'provider_id' | 'earner'>;
 
-/** Earnings of a provider since `from` (milliseconds since 1970): one row per quarter of an hour and model, oldest first. */
+/** Earnings of an account from a provider since `from` (milliseconds since 1970): a row per quarter of an hour and model, oldest first. */
 export async function providerQuarters(
   database: Database,
   { providerId, accountId, from }: { readonly providerId: string; readonly accountId: string; readonly from: number },
@@ -47,10 +47,11 @@ export async function accountEarnings(
   return { providers: providers?.count ?? 0, total: total?.earned ?? 0 };
 }
 
-/** Earnings of a provider without an owner, or of the owner's account, which includes the other machines. */
+/** Earnings that a provider's machine may show, in micro-USD. */
 export interface ProviderEarnings {
+  /** `account`: the earnings of the owner's account, other machines included. `machine`: the provider has no owner. */
   readonly of: 'machine' | 'account';
-  /** Earnings since midnight UTC, and in total. Micro-USD. */
+  /** Since midnight UTC. */
   readonly today: number;
   readonly total: number;
 }
@@ -86,12 +87,15 @@ export interface AccountName {
 
 /** Earnings of one owner that one payer has paid. Amounts in micro-USD. */
 interface PayerConcentration {
-  /** Null: an unclaimed provider. */
+  /** Null: the provider earned without an owner. */
   readonly owner: AccountName | null;
   readonly providerId: string | null;
   readonly payer: AccountName;
+  /** What the owner earned from this payer. */
   readonly earned: number;
+  /** What the owner earned from all payers. */
   readonly ownerEarned: number;
+  /** What all owners earned from this payer. */
   readonly payerPaid: number;
 }
 

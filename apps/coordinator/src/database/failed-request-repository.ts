@@ -1,7 +1,7 @@
 /**
- * `FailedRequestRepository`: failed requests of accounts, without prompts and outputs, for the console.
+ * `FailedRequestRepository`: requests that were answered with an error, without prompts and outputs, for the console.
  *
- * Rows are queued in memory and written in batches. The oldest rows above a maximum per account, and in total, are removed.
+ * Rows are queued in memory and written in batches. From time to time, the oldest above a maximum per account and in total are removed.
  */
 
 import { DAY_MS } from '../time-units.js';
@@ -41,13 +41,12 @@ interface FailedRequestRepositoryOptions {
 
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
-/** Maximum rows of all accounts. */
 const MAX_ROWS = 200_000;
 /** Maximum rows per account, so that one account cannot displace the rows of others. */
 const MAX_ROWS_PER_ACCOUNT = 2_000;
 const MAX_WAITING_ROWS = 20_000;
-/** Number of writes after which rows above the maximums are removed. */
-const WRITES_PER_TRIM = 50;
+/** Number of flushes after which rows above the maximums are removed. */
+const FLUSHES_PER_TRIM = 50;
 
 export class FailedRequestRepository {
   readonly #database: Database;
@@ -60,7 +59,7 @@ export class FailedRequestRepository {
   );
   readonly #rows: WriteBehindQueue<string, FailedRequest>;
   readonly #accountsToTrim = new Set<string>();
-  #writeCount = 0;
+  #flushCount = 0;
 
   constructor(options: FailedRequestRepositoryOptions) {
     const { database, writeEveryMs = WRITE_EVERY_MS, onWriteError } = options;
@@ -74,7 +73,7 @@ export class FailedRequestRepository {
           piece.map(([, request]) => toRow(request)),
         ),
       onWritten: async () => {
-        if (this.#writeCount++ % WRITES_PER_TRIM === 0) await this.#trim();
+        if (this.#flushCount++ % FLUSHES_PER_TRIM === 0) await this.#trim();
       },
       onWriteError,
       everyMs: writeEveryMs,
@@ -109,7 +108,7 @@ export class FailedRequestRepository {
     return rows.map(fromRow);
   }
 
-  /** The failed request with this id, if it belongs to the account. */
+  /** Null: no such failed request, or of another account. Writes queued rows before the query. */
   async find(accountId: string, jobId: string): Promise<ListedFailure | null> {
     await this.#rows.flush();
     const row = await this.#select(accountId).where('job_id', '=', jobId).executeTakeFirst();

@@ -1,4 +1,4 @@
-/** `HealthHistoryRepository`: health figures of each coordinator in slots of 1, 10 and 60 minutes, for the operator's charts. */
+/** `HealthHistoryRepository`: each coordinator's health figures for the operator's charts, in time slots of 1, 10 and 60 minutes. */
 import type { Database } from './tables.js';
 
 /** Length of the slots, and time for which their rows are retained: that of the longest chart with this resolution. */
@@ -19,7 +19,7 @@ interface HealthRow {
   readonly figures: string;
 }
 
-/** Merges stored and added figures, both in JSON. */
+/** Combines the stored figures of a slot with added ones. All are JSON. */
 type Merge = (stored: string, added: string) => string;
 
 export class HealthHistoryRepository {

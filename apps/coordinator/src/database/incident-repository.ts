@@ -4,10 +4,10 @@ import { isAfterPosition } from './row-position.js';
 import type { IncidentImpact, IncidentKind, IncidentStatus } from './tables/operations.js';
 import type { Database, Tables } from './tables.js';
 
-/** Maximum unresolved incidents and maintenance at a time. */
+/** Maximum unresolved incidents, and maintenance that has not ended, at a time. */
 export const MAX_OPEN_INCIDENTS = 20;
 export const MAX_UPDATES_PER_INCIDENT = 50;
-/** Maximum stored incidents. A new one removes the oldest. */
+/** Maximum stored incidents. A new one removes the oldest above the maximum. */
 const MAX_STORED_INCIDENTS = 1000;
 
 export interface IncidentUpdate {
@@ -33,7 +33,7 @@ export interface Incident extends IncidentFields {
   readonly kind: IncidentKind;
   readonly createdAt: number;
   readonly resolvedAt: number | null;
-  /** Last edit of the incident or of one of its updates. */
+  /** Last edit of the incident or of one of its updates; null: none, or not recorded. */
   readonly changedAt: number | null;
   /** Newest first. */
   readonly updates: readonly IncidentUpdate[];
@@ -138,7 +138,7 @@ export class IncidentRepository {
     return (await this.#withUpdates(rows))[0] ?? null;
   }
 
-  /** Newest first. `after`: continues after this incident. `endedAfter`: omits incidents that ended earlier, in milliseconds. */
+  /** Newest first. `after`: position of the last incident of the page before. `endedAfter`: omits incidents that ended before that time. */
   async list(options: {
     readonly limit: number;
     readonly after?: { readonly at: number; readonly id: string } | null;

@@ -1,7 +1,8 @@
 /**
- * `KeysetRepository`: keysets (sealing keys of all providers) of the end-to-end mode, shared by all coordinators.
+ * `KeysetRepository`: keysets, the published lists of providers' sealing keys, to which clients encrypt requests end to end.
  *
- * Before a coordinator publishes an epoch, it claims the epoch with the content, so that all coordinators publish the same bytes.
+ * Each keyset has a growing number, its epoch. A coordinator first stores the content of the next epoch as its claim. The first claim wins,
+ * so that all coordinators publish the same bytes.
  */
 import type { Database } from './tables.js';
 
@@ -15,7 +16,6 @@ export interface StoredKeyset {
 
 /** Number of stored keysets. Only the newest is served. */
 const RETAINED_KEYSETS = 2;
-/** Number of stored claims. A coordinator that is further behind finds a newer keyset instead of its claim. */
 const RETAINED_CLAIMS = 16;
 
 export class KeysetRepository {
@@ -35,7 +35,7 @@ export class KeysetRepository {
     return newestOf(this.#database, 'e2e_keyset_claims');
   }
 
-  /** Claims an epoch. Returns the claim that won, possibly another coordinator's. Null: this or a later epoch is published. */
+  /** Claims an epoch. Resolves to the winning claim, possibly another coordinator's; null: this or a later epoch is published. */
   async claim({ epoch, body, issuedAt }: StoredKeyset): Promise<StoredKeyset | null> {
     await this.#database
       .insertInto('e2e_keyset_claims')

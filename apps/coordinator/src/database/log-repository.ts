@@ -1,4 +1,8 @@
-/** `LogRepository`: entries and Merkle tree of the transparency log. Appends are serialised by a lock on the row in `log_heads`. */
+/**
+ * `LogRepository`: stores the transparency log, a public append-only list of entries under a Merkle tree (RFC 6962).
+ *
+ * A lock on the row in `log_heads` serialises appends.
+ */
 import {
   encodeLogEntry,
   fromHex,
@@ -27,6 +31,7 @@ const APPEND_MS = 10_000;
 export const MAX_ENTRIES_PER_HOUR: Readonly<Record<LogEntryKind, number>> = { keyset: 1000, provider: 5000, revoked: 1000, release: 120 };
 
 export interface PublishedTree {
+  /** Name of the log, as in its checkpoints (C2SP tlog-checkpoint). */
   readonly origin: string;
   readonly size: number;
   /** 32 bytes. */
@@ -56,7 +61,7 @@ export class LogRepository {
     return new LogRepository(database, sha256);
   }
 
-  /** Appends an entry unless it exists. Returns the index of its leaf. Null: the hourly maximum of this kind is reached. */
+  /** Appends an entry unless an equal one exists. Resolves to its index; null: the hourly maximum of its kind is reached. */
   async append(entry: LogEntry): Promise<number | null> {
     const bytes = encodeLogEntry(entry);
     const hash = leafHash(this.#sha256, bytes);
@@ -134,7 +139,7 @@ export class LogRepository {
       .execute();
   }
 
-  /** Hash of a complete subtree. Rejects if the tree does not have it. */
+  /** Hash of the complete subtree over 2^level leaves. Rejects if it is not complete. */
   readonly subtree = (level: number, index: number): Promise<Uint8Array> => readNode(this.#database, level, index);
 
   /** Hashes of `count` neighbouring subtrees from `first` on. */

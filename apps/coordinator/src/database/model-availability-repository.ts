@@ -1,7 +1,8 @@
 /**
- * `ModelAvailabilityRepository`: uptime of models. Every minute, a check records which models the network serves.
+ * `ModelAvailabilityRepository`: uptime of models, from periodic checks of which models the network serves.
  *
- * A row counts, per model and UTC day, the checks at which the model was served. The row with an empty model counts all checks.
+ * Each row has, for a model and UTC day, the number of checks at which a provider served the model. The row with an empty model has the
+ * number of all checks.
  */
 
 import { DAY_MS } from '../time-units.js';
@@ -12,7 +13,7 @@ const DEFAULT_DAYS = 30;
 export const RETAINED_DAYS = 90;
 /** Model id of the rows that count all checks. No model has an empty id. */
 const ALL_CHECKS = '';
-/** Limits the table, because providers could report ever new model names. */
+/** Maximum rows per day, because providers could report ever new model names. */
 const MAX_MODELS_PER_DAY = 2000;
 const ROWS_PER_STATEMENT = 500;
 
@@ -86,15 +87,15 @@ export class ModelAvailabilityRepository {
       .where('day', '>', today - days)
       .orderBy('day')
       .execute();
-    const ofModels = new Map<string, DayRow[]>();
+    const rowsByModel = new Map<string, DayRow[]>();
     for (const { model, ...row } of rows) {
-      const known = ofModels.get(model);
-      if (known === undefined) ofModels.set(model, [row]);
+      const known = rowsByModel.get(model);
+      if (known === undefined) rowsByModel.set(model, [row]);
       else known.push(row);
     }
-    const allChecks = new Map(ofModels.get(ALL_CHECKS)?.map(({ day, checks }) => [day, checks]));
-    ofModels.delete(ALL_CHECKS);
-    return new Map(Array.from(ofModels, ([model, served]) => [model, uptimeOf(served, allChecks, { today, days })]));
+    const allChecks = new Map(rowsByModel.get(ALL_CHECKS)?.map(({ day, checks }) => [day, checks]));
+    rowsByModel.delete(ALL_CHECKS);
+    return new Map(Array.from(rowsByModel, ([model, served]) => [model, uptimeOf(served, allChecks, { today, days })]));
   }
 }
 

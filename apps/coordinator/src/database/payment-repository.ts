@@ -1,19 +1,20 @@
-/** `PaymentRepository`: deposit orders, withdrawals, payout accounts, and handled events of the payment processor (Stripe). */
+/** `PaymentRepository` stores deposit orders, ends of withdrawals, payout accounts, and handled events of the payment processor. */
 
 import { isAfterPosition } from './row-position.js';
 import type { DepositSource } from './tables/ledger.js';
 import type { DepositOrderState, WithdrawalEndClaim } from './tables/payments.js';
 import type { Database, Tables } from './tables.js';
 
+/** Amounts in micro-USD, times in milliseconds since 1970. */
 export interface DepositOrder {
   readonly id: string;
   readonly accountId: string;
-  /** Micro-USD. */
   readonly amount: number;
   readonly source: DepositSource;
   readonly state: DepositOrderState;
   readonly createdAt: number;
   readonly endedAt: number | null;
+  /** Total refunded so far. */
   readonly refunded: number;
   readonly disputedAt: number | null;
 }
@@ -28,9 +29,10 @@ export interface Withdrawal {
 }
 
 interface ListOptions {
-  /** Null: orders of all accounts. */
+  /** Null: all accounts. */
   readonly accountId: string | null;
   readonly limit: number;
+  /** Position of the last entry of the page before; null: the first page. */
   readonly after: { readonly at: number; readonly id: string } | null;
 }
 
@@ -88,7 +90,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Ends an unpaid order. An ended order stays unchanged. */
+  /** Marks an open order as expired or failed. An order in another state stays unchanged. */
   async endOrder(id: string, state: 'expired' | 'failed', at: number): Promise<void> {
     await this.#database
       .updateTable('deposit_orders')
@@ -117,7 +119,6 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Orders, newest first. */
   async listOrders(options: ListOptions): Promise<DepositOrder[]> {
     let query = this.#database.selectFrom('deposit_orders').selectAll();
     const { accountId, after } = options;
@@ -142,7 +143,6 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Withdrawals, newest first. */
   async listWithdrawals(options: ListOptions & { readonly state: Withdrawal['state'] | null }): Promise<Withdrawal[]> {
     let query = this.#database.selectFrom('withdrawals').selectAll();
     const { accountId, after } = options;
@@ -160,7 +160,7 @@ export class PaymentRepository {
     return row === undefined ? null : withdrawalOf(row);
   }
 
-  /** Claims how a withdrawal ends. Resolves to the first claim, which may be an earlier one. */
+  /** Stores how a withdrawal is going to end (the claim). If an earlier call stored a claim, that one stays. Resolves to the stored claim. */
   async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<{ end: WithdrawalEndClaim; claimedAt: number }> {
     const row = await this.#database
       .insertInto('withdrawal_ends')
@@ -182,7 +182,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Removes the claim of a transfer that the processor refused, unless a later claim has replaced it. */
+  /** Removes the claim of a refused transfer, unless a later claim has replaced it. */
   async dropClaim(withdrawalId: string, claimedAt: number): Promise<void> {
     await this.#database
       .deleteFrom('withdrawal_ends')

@@ -1,8 +1,8 @@
-/** `PeriodicRefresh`: reads cached rows again every few seconds, and at once after a change hint. Requests use the cache meanwhile. */
+/** `PeriodicRefresh`: calls a function that reads rows into a cache, at regular intervals and whenever `refreshNow` is called. */
 import { withTimeLimit } from '@inference/protocol';
 import { CoalescingRunner } from '../coalescing-runner.js';
 
-/** Time after which a read that does not end no longer delays the next one. */
+/** Time after which a read that has not ended no longer delays the next one. */
 export const MAX_READ_MS = 40_000;
 
 interface PeriodicRefreshOptions {

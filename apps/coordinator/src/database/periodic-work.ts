@@ -1,4 +1,4 @@
-/** Runs work, such as pruning, once for all coordinators that share a PostgreSQL database. On SQLite, there is one coordinator. */
+/** Runs work such as pruning at one coordinator only, if several share a PostgreSQL database. A SQLite database has one coordinator. */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { RepeatedTask } from '../repeated-task.js';
@@ -9,7 +9,7 @@ import type { Database } from './tables.js';
 /** Fraction of the period after which the next run is due. Less than 1, because timers are not exact. */
 const DUE_AFTER = 0.9;
 
-/** Runs `work` under an advisory lock, which a crash releases with its connection. Null: another coordinator holds the lock. */
+/** Runs `work` under a PostgreSQL advisory lock, which ends with its connection. Resolves to null if another coordinator has the lock. */
 export async function runExclusively<T>(database: Database, name: string, work: () => Promise<T>): Promise<T | null> {
   if (dialectOf(database) === 'sqlite') return work();
   return database.connection().execute(async (connection) => {
@@ -26,7 +26,7 @@ export async function runExclusively<T>(database: Database, name: string, work: 
 }
 
 /**
- * Like {@link runExclusively}, at most once per period in the whole cluster. After a failure, the next call runs the work again.
+ * Like {@link runExclusively}, but resolves to null also if the work has succeeded within the period at any coordinator.
  *
  * On SQLite, every call runs the work.
  */
@@ -40,7 +40,7 @@ export async function runOncePerPeriod<T>(database: Database, name: string, peri
       .select('name')
       .where('name', '=', name)
       .where('ran_at', '>', dueAfter)
-      // A run in the future is ignored, because the clock was set back.
+      // A run in the future is ignored, because the clock has been set back since.
       .where('ran_at', '<=', now)
       .executeTakeFirst();
     if (ran !== undefined) return null;
@@ -57,7 +57,6 @@ export async function runOncePerPeriod<T>(database: Database, name: string, peri
 /** Runs work periodically, once per period in the whole cluster. Returns a function that stops the timer and waits for running work. */
 export function everyPeriod(options: {
   readonly database: Database;
-  /** Unique name of the work. */
   readonly name: string;
   readonly periodMs: number;
   readonly work: () => Promise<unknown>;

@@ -1,4 +1,4 @@
-/** `listUsage` and `findUsedJob`: settled jobs of an account for the console's list of requests. */
+/** `listUsage` and `findUsedJob`: settled (successful) jobs of an account, for the console's list of requests. */
 import { sql } from 'kysely';
 import { DAY_MS } from '../time-units.js';
 import type { Database } from './tables.js';
@@ -6,8 +6,9 @@ import { type DayRange, keysOf } from './usage-repository.js';
 
 export interface UsedJob {
   readonly jobId: string;
-  /** Times of reservation and settlement, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly reservedAt: number;
+  /** Time of the settlement, in milliseconds since 1970. */
   readonly endedAt: number;
   readonly model: string;
   readonly endpoint: string;
@@ -29,8 +30,9 @@ export interface UsedJob {
 export interface RequestFilter {
   readonly accountId: string;
   readonly range: DayRange;
+  /** Null: all models. */
   readonly model: string | null;
-  /** A key id, or `playground` for all playground keys. */
+  /** A key id, or `playground` for all playground keys; null: all keys. */
   readonly key: string | null;
 }
 
@@ -87,6 +89,7 @@ export async function findUsedJob(database: Database, accountId: string, jobId: 
   return row === undefined ? null : fromRow(row);
 }
 
+/** Position of the last job of a page, for the next page. */
 export function positionOf(job: UsedJob, sort: RequestSort): SortPosition {
   const value = {
     time: job.endedAt,

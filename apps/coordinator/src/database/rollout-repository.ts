@@ -1,4 +1,8 @@
-/** `RolloutRepository`: rollouts of agent versions, the providers that are compared in them, and the capacity at each coordinator. */
+/**
+ * `RolloutRepository`: stores rollouts, which offer a new agent version to machines in stages.
+ *
+ * Also stores the machines of each version (`updated`, or `control` for comparison), and each coordinator's capacity (`fleet`).
+ */
 import type { Expression, ExpressionBuilder, Selectable, SqlBool } from 'kysely';
 import { locked } from './connection/row-lock.js';
 import { runExclusively } from './periodic-work.js';
@@ -11,14 +15,14 @@ const MAX_ROLLOUTS = 1000;
 /** Number of newest versions whose machines stay stored. */
 const MAX_VERSIONS_WITH_MACHINES = 5;
 const POLICY = 'rollouts';
-/** Rows per statement, because databases limit the number of parameters. Observations round up to whole providers. */
+/** Rows per statement, because databases limit the number of parameters. `writeObserved` may exceed it by the rows of one provider. */
 const ROWS_PER_STATEMENT = 100;
 const IDS_PER_STATEMENT = 1000;
 /** Time without a report after which a coordinator is considered stopped. */
 const FLEET_MS = 180_000;
 
 /**
- * Selects the rows that decide an offer: the asking machine, machines whose update may reduce capacity, and recent controls.
+ * Selects the rows that matter for an offer: the asking machine, machines that may not serve because of the update, and recent controls.
  *
  * Times in milliseconds since 1970.
  */
@@ -59,7 +63,7 @@ export class RolloutRepository {
       .execute();
   }
 
-  /** Adds the rollouts that `decide` returns, given the stored ones. A lock lets only one coordinator at a time run this. */
+  /** Adds the rollouts that `decide` returns, given the stored ones. Does nothing while another coordinator runs this. */
   async add(decide: (known: readonly RolloutRow[]) => readonly RolloutRow[]): Promise<void> {
     await runExclusively(this.#database, 'add rollouts', async () => {
       const rows = decide(await this.rollouts());
@@ -183,7 +187,7 @@ export class RolloutRepository {
     await this.#database.deleteFrom('rollout_fleets').where('coordinator', '=', coordinator).execute();
   }
 
-  /** Removes machines of older versions, and coordinators that have stopped. */
+  /** Removes machines of older versions without an active rollout, and capacities of coordinators that have stopped. */
   async prune(now: number): Promise<void> {
     const recentRollouts = (await this.rollouts()).filter(({ state }, index) => index < MAX_VERSIONS_WITH_MACHINES || state === 'active');
     const versions = recentRollouts.map(({ version }) => version);
@@ -220,7 +224,7 @@ async function writeObserved(
   const rows = [...changed].sort((a, b) => (a.provider_id < b.provider_id ? -1 : a.provider_id > b.provider_id ? 1 : 0));
   for (let start = 0, end = 0; start < rows.length; start = end) {
     end = Math.min(start + ROWS_PER_STATEMENT, rows.length);
-    // One statement writes all rows of a provider, because their counts are put back together.
+    // One statement writes all rows of a provider, because the caller restores their counts together if it fails.
     while (rows[end]?.provider_id === rows[end - 1]?.provider_id) end++;
     const written = rows.slice(start, end);
     await database

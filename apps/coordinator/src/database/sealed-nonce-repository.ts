@@ -1,4 +1,4 @@
-/** `SealedNonceRepository`: nonces of accepted sealed requests, shared by all coordinators, so that a replay is refused. */
+/** `SealedNonceRepository`: nonces of accepted sealed (end-to-end encrypted) requests, by which all coordinators recognise replays. */
 import type { JobId } from '@inference/protocol';
 import { sql } from 'kysely';
 import { IdQuery, statementWriter } from './connection/batch-statements.js';
@@ -10,14 +10,14 @@ export interface SealedNonce {
   /** Hexadecimal SHA-256 of account and nonce. */
   readonly digest: string;
   readonly jobId: JobId;
-  /** Time from now for which a replay must be recognised. */
+  /** Time from now in which a replay must be recognised. */
   readonly lifetimeMs: number;
 }
 
 /** Maximum expired nonces per delete statement, because a statement blocks other writers on SQLite. */
 const PRUNED_PER_STATEMENT = 1000;
 
-/** Caches compiled SQL, so each database needs its own instance. */
+/** An instance caches SQL compiled for its first database, so each database needs its own instance. */
 export class SealedNonceRepository {
   readonly #insert = statementWriter<SealedNonce>(
     ({ digest, jobId, lifetimeMs }, parameters) => {
@@ -56,7 +56,6 @@ export class SealedNonceRepository {
   }
 }
 
-/** Removes nonces of expired requests, in batches. */
 export async function pruneSealedNonces(database: Database): Promise<void> {
   for (;;) {
     const expired = database

@@ -1,5 +1,5 @@
 /**
- * Reads the network's public statistics from roll-up tables, up to the latest settlement. The cost does not grow with history.
+ * Reads the network's public statistics from roll-up tables (sums per minute or window), to which `foldJobs` first adds the newest jobs.
  */
 import { sql } from 'kysely';
 import { MINUTE_MS } from '../time-units.js';
@@ -33,7 +33,7 @@ export async function readNetworkTotals(database: Database, window: StatsWindow)
 }
 
 export interface MinuteSums {
-  /** First millisecond of the minute. */
+  /** Start of the minute, in milliseconds since 1970. */
   readonly minute: number;
   readonly requests: number;
   readonly promptTokens: number;

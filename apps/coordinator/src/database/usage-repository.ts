@@ -1,4 +1,8 @@
-/** Queries of an account's usage and earnings from the table `jobs`: sums per day or hour, and pages of entries. Excludes pruned jobs. */
+/**
+ * Queries of an account's usage and earnings: sums per day or hour, and pages of single jobs.
+ *
+ * Reads the table `jobs`, from which old jobs are pruned.
+ */
 import { sql } from 'kysely';
 import { DAY_MS, HOUR_MS } from '../time-units.js';
 import { unclaimedAccount } from './ledger/unclaimed-accounts.js';
@@ -16,9 +20,11 @@ export interface ModelUsage {
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly images: number;
+  /** Micro-USD. */
   readonly cost: number;
 }
 
+/** `day`: days since 1970 (UTC). */
 export type UsageDay = ModelUsage & { readonly day: number };
 /** `hour`: hours since 1970 (UTC). */
 type UsageHour = ModelUsage & { readonly hour: number };
@@ -36,8 +42,9 @@ const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
 const HOUR = sql<number>`ended_at / ${sql.lit(HOUR_MS)}`;
 
 interface UsageOfKeys {
+  /** Null: all models. */
   readonly model: string | null;
-  /** As in {@link keysOf}. */
+  /** As in {@link keysOf}; null: all keys. */
   readonly key: string | null;
 }
 
@@ -56,7 +63,6 @@ export async function usageDays(
     .execute();
 }
 
-/** Usage of an account per hour and model, oldest first. */
 export async function usageHours(database: Database, accountId: string, range: DayRange, only: UsageOfKeys): Promise<UsageHour[]> {
   return selectUsage(database, accountId, range, only)
     .select(HOUR.as('hour'))
@@ -92,7 +98,6 @@ export async function earnerNames(database: Database, accountId: string): Promis
   return [accountId, ...first.map((row) => unclaimedAccount(row.provider_id)), ...later.map((row) => row.account)];
 }
 
-/** Earnings of an account per day and provider, oldest first. */
 export async function earningDays(database: Database, accountId: string, range: DayRange): Promise<EarningDay[]> {
   const earners = await earnerNames(database, accountId);
   const rows = await database
@@ -130,8 +135,9 @@ export interface UsageEntryRow {
 
 export interface UsageFilter {
   readonly accountId: string;
-  /** Milliseconds since 1970; `from` included, `to` excluded. */
+  /** Milliseconds since 1970, included. */
   readonly from?: number | undefined;
+  /** Milliseconds since 1970, excluded. */
   readonly to?: number | undefined;
   readonly model?: string | undefined;
 }
@@ -188,10 +194,10 @@ export function keysOf(database: Database, accountId: string, key: string) {
   return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
-/** Maximum jobs that {@link modelsOfLatestJobs} reads, so that the query takes milliseconds with any history. */
+/** A limit, so that the query takes milliseconds with any history. */
 const MAX_LATEST_JOBS = 2000;
 
-/** Models of the newest jobs since `from` (milliseconds since 1970). */
+/** Models of the newest {@link MAX_LATEST_JOBS} jobs that ended since `from` (milliseconds since 1970). */
 export async function modelsOfLatestJobs(database: Database, from: number): Promise<readonly string[]> {
   const rows = await database
     .selectFrom((select) =>

@@ -1,7 +1,7 @@
 /**
- * `WebhookDigestRepository`: SHA-256 digests of accepted MDM and ACME webhooks, so that a cluster accepts each only once.
+ * `WebhookDigestRepository`: SHA-256 digests of accepted webhooks about device management, so that a cluster accepts each only once.
  *
- * `WebhookReceiver` uses it. Events of the payment processor are in `PaymentRepository`.
+ * Events of the payment processor are in `PaymentRepository`.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
@@ -14,7 +14,7 @@ export class WebhookDigestRepository {
     this.#database = database;
   }
 
-  /** Records an event for `lifetimeMs`, before it is handled. False: a coordinator has recorded it, and the record has not expired. */
+  /** Records an event for `lifetimeMs`, before it is handled. False: the event has a record that has not expired. */
   async add(digest: string, lifetimeMs: number): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await this.#database
       .insertInto('webhook_digests')
@@ -38,12 +38,11 @@ export class WebhookDigestRepository {
       .execute();
   }
 
-  /** Removes an event that could not be handled. */
   async remove(digest: string): Promise<void> {
     await this.#database.deleteFrom('webhook_digests').where('digest', '=', digest).execute();
   }
 
-  /** Removes expired digests. A replay of such an event is refused as too old. */
+  /** Removes expired digests. */
   async prune(): Promise<void> {
     await this.#database.deleteFrom('webhook_digests').where('expires_at', '<', databaseTime(this.#database)).execute();
   }

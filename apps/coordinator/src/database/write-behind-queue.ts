@@ -15,7 +15,7 @@ interface WriteBehindQueueOptions<Key, Value> {
   readonly everyMs: number;
   /** Maximum rows per write. */
   readonly perWrite: number;
-  /** Maximum queued rows. If the database is unavailable for so long, the oldest rows are dropped. */
+  /** Maximum queued rows. Above it, the oldest are dropped, as after a long outage of the database. */
   readonly maxWaiting: number;
 }
 
@@ -43,22 +43,19 @@ export class WriteBehindQueue<Key, Value> {
     this.#waiting.set(key, value);
   }
 
-  /** Queued value of a key. */
   get(key: Key): Value | undefined {
     return this.#waiting.get(key);
   }
 
-  /** Keys of queued rows. */
   keys(): Iterable<Key> {
     return this.#waiting.keys();
   }
 
-  /** Queued rows, and their maximum. */
   get backlog(): WriteBacklog {
     return { rows: this.#waiting.size, maxRows: this.#options.maxWaiting };
   }
 
-  /** Writes all rows that are queued now. Concurrent calls share writes. Failed rows stay queued. Rejects only if `onWriteError` throws. */
+  /** Writes the rows that are queued now. Concurrent calls share writes. If a write fails, its rows and the following stay queued. */
   flush(): Promise<void> {
     return this.#flushes.run();
   }

@@ -1,14 +1,14 @@
 /**
- * `ModelDigest` summarizes one coordinator's providers of one model: slots (capacity for one job each), queue length and a few
- * throughput classes.
+ * `ModelDigest` summarizes one coordinator's providers of one model: slots (capacity for one job each), queue length, and a few classes
+ * of providers with similar speed.
  *
- * Coordinators of a cluster publish digests to each other, and `chooseOwner` compares them.
+ * Coordinators of a cluster send digests to each other, and `chooseOwner` compares them.
  */
 import { type CostModel, costOf, type Work } from '../cost/job-cost.js';
 import { isUnprovenGroup, type OpenGroup, type PoolMember } from '../pool/provider-groups.js';
 import type { ProviderPool } from '../pool/provider-pool.js';
 
-/** Available providers of similar cost. Rates and wait consider the running jobs. */
+/** Available providers of similar cost, with averages of their values. Rates and wait consider the running jobs. */
 export interface ThroughputClass {
   /** The providers must load the model first; `waitMs` includes the load time. */
   readonly isCold: boolean;
@@ -35,9 +35,11 @@ export interface ModelDigest {
   /** Slots of providers with trust level `hardware`. */
   readonly trustedSlots: number;
   readonly trustedFreeSlots: number;
-  /** Serving providers without the model in memory, and serving providers that load the model. */
+  /** Serving providers without the model in memory. */
   readonly cold: number;
+  /** Serving providers that are loading the model. */
   readonly loading: number;
+  /** Requests that wait at the coordinator. */
   readonly queueLength: number;
   /** Mean time of a job in its slot; null: unknown. */
   readonly meanServiceMs: number | null;
@@ -45,7 +47,7 @@ export interface ModelDigest {
   readonly maxContextTokens: number | null;
   /** As `<width>x<height>`; empty for text and embedding models. */
   readonly imageSizes: readonly string[];
-  /** Loaded classes first, then cold classes; each group by ascending cost. */
+  /** Classes with the model in memory or loading, then cold classes; each kind by ascending cost. */
   readonly classes: readonly ThroughputClass[];
 }
 
@@ -106,6 +108,7 @@ const MAX_TIME_MS = 1_000_000_000;
 const MIN_TPS = 0.0001;
 const MAX_TPS = 1_000_000;
 const IMAGE_SIZE = /^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$/;
+/** Lengths of the JSON arrays of a digest and of a class. */
 const MEMBERS = 13;
 const CLASS_MEMBERS = 8;
 
@@ -156,6 +159,7 @@ export function encodeDigest(digest: ModelDigest): string {
   return JSON.stringify([VERSION, ...counts, digest.meanServiceMs, digest.maxContextTokens, digest.imageSizes, classes]);
 }
 
+/** Also checks that the numbers agree with each other. */
 export function decodeDigest(text: string): DecodedDigest {
   if (text.length > MAX_DIGEST_CHARS) return rejectDigest('too_long');
   let value: unknown;

@@ -1,7 +1,8 @@
 /**
- * `chooseOwner` chooses which coordinator of a cluster to ask for a slot on one of its providers.
+ * `chooseOwner` chooses which coordinator of a cluster to ask for a slot (room for one job) on one of its providers.
  *
- * An owner is the coordinator that holds a provider's connection. Digests may be stale, so the asked owner may still decline.
+ * A provider's owner is the coordinator that it is connected to. The choice compares digests, summaries of the owners' free slots. They may
+ * be out of date, so the asked owner may still decline.
  */
 import type { TrustLevel } from '@inference/protocol';
 import type { Work } from '../cost/job-cost.js';
@@ -45,7 +46,10 @@ export type OwnerChoice =
       readonly loadedOnly: boolean;
       /** Estimated queue wait across all owners, in milliseconds; null: unknown. */
       readonly expectedWaitMs: number | null;
-      /** `prefix`: has the cached prefix. `near_tie`: drawn among owners of nearly equal cost, as none of them is local. */
+      /**
+       * `prefix`: a provider of the owner has the cached prefix. `local`: this coordinator, at nearly the best cost. `near_tie`: drawn
+       * among owners of nearly equal cost, none of them local.
+       */
       readonly why: 'prefix' | 'local' | 'cheapest' | 'near_tie';
     }
   /** No owner has a free slot. `owners`: peers to queue at, in addition to the local queue. */
@@ -70,14 +74,14 @@ export function chooseOwner(
   constants: SchedulerConstants = DEFAULT_CONSTANTS,
 ): OwnerChoice {
   const serving: ServingOwner[] = [];
-  let refusal: NoOwnerReason = 'none_routable';
+  let noneReason: NoOwnerReason = 'none_routable';
   for (const [owner, state] of digests) {
     if (owner !== self && now - state.heardAt > PEER_SILENCE_MS) continue;
     const reason = unsuitableReason(owner, state.digest, request);
     if (reason === null) serving.push({ owner, state });
-    else if (refusal === 'none_routable') refusal = reason;
+    else if (noneReason === 'none_routable') noneReason = reason;
   }
-  if (serving.length === 0) return { kind: 'none', reason: refusal };
+  if (serving.length === 0) return { kind: 'none', reason: noneReason };
   const expectedWaitMs = expectedWait(serving);
   const candidates = candidatesOf(serving, request, expectedWaitMs, constants);
   let bestMs = Number.POSITIVE_INFINITY;

@@ -1,5 +1,5 @@
 /**
- * `OwnerDigests` stores the latest digest of each model from each coordinator, as input for `chooseOwner`.
+ * `OwnerDigests` stores the latest digest (summary of free slots) of each model from each coordinator, as input for `chooseOwner`.
  *
  * The store also counts slots requested since each digest, so that concurrent requests do not choose the same free slot.
  */
@@ -65,6 +65,7 @@ interface PendingRequest {
 const NONE: ReadonlyMap<OwnerId, OwnerState> = new Map();
 
 export class OwnerDigests {
+  /** Key: model id. */
   readonly #models = new Map<string, Map<OwnerId, StoredState>>();
   readonly #owners = new Map<OwnerId, Owner>();
 
@@ -84,7 +85,6 @@ export class OwnerDigests {
     return true;
   }
 
-  /** Records that an owner sent a message. `now` in milliseconds. */
   heard(owner: OwnerId, now: number): void {
     const known = this.#owners.get(owner);
     if (known !== undefined) known.heardAt = now;
@@ -112,7 +112,7 @@ export class OwnerDigests {
    *
    * @returns Function to call on the reply, before the reply's digest is stored.
    */
-  ask(owner: OwnerId, model: string, classIndex: number): () => void {
+  markRequested(owner: OwnerId, model: string, classIndex: number): () => void {
     const known = this.#models.get(model)?.get(owner);
     if (known === undefined) return () => {};
     const pending = { classIndex };

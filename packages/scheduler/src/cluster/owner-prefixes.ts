@@ -1,4 +1,8 @@
-/** `OwnerPrefixes` caches which coordinator's provider last served each prompt prefix. Coordinators publish the hashes. */
+/**
+ * `OwnerPrefixes` remembers which coordinator's provider last served each prompt prefix, and so probably has it in its KV cache.
+ *
+ * Coordinators send each other only hashes of the prefixes.
+ */
 import { BoundedMap } from '../bounded-map.js';
 import { PREFIX_LIFETIME_MS, type PromptPrefix } from '../placement/prefix-affinity.js';
 import type { OwnerPrefix } from './owner-choice.js';

@@ -1,4 +1,4 @@
-/** `CostTable` stores the cost coefficients of provider groups in typed arrays: every placement scans all rows. */
+/** `CostTable` stores the cost coefficients of provider groups in typed arrays, because every placement scans all of them. */
 import { type CostModel, costCoefficients, type Work } from './job-cost.js';
 
 const INITIAL_ROWS = 16;

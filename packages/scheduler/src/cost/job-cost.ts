@@ -1,7 +1,7 @@
 /**
  * Cost of a request on a provider: weighted expected latency plus penalties, in milliseconds. Placement prefers low costs.
  *
- * Rates and load times are rounded to logarithmic steps, so that similar providers form one group with one estimate.
+ * Rates and load times are rounded to logarithmic steps, so that similar providers have equal traits, and form one group.
  */
 
 import type { ProviderFacts } from '../eligibility.js';
@@ -52,7 +52,9 @@ export interface LatencyEstimate {
 
 /** Ratio between neighbouring rate steps. */
 const RATE_STEP = 1.25;
+/** Highest rate step. */
 export const MAX_STEPS = 63;
+/** Rate of step 0, in tokens per second. */
 const MIN_TPS = 0.1;
 const FAILURE_STEPS = DEFAULT_CONSTANTS.failurePenaltiesMs.length;
 const MAX_ACTIVE = 255;
@@ -60,9 +62,10 @@ const MAX_ACTIVE = 255;
 const LOAD_STEP = 1.5;
 const MIN_LOAD_MS = 250;
 const MAX_LOAD_STEPS = 31;
+/** Number of measured answers from which rates count as measured. */
 const MIN_MEASURED_SAMPLES = 3;
 
-/** Whether the provider has a certificate chain or enough measured answers. */
+/** Whether the provider has a certificate chain of its hardware, or enough measured answers. */
 export function isProven({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: ThroughputEstimate }): boolean {
   return facts.trustLevel === 'hardware' || isMeasured(speed);
 }

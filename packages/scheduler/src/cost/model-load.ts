@@ -1,4 +1,4 @@
-/** Whether a provider has a model in memory, derived from its offers and from placed jobs, which make it load the model. */
+/** `ModelLoad`: whether a provider has a model in memory, from its reports (offers) and from jobs that make it load the model. */
 import type { ModelOffer } from '@inference/protocol';
 
 export type ModelLoad =
@@ -34,7 +34,6 @@ export function loadFromOffer(
   }
 }
 
-/** Load state after a job was placed. */
 export function loadAfterPlacement(load: ModelLoad, now: number): ModelLoad {
   return load.kind === 'cold' ? { kind: 'loading', readyAt: now + load.loadMs, loadMs: load.loadMs } : load;
 }

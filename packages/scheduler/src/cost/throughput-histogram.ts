@@ -7,7 +7,7 @@ export interface CountedThroughput {
   readonly decodeStep: number;
 }
 
-/** The pool caps the estimated rates of untried providers at this quantile of the measured rates. */
+/** Quantile that {@link ThroughputHistogram.quantile} computes. */
 const QUANTILE = 0.9;
 
 export class ThroughputHistogram {
@@ -25,7 +25,7 @@ export class ThroughputHistogram {
     this.#change(counted, -1);
   }
 
-  /** The 90th percentile of each rate; null when nothing is counted. */
+  /** The 90th percentile of each rate, rounded to a rate step; null when nothing is counted. */
   quantile(): Pick<ThroughputEstimate, 'prefillTps' | 'decodeTps'> | null {
     if (this.#count === 0) return null;
     return { prefillTps: rateOfStep(this.#quantileStep(this.#prefill)), decodeTps: rateOfStep(this.#quantileStep(this.#decode)) };

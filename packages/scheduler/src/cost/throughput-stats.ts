@@ -1,7 +1,7 @@
 /**
- * `ThroughputStats` estimates the prefill and decode rates of each provider and model.
+ * `ThroughputStats` estimates how fast each provider runs each model: prefill (reading the prompt) and decode (generating).
  *
- * Estimates are moving averages of verified answers. Before the first answer, they derive from the memory bandwidth.
+ * Estimates are moving averages over verified answers. Before the first, they derive from the reported memory bandwidth.
  */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../bounded-map.js';
@@ -23,7 +23,7 @@ export interface AnswerSample {
   readonly firstContentMs: number;
   /** From sending the job to its end. */
   readonly elapsedMs: number;
-  /** Concurrent jobs of the provider. */
+  /** Other jobs that ran at the provider meanwhile. */
   readonly otherJobs: number;
 }
 

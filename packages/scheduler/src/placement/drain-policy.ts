@@ -1,4 +1,4 @@
-/** `providersToRetain` selects idle providers to keep connected while the coordinator shuts down, for retries of running jobs. */
+/** `providersToRetain`: which idle providers a coordinator that shuts down keeps connected, so that running jobs can be retried. */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { ineligibleReason } from '../eligibility.js';
 import type { PoolMember } from '../pool/provider-groups.js';
@@ -15,7 +15,7 @@ export interface DrainDemand {
 /** Equals the maximum attempts of a job, so that every retry finds a different provider. */
 const MIN_PROVIDERS = 3;
 
-/** Selects at least `MIN_PROVIDERS`, and until every job has a slot, if enough providers are idle. `now` in milliseconds. */
+/** Selects providers until they are `MIN_PROVIDERS` and every job has a slot, as far as idle ones exist. `now` in milliseconds. */
 export function providersToRetain<S>(
   { providerSerial, providerId = null, trustFloor, jobs }: DrainDemand,
   members: Iterable<PoolMember<S>>,

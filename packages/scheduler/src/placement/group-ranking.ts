@@ -1,7 +1,8 @@
 /**
- * `rankGroups` compares the open provider groups by the estimated cost of a request. `groupsToMeasure` chooses those to try instead.
+ * `rankGroups` orders groups of providers by the estimated cost of a request. `groupsToMeasure` chooses groups to try instead, to learn
+ * their speed.
  *
- * Costs are in milliseconds. Members of a group cost the same, so placement scans groups instead of providers.
+ * Costs are in milliseconds. All members of a group cost the same. Only groups of available (open) providers are ranked.
  */
 import { costOf, type Work } from '../cost/job-cost.js';
 import { isOverdueGroup, isUnmeasuredGroup, isUnprovenGroup, type OpenGroup } from '../pool/provider-groups.js';
@@ -34,9 +35,11 @@ export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: Sc
 interface RankedGroups<S> {
   /** At most `max`, cheapest first. */
   readonly cheapest: readonly OpenGroup<S>[];
-  /** All groups of nearly the best cost. */
+  /** All groups of cost up to `nearMs`. */
   readonly near: readonly OpenGroup<S>[];
+  /** Lowest cost; Infinity if no group may compete. */
   readonly bestMs: number;
+  /** Maximum cost that is treated as equal to `bestMs`. */
   readonly nearMs: number;
 }
 
@@ -47,7 +50,6 @@ interface RankingOptions<S> {
   readonly mayCompete: (group: OpenGroup<S>, costMs: number) => boolean;
 }
 
-/** Ranks the groups that may compete. */
 export function rankGroups<S>(
   { open, costs, constants }: PoolView<S>,
   request: PlacementRequest,
@@ -87,7 +89,7 @@ interface Lottery<S> {
   readonly mayBeTried: (group: OpenGroup<S>) => boolean;
 }
 
-/** Groups that this request measures: for a share of the requests, by lottery. Null for the others. */
+/** Groups of which this request measures a member, chosen for a share of the requests by `lottery`; null for the others. May be empty. */
 export function groupsToMeasure<S>(
   { open, constants, hasUnmeasured, hasOverdue }: PoolView<S>,
   work: Work,
@@ -103,7 +105,7 @@ export function groupsToMeasure<S>(
   return { groups: open.filter(isOverdue), why: 'overdue' };
 }
 
-/** Maximum cost of an unproven provider: a fraction of the cheapest proven cost; Infinity if no proven provider can serve. */
+/** Maximum cost at which an unproven provider competes: a fraction of the others' lowest cost; Infinity if no other can serve. */
 export function unprovenLimitMs<S>(
   { open, costs, constants, hasUnproven }: PoolView<S>,
   request: PlacementRequest,
@@ -129,7 +131,6 @@ function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[]
   return groups.filter(({ traits }) => traits.activeJobs === fewest);
 }
 
-/** The `max` groups of lowest cost, cheapest first. */
 class CheapestGroups<S> {
   readonly groups: OpenGroup<S>[] = [];
   readonly #costs: number[] = [];

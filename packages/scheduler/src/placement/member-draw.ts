@@ -1,4 +1,4 @@
-/** `MemberDraw` draws available members of groups at random, each member at most once. */
+/** `MemberDraw` draws providers out of groups at random for one decision, each at most once. */
 import type { ProviderId } from '@inference/protocol';
 import { unavailableReason } from '../eligibility.js';
 import type { OpenGroup, PoolMember } from '../pool/provider-groups.js';
@@ -12,7 +12,7 @@ export interface Drawn<S> {
 }
 
 export class MemberDraw<S> {
-  /** Members whose stored facts no longer hold, for example because trust expired. */
+  /** Members that turned out to be unavailable now, for example because trust expired since they were grouped. */
   readonly expired: PoolMember<S>[] = [];
   readonly #taken = new Set<PoolMember<S>>();
 

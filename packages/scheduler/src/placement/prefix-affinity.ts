@@ -1,7 +1,7 @@
 /**
- * `PrefixAffinity` caches which providers served each prompt prefix and probably still have its KV cache.
+ * `PrefixAffinity` remembers which providers served the beginnings of recent prompts, and so probably have them in their KV cache.
  *
- * Each provider has an observed hit rate: cached tokens in its receipts, divided by the expected cached tokens.
+ * Each provider has a hit rate, an average of cached tokens in its receipts divided by the cached tokens that were expected.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../bounded-map.js';
@@ -16,8 +16,9 @@ export interface PromptPrefix {
 
 /** Job counts of a provider, from which cache evictions are estimated. */
 export interface ProviderJobs {
-  /** Number of jobs placed over the current connection, which began at `since`, in milliseconds. */
+  /** Number of jobs placed over the current connection. */
   readonly placements: number;
+  /** Start of the current connection, in milliseconds. */
   readonly since: number;
   /** Each slot caches one prompt, by assumption. */
   readonly slots: number;
@@ -36,12 +37,12 @@ const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
 /** Time for which a prefix is considered cached, in milliseconds. */
 export const PREFIX_LIFETIME_MS = 15 * 60_000;
-/** Number of longest prefixes in an extract. The previous turn of a conversation probably ends at one of them. */
+/** Number of longest prefixes that an extract keeps. The previous turn of a conversation probably ends at one of them. */
 const LAST_PREFIXES = 5;
-/** Hit rate before any observation. */
 const INITIAL_HIT_RATE = 0.5;
-/** Above 0, so that a provider still gets jobs that can raise its rate again. */
+/** Above 0, so that a provider still gets such jobs, which can raise its rate again. */
 const MIN_HIT_RATE = 0.05;
+/** Weight of the newest observation in the hit rate. */
 const NEWEST_WEIGHT = 0.3;
 
 /** Selects the prefixes to store: the whole prompt, and the first after each doubling of length, for prompts that diverge early. */
@@ -65,6 +66,7 @@ function octaveOf({ tokens }: PromptPrefix): number {
 }
 
 export class PrefixAffinity {
+  /** Key: hash of the prefix. Newest entry first. */
   readonly #prefixes = new BoundedMap<number, readonly PrefixEntry[]>(MAX_PREFIXES);
   readonly #hitRates = new BoundedMap<ProviderId, number>(MAX_PROVIDERS);
 
@@ -72,7 +74,7 @@ export class PrefixAffinity {
     return this.#prefixes.size;
   }
 
-  /** Providers that probably cached a prefix of the prompt. `promptPrefixes` start with the shortest. `now` in milliseconds. */
+  /** Providers that probably cached a prefix of the prompt. `promptPrefixes` start with the shortest. `jobsOf`: null if not connected. */
   candidates(
     promptPrefixes: readonly PromptPrefix[],
     now: number,
@@ -93,7 +95,7 @@ export class PrefixAffinity {
     return candidates;
   }
 
-  /** Records an answered prompt. `cachedTokens`: from the receipt. */
+  /** Records that a provider answered the prompt. `cachedTokens`: from its receipt. */
   record(promptPrefixes: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
     const expected = this.#expected(promptPrefixes, providerId, jobs, now);
     if (expected > 0) this.#updateHitRate(providerId, Math.min(1, cachedTokens / expected));

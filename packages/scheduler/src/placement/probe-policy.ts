@@ -1,7 +1,8 @@
 /**
- * `withProbe` places jobs on restricted providers: those on probation or cooling down after failures.
+ * `withProbe` gives some jobs to providers that are restricted after failures, so that they can prove to work again.
  *
- * Providers on probation get a share of all jobs, and every job that no unrestricted provider can take.
+ * On probation, a provider gets one job at a time, by lottery or when no other can take the job. Before, while it cools down, it gets a job
+ * only if waiting for others would not help.
  */
 
 import { costModelOf, estimateOf, traitsOf } from '../cost/job-cost.js';
@@ -14,14 +15,18 @@ import type { Choice, PlacementRequest, SchedulingDecision } from './schedule.js
 interface ProbeRules<S> {
   readonly now: number;
   readonly random: () => number;
-  /** Whether the provider is on probation after a false answer. Such a provider gets only jobs that are verified before delivery. */
+  /** Whether the provider is on probation after a false answer. By lottery, it then gets only `revocable` requests. */
   readonly isDistrusted: (member: PoolMember<S>) => boolean;
 }
 
-/** Share of jobs that go to a provider on probation although an unrestricted provider can serve them. */
+/** Share of eligible jobs that go to a provider on probation although an unrestricted provider can serve them. */
 const PROBING_SHARE = 0.25;
 
-/** May put a provider on probation first in a decision. If nothing was placed, uses a restricted provider as the last resort. */
+/**
+ * May put a provider on probation first in a decision. If nothing was placed, uses a restricted provider as the last resort.
+ *
+ * `revocable`: the answer is verified before delivery, so that a false one can be discarded.
+ */
 export function withProbe<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest & { readonly revocable?: boolean },

@@ -1,4 +1,4 @@
-/** Resolves a request's provider selection: id, serial number, candidates or filter. */
+/** Which providers a request selects, by id, serial number, list of candidates or filter, and why the others may not serve. */
 import type { ProviderId } from '@inference/protocol';
 import {
   type IneligibleReason,
@@ -35,7 +35,7 @@ function namedMembers<S>(
   });
 }
 
-/** Reasons of all members that may not serve the request at `now`. */
+/** Why members may not serve the request at `now`. Key: provider id. Members that may serve are absent. */
 export function ineligibleReasons<S>(
   members: Iterable<PoolMember<S>>,
   constraints: PlacementConstraints,

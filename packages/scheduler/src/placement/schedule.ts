@@ -1,7 +1,7 @@
 /**
- * `schedule` chooses providers for a request: the cheapest by estimated cost, at random among near ties.
+ * `schedule` chooses providers for a request: the cheapest by estimated cost, at random among those of nearly the same cost.
  *
- * A share of requests goes to unmeasured or long-idle providers instead, to measure their throughput.
+ * A share of the requests goes to providers of unknown speed or long idleness instead, to measure their speed.
  */
 import type { ProviderId } from '@inference/protocol';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from '../cost/job-cost.js';
@@ -16,7 +16,7 @@ export interface PlacementRequest extends PlacementConstraints {
   readonly work: Work;
   /** Providers that probably have a cached prefix of the prompt. */
   readonly prefixCandidates?: readonly PrefixCandidate[];
-  /** Estimated queue wait for a provider with the model in memory, in milliseconds; null: unknown. */
+  /** Estimated wait for a free slot of a provider with the model in memory, in milliseconds; null: unknown. */
   readonly expectedWaitMs?: number | null;
   /** Only providers that have the model in memory or are loading it. */
   readonly loadedOnly?: boolean;
@@ -42,18 +42,21 @@ export interface Choice<S> {
   readonly member: PoolMember<S>;
   readonly estimate: LatencyEstimate;
   /**
-   * `near_tie`: drawn among providers of nearly equal cost. `measuring`: not measured yet. `overdue`: idle for long. `warm`: prompt
-   * prefix cached. `probing`: restricted after failures. `alternate`: for retries after the first choice.
+   * `near_tie`: drawn among providers of nearly equal cost. `measuring`: too few answers measured. `overdue`: idle for long. `warm`:
+   * prompt prefix cached. `probing`: restricted after failures. `alternate`: used if the choices before it cannot take the job.
    */
   readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
 }
 
 export type NoPlacementReason =
+  /** The request selects providers, none of which serves the model. */
   | 'no_such_serial'
   /** The selected providers serve the model, but accept fewer images than the request has. */
   | 'no_vision'
+  /** A provider failed this job, and no other can serve it. */
   | 'all_failed'
   | 'below_trust_floor'
+  /** No provider is available, and waiting would not help. */
   | 'none_routable';
 
 export type SchedulingDecision<S> = {
@@ -64,7 +67,7 @@ export type SchedulingDecision<S> = {
       readonly kind: 'placed';
       /** Best first; at most `MAX_CHOICES`, preceded by a probe if any. */
       readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
-      /** Cost of the cheapest group in milliseconds; of the first choice, if the request has a sort criterion. */
+      /** Lowest cost in milliseconds. With a sort criterion or after a last resort, the cost of the first choice. */
       readonly bestMs: number;
     }
   /** Some providers could serve the request, but not now. */
@@ -73,16 +76,14 @@ export type SchedulingDecision<S> = {
   | { readonly kind: 'none'; readonly reason: NoPlacementReason }
 );
 
-/** Maximum choices per decision. */
 const MAX_CHOICES = 4;
 
-/** `now` in milliseconds; `random` returns numbers in [0, 1). */
+/** Does not place the job. `now` in milliseconds; `random` returns numbers in [0, 1). */
 export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   if (selectsProviders(request)) return scheduleSelected(snapshot, request, now, random);
   return scheduleAmong(snapshot, request, now, random, snapshot.mayTryUnproven);
 }
 
-/** Schedules a request that selects no providers. */
 function scheduleAmong<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,
@@ -157,7 +158,7 @@ interface PrefixChoice<S> extends Drawn<S> {
   readonly costMs: number;
 }
 
-/** The cheapest provider with a cached prefix, or null. The last free slot of a busy provider stays free for other accounts. */
+/** The cheapest provider with a cached prefix, or null. The last free slot of a busy provider stays free for other requests. */
 function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): PrefixChoice<S> | null {
   const { affinityWeight } = snapshot.constants;
   const compared = comparedWork(request);
@@ -175,7 +176,7 @@ function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementReq
   return best;
 }
 
-/** Whether a request may make a provider load the model. If other providers have it, only retries load without limit. */
+/** Whether a request may make a provider load the model. Unlimited for retries, and while no provider has the model or loads it. */
 function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: PoolView<S>, request: PlacementRequest): boolean {
   if (request.loadedOnly === true) return false;
   if (slots === 0 || request.exclude.size > 0) return true;
@@ -183,7 +184,7 @@ function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants
   return (request.expectedWaitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
 }
 
-/** Schedules in a temporary pool of the selected providers, with the speed cap and the job counts of the whole pool. */
+/** Schedules in a temporary pool of the selected providers. Their capped speeds and `mayTryUnproven` come from the whole pool. */
 function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   const selected = selectedMembers(snapshot, request);
   if (selected.length === 0)

@@ -1,4 +1,8 @@
-/** `Scheduler` chooses providers for a request from the model's pool. If stored facts expired, it refreshes them and repeats. */
+/**
+ * `Scheduler` chooses providers for a request from the pool of its model.
+ *
+ * If no provider was found but stored facts about some had expired, those are refreshed and the choice is repeated.
+ */
 import { type ProviderFacts, selectsProviders } from '../eligibility.js';
 import type { IndexedProvider, ModelIndex } from '../pool/model-index.js';
 import type { PoolMember } from '../pool/provider-groups.js';
@@ -41,6 +45,7 @@ export class Scheduler<S extends IndexedProvider> {
     this.#deps = deps;
   }
 
+  /** Does not place the job: the caller sends it to the first choice that takes it. */
   choose(model: string, demand: SchedulingRequest): ScheduledPlacement<S> {
     const { models, random, isDistrusted } = this.#deps;
     for (let round = 0; ; round++) {

@@ -1,4 +1,4 @@
-/** `IdleQueue`: doubly linked list of idle pool entries, longest idle first, so that adding and removing take constant time. */
+/** `IdleQueue`: idle entries of a pool, longest idle first. A doubly linked list, so that adding and removing take constant time. */
 
 export interface IdleNode {
   /** Start of idleness, in milliseconds. Valid while `isQueued`. */
@@ -35,7 +35,6 @@ export class IdleQueue<T extends IdleNode> {
     this.#last = node;
   }
 
-  /** Removes an entry, if queued. */
   remove(node: T): void {
     if (!node.isQueued) return;
     if (node.previous === null) this.#first = node.next;

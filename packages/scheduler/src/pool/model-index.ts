@@ -1,4 +1,4 @@
-/** `ModelIndex` maps each model to the pool of providers that offer it. The coordinator updates it on every session change. */
+/** `ModelIndex` maps each model to the pool of provider sessions (connections) that offer it. The caller reports session changes. */
 import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from '../cost/model-load.js';
 import type { AnswerSample, ThroughputStats } from '../cost/throughput-stats.js';
@@ -13,6 +13,7 @@ export interface IndexedProvider {
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
 }
 
+/** Models of a session as last indexed, with the load state by model id. */
 interface Listing {
   readonly models: readonly ModelOffer[];
   readonly loads: Map<string, ModelLoad>;
@@ -21,10 +22,11 @@ interface Listing {
 export class ModelIndex<S extends IndexedProvider> {
   readonly #speeds: ThroughputStats;
   readonly #constants: SchedulerConstants;
+  /** Key: model id. */
   readonly #pools = new Map<string, ProviderPool<S>>();
   readonly #listed = new Map<S, Listing>();
-  /** Sessions that offer a model as an embedding or image model, by model. */
-  readonly #special: Readonly<Record<Exclude<ModelType, 'text'>, Map<string, Set<S>>>> = { embedding: new Map(), image: new Map() };
+  /** Sessions that offer a model as an embedding or image model. Key: type, then model id. */
+  readonly #nonTextSessions: Readonly<Record<Exclude<ModelType, 'text'>, Map<string, Set<S>>>> = { embedding: new Map(), image: new Map() };
 
   constructor(speeds: ThroughputStats, constants: SchedulerConstants = DEFAULT_CONSTANTS) {
     this.#speeds = speeds;
@@ -56,7 +58,7 @@ export class ModelIndex<S extends IndexedProvider> {
     for (const model of [...this.#pools.keys()]) this.#unlist(session, model);
   }
 
-  /** Updates throughput estimates from a verified answer, unless the model was still loading. */
+  /** Updates the throughput estimate from a verified answer, unless the model was not in memory when the job began. */
   recordAnswer(session: S, model: string, sample: AnswerSample, now: number): void {
     const { identity, hardware } = session.registration;
     const loads = this.#listed.get(session)?.loads;
@@ -77,14 +79,15 @@ export class ModelIndex<S extends IndexedProvider> {
 
   /** Whether any provider offers the model as this type. */
   isOfType(model: string, type: ModelType): boolean {
-    if (type !== 'text') return this.#special[type].has(model);
+    if (type !== 'text') return this.#nonTextSessions[type].has(model);
     let others = 0;
-    for (const offerers of Object.values(this.#special)) others += offerers.get(model)?.size ?? 0;
+    for (const offerers of Object.values(this.#nonTextSessions)) others += offerers.get(model)?.size ?? 0;
     return others < (this.#pools.get(model)?.size ?? 0);
   }
 
+  /** Sessions with an image model. Key: model id. */
   imageProviders(): ReadonlyMap<string, ReadonlySet<S>> {
-    return this.#special.image;
+    return this.#nonTextSessions.image;
   }
 
   pool(model: string): ProviderPool<S> | undefined {
@@ -122,7 +125,7 @@ export class ModelIndex<S extends IndexedProvider> {
   }
 
   #clearType(session: S, model: string): void {
-    for (const pools of Object.values(this.#special)) {
+    for (const pools of Object.values(this.#nonTextSessions)) {
       const offerers = pools.get(model);
       if (offerers?.delete(session) === true && offerers.size === 0) pools.delete(model);
     }
@@ -135,7 +138,7 @@ export class ModelIndex<S extends IndexedProvider> {
       this.#pools.set(offer.id, pool);
     }
     if (offer.model_type !== 'text') {
-      const pools = this.#special[offer.model_type];
+      const pools = this.#nonTextSessions[offer.model_type];
       pools.set(offer.id, (pools.get(offer.id) ?? new Set()).add(session));
     }
     const speed = this.#speeds.estimate(facts.providerId, offer.id, session.registration.hardware);

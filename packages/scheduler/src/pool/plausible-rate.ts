@@ -1,7 +1,7 @@
 /**
- * Upper bound of plausible decode rates, derived from measured rates of the model's providers.
+ * Upper bound of plausible decode rates (generated tokens per second), derived from measured rates of the model's providers.
  *
- * Settlement uses the bound to detect inflated usage. `MAX_RATE_FACTOR` is generous, because machines differ.
+ * A provider that bills hidden tokens faster than that is not believed. `MAX_RATE_FACTOR` is generous, because machines differ.
  */
 import type { Hardware } from '@inference/protocol';
 import type { ThroughputEstimate } from '../cost/job-cost.js';

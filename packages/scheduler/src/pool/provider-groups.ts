@@ -1,7 +1,6 @@
 /**
- * `ProviderGroups` groups a model's providers: available ones by traits (open groups), others by reason (closed groups).
- *
- * Adding and removing a member take constant time.
+ * `ProviderGroups` groups a model's providers: available ones by the traits that determine their cost (open groups), others by the reason
+ * why they are unavailable (closed groups). Adding and removing a member take constant time.
  */
 import { CostTable } from '../cost/cost-table.js';
 import { type CostModel, costModelOf, type ThroughputEstimate, type Traits, traitsKey, traitsOf } from '../cost/job-cost.js';
@@ -11,6 +10,7 @@ import type { SchedulerConstants } from '../scheduler-constants.js';
 
 /** A provider that offers the pool's model. */
 export interface PoolMember<S> {
+  /** The caller's object for the provider, such as its session. */
   readonly subject: S;
   readonly facts: ProviderFacts;
   /** Measured, or estimated from the claimed hardware. */
@@ -21,6 +21,7 @@ export interface PoolMember<S> {
   readonly contextTokens: number;
   readonly traits: OfferTraits;
   readonly load: ModelLoad;
+  /** Available without a job for `overdueMs`. */
   readonly isOverdue: boolean;
   readonly group: OpenGroup<S> | ClosedGroup<S> | null;
 }
@@ -110,7 +111,6 @@ export class ProviderGroups<S> {
     return group;
   }
 
-  /** Removes a member from its group. The group's last member moves to its position. */
   leave(member: GroupedMember<S>): void {
     const { group } = member;
     if (group === null) return;
@@ -191,7 +191,7 @@ export function isUnmeasuredGroup<S>({ traits }: OpenGroup<S>): boolean {
   return !traits.isMeasured && traits.failures === 0 && !traits.isCold;
 }
 
-/** Whether the group's providers have neither a verified answer nor a certificate chain. */
+/** Whether the group's providers have neither a verified answer nor a certificate chain. After one answer they are not unproven. */
 export function isUnprovenGroup<S>({ traits }: OpenGroup<S>): boolean {
   return traits.isUntried && !traits.hasHardwareTrust;
 }

@@ -1,7 +1,7 @@
 /**
- * `ProviderPool` holds all providers of one model, grouped by equal cost.
+ * `ProviderPool` holds all providers of one model, grouped by equal cost, so that placement scans groups instead of providers.
  *
- * Placement scans groups instead of providers. `refresh` advances model loads and marks long-idle providers as overdue.
+ * Cold: must load the model first. Serving: takes jobs now or soon. Untried: without a verified answer. Overdue: idle for long.
  */
 import type { ProviderId } from '@inference/protocol';
 import type { CostTable } from '../cost/cost-table.js';
@@ -27,7 +27,7 @@ export interface PoolView<S> {
   readonly mayTryUnproven: boolean;
   /** Whether any open group is overdue; see {@link isOverdueGroup}. */
   readonly hasOverdue: boolean;
-  /** Slots of serving members that have the model in memory or are loading it. */
+  /** Slots (used or free) of serving members that have the model in memory or are loading it. */
   readonly slots: number;
   /** Number of serving members that are loading the model. */
   readonly loading: number;
@@ -68,7 +68,7 @@ export class ProviderPool<S> implements PoolView<S> {
   #latestUnprovenJobs = 0;
   readonly #measuredSpeeds = new ThroughputHistogram();
   readonly #untriedEntries = new Set<Entry<S>>();
-  /** Cap on the speed of providers without a verified answer; null: no provider is measured. */
+  /** Maximum assumed speed of untried providers; null: no provider has a verified answer. */
   #speedCap: Pick<ThroughputEstimate, 'prefillTps' | 'decodeTps'> | null = null;
   #serving = 0;
   #slots = 0;
@@ -196,6 +196,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
+  /** Counts a placed job, for `mayTryUnproven`. */
   jobPlaced(providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
@@ -221,7 +222,6 @@ export class ProviderPool<S> implements PoolView<S> {
     }
   }
 
-  /** Removes the provider, unless replaced by another subject. */
   remove(subject: S, providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry !== undefined && entry.subject === subject) this.#delete(entry);
@@ -232,7 +232,6 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
-  /** Moves an entry into its group and updates the counts. */
   #assign(entry: Entry<S>, now: number): void {
     const group = this.#groups.place(entry, now);
     // Only available members with the model and without failures become overdue.

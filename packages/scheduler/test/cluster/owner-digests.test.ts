@@ -64,7 +64,7 @@ describe('digests of owners', () => {
 describe('own placements', () => {
   it('are subtracted until the next digest after the reply', () => {
     const digests = known();
-    const answered = digests.ask('peer', 'm', 2);
+    const answered = digests.markRequested('peer', 'm', 2);
     expect(takenOf(digests)).toEqual([0, 0, 1]);
     // This coordinator cannot know whether the digest already includes the job.
     digests.update('peer', 'm', DIGEST, 2, 1100);
@@ -77,8 +77,8 @@ describe('own placements', () => {
 
   it('of an unknown or forgotten owner need nothing', () => {
     const digests = known();
-    digests.ask('stranger', 'm', 0)();
-    const answered = digests.ask('peer', 'm', 0);
+    digests.markRequested('stranger', 'm', 0)();
+    const answered = digests.markRequested('peer', 'm', 0);
     digests.remove('peer');
     answered();
     digests.update('peer', 'm', DIGEST, 1, 2000);
@@ -98,7 +98,7 @@ describe('own placements', () => {
         let [sequence, sinceDigest] = [1, 0];
         for (const one of happened) {
           if (one.kind === 'ask') {
-            open.push({ classIndex: one.classIndex, answered: digests.ask('peer', 'm', one.classIndex) });
+            open.push({ classIndex: one.classIndex, answered: digests.markRequested('peer', 'm', one.classIndex) });
             sinceDigest++;
           } else if (one.kind === 'reply') {
             const [ended] = open.splice(one.which % Math.max(1, open.length), 1);

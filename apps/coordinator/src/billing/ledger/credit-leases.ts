@@ -1,35 +1,34 @@
 /**
- * `CreditLeases` reserves costs of busy accounts in memory, without a transaction per request. Used only on PostgreSQL.
+ * `CreditLeases` reserves the costs of jobs in memory, without a transaction per request, for accounts with many requests.
  *
- * A lease is a part of an account's balance that this coordinator may reserve from. The database has a row for each lease.
- *
- * Settlements charge the row. If the row has expired and is deleted, nothing is charged, so no money is spent twice.
- *
- * Leases never grow: a busy account gets another one.
+ * A credit lease is a part of an account's balance from which only this coordinator may reserve. Settlements charge the lease's row in the
+ * database. If the row has expired and was deleted, they charge nothing, so that no money is spent twice.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
 import { endLease, leasedElsewhere, renewLeases, returnUnused, takeLease } from '../../database/ledger/credit-leases.js';
 import type { JobReservation } from '../../database/ledger/ledger-records.js';
+import { HOLDER_TIMEOUT_MS } from '../../database/ledger/reservation-holders.js';
 import type { Database } from '../../database/tables.js';
 import { CreditRecalls, type RecallHints } from './credit-recalls.js';
 import { ReservationRates } from './reservation-rates.js';
 
 export interface LeasePolicy {
-  /** Reservations per second at this coordinator from which an account gets a lease. */
+  /** Minimum reservations per second at this coordinator for which an account gets leases. */
   readonly minPerSecond: number;
-  /** Lifetime of a lease after its last renewal, in milliseconds. Renewals are ten times as frequent. Default 20,000. */
+  /** Lifetime of a lease after its last renewal, in milliseconds. Renewed ten times in this time. Default 20,000. */
   readonly lifetimeMs?: number;
-  /** Time without new leases after a lack of balance or a recall, in milliseconds. Default 5000. */
+  /** Time without new leases after a balance was too low or a lease was recalled, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
-  /** Notifications between coordinators about recalls. Without them, renewals detect recalls. */
+  /** Notifications between coordinators about recalls of leases. Without them, renewals detect recalls. */
   readonly hints?: RecallHints;
 }
 
+/** Running job whose cost is reserved from a lease. */
 export interface LeasedJob {
   readonly leaseId: string;
   readonly reservation: JobReservation;
-  /** If true, the settlement returns the unspent rest to the balance instead of the lease. */
+  /** If true, the settlement returns the unspent rest of the reservation to the balance instead of the lease. */
   readonly isLeaseClosing: boolean;
 }
 
@@ -37,15 +36,15 @@ interface Lease {
   readonly id: string;
   readonly account: string;
   readonly initialAmount: number;
-  /** Initial amount less the charges of settled jobs and returned money. */
+  /** Initial amount less charges and returned money. */
   amount: number;
-  /** Sum of the maximum costs of running jobs that are reserved from the lease. */
+  /** Part of `amount` reserved by running jobs. */
   used: number;
   /** End of the lease in milliseconds, by `performance.now()`. */
   expiresAt: number;
-  /** A closing lease takes no further reservations. */
+  /** Whether the lease takes no further reservations, and ends after its running jobs. */
   isClosing: boolean;
-  /** Whether the unused part has been returned to the balance. */
+  /** Whether the part that no job had reserved was returned to the balance. */
   isReturned: boolean;
   /** Whether a job was reserved from the lease since the last renewal. */
   wasUsed: boolean;
@@ -60,36 +59,36 @@ interface CreditLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Default lifetime of a lease. Equals the time after which a coordinator without heartbeats is considered dead. */
-const LEASE_LIFETIME_MS = 20_000;
-/** Number of renewals in the lifetime of a lease. */
-const RENEWALS = 10;
-/** A lease covers the account's reservations of this many seconds. */
+const LEASE_LIFETIME_MS = HOLDER_TIMEOUT_MS;
+const RENEWALS_PER_LIFETIME = 10;
+/** Requested amount of a lease, as seconds of the account's reservations. */
 const SECONDS_COVERED = 3;
-/** Minimum available balance, as a multiple of the new lease, so that other coordinators can still reserve. */
+/** Minimum available balance, as a multiple of a new lease, so that other coordinators can still reserve. */
 const MIN_BALANCE_PER_LEASE = 8;
-/** Minimum number of reservations of the current size that a lease covers. */
+/** Minimum amount of a lease, as a multiple of the maximum cost of the current job. */
 const MIN_RESERVATIONS = 4;
-/** Unused share of a lease's initial amount below which the account gets the next lease. */
+/** Unused share of a lease's initial amount below which a busy account gets a further lease. */
 const REFILL_SHARE = 1 / 3;
 const PAUSE_MS = 5000;
-/** Maximum wait for recalled money, in renewal intervals. */
+/** Maximum wait for money of other coordinators' leases, in renewal intervals. */
 const RECALL_RENEWALS = 2;
 
 export class CreditLeases {
   readonly #options: CreditLeasesOptions;
-  readonly #leases = new Map<string, Lease>();
-  readonly #byAccount = new Map<string, Lease[]>();
-  readonly #jobs = new Map<JobId, { readonly lease: Lease; readonly reservation: JobReservation }>();
+  readonly #leaseById = new Map<string, Lease>();
+  readonly #leasesByAccount = new Map<string, Lease[]>();
+  readonly #jobById = new Map<JobId, { readonly lease: Lease; readonly reservation: JobReservation }>();
   readonly #rates = new ReservationRates();
+  /** Leases that are being taken from the database. Key: account. */
   readonly #taking = new Map<string, Promise<void>>();
-  /** Accounts that get no new lease until this time, by `performance.now()`. */
+  /** Time before which an account gets no new lease, by `performance.now()`. Key: account. */
   readonly #pausedUntil = new Map<string, number>();
   readonly #recalls: CreditRecalls;
   readonly #timer: NodeJS.Timeout;
+  /** End of the last renewal that has begun or is queued. */
   #renewing: Promise<void> = Promise.resolve();
-  /** Whether the last queued renewal has begun. */
-  #mayQueueRenewal = true;
+  /** Whether the periodic renewal is queued behind another one. */
+  #isRenewalQueued = false;
   #isClosed = false;
   readonly #lifetimeMs: number;
   readonly #pauseMs: number;
@@ -104,33 +103,33 @@ export class CreditLeases {
       holder,
       transact,
       hints: policy.hints,
-      maxMs: (RECALL_RENEWALS * this.#lifetimeMs) / RENEWALS,
+      maxMs: (RECALL_RENEWALS * this.#lifetimeMs) / RENEWALS_PER_LIFETIME,
     });
     this.#timer = setInterval(() => {
-      if (!this.#mayQueueRenewal) return;
-      this.#mayQueueRenewal = false;
-      this.#afterRenewals(() => this.#renew([...this.#leases.values()]));
-    }, this.#lifetimeMs / RENEWALS);
+      if (this.#isRenewalQueued) return;
+      this.#isRenewalQueued = true;
+      this.#afterRenewals(() => this.#renew([...this.#leaseById.values()]));
+    }, this.#lifetimeMs / RENEWALS_PER_LIFETIME);
     this.#timer.unref();
     policy.hints?.on((accounts) => this.#afterRenewals(() => this.#returnRecalled(accounts)));
   }
 
   job(id: JobId): LeasedJob | undefined {
-    const job = this.#jobs.get(id);
+    const job = this.#jobById.get(id);
     return job && { leaseId: job.lease.id, reservation: job.reservation, isLeaseClosing: job.lease.isClosing };
   }
 
-  /** Reserves from a lease. Returns false if none has room, and begins to take a new lease if the account is busy. */
+  /** Reserves from a lease. Returns false if none has room. Begins to take a further lease if little is left and the account is busy. */
   reserve(reservation: JobReservation): boolean {
     if (this.#isClosed) return false;
     const { accountId, maxCost } = reservation;
     const now = performance.now();
     this.#rates.add(accountId, maxCost, now);
-    for (const lease of this.#byAccount.get(accountId) ?? []) {
+    for (const lease of this.#leasesByAccount.get(accountId) ?? []) {
       if (lease.isClosing || lease.expiresAt < now || lease.amount - lease.used < maxCost) continue;
       lease.used += maxCost;
       lease.wasUsed = true;
-      this.#jobs.set(reservation.jobId, { lease, reservation });
+      this.#jobById.set(reservation.jobId, { lease, reservation });
       if (lease.amount - lease.used < REFILL_SHARE * lease.initialAmount) this.#takeIfBusy(accountId, maxCost, now);
       return true;
     }
@@ -138,39 +137,40 @@ export class CreditLeases {
     return false;
   }
 
-  /** Ends a job, whose settlement reduced the lease by `taken`. */
+  /** Ends a job's reservation. `taken`: amount by which its settlement reduced the lease; 0 without a charge. */
   end(id: JobId, taken: number): void {
-    const job = this.#jobs.get(id);
+    const job = this.#jobById.get(id);
     if (job === undefined) return;
-    this.#jobs.delete(id);
+    this.#jobById.delete(id);
     job.lease.used -= job.reservation.maxCost;
     job.lease.amount -= taken;
   }
 
-  /** Closes the lease of a job whose settlement may or may not have succeeded, because the lease's amount is then unknown. */
+  /** Closes the lease of a job whose settlement may or may not have been stored, so that the amount left in the lease is unknown. */
   closeLeaseOf(id: JobId): void {
-    const job = this.#jobs.get(id);
+    const job = this.#jobById.get(id);
     if (job !== undefined) job.lease.isClosing = true;
   }
 
   /** Jobs whose reservation from a lease is older than `reservedBefore`, a time in milliseconds since 1970. */
   jobsBefore(reservedBefore: number): JobId[] {
-    return [...this.#jobs.values()].flatMap(({ reservation }) => (reservation.reservedAt < reservedBefore ? [reservation.jobId] : []));
+    return [...this.#jobById.values()].flatMap(({ reservation }) => (reservation.reservedAt < reservedBefore ? [reservation.jobId] : []));
   }
 
   /** Amount of a lease that running jobs have reserved, if this coordinator has the lease. */
   used(leaseId: string): number | undefined {
-    return this.#leases.get(leaseId)?.used;
+    return this.#leaseById.get(leaseId)?.used;
   }
 
   /**
-   * Returns unused leased money to the account's balance. Other coordinators are asked only if their money is needed.
+   * Returns unused money of the account's leases to its balance, of other coordinators' leases only if the own ones have too little.
    *
-   * Returns false if all leases together have less than `missing`. Rejects with {@link LedgerError} `unavailable` after a timeout.
+   * Resolves to false, and returns nothing, if own unused money and others' leases are less than `missing` micro-USD. Rejects with
+   * {@link LedgerError} `unavailable` if the other coordinators do not answer in time.
    */
   async recall(account: string, missing: number): Promise<boolean> {
     await this.#taking.get(account);
-    const own = (this.#byAccount.get(account) ?? []).filter(({ amount, used }) => amount > used || used === 0);
+    const own = (this.#leasesByAccount.get(account) ?? []).filter(({ amount, used }) => amount > used || used === 0);
     const unused = own.reduce((sum, { amount, used }) => sum + amount - used, 0);
     const elsewhere = unused >= missing ? 0 : await leasedElsewhere(this.#options.database, account, this.#options.holder);
     if (unused + elsewhere < missing) return false;
@@ -187,39 +187,40 @@ export class CreditLeases {
     clearInterval(this.#timer);
     await Promise.all(this.#taking.values());
     await this.#renewing;
-    for (const { account, id } of [...this.#leases.values()])
-      await this.#options.transact((transaction) => endLease(transaction, account, id, 'any'));
-    this.#leases.clear();
-    this.#byAccount.clear();
+    for (const { account, id } of [...this.#leaseById.values()])
+      await this.#options.transact((transaction) => endLease(transaction, account, id));
+    this.#leaseById.clear();
+    this.#leasesByAccount.clear();
   }
 
-  /** Runs after earlier renewals, so that only settlements write to a lease concurrently. */
+  /** Runs the work after earlier renewals. */
   #afterRenewals(work: () => Promise<void>): void {
     if (this.#isClosed) return;
     this.#renewing = this.#renewing.then(work).catch(this.#options.onError);
   }
 
-  /** Renews the leases in use, returns unused money, and drops leases whose row was deleted. */
+  /** Renews the leases. Closes leases without a new reservation since the last renewal, and returns unused money of closing ones. */
   async #renew(leases: readonly Lease[]): Promise<void> {
-    this.#mayQueueRenewal = true;
+    this.#isRenewalQueued = false;
     for (const lease of leases) {
       if (!lease.wasUsed) lease.isClosing = true;
       lease.wasUsed = false;
       if (lease.isClosing && (!lease.isReturned || lease.used === 0)) await this.#return(lease);
     }
-    await this.#extend(leases.filter(({ id }) => this.#leases.has(id)));
+    // `#return` forgets a lease that has no money left.
+    await this.#extend(leases.filter(({ id }) => this.#leaseById.has(id)));
     const now = performance.now();
     this.#rates.prune(now);
     for (const [account, until] of this.#pausedUntil) if (until < now) this.#pausedUntil.delete(account);
   }
 
-  /** Checks the rows, because a notification alone does not prove a recall. */
+  /** Renews the leases of notified accounts, because only their rows say whether they are recalled. */
   async #returnRecalled(accounts: ReadonlySet<string>): Promise<void> {
     for (const account of accounts) await this.#taking.get(account);
-    await this.#extend([...this.#leases.values()].filter(({ account }) => accounts.has(account)));
+    await this.#extend([...this.#leaseById.values()].filter(({ account }) => accounts.has(account)));
   }
 
-  /** Renews leases, and returns the unused money of recalled ones. */
+  /** Moves the expiry of leases. Forgets leases whose row was deleted, and returns the unused money of recalled ones. */
   async #extend(leases: readonly Lease[]): Promise<void> {
     if (leases.length === 0) return;
     const begun = performance.now();
@@ -230,12 +231,16 @@ export class CreditLeases {
         this.#lifetimeMs,
       ),
     );
-    const isRecalled = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
+    const isRecalledById = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
     for (const lease of leases) {
-      if (!isRecalled.has(lease.id)) this.#forget(lease);
+      const isRecalled = isRecalledById.get(lease.id);
+      if (isRecalled === undefined) {
+        this.#forget(lease);
+        continue;
+      }
       // Computed from the time before the renewal, so that this coordinator stops using the lease before its row expires.
       lease.expiresAt = begun + this.#lifetimeMs;
-      if (!isRecalled.get(lease.id)) continue;
+      if (!isRecalled) continue;
       this.#pausedUntil.set(lease.account, begun + this.#pauseMs);
       await this.#return(lease);
     }
@@ -261,7 +266,7 @@ export class CreditLeases {
   async #take(account: string, amounts: Parameters<typeof takeLease>[2]): Promise<void> {
     const { transact, holder } = this.#options;
     const begun = performance.now();
-    // A new id per attempt, so that an attempt with unknown outcome leaves only a row that expires.
+    // `transact` may repeat the work. If the commit of a repeated try succeeded after all, its row, with another id, just expires.
     let id = '';
     const amount = await transact((transaction) => {
       id = randomUUID();
@@ -282,13 +287,14 @@ export class CreditLeases {
       isReturned: false,
       wasUsed: true,
     };
-    const older = this.#byAccount.get(account) ?? [];
-    // Only the newest of the older leases stays open, so that jobs use it up.
+    const older = this.#leasesByAccount.get(account) ?? [];
+    // The newest of the older leases stays open, so that jobs use it up.
     for (const one of older.slice(0, -1)) one.isClosing = true;
-    this.#leases.set(id, lease);
-    this.#byAccount.set(account, [...older, lease]);
+    this.#leaseById.set(id, lease);
+    this.#leasesByAccount.set(account, [...older, lease]);
   }
 
+  /** Closes a lease and returns its unused part to the balance. The lease ends if no job uses the rest. */
   async #return(lease: Lease): Promise<void> {
     lease.isClosing = true;
     const left = await this.#options.transact((transaction) => returnUnused(transaction, lease.account, lease.id, () => lease.used));
@@ -299,9 +305,9 @@ export class CreditLeases {
 
   #forget(lease: Lease): void {
     lease.isClosing = true;
-    this.#leases.delete(lease.id);
-    const left = (this.#byAccount.get(lease.account) ?? []).filter((one) => one !== lease);
-    if (left.length === 0) this.#byAccount.delete(lease.account);
-    else this.#byAccount.set(lease.account, left);
+    this.#leaseById.delete(lease.id);
+    const left = (this.#leasesByAccount.get(lease.account) ?? []).filter((one) => one !== lease);
+    if (left.length === 0) this.#leasesByAccount.delete(lease.account);
+    else this.#leasesByAccount.set(lease.account, left);
   }
 }

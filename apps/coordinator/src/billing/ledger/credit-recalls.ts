@@ -1,4 +1,8 @@
-/** `CreditRecalls` marks an account's credit leases at other coordinators, and waits until these return the unused money. */
+/**
+ * `CreditRecalls` asks other coordinators to return the unused money of their credit leases, and waits for it.
+ *
+ * A credit lease is a part of an account's balance from which one coordinator reserves in memory (`CreditLeases`).
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasRecalls, recallLeases } from '../../database/ledger/credit-leases.js';
 import type { Database } from '../../database/tables.js';
@@ -7,6 +11,7 @@ import { LedgerError } from './ledger-error.js';
 /** Notifications of recalls between coordinators, over NATS. Recalls also work without them, but slower. */
 export interface RecallHints {
   publish(account: string): void;
+  /** Calls the listener with the accounts of other coordinators' notifications. */
   on(listener: (accounts: ReadonlySet<string>) => void): void;
 }
 
@@ -25,13 +30,14 @@ const MAX_POLL_MS = 250;
 
 export class CreditRecalls {
   readonly #options: CreditRecallsOptions;
+  /** Key: account. */
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(options: CreditRecallsOptions) {
     this.#options = options;
   }
 
-  /** Resolves after the other coordinators have returned unused money. Rejects with {@link LedgerError} `unavailable` after `maxMs`. */
+  /** Resolves when no lease of the account is marked as recalled. Rejects with {@link LedgerError} `unavailable` after `maxMs`. */
   recall(account: string): Promise<void> {
     let running = this.#running.get(account);
     if (running === undefined) {

@@ -1,30 +1,32 @@
 /**
- * `GroupCommit` runs concurrent ledger steps in shared transactions. Unless the database is unavailable, the steps of a failed batch are
- * run again one by one.
+ * `GroupCommit` runs concurrent ledger steps (reserve, settle, deposit, …) as batches, with one transaction per batch.
  *
- * A step resolves once it is flushed to disk, while the next batch already runs. A step that a crash may lose resolves once committed.
+ * If a batch fails while the database is available, its steps run again one by one.
+ *
+ * A step resolves when its transaction is flushed to disk; the next batch need not wait. A step that a crash may undo resolves when its
+ * transaction is committed.
  */
 import { LedgerError } from './ledger-error.js';
 
 export type StepResult<Outcome> = { readonly ok: Outcome } | { readonly error: unknown };
 
 interface GroupCommitOptions<Step, Outcome> {
-  /** Runs the steps in one transaction. Rejects if no step was applied, or with `unavailable` if that is unknown. */
+  /** Runs the steps in one transaction. Rejects with `unavailable` if unknown whether they were applied; otherwise none was. */
   readonly run: (steps: readonly Step[]) => Promise<readonly StepResult<Outcome>[]>;
   /** Resolves when all earlier commits are durable. */
   readonly flush: () => Promise<void>;
   /** Whether a crash of the machine may undo the step after its caller received the outcome. */
   readonly mayBeLost: (step: Step) => boolean;
-  /** Whether the step must not wait for others to share its batch, because its caller cannot start without it. */
+  /** Whether the step ends the pause before a batch, because a request waits for the step. */
   readonly isUrgent: (step: Step) => boolean;
-  /** Whether transactions block this thread (SQLite). Batches of a few steps then begin after a pause. */
+  /** Whether transactions block this thread (SQLite). A pause then precedes batches of a few steps that are not urgent. */
   readonly isBlocking: boolean;
 }
 
 const MAX_PER_BATCH = 256;
-/** Number of queued steps from which a batch starts at once. */
+/** Number of queued steps that start a batch without a pause. */
 const IMMEDIATE_BATCH_STEPS = 48;
-/** Pause between blocking transactions: a multiple of the last transaction's duration, up to a maximum in milliseconds. */
+/** Pause after a blocking transaction, as a multiple of its duration. */
 const PAUSE_FACTOR = 4;
 const MAX_PAUSE_MS = 8;
 
@@ -40,14 +42,16 @@ export class GroupCommit<Step, Outcome> {
   #running: Promise<void> | null = null;
   readonly #flushing = new Set<Promise<void>>();
   #isClosed = false;
+  /** By `performance.now()`. */
   #pauseUntil = 0;
+  /** Null unless a pause is running. */
   #endPause: (() => void) | null = null;
 
   constructor(options: GroupCommitOptions<Step, Outcome>) {
     this.#options = options;
   }
 
-  /** Resolves to the outcome once the step is durable, or once committed if it may be lost. */
+  /** Resolves to the outcome when the step is durable, or when it is committed and `mayBeLost`. */
   submit(step: Step): Promise<Outcome> {
     if (this.#isClosed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
     return new Promise((resolve, reject) => {
@@ -81,7 +85,7 @@ export class GroupCommit<Step, Outcome> {
     }
   }
 
-  /** Yields to the event loop, so that concurrent steps share a batch. Pauses longer after a blocking transaction. */
+  /** Yields to the event loop, so that concurrent steps share a batch. First waits for the rest of a pause, if the steps may wait. */
   async #pauseBeforeBatch(): Promise<void> {
     const pause = this.#pauseUntil - performance.now();
     const mayWait = this.#queue.length < IMMEDIATE_BATCH_STEPS && !this.#queue.some(({ step }) => this.#options.isUrgent(step));

@@ -1,8 +1,7 @@
 /**
- * `LedgerDraft` is the in-memory copy of the locked rows of a batch, to which `applyStep` applies its steps.
+ * `LedgerDraft` collects the changes of a batch of ledger steps (reserve, settle, deposit, …) over the rows that the batch has locked.
  *
- * A step detects all failures before its first change, so that a failed step leaves the draft unchanged. `LedgerRepository` loads the
- * rows and stores the changes.
+ * `LedgerRepository` loads the rows, `applyStep` reads and changes the draft, and the repository stores `changes()`.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { FEES } from '../../database/ledger/fold-jobs.js';
@@ -53,11 +52,12 @@ export class LedgerDraft {
     this.#locked = locked;
   }
 
-  /** Whether this job was the first to take the nonce. */
+  /** False: another job took the nonce of the sealed request first. */
   hasNonce({ digest, jobId }: SealedNonce): boolean {
     return this.#locked.nonces.get(digest) === jobId;
   }
 
+  /** In this and the following methods, changes of earlier steps are visible. */
   job(id: JobId): LedgerJob | undefined {
     return this.#jobs.get(id) ?? this.#locked.jobs.get(id);
   }
@@ -94,7 +94,7 @@ export class LedgerDraft {
     return [...this.#locked.earningsDays.filter((day) => day.account === account), ...(this.#earningsDays.get(account) ?? [])];
   }
 
-  /** Frees the nonce of a job whose reservation is refused. */
+  /** Frees the nonce of a refused reservation, so that the request may be sent again. */
   releaseNonce({ digest }: SealedNonce): void {
     this.#unusedNonces.push(digest);
   }
@@ -135,7 +135,7 @@ export class LedgerDraft {
     Object.assign(key, addSpending(key, amount, dayOf(at)));
   }
 
-  /** Posts an event, and omits postings of zero. Throws before any change if the sum is not zero or a balance is too large. */
+  /** Adds a double entry and changes the balances. Throws before any change if the sum is not zero or a balance is too large. */
   post(event: string, at: number, postings: readonly Pick<Posting, 'account' | 'amount' | 'earned'>[]): void {
     let sum = 0;
     for (const { account, amount } of postings) {
@@ -179,6 +179,7 @@ export class LedgerDraft {
     paid.ofDeposits += ofDeposits;
   }
 
+  /** Locked rows are stored with their new values. A row that did not exist may be inserted concurrently, so its amounts are added. */
   changes(): LedgerChanges {
     const [changedJobs, newJobs] = split(this.#jobs, this.#locked.jobs);
     const [balances, addedBalances] = split(this.#balances, this.#locked.balances);
@@ -223,7 +224,7 @@ function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, create: () => Entry
   return entry;
 }
 
-/** Separates records of locked rows from new ones. */
+/** Separates the records of locked rows from those that were not stored when the batch was loaded. */
 function split<Id, Entry>(records: ReadonlyMap<Id, Entry>, locked: ReadonlyMap<Id, unknown>): [Entry[], Entry[]] {
   const known: Entry[] = [];
   const added: Entry[] = [];

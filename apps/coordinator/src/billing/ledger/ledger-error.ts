@@ -1,4 +1,4 @@
-/** `LedgerError` rejects a ledger step or a new price. No money has moved, except possibly with `unavailable`. */
+/** `LedgerError` says why a ledger step or a new price was rejected. No money has moved, except possibly with `unavailable`. */
 
 type LedgerFault =
   /** Malformed value, such as a fraction, a negative amount or an empty id. */
@@ -7,8 +7,9 @@ type LedgerFault =
   | 'job_taken'
   /** The id of a withdrawal was already used with other values. */
   | 'conflict'
-  /** The database did not accept the step in time. The step may still have been applied, so the caller should repeat it. */
+  /** The database, or another coordinator, did not answer in time. The step may have been applied, so the caller should repeat it. */
   | 'unavailable'
+  /** The ledger was closed before the step. */
   | 'closed';
 
 export class LedgerError extends Error {

@@ -1,14 +1,18 @@
-/** Periodic ledger maintenance: `UsageRetentionJob` deletes old history, and the reservation sweeper releases abandoned reservations. */
+/** Periodic tasks of the ledger: `UsageRetentionJob` deletes old history, the reservation sweeper releases abandoned reservations. */
 import type { JobId } from '@inference/protocol';
 import { RepeatedTask } from '../../repeated-task.js';
 import { DAY_MS, HOUR_MS } from '../../time-units.js';
 import type { Ledger } from './ledger.js';
 
 interface UsageRetentionJobOptions {
-  /** Maximum age of jobs and postings in days. With null, only roll-ups with a fixed retention are pruned. */
+  /** Maximum age of jobs and postings in days. Null: no maximum; `prune` is then called with 0. */
   readonly days: number | null;
   readonly now: () => number;
-  /** Deletes history before a time in milliseconds, and resolves to the number of deleted entries. Rejects soon after an abort. */
+  /**
+   * Deletes history before a time in milliseconds since 1970 (0: none), and roll-ups after their fixed times.
+   *
+   * Resolves to the number of deleted entries. Rejects soon after an abort.
+   */
   readonly prune: (before: number, signal: AbortSignal) => Promise<number>;
   readonly onPruned: (entries: number) => void;
   readonly onError: (error: unknown) => void;
@@ -61,13 +65,13 @@ interface ReservationSweeperOptions {
 }
 
 const EVERY_MS = 60_000;
-/** Minimum age of an own reservation that is released, in milliseconds. Only a guard: live jobs are skipped anyway. */
+/** Minimum age of an own reservation that is released, in milliseconds. A precaution only, because live jobs are skipped anyway. */
 const MIN_RESERVATION_AGE_MS = 60_000;
 
 /**
- * Releases abandoned reservations at start and every minute, except those of live jobs. Returns a function that stops the sweeper.
+ * Releases reservations of dead coordinators, and own ones whose job is not in `liveJobs`, at start and every minute.
  *
- * Rejects if the first sweep fails.
+ * Resolves to a function that stops the sweeper. Rejects if the first sweep fails.
  */
 export async function startReservationSweeper(options: ReservationSweeperOptions): Promise<() => Promise<void>> {
   const { ledger, liveJobs, now, onSwept, onError } = options;

@@ -1,4 +1,8 @@
-/** Rules of the ledger: `applyStep` applies one step to the draft of a batch and returns its outcome. Deterministic, without I/O. */
+/**
+ * Rules of the ledger: what a reservation, settlement, deposit or withdrawal changes, and when it is refused. Without I/O.
+ *
+ * `applyStep` changes the draft of a batch, which the ledger then stores in one transaction.
+ */
 import type { JobId } from '@inference/protocol';
 import { FEES } from '../../database/ledger/fold-jobs.js';
 import { dayOf, nextPeriodStart, spentInPeriod } from '../../database/ledger/key-budget.js';
@@ -23,31 +27,32 @@ import type { LedgerDraft } from './ledger-draft.js';
 import { LedgerError } from './ledger-error.js';
 import type { Step, StepOutcome } from './ledger-steps.js';
 
-export interface LedgerTerms {
+export interface LedgerRules {
   /** Percentage of a job's cost that the provider earns, rounded down. The network keeps the rest as its fee. */
   readonly providerSharePercent: number;
   /** Whether an account's jobs on its own providers are free, and earn nothing. */
   readonly ownMachinesFree: boolean;
   /** Days until earnings can be withdrawn. */
   readonly maturityDays: number;
+  /** Id of this coordinator, stored with its reservations. */
   readonly coordinatorId: string;
 }
 
 /** Applies a step. Throws without changing the draft if the step is impossible. */
-export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): StepOutcome {
+export function applyStep(draft: LedgerDraft, step: Step, rules: LedgerRules): StepOutcome {
   switch (step.type) {
     case 'reserve':
-      return reserve(draft, step.reservation, terms);
+      return reserve(draft, step.reservation, rules);
     case 'take_nonce':
       return draft.hasNonce(step.nonce);
     case 'settle':
-      return settle(draft, step, terms);
+      return settle(draft, step, rules);
     case 'release':
       return release(draft, step.jobId, step.at);
     case 'deposit':
       return deposit(draft, step.deposit);
     case 'request_withdrawal':
-      return requestWithdrawal(draft, step.request, terms);
+      return requestWithdrawal(draft, step.request, rules);
     case 'end_withdrawal':
       return endWithdrawal(draft, step.id, step.end, step.at);
     default:
@@ -63,7 +68,7 @@ export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pe
   return microUsd(Math.max(0, Math.min(earned - pendingEarnings, balance - reserved)));
 }
 
-function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerms): ReserveOutcome {
+function reserve(draft: LedgerDraft, reservation: Reservation, rules: LedgerRules): ReserveOutcome {
   const { jobId, accountId, nonce } = reservation;
   const known = draft.job(jobId);
   if (known !== undefined) {
@@ -72,18 +77,18 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
     return { kind: 'reserved', amount: known.reservation.maxCost };
   }
   if (nonce !== undefined && !draft.hasNonce(nonce)) return { kind: 'replayed' };
-  const maxCost = maxCostOf(reservation, reservation.images ?? 0);
+  const maxCost = maxCostOf(reservation);
   const refusal = refusalOf(draft, reservation, maxCost);
   if (refusal !== null) {
     if (nonce !== undefined) draft.releaseNonce(nonce);
     return refusal;
   }
   draft.addReserved(accountId, reservation.apiKeyId, maxCost);
-  draft.putJob({ state: 'reserved', reservation: termsOf(reservation, terms.coordinatorId, maxCost) });
+  draft.putJob({ state: 'reserved', reservation: jobReservation(reservation, rules.coordinatorId, maxCost) });
   return { kind: 'reserved', amount: maxCost };
 }
 
-/** Returns null if the balance, the key's spend limit and its budget are sufficient. */
+/** Why a reservation is refused; null if the balance, the key's spend limit and its budget are sufficient. */
 function refusalOf(
   draft: LedgerDraft,
   { accountId, apiKeyId, keySpendLimit, keyBudget = null, at }: Reservation,
@@ -110,12 +115,12 @@ function refusalOf(
   return null;
 }
 
-/** The terms under which the job will be settled. Throws {@link LedgerError} `invalid` for impossible amounts. */
-export function reservationTerms(reservation: Reservation, coordinatorId: string): JobReservation {
-  return termsOf(reservation, coordinatorId, maxCostOf(reservation, reservation.images ?? 0));
-}
-
-function termsOf(reservation: Reservation, coordinatorId: string, maxCost: MicroUsd): JobReservation {
+/** The record under which the job will be settled. Throws {@link LedgerError} `invalid` if the maximum cost is too large. */
+export function jobReservation(
+  reservation: Reservation,
+  coordinatorId: string,
+  maxCost: MicroUsd = maxCostOf(reservation),
+): JobReservation {
   return {
     jobId: reservation.jobId,
     accountId: reservation.accountId,
@@ -135,20 +140,20 @@ function termsOf(reservation: Reservation, coordinatorId: string, maxCost: Micro
 
 interface SettleStep {
   readonly settlement: Settlement;
-  /** Set if the job was reserved from a lease. */
   readonly leased?: LeasedJob;
 }
 
-function settle(draft: LedgerDraft, step: SettleStep, terms: LedgerTerms): SettleOutcome {
+function settle(draft: LedgerDraft, step: SettleStep, rules: LedgerRules): SettleOutcome {
   const found = reservedJob(draft, step);
   if (found.kind !== 'reserved') return found;
   const { lease } = found;
   const { jobId, providerId, at } = step.settlement;
-  const reservation = servedTerms(found.reservation, step.settlement);
+  const reservation = repriced(found.reservation, step.settlement);
   const { accountId, apiKeyId, maxCost } = reservation;
   const earner = draft.earner(providerId);
-  const settlement = chargedSettlement(step.settlement, reservation, { earner, terms });
+  const settlement = chargedSettlement(step.settlement, reservation, { earner, rules });
   const { cost, earned, fee } = settlement;
+  // A lease never pays more than it holds.
   if (lease !== undefined && lease.amount < cost) return { kind: 'released_before' };
   postCharge(draft, settlement, { jobId, payer: accountId, earner, at });
   if (lease === undefined) draft.addReserved(accountId, apiKeyId, -maxCost);
@@ -160,7 +165,7 @@ function settle(draft: LedgerDraft, step: SettleStep, terms: LedgerTerms): Settl
 
 type ReservedJob = { readonly kind: 'reserved'; readonly reservation: JobReservation; readonly lease: LeaseAmount | undefined };
 
-/** The reservation to settle, or the outcome of a settlement without one. */
+/** The reservation to settle, or the outcome of a settlement without one. `lease`: the job is reserved from it, without a row. */
 function reservedJob(draft: LedgerDraft, { settlement: { jobId }, leased }: SettleStep): ReservedJob | SettleOutcome {
   const stored = draft.job(jobId);
   if (stored?.state === 'settled') return { kind: 'already_settled', cost: stored.settlement.cost };
@@ -173,21 +178,21 @@ function reservedJob(draft: LedgerDraft, { settlement: { jobId }, leased }: Sett
   return { kind: 'reserved', reservation: leased.reservation, lease };
 }
 
-/** The settlement with counts and cost within the reservation, and the shares of provider and network. */
+/** Limits counts and cost to the reservation, and divides the cost between provider and network. */
 function chargedSettlement(
   settlement: Settlement,
   reservation: JobReservation,
-  { earner, terms }: { readonly earner: string; readonly terms: LedgerTerms },
+  { earner, rules }: { readonly earner: string; readonly rules: LedgerRules },
 ): JobSettlement {
   const promptTokens = Math.min(settlement.promptTokens, reservation.maxPromptTokens);
   const completionTokens = Math.min(settlement.completionTokens, reservation.maxCompletionTokens);
   const cachedTokens = Math.min(settlement.cachedTokens, promptTokens);
   const images = Math.min(settlement.images ?? 0, reservation.maxImages);
-  const isFree = terms.ownMachinesFree && earner === reservation.accountId;
+  const isFree = rules.ownMachinesFree && earner === reservation.accountId;
   const cost = isFree
     ? microUsd(0)
     : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, cachedTokens, completionTokens, images })));
-  const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
+  const earned = microUsd(Math.floor((cost * rules.providerSharePercent) / 100));
   return {
     providerId: settlement.providerId,
     earner: isFree ? null : earner,
@@ -209,23 +214,24 @@ interface ChargeParties {
   readonly at: number;
 }
 
-/** Posts a charge. Spending uses deposited money first, so that deposits can never be withdrawn. */
+/** Posts a charge. The payer's deposited money is used before its earnings, which can be withdrawn. */
 function postCharge(draft: LedgerDraft, { cost, earned, fee }: JobSettlement, { jobId, payer, earner, at }: ChargeParties): void {
   const balance = draft.balance(payer);
-  const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
+  const deposited = balance.balance - balance.earned;
+  const fromEarnings = (amount: number): number => Math.max(0, amount - deposited);
   const fees = { account: FEES, amount: fee, earned: 0 };
   const isOwnProvider = earner === payer;
   // For an own provider, its share stays in the balance as it was, and the account pays only the fee.
   const postings = isOwnProvider
-    ? [{ account: earner, amount: -fee, earned: -ofEarnings(fee) }, fees]
-    : [{ account: payer, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
-  const ofDeposits = earned - Math.min(earned, ofEarnings(cost));
+    ? [{ account: earner, amount: -fee, earned: -fromEarnings(fee) }, fees]
+    : [{ account: payer, amount: -cost, earned: -fromEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
+  const ofDeposits = Math.max(0, earned - fromEarnings(cost));
   draft.post(`job:${jobId}`, at, postings);
   if (!isOwnProvider && earned > 0) draft.addEarnings(earner, payer, { earned, ofDeposits }, at);
 }
 
-/** Terms for the model that answered. The reserved amount is unchanged. */
-function servedTerms(reservation: JobReservation, { served }: Settlement): JobReservation {
+/** Model and price of the fallback model that answered, if one did. The reserved amount is unchanged. */
+function repriced(reservation: JobReservation, { served }: Settlement): JobReservation {
   if (served === undefined) return reservation;
   return { ...reservation, model: served.model, priceId: served.price.id, rates: served.price };
 }
@@ -252,7 +258,7 @@ function deposit(draft: LedgerDraft, { eventId, accountId, amount, source, at }:
 function requestWithdrawal(
   draft: LedgerDraft,
   { id, accountId, amount, at }: WithdrawalRequest,
-  { maturityDays }: LedgerTerms,
+  { maturityDays }: LedgerRules,
 ): WithdrawalOutcome {
   const known = draft.withdrawal(id);
   if (known !== undefined) {
@@ -283,7 +289,7 @@ function endWithdrawal(draft: LedgerDraft, id: string, end: WithdrawalEnd, at: n
 }
 
 /** Maximum cost of a job. Throws {@link LedgerError} `invalid` above {@link MAX_PER_STEP}. */
-function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation, images: number): MicroUsd {
+function maxCostOf({ price, maxPromptTokens, maxCompletionTokens, images = 0 }: Reservation): MicroUsd {
   let amount: MicroUsd;
   try {
     amount = costOf(price, { promptTokens: maxPromptTokens, completionTokens: maxCompletionTokens, images });

@@ -1,4 +1,4 @@
-/** Ledger steps as data: parameters and outcomes of each type, their validation, and the rows that they read. */
+/** Ledger steps as data: parameters, outcome and validation of each type, and the keys of the rows that a batch of steps locks. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
@@ -114,13 +114,14 @@ function checkRates({ promptPerMillion, cachedPerMillion, completionPerMillion, 
   checkCount('perImage', perImage);
 }
 
+/** Keys of the rows that a batch reads or changes. */
 export function rowKeysOf(steps: readonly Step[]): RowKeys {
   const keys: RowKeys = {
     nonces: new Map(),
     jobs: new Set(),
     providers: new Set(),
     accounts: new Set(),
-    keys: new Set(),
+    apiKeys: new Set(),
     leases: new Set(),
     deposits: new Set(),
     withdrawals: new Set(),
@@ -131,7 +132,7 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
       case 'reserve':
         keys.jobs.add(step.reservation.jobId);
         keys.accounts.add(step.reservation.accountId);
-        keys.keys.add(step.reservation.apiKeyId);
+        keys.apiKeys.add(step.reservation.apiKeyId);
         if (step.reservation.nonce !== undefined) addNonce(keys, step.reservation.nonce);
         break;
       case 'take_nonce':
@@ -142,7 +143,7 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
         keys.providers.add(step.settlement.providerId);
         if (step.leased !== undefined) {
           keys.accounts.add(step.leased.reservation.accountId);
-          keys.keys.add(step.leased.reservation.apiKeyId);
+          keys.apiKeys.add(step.leased.reservation.apiKeyId);
           keys.leases.add(step.leased.leaseId);
         }
         break;
@@ -168,7 +169,7 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
   return keys;
 }
 
-/** If several steps have the same nonce, the first one takes it. */
+/** If several steps of the batch have the same nonce, only the first takes the nonce. */
 function addNonce({ nonces }: RowKeys, nonce: SealedNonce): void {
   if (!nonces.has(nonce.digest)) nonces.set(nonce.digest, nonce);
 }

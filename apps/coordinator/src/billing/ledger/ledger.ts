@@ -1,7 +1,7 @@
 /**
- * `Ledger` is the interface of the accounting system for balances, reservations, charges and withdrawals.
+ * `Ledger` is the interface of the accounting system for balances, reservations, charges, deposits and withdrawals.
  *
- * Each step is atomic. A step that is repeated with the same ids takes effect only once.
+ * Each call that moves money is atomic, and takes effect once if it is repeated with the same ids.
  *
  * Amounts are whole micro-USD, times are milliseconds since 1970.
  */
@@ -16,9 +16,9 @@ export interface Reservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Maximum total cost of the key's jobs over its lifetime, if limited. */
+  /** Maximum total cost of the key's jobs over its lifetime; null: no limit. */
   readonly keySpendLimit: MicroUsd | null;
-  /** Maximum cost of the key's jobs per calendar period, if limited. */
+  /** Maximum cost of the key's jobs per calendar period; null or absent: no limit. */
   readonly keyBudget?: KeyBudget | null;
   readonly model: string;
   readonly endpoint: Endpoint;
@@ -120,7 +120,7 @@ export interface Ledger {
   reserve(reservation: Reservation): Promise<ReserveOutcome>;
   /** Takes the nonce of a sealed request that is free of charge. Resolves to false if another job has taken the nonce. */
   takeNonce(nonce: SealedNonce): Promise<boolean>;
-  /** Charges a reserved job and releases the rest of its reservation. */
+  /** Charges a reserved job, and makes the rest of its reservation available again. */
   settle(settlement: Settlement): Promise<SettleOutcome>;
   /** Releases a reservation without a charge. Resolves to false if the job is unknown, settled or already released. */
   release(jobId: JobId, at: number): Promise<boolean>;
@@ -131,14 +131,14 @@ export interface Ledger {
   /** Ends a requested withdrawal. A rejection returns the amount to the balance. */
   endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome>;
   balance(accountId: string): Promise<Balance>;
-  /** Earnings that cannot be withdrawn yet. */
+  /** Earnings that cannot be withdrawn yet, because they have not matured. */
   pendingEarnings(accountId: string): Promise<PendingEarnings>;
   /**
    * Links a provider to the account that receives its earnings from now on.
    *
-   * Earlier earnings of a provider without owner move to the account. Earnings of a previous owner stay with that owner.
+   * Earnings that the provider made without an owner move to the account. Earnings of a previous owner stay with that owner.
    *
-   * If the account had itself paid for jobs on this provider from deposits, that money returns as deposited money.
+   * Of these earnings, the part that the account itself had paid from deposits becomes deposited money again.
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**

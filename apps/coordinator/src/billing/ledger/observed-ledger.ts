@@ -1,9 +1,9 @@
-/** `observedLedger` wraps a ledger to report the outcome and duration of every step to a listener, for metrics. */
+/** `observedLedger` wraps a ledger to report the outcome and duration of each money-moving call to a listener, for metrics. */
 import type { Ledger } from './ledger.js';
 import type { StepType } from './ledger-steps.js';
 
-/** `outcome` is the kind of the step's outcome, or `failed` after an error. `ms` is the duration. */
-type StepListener = (step: StepType, outcome: string, ms: number) => void;
+/** `outcome`: the `kind` of the outcome, a word for a boolean one, or `failed` after an error. */
+type StepListener = (step: StepType, outcome: string, durationMs: number) => void;
 
 export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
   const watch = async <T>(step: StepType, running: Promise<T>, outcomeOf: (outcome: T) => string): Promise<T> => {

@@ -1,7 +1,8 @@
 /**
- * `openLedger` opens the ledger on SQLite or PostgreSQL, with group commit. Several coordinators may share one PostgreSQL database.
+ * `openLedger` opens the ledger on SQLite or PostgreSQL, which several coordinators may share.
  *
- * Except for credit leases, no state is cached between transactions. Heartbeats show which coordinators are alive.
+ * Concurrent steps share transactions. Between these, only credit leases (parts of balances lent to one coordinator) are kept in memory.
+ * Heartbeats show which coordinators are alive, so that others release the reservations of dead ones.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -47,7 +48,7 @@ import type {
 } from './ledger.js';
 import { LedgerDraft } from './ledger-draft.js';
 import { LedgerError } from './ledger-error.js';
-import { applyStep, firstPendingDay, type LedgerTerms, maturesAt, reservationTerms, withdrawableOf } from './ledger-policy.js';
+import { applyStep, firstPendingDay, jobReservation, type LedgerRules, maturesAt, withdrawableOf } from './ledger-policy.js';
 import { checkAccount, checkStep, rowKeysOf, type Step, type StepOutcome, type StepOutcomes } from './ledger-steps.js';
 
 export interface LedgerOptions {
@@ -58,27 +59,27 @@ export interface LedgerOptions {
   /** Days until earnings can be withdrawn: 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
   readonly maturityDays?: number;
   /**
-   * Whether reservations have their own batches on PostgreSQL, so that they never wait for settlements. Default false.
+   * Whether reservations and nonces have their own batches on PostgreSQL, so that they never wait for other steps. Default false.
    *
    * The order of reservations and other steps is then undefined, unless the caller awaits the other steps.
    */
   readonly separateReservations?: boolean;
-  /** Lets this coordinator reserve for busy accounts in memory, from credit leases. Default: none. */
+  /** Lets this coordinator reserve for busy accounts in memory, from credit leases. Default: no leases. */
   readonly leases?: LeasePolicy;
   /** Receives errors of background work: heartbeats, roll-ups and the release of abandoned reservations. */
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
-  /** How long a step is retried while the database is busy or unreachable, in milliseconds. */
+  /** How long a step is retried while the database is busy or unreachable, in milliseconds. Default 10,000. */
   readonly retryMs?: number;
 }
 
 const RETRY_MS = 10_000;
 /** Interval at which settled jobs are added to the usage roll-ups and the fee account, in milliseconds. */
 const FOLD_MS = 1000;
-/** Maximum recalls of leased money per step. The second one is for leases taken during the first. */
+/** Maximum recalls of leased money per step. The second recall is for leases that were taken during the first. */
 const MAX_RECALLS = 2;
 
-/** Opens the ledger and releases the reservations of dead coordinators. Callers must close the ledger. */
+/** Opens the ledger, releases the reservations of dead coordinators, and starts its timers. Callers must close the ledger. */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const ledger = new SqlLedger(options);
   await ledger.begin();
@@ -87,7 +88,7 @@ export async function openLedger(options: LedgerOptions): Promise<Ledger> {
 
 class SqlLedger implements Ledger {
   readonly #database: Database;
-  readonly #terms: LedgerTerms;
+  readonly #rules: LedgerRules;
   readonly #onError: (error: unknown) => void;
   readonly #now: () => number;
   readonly #retryMs: number;
@@ -117,7 +118,7 @@ class SqlLedger implements Ledger {
       throw new RangeError(`earnings must mature after 0 to ${MAX_MATURITY_DAYS} whole days`);
     }
     this.#database = database;
-    this.#terms = { providerSharePercent, ownMachinesFree, maturityDays, coordinatorId: randomUUID() };
+    this.#rules = { providerSharePercent, ownMachinesFree, maturityDays, coordinatorId: randomUUID() };
     this.#onError = onError;
     this.#now = now;
     this.#retryMs = retryMs;
@@ -125,8 +126,7 @@ class SqlLedger implements Ledger {
       new GroupCommit({
         run: (steps) => this.#run(steps),
         flush: () => syncToDisk(database),
-        // A crash of this process ends its jobs too. If their reservations survive, the next start releases them. A job's nonce is on disk
-        // before its settlement.
+        // A crash ends the jobs too, and the next start releases surviving reservations. A job's nonce is flushed with its settlement.
         mayBeLost: ({ type }) => type === 'reserve' || type === 'take_nonce' || type === 'release',
         isUrgent: ({ type }) => type === 'reserve' || type === 'take_nonce',
         isBlocking: dialectOf(database) === 'sqlite',
@@ -137,7 +137,7 @@ class SqlLedger implements Ledger {
         : new CreditLeases({
             policy: leases,
             database,
-            holder: this.#terms.coordinatorId,
+            holder: this.#rules.coordinatorId,
             transact: (work) => this.#transact(work),
             onError,
           });
@@ -153,18 +153,18 @@ class SqlLedger implements Ledger {
 
   async reserve(reservation: Reservation): Promise<ReserveOutcome> {
     checkStep({ type: 'reserve', reservation });
-    // Throws for an impossible cost, before the nonce is taken.
-    const requested = reservationTerms(reservation, this.#terms.coordinatorId);
+    // Throws if the maximum cost is too large, before the nonce is taken.
+    const requested = jobReservation(reservation, this.#rules.coordinatorId);
     // Limits and budgets of a key count the reservations of all coordinators, which only database rows show.
     const { keySpendLimit, keyBudget = null } = reservation;
     if (this.#leases !== null && keySpendLimit === null && keyBudget === null) {
-      const known = this.#leases.job(reservation.jobId);
-      if (known !== undefined && known.reservation.accountId !== reservation.accountId)
+      const earlier = this.#leases.job(reservation.jobId);
+      if (earlier !== undefined && earlier.reservation.accountId !== reservation.accountId)
         throw new LedgerError('job_taken', 'the job id was used before');
-      const terms = known?.reservation ?? requested;
-      if (known !== undefined || this.#leases.reserve(terms)) {
-        if (!(await this.#takeLeasedNonce(this.#leases, reservation, known !== undefined))) return { kind: 'replayed' };
-        return { kind: 'reserved', amount: terms.maxCost };
+      const reserved = earlier?.reservation ?? requested;
+      if (earlier !== undefined || this.#leases.reserve(reserved)) {
+        if (!(await this.#takeLeasedNonce(this.#leases, reservation, earlier !== undefined))) return { kind: 'replayed' };
+        return { kind: 'reserved', amount: reserved.maxCost };
       }
     }
     return this.#withRecalls(
@@ -232,7 +232,7 @@ class SqlLedger implements Ledger {
     const maturing: { at: number; amount: MicroUsd }[] = [];
     for (const { day, amount } of days.reverse()) {
       const present = Math.min(amount, left);
-      if (present > 0) maturing.push({ at: maturesAt(day, this.#terms.maturityDays), amount: microUsd(present) });
+      if (present > 0) maturing.push({ at: maturesAt(day, this.#rules.maturityDays), amount: microUsd(present) });
       left -= present;
     }
     return { total: microUsd(sumOf(maturing)), maturing: maturing.reverse() };
@@ -240,11 +240,11 @@ class SqlLedger implements Ledger {
 
   async linkProvider(providerId: string, accountId: string, at: number): Promise<void> {
     checkAccount(accountId);
-    await this.#transact((transaction) => linkProvider(transaction, { providerId, accountId, at, from: 'anybody' }));
+    await this.#transact((transaction) => linkProvider(transaction, { providerId, accountId, at, replaces: 'any_owner' }));
   }
 
   async sweep(liveJobs: ReadonlySet<JobId>, reservedBefore: number): Promise<number> {
-    const stored = await ownReservedJobs(this.#database, this.#terms.coordinatorId, reservedBefore);
+    const stored = await ownReservedJobs(this.#database, this.#rules.coordinatorId, reservedBefore);
     const own = [...stored, ...(this.#leases?.jobsBefore(reservedBefore) ?? [])];
     await this.#endExpiredLeases();
     return (await this.#release(own.filter((id) => !liveJobs.has(id as JobId)))) + (await this.#releaseAbandoned());
@@ -255,7 +255,7 @@ class SqlLedger implements Ledger {
     await Promise.all([this.#batches.close(), this.#reservations.close()]);
     await this.#leases?.close().catch(this.#onError);
     await foldJobs(this.#database, 'skip').catch(this.#onError);
-    await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
+    await removeHolder(this.#database, this.#rules.coordinatorId).catch(this.#onError);
   }
 
   /**
@@ -274,7 +274,7 @@ class SqlLedger implements Ledger {
     return isTaken;
   }
 
-  /** Repeats a step as long as leases of the account can return the missing amount. */
+  /** Repeats a step after leases of the account have returned the missing amount. `missingOf` returns 0 for a step that succeeded. */
   async #withRecalls<Outcome>(account: string, attempt: () => Promise<Outcome>, missingOf: (outcome: Outcome) => number): Promise<Outcome> {
     let outcome = await attempt();
     if (this.#leases === null) return outcome;
@@ -296,9 +296,9 @@ class SqlLedger implements Ledger {
     return rows.reduce((sum, { id, amount, in_use }) => sum + Math.max(0, amount - (this.#leases?.used(id) ?? in_use)), 0);
   }
 
-  /** Earliest day first, one row per day. */
+  /** Earnings that have not matured, earliest day first, one row per day. */
   async #pendingDays(accountId: string): Promise<{ readonly day: number; readonly amount: number }[]> {
-    const { maturityDays } = this.#terms;
+    const { maturityDays } = this.#rules;
     if (maturityDays === 0) return [];
     return this.#database
       .selectFrom('pending_earnings')
@@ -323,7 +323,7 @@ class SqlLedger implements Ledger {
       const draft = new LedgerDraft(await this.#repository.load(transaction, keys));
       const results = steps.map((step): StepResult<StepOutcome> => {
         try {
-          return { ok: applyStep(draft, step, this.#terms) };
+          return { ok: applyStep(draft, step, this.#rules) };
         } catch (error) {
           return { error };
         }
@@ -346,26 +346,27 @@ class SqlLedger implements Ledger {
   async #renewHeartbeat(): Promise<void> {
     const now = this.#now();
     await withRetries(async () => {
-      await recordHolder(this.#database, this.#terms.coordinatorId, now);
+      await recordHolder(this.#database, this.#rules.coordinatorId, now);
       await advanceWindows(this.#database, Math.floor(now / HOUR_MS));
     }, Date.now() + this.#retryMs);
     await this.#releaseAbandoned();
     await this.#endExpiredLeases();
   }
 
+  /** Adds settled jobs to the roll-ups and the fee account. */
   async #fold(): Promise<void> {
     await foldJobs(this.#database, 'skip');
     if (this.#leases !== null) await this.#endExpiredLeases();
   }
 
   async #endExpiredLeases(): Promise<void> {
-    const graceMs = leaseGraceMs(this.#database, this.#terms.coordinatorId);
+    const graceMs = leaseGraceMs(this.#database, this.#rules.coordinatorId);
     for (const { id, account } of await expiredLeases(this.#database, graceMs))
-      await this.#transact((transaction) => endLease(transaction, account, id, 'expired'));
+      await this.#transact((transaction) => endLease(transaction, account, id, { onlyIfExpired: true }));
   }
 
   async #releaseAbandoned(): Promise<number> {
-    return this.#release(await abandonedJobs(this.#database, this.#terms.coordinatorId));
+    return this.#release(await abandonedJobs(this.#database, this.#rules.coordinatorId));
   }
 
   async #release(jobIds: readonly string[]): Promise<number> {

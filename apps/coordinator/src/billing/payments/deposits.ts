@@ -1,7 +1,7 @@
 /**
- * `Deposits` credits paid orders to accounts, exactly once, although payment events may be repeated or out of order.
+ * `Deposits` opens checkouts, and credits each paid order once, although payment events may be repeated or out of order.
  *
- * Refunds and disputes suspend the account for review, but never reduce a balance.
+ * A refund or dispute suspends the account for review, and never reduces the balance.
  */
 import { randomUUID } from 'node:crypto';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
@@ -17,8 +17,20 @@ interface DepositsOptions {
   readonly now: () => number;
 }
 
-/** Outcome of a payment event. Only `posted` means a credit. `flagged` means that the account was suspended for review. */
-type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
+/** What was done about a payment event. */
+type EventOutcome =
+  /** The deposit was credited. */
+  | 'posted'
+  /** An unpaid order was marked as expired or failed. */
+  | 'noted'
+  /** The account was suspended for review. */
+  | 'flagged'
+  /** The event was handled before. */
+  | 'replayed'
+  /** The payment differs from its order. Nothing was credited. */
+  | 'mismatch'
+  | 'unknown_order'
+  | 'ignored';
 
 type OpenOutcome =
   | { readonly kind: 'opened'; readonly order: DepositOrder; readonly url: string }
@@ -37,7 +49,7 @@ export class Deposits {
     this.#now = options.now;
   }
 
-  /** Opens a checkout for `amount` micro-USD, which must be whole cents. The customer returns to `pageUrl`. */
+  /** Opens a checkout for `amount` micro-USD, which must be whole cents. The customer returns to `pageUrl` with a query parameter. */
   async open(
     processor: PaymentProcessor,
     customer: { readonly accountId: string; readonly email: string },
@@ -118,7 +130,7 @@ export class Deposits {
     return { outcome: 'flagged' as const, orderId: order.id };
   }
 
-  /** Posts to the ledger first. After a crash in between, the repeated event completes the order. */
+  /** Credits first. If a crash comes between, the repeated event marks the order as paid. */
   async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
     const at = this.#now();
     await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });
@@ -130,7 +142,7 @@ export class Deposits {
   }
 }
 
-/** Whether the payment matches the order in id, account, currency and amount. */
+/** Whether the payment names the order and its account, and pays its amount in US dollars. */
 function matchesOrder(order: DepositOrder, event: PaymentEventContent & { kind: 'paid' }): boolean {
   return (
     event.orderId === order.id &&
@@ -144,7 +156,7 @@ function matchesOrder(order: DepositOrder, event: PaymentEventContent & { kind: 
 /** 100 dollars. */
 const DEVELOPMENT_DEPOSIT = microUsd(100_000_000);
 
-/** Deposits {@link DEVELOPMENT_DEPOSIT} into the account of development mode, so that it can pay for requests. Idempotent by account. */
+/** Gives the account of development mode {@link DEVELOPMENT_DEPOSIT} to pay for requests. Idempotent by account. */
 export async function ensureDevelopmentDeposit(ledger: Pick<Ledger, 'deposit'>, accountId: string, now: number): Promise<void> {
   await ledger.deposit({ eventId: `development:${accountId}`, accountId, amount: DEVELOPMENT_DEPOSIT, source: 'development', at: now });
 }

@@ -1,4 +1,4 @@
-/** `PaymentHealth` detects outages of the payment processor from failed calls, for the status page and metrics. */
+/** `PaymentHealth` recognises outages of the payment processor (Stripe) by failed calls, for the status page and metrics. */
 import type { PaymentProcessor } from './payment-processor.js';
 
 /** Error types of the Stripe client that mean an outage of Stripe or the network. Other types do not. */
@@ -25,7 +25,6 @@ export class PaymentHealth {
     }
   }
 
-  /** Wraps a processor to detect outages in its calls. */
   observe(processor: PaymentProcessor): PaymentProcessor {
     const observed =
       <Args extends readonly unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
@@ -42,6 +41,7 @@ export class PaymentHealth {
       };
     return {
       openCheckout: observed((checkout) => processor.openCheckout(checkout)),
+      // Parses bytes without a call to the processor.
       readEvent: (body, signature) => processor.readEvent(body, signature),
       orderOfPayment: observed((paymentId) => processor.orderOfPayment(paymentId)),
       openPayoutAccount: observed((owner) => processor.openPayoutAccount(owner)),

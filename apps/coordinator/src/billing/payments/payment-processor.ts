@@ -1,29 +1,27 @@
-/**
- * `PaymentProcessor` is the interface of a payment service such as Stripe: checkout, signed events and transfers. Amounts are whole cents.
- */
+/** `PaymentProcessor` is the interface of a payment service such as Stripe: checkouts, webhook events, payout accounts, transfers. */
 
 export interface PaymentProcessor {
   /** Opens a checkout page for one deposit. Idempotent by order. */
   openCheckout(checkout: CheckoutRequest): Promise<{ readonly checkoutId: string; readonly url: string }>;
   /** Parses a webhook event. Throws {@link ForgedEvent} unless the processor signed it recently. */
   readEvent(body: Uint8Array, signature: string): PaymentEvent;
-  /** Order id in the metadata of a payment, if any. */
+  /** Order id in the metadata of a payment; null: none. */
   orderOfPayment(paymentId: string): Promise<string | null>;
-  /** Creates an owner's payout account. Idempotent by account. */
+  /** Creates the payout account of an owner and resolves to its id. Idempotent by `accountId`. */
   openPayoutAccount(owner: { readonly accountId: string; readonly email: string }): Promise<string>;
-  /** Whether payouts are possible, and the page where the owner completes the processor's onboarding. */
+  /** Whether payouts are possible. If not, `onboardingUrl` is the processor's page where the owner enters what is missing. */
   payoutAccount(payoutId: string, returnUrl: string): Promise<{ readonly ready: boolean; readonly onboardingUrl: string | null }>;
   /**
    * Pays a withdrawal, at most once per id. Resolves to the processor's id of the transfer.
    *
-   * @throws {TransferRefused} With the same `claimedAt`, the processor may repeat its refusal without a new attempt.
+   * @throws {TransferRefused} A repetition with the same `claimedAt` may get the same refusal without a new attempt.
    */
   transfer(transfer: Transfer): Promise<string>;
 }
 
 export interface Transfer {
   readonly withdrawalId: string;
-  /** When the operator claimed the transfer, in milliseconds. A claim after a refusal is a new attempt. */
+  /** When the operator began the transfer, in milliseconds since 1970. After a refusal, a new time means a new attempt. */
   readonly claimedAt: number;
   readonly payoutId: string;
   readonly cents: number;
@@ -75,7 +73,7 @@ export class TransferRefused extends Error {
 
 const MICRO_USD_PER_CENT = 10_000;
 
-/** An amount in cents, or null if that is not a whole number. */
+/** Cents of an amount; null: not whole cents. */
 export function centsOf(microUsd: number): number | null {
   return microUsd % MICRO_USD_PER_CENT === 0 ? microUsd / MICRO_USD_PER_CENT : null;
 }

@@ -1,4 +1,4 @@
-/** `StripeProcessor` uses Stripe, with Checkout for deposits, signed webhooks, and Connect for withdrawals. */
+/** `StripeProcessor` implements `PaymentProcessor` with Stripe: Checkout for deposits, signed webhooks, and Connect for withdrawals. */
 import Stripe from 'stripe';
 import {
   type CheckoutRequest,
@@ -13,12 +13,13 @@ import {
 export interface StripeSettings {
   readonly secretKey: string;
   readonly webhookSecret: string;
-  /** Base URL of a test server in place of Stripe's API. */
+  /** Base URL of a test server in place of Stripe's API; null: Stripe. */
   readonly apiUrl: string | null;
 }
 
 const TIMEOUT_MS = 20_000;
-const CHECKOUT_LIFE_S = 3600;
+/** Time in which a customer can pay, in seconds. */
+const CHECKOUT_LIFETIME_S = 3600;
 const PRODUCT = 'Prepaid balance';
 
 export class StripeProcessor implements PaymentProcessor {
@@ -45,7 +46,7 @@ export class StripeProcessor implements PaymentProcessor {
         payment_intent_data: { metadata },
         success_url: checkout.doneUrl,
         cancel_url: checkout.cancelUrl,
-        expires_at: Math.floor(this.#now() / 1000) + CHECKOUT_LIFE_S,
+        expires_at: Math.floor(this.#now() / 1000) + CHECKOUT_LIFETIME_S,
       },
       { idempotencyKey: `checkout-${checkout.orderId}` },
     );
@@ -89,7 +90,7 @@ export class StripeProcessor implements PaymentProcessor {
   }
 
   async transfer(transfer: Transfer): Promise<string> {
-    // Stripe forgets idempotency keys after a day, but the transfer group is permanent.
+    // Finds an earlier transfer of this withdrawal, because Stripe forgets idempotency keys after a day, but no transfer groups.
     const transfers = await this.#stripe.transfers.list({ transfer_group: transfer.withdrawalId, limit: 1 });
     const [first] = transfers.data;
     if (first !== undefined) return first.id;
@@ -102,7 +103,7 @@ export class StripeProcessor implements PaymentProcessor {
           transfer_group: transfer.withdrawalId,
           metadata: { withdrawal_id: transfer.withdrawalId },
         },
-        // Includes the claim: Stripe repeats a refusal for the same key, even if the balance would now suffice.
+        // `claimedAt` makes a new key, because Stripe repeats a refusal for the same key even when the transfer has become possible.
         { idempotencyKey: `transfer-${transfer.withdrawalId}-${transfer.claimedAt}` },
       );
       return created.id;
@@ -134,7 +135,7 @@ export function stripeClient(
 
 function contentOf(event: Stripe.Event): PaymentEventContent {
   switch (event.type) {
-    // With a delayed payment method, the first event reports an unpaid session, and the second one the payment.
+    // With a delayed payment method, `completed` reports an unpaid session, and `async_payment_succeeded` the payment.
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
       return event.data.object.payment_status === 'paid' ? paidContent(event.data.object) : { kind: 'other' };

@@ -1,10 +1,8 @@
 /**
- * `Withdrawals` are requested by owners in the console. An operator ends each as paid by hand, transferred or rejected.
+ * `Withdrawals`: owners request them in the console, and an operator ends each: paid by hand, transferred by the processor, or rejected.
  *
- * Ending a withdrawal first stores the kind of its end in the database (the claim). A claim of another kind is then refused, until a
- * refused transfer removes the first.
- *
- * Thus no withdrawal is both paid and rejected.
+ * Before a withdrawal ends, the kind of its end is stored (the claim). A later call with another kind is refused, so that no withdrawal is
+ * both paid and rejected. Only a transfer that the processor refused removes the claim.
  */
 import { randomUUID } from 'node:crypto';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
@@ -16,9 +14,9 @@ import { centsOf, type PaymentProcessor, TransferRefused } from './payment-proce
 export type EndOutcome =
   | { readonly kind: 'ended'; readonly withdrawal: Withdrawal }
   | { readonly kind: 'unknown' }
-  /** An earlier call claimed another way of ending. */
+  /** An earlier call has claimed another kind of end. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
-  /** The account has no payout account, or the amount is not whole cents. The operator may end the withdrawal in another way. */
+  /** The owner has no payout account, or the amount is not whole cents. No end is claimed. */
   | { readonly kind: 'no_payout_account' }
   /** The processor refused the transfer. The claim is removed, so that a later call is a new attempt. */
   | { readonly kind: 'transfer_refused' };
@@ -40,20 +38,20 @@ export class Withdrawals {
     return { id, outcome: await this.#ledger.requestWithdrawal({ id, accountId, amount: microUsd(amount), at: this.#now() }) };
   }
 
-  /** Marks a withdrawal as paid by hand, or rejects it. */
+  /** Marks a withdrawal as paid by hand, or rejects the withdrawal, which returns the amount to the balance. */
   async end(id: string, end: 'paid' | 'rejected'): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     return withdrawal === null ? { kind: 'unknown' } : this.#end(withdrawal, end, async () => null);
   }
 
-  /** Pays a withdrawal through the processor. If the promise rejects, the result is unknown. A repeated call pays at most once. */
+  /** Pays a withdrawal through the processor, at most once however often called. If the promise rejects, the result is unknown. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
     const withdrawal = await this.#payments.findWithdrawal(id);
     if (withdrawal === null) return { kind: 'unknown' };
     if (withdrawal.state !== 'requested') return this.#end(withdrawal, 'transfer', async () => null);
     const payoutId = await this.#payments.findPayoutAccount(withdrawal.accountId);
     const cents = centsOf(withdrawal.amount);
-    // Checked before the claim, because a concurrent call with the same claim may already be paying.
+    // Checked before the claim, which must not be removed later: a concurrent call with the same claim may already be paying.
     if (payoutId === null || cents === null) return { kind: 'no_payout_account' };
     return this.#end(withdrawal, 'transfer', async (claimedAt) => {
       try {

@@ -1,7 +1,7 @@
 /**
- * `PriceRepository` stores prices per model. Prices are cached, and reloaded every ten seconds.
+ * `PriceRepository` stores the prices of models, and caches them for ten seconds.
  *
- * To change a price on all coordinators at the same moment, set a later `validFrom`.
+ * To change a price on all coordinators at the same moment, set a `validFrom` that is further away.
  */
 import { randomUUID } from 'node:crypto';
 import { withRetries } from '../../database/connection/transaction-retry.js';
@@ -20,7 +20,7 @@ export const MAX_PER_IMAGE = 1_000_000_000;
 
 interface PriceRepositoryOptions {
   readonly database: Database;
-  /** Rates if neither the model nor `*` has a price. */
+  /** Rates while neither the model nor `*` has a valid price. */
   readonly defaults: Rates;
   readonly now?: () => number;
   readonly refreshMs?: number;
@@ -47,7 +47,7 @@ export class PriceRepository {
   /** Current and future prices of each model, latest first. */
   #prices = new Map<string, readonly Price[]>();
   #startedRefreshes = 0;
-  /** Order of the refresh that read `#prices`. */
+  /** Number of the refresh that read `#prices`. */
   #storedRefresh = 0;
 
   /** Loads the prices and starts reloading them. Callers must close the repository. */
@@ -65,6 +65,7 @@ export class PriceRepository {
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
+  /** Price of the model now: its own, else the price of `*`, else the default rates. */
   current(model: string): Price {
     const now = this.#now();
     return this.#validPrice(model, now) ?? this.#validPrice(ANY_MODEL, now) ?? this.#default;
@@ -75,7 +76,7 @@ export class PriceRepository {
    *
    * Throws {@link LedgerError} `invalid` for rates out of range, a bad model id or a time in the past.
    *
-   * @param writeMore Further writes of the same transaction, which is repeated after transient errors.
+   * @param writeMore Further writes in the same transaction. Called again if the transaction is repeated after a transient error.
    */
   async set(price: NewPrice, writeMore?: (transaction: Database) => Promise<void>): Promise<Price> {
     const rates = checked(price);
@@ -84,15 +85,15 @@ export class PriceRepository {
     if (price.model === '' || price.model.length > 256) throw new LedgerError('invalid', 'a price needs a model');
     if (!Number.isSafeInteger(validFrom) || validFrom < now) throw new LedgerError('invalid', 'a price cannot begin in the past');
     const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
-    // Concurrent calls need different versions. SQLite serializes the transactions. On PostgreSQL, a unique key rejects the second, which
-    // is retried.
+    // Concurrent calls need different versions. SQLite serializes the transactions. On PostgreSQL, a unique key rejects the second call,
+    // and `withRetries` repeats its transaction.
     const add = (): Promise<{ stored: Price; isNew: boolean }> =>
       this.#database.transaction().execute(async (transaction) => {
         // Written first, because these writes may wait for a concurrent transaction that adds a price.
         await writeMore?.(transaction);
         const newest = await ordered(transaction).where('model', '=', price.model).limit(1).executeTakeFirst();
         const isSame = newest !== undefined && newest.valid_from <= now && hasRates(newest, rates);
-        // The ids are equal in a retry after a commit whose result was lost.
+        // If the ids are equal, an earlier try has stored the row, but its commit was reported as failed.
         if (price.validFrom === undefined && isSame) return { stored: toPrice(newest), isNew: newest.id === row.id };
         const { version } = await transaction
           .selectFrom('prices')
@@ -118,13 +119,13 @@ export class PriceRepository {
     return rows.map(toPrice);
   }
 
-  /** Current prices of all models that have their own price, and the default price. */
+  /** Current prices of `*` and of all models that have a price of their own, now or later. */
   list(): Price[] {
     const models = new Set([...this.#prices.keys(), ANY_MODEL]);
     return [...models].sort().map((model) => this.current(model));
   }
 
-  /** Reads the prices again. A call that began before the newest stored result changes nothing. */
+  /** Reads the prices again. The result is discarded if a refresh that began later has already stored its own. */
   async refresh(): Promise<void> {
     const order = ++this.#startedRefreshes;
     const prices = new Map<string, Price[]>();

@@ -1,14 +1,14 @@
-/** Prices of models and the cost of jobs. Pure functions on integers, which round each part of a cost up to a whole micro-USD. */
+/** `Price` of a model, and `costOf`, which computes the cost of a job. All amounts are whole micro-USD; costs are rounded up. */
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 
-/** Price of a model. Immutable: a change adds a new price, and a job is charged at the price of its reservation. */
+/** A changed price is a new `Price`. Jobs are charged at the price that was valid when they were reserved. */
 export interface Price {
   /** Id of this version of the price, or `default` for the configured rates. */
   readonly id: string;
   readonly model: string;
   /** Micro-USD per million tokens. */
   readonly promptPerMillion: MicroUsd;
-  /** Micro-USD per million prompt tokens from the prefix cache, at most `promptPerMillion`, the default. */
+  /** Micro-USD per million prompt tokens that the provider had cached. Absent or null: `promptPerMillion`, which is also the maximum. */
   readonly cachedPerMillion?: MicroUsd | null;
   /** Micro-USD per million tokens. */
   readonly completionPerMillion: MicroUsd;
@@ -21,13 +21,13 @@ export interface Price {
 /** Rates of a price, copied into a reservation. For an image job, `perImage` is scaled to the size of its images. */
 export type Rates = Pick<Price, 'promptPerMillion' | 'cachedPerMillion' | 'completionPerMillion' | 'perImage'>;
 
-/** Rate of prompt tokens from the prefix cache, in micro-USD per million. */
+/** Rate of cached prompt tokens, in micro-USD per million. */
 export function cachedRate({ promptPerMillion, cachedPerMillion }: Pick<Rates, 'promptPerMillion' | 'cachedPerMillion'>): MicroUsd {
   return cachedPerMillion ?? promptPerMillion;
 }
 
 const MILLION = 1_000_000n;
-/** Pixels of an image at the rate `perImage`. */
+/** Pixels of an image that costs `perImage`. */
 const PRICED_PIXELS = 1024 * 1024;
 
 /** Rates of an image job: `perImage` scaled to images of `pixels` pixels and rounded up. The prompt of an image job is free. */

@@ -1,8 +1,8 @@
 /**
- * `settlementBounds` limits the usage that a provider signed to what the job and its response bytes permit. Pure.
+ * `settlementBounds` limits the token and image counts that a provider signed to what the job and its response bytes permit.
  *
- * A signature proves who counted, not that the count is correct. Each bound prevents one kind of false count. Used twice per job: to
- * verify the signed usage against the whole response, then to bill the delivered part.
+ * A signature proves who counted, not that the count is correct. A response whose counts exceed a bound is rejected. A client that got
+ * only a part of a response pays for that part.
  */
 
 import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } from '@inference/protocol';
@@ -32,14 +32,21 @@ interface DeliveryFacts {
   readonly elapsedMs?: number;
 }
 
+/** What a count exceeds. The names appear in the reasons for rejected responses. */
 export type Bound =
   | 'not_a_count'
   | 'nothing_delivered'
+  /** Prompt tokens: the bound for the size of the request body. */
   | 'prompt_bytes'
+  /** Completion tokens: the job's `max_tokens`. */
   | 'max_tokens'
+  /** Hidden tokens: the completion tokens. */
   | 'completion'
+  /** Visible tokens: the delivered bytes. */
   | 'delivered_bytes'
+  /** Hidden tokens: the duration. */
   | 'time'
+  /** Cached tokens: the prompt tokens. */
   | 'prompt'
   | 'images';
 
@@ -49,7 +56,7 @@ export interface BoundedUsage {
   readonly hiddenTokens: number;
   readonly cachedTokens: number;
   readonly images: number;
-  /** Bounds that the claim exceeds. `usageProblem` rejects a response with any. Empty for an honest provider and a whole response. */
+  /** Bounds that the claim exceeds. Empty for an honest provider and a whole response. */
   readonly lowered: readonly Bound[];
 }
 
@@ -57,15 +64,12 @@ export interface BoundedUsage {
 const MAX_TOKENS_PER_SECOND = 20_000;
 
 /**
- * Billable usage. Each count is at most the claimed count. Further bounds:
+ * Lowers each claimed count to its bound:
  * - A count that is negative or not a whole number becomes zero.
- * - If nothing was delivered, nothing is billed.
- * - Prompt tokens, including cached ones: at most the bound for the size of the body.
- * - Completion tokens, including hidden ones: at most `max_tokens`.
+ * - If nothing was delivered, all counts become zero.
  * - Visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}.
- * - Hidden tokens: at most the completion tokens.
- * - Hidden tokens, which leave no bytes: at most {@link MAX_TOKENS_PER_SECOND} over the duration, plus {@link SILENT_TOKENS}.
- * - Images: at most the requested number.
+ * - Hidden tokens leave no bytes: at most {@link MAX_TOKENS_PER_SECOND} over the duration, plus {@link SILENT_TOKENS}.
+ * - The other bounds are those of {@link Bound} and {@link DeliveryFacts}.
  */
 export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): BoundedUsage {
   const lowered = new Set<Bound>();

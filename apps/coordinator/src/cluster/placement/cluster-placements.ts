@@ -147,7 +147,7 @@ export class ClusterPlacements implements Placements {
       contacted.add(choice.owner);
       const { loadedOnly = false } = request;
       const narrowed = { ...request, loadedOnly: loadedOnly || choice.loadedOnly };
-      const onReply = membership.digests.ask(choice.owner, request.model, choice.classIndex);
+      const onReply = membership.digests.markRequested(choice.owner, request.model, choice.classIndex);
       const placement =
         choice.owner === self ? requestQueue.placeNow(narrowed) : await client.ask(choice.owner, narrowed, 0, signal, onReply);
       // `ask` calls `onReply` only if a reply arrives. A second call has no effect.

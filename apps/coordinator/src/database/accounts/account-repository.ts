@@ -1,4 +1,4 @@
-/** `AccountRepository` creates, finds, suspends and closes accounts. Functions below it lock account rows and read names. */
+/** `AccountRepository` creates, finds, changes and closes accounts. The functions below lock an account's row or read a few facts. */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -31,7 +31,7 @@ interface AccountChange {
 interface AccountRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** Called after an account was changed or closed, so that cached API keys of the account are dropped. */
+  /** Called after a change or closure, and after a failed change that may have been stored. For caches of API keys. */
   readonly onChange: (accountId: string) => void;
 }
 
@@ -46,7 +46,7 @@ export class AccountRepository {
     this.#onChange = options.onChange;
   }
 
-  /** Creates the account of a user if absent. */
+  /** Returns the account of a user, which is created if absent. The account has the user's id. */
   async ensure(user: { readonly id: string; readonly name: string }): Promise<Account> {
     const found = await this.find(user.id);
     if (found !== null) return found;
@@ -64,7 +64,7 @@ export class AccountRepository {
     return row === undefined ? null : accountOfRow(row);
   }
 
-  /** Accounts with names and e-mail addresses, newest first. `text`: an id, or part of a name or address. */
+  /** Accounts with names and e-mail addresses, newest first. `text`: an id, or part of a name or address; null: all accounts. */
   async list(options: {
     readonly text: string | null;
     readonly limit: number;
@@ -110,7 +110,7 @@ export class AccountRepository {
     return this.update(id, { isAdmin: admin });
   }
 
-  /** False: unknown or closed account. `transact` runs the write in a transaction, which may contain other writes. */
+  /** False: unknown or closed account. The caller may pass `transact` to add writes of its own to the transaction. */
   async update(
     id: string,
     { isSuspended, isAdmin }: AccountChange,
@@ -142,7 +142,7 @@ export class AccountRepository {
   /**
    * Closes an account permanently: revokes its keys and erases personal data ({@link eraseAccount}). Ledger postings stay.
    *
-   * `within` runs in the same transaction, after the account's row is locked. If `within` rejects, the account stays open.
+   * `within` adds the caller's writes to the transaction, after the account's row is locked. If `within` rejects, nothing is changed.
    */
   async close(id: string, within: (transaction: Database) => Promise<void> = async () => {}): Promise<void> {
     const now = this.#now();
@@ -195,7 +195,7 @@ export async function lockAccount(transaction: Database, accountId: string): Pro
   await transaction.selectFrom('accounts').select('id').where('id', '=', accountId).forNoKeyUpdate().execute();
 }
 
-/** Display name of the account's user. An account without a user (organisation) has a name of its own. */
+/** Display name: that of the user, or for an organisation that of the account. Empty for an unknown account. */
 export async function nameOfAccount(database: Database, accountId: string): Promise<string> {
   const row = await database
     .selectFrom('accounts')
@@ -207,7 +207,6 @@ export async function nameOfAccount(database: Database, accountId: string): Prom
   return cleanName(row?.user_name ?? row?.name ?? '');
 }
 
-/** Whether a provider is linked to the account. */
 export async function isOwnedBy(database: Database, providerId: string, accountId: string): Promise<boolean> {
   const row = await database
     .selectFrom('provider_owners')
@@ -222,9 +221,9 @@ const ACCOUNT_PREFIX = 'account:';
 const KEY_PREFIX = 'key:';
 
 /**
- * Names of operators in the audit log, by `account:<id>` (the user's e-mail address) and `key:<id>` (the key's name).
+ * Display names of operators, who are written in the audit log as `account:<id>` or `key:<id>`. Key of the result: that text.
  *
- * Deleted accounts and keys have no entry.
+ * An account is named by the user's e-mail address. Deleted accounts and keys have no entry.
  */
 export async function operatorNames(database: Database, operators: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();

@@ -1,7 +1,7 @@
 /**
- * `ApiKeyCache`: authenticates requests by API key, and caches valid keys for seconds.
+ * `ApiKeyCache`: authenticates requests by API key. Keys that are not revoked are cached for seconds, whatever their limits.
  *
- * A changed key leaves this cache at once, and the caches of other coordinators after a change hint.
+ * A key changed here leaves this cache at once. Other coordinators are notified.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';
@@ -9,8 +9,9 @@ import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } 
 
 interface ApiKeyCacheOptions {
   readonly database: Database;
-  /** Time for which a key stays cached. */
+  /** Time for which a key stays cached. Default 3000. */
   readonly cacheMs?: number;
+  /** Interval at which times of last use are written. Default 15,000. */
   readonly writeEveryMs?: number;
   readonly now?: () => number;
   readonly onWriteError: (error: unknown) => void;
@@ -19,7 +20,7 @@ interface ApiKeyCacheOptions {
 }
 
 const MAX_CACHED = 10_000;
-/** Maximum stored hashes of keys that were valid. Such a key is exempt from the limit of `authenticateLimited`. */
+/** Maximum remembered hashes of keys that were found once. They are exempt from the limit of `authenticateLimited`. */
 const MAX_VALID_HASHES = 20_000;
 
 export class ApiKeyCache {
@@ -28,10 +29,11 @@ export class ApiKeyCache {
   readonly #now: () => number;
   readonly #onWriteError: (error: unknown) => void;
   readonly #onChange: (id: string) => void;
-  readonly #cached = new Map<string, { readonly key: ApiKey; readonly until: number }>();
+  readonly #cachedByHash = new Map<string, { readonly key: ApiKey; readonly until: number }>();
   readonly #validHashes = new BoundedMap<string, true>(MAX_VALID_HASHES);
   /** Client networks whose query in `authenticateLimited` is running. */
   readonly #limitedLookUps = new Set<string>();
+  /** Times of last use that are not written yet. Key: key id. */
   readonly #uses = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
   #writing: Promise<void> = Promise.resolve();
@@ -48,14 +50,18 @@ export class ApiKeyCache {
     this.#writer.unref();
   }
 
-  /** Finds a key by its text. Null: unknown or revoked, or its account is closed. A cached key is returned without a promise. */
+  /**
+   * Finds a key by its text. Null: unknown or revoked, or its account is closed. The caller checks expiry and suspension.
+   *
+   * A cached key is returned without a promise.
+   */
   authenticate(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
     return this.#findCached(hash) ?? this.#queryDatabase(hash);
   }
 
-  /** As {@link authenticate}, for a client network that sent many wrong keys. Null also while another query of the network runs. */
+  /** As {@link authenticate}, for a client network that sent many wrong keys: also null while another query of the network runs. */
   async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
@@ -87,7 +93,7 @@ export class ApiKeyCache {
   /** Drops keys, and keys of accounts, that another coordinator has changed. */
   changedElsewhere(ids: ReadonlySet<string>): void {
     this.#changes++;
-    for (const [hash, { key }] of this.#cached) if (ids.has(key.id) || ids.has(key.accountId)) this.#cached.delete(hash);
+    for (const [hash, { key }] of this.#cachedByHash) if (ids.has(key.id) || ids.has(key.accountId)) this.#cachedByHash.delete(hash);
   }
 
   async close(): Promise<void> {
@@ -97,7 +103,7 @@ export class ApiKeyCache {
 
   #findCached(hash: string): ApiKey | null {
     const now = this.#now();
-    const known = this.#cached.get(hash);
+    const known = this.#cachedByHash.get(hash);
     if (known === undefined || known.until <= now) return null;
     this.#uses.set(known.key.id, now);
     return known.key;
@@ -107,7 +113,7 @@ export class ApiKeyCache {
     const changes = this.#changes;
     const found = await findKey(this.#database, hash);
     if (found === null || found.revokedAt !== null) {
-      this.#cached.delete(hash);
+      this.#cachedByHash.delete(hash);
       this.#validHashes.delete(hash);
       return null;
     }
@@ -120,12 +126,12 @@ export class ApiKeyCache {
   }
 
   #cache(hash: string, key: ApiKey, until: number): void {
-    this.#cached.delete(hash);
-    if (this.#cached.size >= MAX_CACHED) {
-      const [oldest] = this.#cached.keys();
-      if (oldest !== undefined) this.#cached.delete(oldest);
+    this.#cachedByHash.delete(hash);
+    if (this.#cachedByHash.size >= MAX_CACHED) {
+      const [oldest] = this.#cachedByHash.keys();
+      if (oldest !== undefined) this.#cachedByHash.delete(oldest);
     }
-    this.#cached.set(hash, { key, until });
+    this.#cachedByHash.set(hash, { key, until });
   }
 
   /** Writes recent uses, after a write in progress. */

@@ -1,14 +1,13 @@
-/** Creates, finds and revokes API keys. A key is a prefix and 32 random bytes; only its SHA-256 is stored. */
+/** Creates, finds and revokes API keys. The text of a key is a prefix and 32 bytes in base64url; only its SHA-256 is stored. */
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { microUsd } from '../../billing/micro-usd.js';
 import { locked } from '../connection/row-lock.js';
 import type { KeyBudget } from '../ledger/key-budget.js';
 import type { ApiKeyKind, BudgetPeriod, Database, KeySignatureForm } from '../tables.js';
 
-/** Prefix of every key. */
 export const KEY_PREFIX = 'service-';
 const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
-/** Characters stored for display: the prefix and four more, which do not help to guess the rest. */
+/** Characters stored for display: the prefix and four more, too few to help guess the rest. */
 const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
 
 /** Limits of a key, and the form of signatures in its responses. */
@@ -38,7 +37,7 @@ export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
 }
 
-/** Key derived from a secret by HMAC, so that all coordinators of a cluster compute the same key. */
+/** Text of a key that is derived from a secret by HMAC, so that all coordinators of a cluster compute the same key. */
 export function derivedKeyText(secret: Uint8Array, label: string): string {
   return KEY_PREFIX + createHmac('sha256', secret).update(label).digest('base64url');
 }
@@ -160,8 +159,8 @@ export async function recordKeyUse(database: Database, uses: ReadonlyMap<string,
 /**
  * Locks all keys that an account owns or, as a user, created, in the order of {@link recordKeyUse}.
  *
- * Call before a statement that changes several of them, because PostgreSQL then locks rows in any order, and could deadlock.
- * Ids are UUIDs, which all collations order alike.
+ * Call before a statement that changes several of them, which PostgreSQL would lock in any order, so that two could deadlock.
+ * PostgreSQL and JavaScript sort these ids alike, because they are UUIDs.
  */
 export async function lockKeysOf(transaction: Database, accountId: string): Promise<void> {
   const keys = transaction
@@ -172,7 +171,7 @@ export async function lockKeysOf(transaction: Database, accountId: string): Prom
   await locked(transaction, keys, 'update').execute();
 }
 
-/** Columns of a budget set at `now`; `budgetOf` reads them. Resets which e-mails were sent, because the budget is new. */
+/** Columns of a budget that is set at `now`. Forgets which alert e-mails were sent, because they were about another budget. */
 export function budgetColumns(budget: KeyBudget | null, now: number) {
   return {
     budget_micro_usd: budget?.amount ?? null,

@@ -24,7 +24,6 @@ export class BillingDetailsRepository {
     return { name: row?.name ?? null, address: row?.address ?? null, taxId: row?.tax_id ?? null };
   }
 
-  /** Replaces all details. */
   async set(accountId: string, { name, address, taxId }: BillingDetails): Promise<void> {
     const columns = { name, address, tax_id: taxId };
     await this.#database

@@ -1,7 +1,6 @@
 /**
- * Removes the last group of rows, which the `limit` of a query may have truncated. Rows with equal ids form a group.
- *
- * Used for alerts, whose group has one row per recipient. A group that fills the whole result stays.
+ * Removes the last group of rows if the `limit` of the query may have truncated it. Adjacent rows with equal ids form a group, such as the
+ * recipients of an alert. A group that fills the whole result stays.
  */
 export function completeGroups<Row>(rows: readonly Row[], limit: number, idOf: (row: Row) => string): readonly Row[] {
   const last = rows.at(-1);

@@ -1,20 +1,22 @@
 /**
- * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628), by which an agent gets its owner's token.
+ * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628), which links a Mac to its owner's account.
  *
- * Decisions and the issue of the token are conditional updates, so that only the first of several concurrent ones takes effect.
+ * The agent (the program on the Mac) shows a user code, and polls with its device code. The owner approves the user code in the console.
+ * Then a poll returns a machine token, once. Of several concurrent decisions or polls, only the first takes effect.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
 import { addMachineToken, hashMachineToken, newMachineToken, revokeUnboundToken } from '../providers/machine-token-repository.js';
 import type { Database, Tables } from '../tables.js';
 
+/** Time in which the owner can approve a code. */
 export const DEVICE_CODE_LIFE_MS = 10 * 60_000;
 const POLL_INTERVAL_MS = 5000;
-/** RFC 8628 section 3.5: `slow_down` lengthens the interval by five seconds, for this and all later polls. */
+/** RFC 8628 section 3.5: each `slow_down` lengthens the interval by five seconds, for all later polls. */
 const SLOW_DOWN_MS = 5000;
 /** Tolerance of the polling interval, because the network delay of polls varies. */
 const POLL_TOLERANCE_MS = 500;
-/** A stored poll that lies further in the future is ignored, because the clock was set back. Clocks of coordinators differ by less. */
+/** A stored poll that lies further in the future is ignored: the clock was set back. Clocks of coordinators should differ by less. */
 const MAX_CLOCK_LEAD_MS = 60_000;
 /** Time for which an expired code is stored, so that polls report it as expired and not as unknown. */
 const RETENTION_MS = 10 * 60_000;
@@ -90,7 +92,6 @@ export class DeviceCodeRepository {
     return this.find(userCode, accountId);
   }
 
-  /** Answers an agent's poll for its token. */
   async poll(deviceCode: string): Promise<PollOutcome> {
     const hash = hashOf(deviceCode);
     const row = await this.#database.selectFrom('device_codes').selectAll().where('hash', '=', hash).executeTakeFirst();

@@ -1,4 +1,4 @@
-/** `InvitationRepository`: invitations to organisations by e-mail. The mailed token works once; only its SHA-256 is stored. */
+/** `InvitationRepository`: invitations to organisations by e-mail. The token in the mailed link works once; only its SHA-256 is stored. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { cleanName } from '@inference/protocol';
 import type { Database } from '../tables.js';
@@ -7,7 +7,7 @@ import { addMember, changeOrganisation, lockOpenAccount, MAX_MEMBERS, mayJoinAno
 import { mayManage, type OrganisationRole } from './organisation-roles.js';
 
 export const INVITATION_LIFE_MS = 7 * 24 * 3_600_000;
-/** Maximum mails per invitation, including the first. */
+/** Maximum e-mails per invitation, including the first. */
 export const MAX_SENDS = 5;
 const MIN_RESEND_MS = 60_000;
 

@@ -1,8 +1,8 @@
 /**
  * `KeyBudgetRepository`: finds API keys that have spent 80 or 100 percent of their budget, for alert e-mails.
  *
- * Each percentage is mailed once per budget period. From 80 percent on, a refused request has the same effect as 100 percent:
- * the rest of the budget was too small for it.
+ * Each percentage is mailed once per budget period. From 80 percent on, a refused request counts as 100 percent: the rest of the
+ * budget was too small for the request.
  */
 import { sql } from 'kysely';
 import { DAY_MS } from '../../time-units.js';
@@ -19,6 +19,7 @@ export interface DueBudgetAlert {
   readonly email: string;
   /** Micro-USD. */
   readonly budget: number;
+  /** In the current period, in micro-USD. */
   readonly spent: number;
   readonly period: BudgetPeriod;
   readonly percent: 80 | 100;

@@ -1,7 +1,7 @@
 /**
  * `LowBalanceRepository`: balance thresholds of accounts, and alert e-mails that are due because a balance is below its threshold.
  *
- * An alert is mailed only while it is armed. Mailing disarms it, until the balance reaches the threshold again.
+ * Only an armed alert is mailed. Mailing disarms the alert. `rearm` arms it when the balance has reached the threshold again.
  */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
@@ -17,6 +17,7 @@ export interface DueAlert {
   readonly email: string;
   /** Micro-USD. */
   readonly threshold: number;
+  /** Micro-USD. */
   readonly balance: number;
 }
 

@@ -1,8 +1,4 @@
-/**
- * `OperatorAuditLog`: audit log of operator actions. A row is written before the action, and gets the outcome afterwards.
- *
- * RETENTION_AUDIT_LOG_DAYS sets the age at which rows are deleted.
- */
+/** `OperatorAuditLog`: log of operators' actions. A row is written before the action, and gets the outcome afterwards. */
 import { randomUUID } from 'node:crypto';
 import { isAfterPosition } from '../row-position.js';
 import type { Database, Tables } from '../tables.js';
@@ -12,8 +8,10 @@ export interface OperatorAction {
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** `account:<id>` or `key:<id>`. */
   readonly operator: string;
   readonly action: string;
+  /** Id of what the action changes. */
   readonly subject: string | null;
   /** JSON. */
   readonly details: string | null;
@@ -46,7 +44,7 @@ export class OperatorAuditLog {
     await this.#database.updateTable('operator_actions').set(changed).where('id', '=', id).execute();
   }
 
-  /** Newest first. `subject`: only actions on this subject. `span`: only actions in this period. */
+  /** Newest first. `subject`: only actions on this subject, or null. `after`: position of the last action of the page before, or null. */
   async list(options: {
     readonly span?: TimeSpan;
     readonly subject: string | null;

@@ -1,4 +1,4 @@
-/** `OperatorRepository`: queries of the command `admin`. Lists accounts with the admin flag, and finds users by e-mail address. */
+/** `OperatorRepository`: queries of the command `admin`, which creates and lists operators: accounts with the admin flag. */
 import { cleanName } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';

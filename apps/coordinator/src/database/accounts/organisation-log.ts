@@ -1,4 +1,4 @@
-/** `OrganisationLog`: log of members' actions in an organisation. `addEvent` adds an event in the transaction of the action. */
+/** `OrganisationLog`: log of members' actions in an organisation. `addEvent` adds an event within the transaction of the action. */
 import { randomUUID } from 'node:crypto';
 import { isAfterPosition, removeOldestRows } from '../row-position.js';
 import type { Database, OrganisationAction } from '../tables.js';

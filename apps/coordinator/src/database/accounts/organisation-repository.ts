@@ -1,8 +1,8 @@
 /**
  * `OrganisationRepository`: organisations and their members.
  *
- * An organisation always has at least one owner. Each change of members locks the organisation's account row before it reads the
- * roles. Without the lock, the last two owners could leave at the same moment.
+ * An organisation that is not closed has at least one owner. Changes of members lock the organisation's account row before they read roles.
+ * Without the lock, the last two owners could leave at the same moment.
  */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
@@ -13,12 +13,11 @@ import { createAccount, lockKeysOf, revokeKey } from './api-key-repository.js';
 import { addEvent, type OrganisationAct } from './organisation-log.js';
 import { hasPermission, mayManage, type OrganisationRole, rankOf } from './organisation-roles.js';
 
-/** Maximum organisations created by one person. Counts those not deleted, and all that were created in the last day. */
+/** Maximum organisations created by one person, without deleted ones that are older than {@link CREATED_WINDOW_MS}. */
 export const MAX_CREATED = 10;
 const CREATED_WINDOW_MS = 24 * 3_600_000;
-/** Maximum organisations of which one person is a member. */
 export const MAX_MEMBERSHIPS = 50;
-/** Maximum members and pending invitations of one organisation, together. */
+/** Maximum of members and pending invitations together, of one organisation. */
 export const MAX_MEMBERS = 100;
 
 export interface Membership {
@@ -54,7 +53,7 @@ export class OrganisationRepository {
     this.#now = options.now;
   }
 
-  /** Creates an organisation with the user as its owner. Returns its id; null: the user has created or joined too many. */
+  /** Creates an organisation owned by the user. Resolves to its id; null: the user has created or joined too many, or is closed. */
   async create(userId: string, name: string): Promise<string | null> {
     const now = this.#now();
     return this.#database.transaction().execute(async (transaction) => {
@@ -138,7 +137,7 @@ export class OrganisationRepository {
     });
   }
 
-  /** Changes a member's role. Revokes the member's playground keys if the new role may not create keys. */
+  /** Changes a member's role. Keys for the console's playground are revoked if the new role may not create keys. */
   async changeRole(actorId: string, organisationId: string, userId: string, role: OrganisationRole): Promise<MemberOutcome> {
     let revoked: readonly MemberKey[] = [];
     const outcome = await this.#change(organisationId, async (transaction): Promise<MemberOutcome> => {
@@ -194,7 +193,6 @@ export class OrganisationRepository {
     return { outcome, revokedKeys: revoked.filter(({ made_for }) => made_for === null).length };
   }
 
-  /** Revokes unrevoked keys that a member created for the organisation. */
   async #revokeKeys(
     transaction: Database,
     organisationId: string,

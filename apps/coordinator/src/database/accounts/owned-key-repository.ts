@@ -19,9 +19,9 @@ export interface OwnedKey extends KeyLimits {
   readonly revokedAt: number | null;
   /** Micro-USD spent so far. */
   readonly spent: number;
-  /** Spending in the current budget period, and the start of the next period (milliseconds since 1970). Null: no budget. */
+  /** Micro-USD spent in the current budget period, and the start of the next (milliseconds since 1970). Null: no budget. */
   readonly budgetUse: { readonly spent: number; readonly resetsAt: number } | null;
-  /** Null: the key is older than this column, or the user was deleted. */
+  /** User; null: unknown for old keys, or deleted. */
   readonly createdBy: { readonly id: string; readonly name: string } | null;
 }
 
@@ -58,7 +58,7 @@ export class OwnedKeyRepository {
     return row === undefined ? null : fromRow(row, this.#now());
   }
 
-  /** Creates a key. The returned `text` is not stored. Null: the account has too many keys. `createdBy`: id of the user. */
+  /** Creates a key. `text` is shown once and not stored. Null: the account has {@link MAX_KEYS}. `createdBy`: id of the user. */
   async create(
     accountId: string,
     name: string,
@@ -84,7 +84,7 @@ export class OwnedKeyRepository {
     return { key, text };
   }
 
-  /** Changes an unrevoked key. Null if the account has no such key. */
+  /** Changes a key that is not revoked. Null if the account has no such key. */
   async change(accountId: string, id: string, change: KeyChange): Promise<OwnedKey | null> {
     // An unchanged budget is not written, because that would reset which alert e-mails were sent.
     const current = change.budget === undefined ? null : await this.find(accountId, id);

@@ -1,7 +1,7 @@
 /**
  * `PlaygroundKeyRepository`: short-lived API keys for the console's playground.
  *
- * Inference routes accept API keys only, no session cookies. A key is valid for an hour and a small amount.
+ * The console needs them because inference routes accept no session cookies. A key is valid for an hour and a small amount.
  */
 import type { Database } from '../tables.js';
 import { lockAccount } from './account-repository.js';
@@ -11,7 +11,7 @@ import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-reposit
 export const PLAYGROUND_KEY_MS = 3_600_000;
 /** In micro-USD: 1 USD, which buys hundreds of responses at the default prices. */
 const PLAYGROUND_SPEND_LIMIT = 1_000_000;
-/** Maximum keys per user and account, one per open page. A further key revokes the oldest. */
+/** Maximum valid keys per user and account. A further key revokes the oldest. */
 export const MAX_PLAYGROUND_KEYS = 10;
 const NAME = 'Playground';
 

@@ -1,4 +1,4 @@
-/** `SecondFactorRepository`: lets operators see and disable a user's second factors. The tables belong to better-auth. */
+/** `SecondFactorRepository`: lets operators see a user's passkeys and two-factor authentication, and disable the latter. */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 

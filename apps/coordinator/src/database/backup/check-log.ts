@@ -1,9 +1,12 @@
-/** `checkLog`: recomputes the Merkle tree of the transparency log from its entries, and compares published head and stored nodes. */
+/**
+ * `checkLog`: recomputes the Merkle tree of the transparency log from its entries, and compares the stored hashes with it.
+ *
+ * The log is append-only. Its published head (size and root hash) commits the operator to the entries.
+ */
 import { leafHash, nodeHash, type Sha256, toHex, treeRoot, utf8 } from '@inference/protocol';
 import { LogRepository } from '../log-repository.js';
 import type { Database } from '../tables.js';
 
-/** Entries per query. */
 const PAGE = 1000;
 
 /** One sentence per problem; empty if the log is correct. */

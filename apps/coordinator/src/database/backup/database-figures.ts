@@ -1,4 +1,4 @@
-/** `databaseFigures`: counts and sums of a database. A backup stores them, and a restore compares the restored database with them. */
+/** `databaseFigures`: counts and sums of a database. A backup stores them, and a restore compares them with the restored database. */
 import { type LedgerFigures, ledgerFigures } from '../ledger/check-ledger.js';
 import { readSchemaState } from '../migrations/schema-state.js';
 import type { Database } from '../tables.js';

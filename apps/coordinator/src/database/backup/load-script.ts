@@ -1,4 +1,4 @@
-/** `loadScript`: SQL that a restore sends to `psql` before and after the output of `pg_restore`, so that all three are one transaction. */
+/** `loadScript`: SQL that a restore sends to `psql` around the output of `pg_restore`, so that everything is one transaction. */
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, type RawBuilder, sql } from 'kysely';
 import { COORDINATOR_APPLICATION } from '../connection/postgres.js';
 import { type RestoredRows, type RowStatement, restoredRowStatements } from './restored-rows.js';
@@ -13,7 +13,7 @@ export interface LoadScript {
 
 interface LoadOptions {
   readonly schema: string;
-  /** Existing tables, which are moved to the schema `aside`. */
+  /** Existing tables, which are moved to the schema `aside`, so that nothing is lost. */
   readonly tables: readonly string[];
   readonly aside: string;
   readonly rows: RestoredRows;

@@ -1,7 +1,4 @@
-/**
- * `withSnapshot`: for a backup, reads figures and runs `pg_dump` in the same snapshot of a PostgreSQL database.
- * `postgresTarget`: for a restore, reads facts about the database to restore into.
- */
+/** What backup and restore read from PostgreSQL: `withSnapshot` lets a backup dump and count one state, `postgresTarget` checks a target. */
 import { Kysely, sql } from 'kysely';
 import { StartupError } from '../../config/startup-error.js';
 import { refusalReason } from '../connection/open-database.js';
@@ -23,7 +20,7 @@ export interface PostgresSnapshot {
   readonly secrets: readonly SecretRow[];
 }
 
-/** Runs `use` and reads the figures in one read-only snapshot. Throws {@link StartupError} if the database cannot be read. */
+/** Runs `use`, which dumps the snapshot, and reads the figures of the same snapshot. Throws {@link StartupError}. */
 export async function withSnapshot(
   url: string,
   use: (snapshot: PostgresSnapshot) => Promise<void>,
@@ -58,7 +55,6 @@ export interface PostgresTarget {
   readonly tables: readonly string[];
   /** Applied migrations; empty if the schema is not a coordinator's. */
   readonly migrations: readonly string[];
-  /** Number of connections of coordinators. */
   readonly coordinators: number;
 }
 

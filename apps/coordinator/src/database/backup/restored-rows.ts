@@ -1,4 +1,8 @@
-/** `restoredRowStatements`: SQL that changes rows of restored data: secrets, sessions, keyset epochs, and the head of a new log. */
+/**
+ * `restoredRowStatements`: SQL that a restore runs on the restored tables.
+ *
+ * Secrets are filled in, old sign-ins may be ended, and the numbers (epochs) of published keysets (sealing keys of providers) skip ahead.
+ */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { LOG_NAME } from '../log-repository.js';
@@ -22,9 +26,9 @@ export interface RestoredRows {
 const SESSION_TABLES = ['auth_sessions', 'auth_verifications', 'device_codes'];
 const LOG_TABLES = ['log_entries', 'log_nodes', 'log_heads'];
 /**
- * Keyset epochs that a restore skips, because clients refuse two keysets of one epoch.
+ * Keyset epochs that a restore skips, because clients refuse two different keysets of one epoch.
  *
- * Far more than the network can have published since the backup.
+ * Far more than a network publishes between a backup and its restore.
  */
 const SKIPPED_EPOCHS = 1_000_000;
 

@@ -1,4 +1,4 @@
-/** `copySqlite`: copies a SQLite file while it is in use, without the rows of `secrets`. `isInUse`: whether a process has it open. */
+/** `copySqlite`: copies a SQLite file, even in use, without the rows of `secrets`. `isInUse`: whether another process has a file open. */
 import { chmodSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';

@@ -1,29 +1,29 @@
 /**
- * Writers and queries for many rows or ids. The SQL text is compiled once per batch size, because compiling costs more than executing.
+ * Writes many rows, or reads the rows of many ids, with few statements. Compiled SQL is cached, because compiling costs more than executing.
  *
- * Batch sizes are powers of two. The statements of a transaction run one after the other: a concurrent statement could run after
- * a rollback, outside the transaction.
+ * Rows are divided into batches of powers of two, so that few texts are cached. The statements of a call run one after the other:
+ * concurrent ones could run after a rollback, outside the transaction.
  */
 import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';
 
-/** Maximum rows per statement. With 27 columns, it stays far below SQLite's maximum of 32,766 parameters. */
+/** Maximum rows or ids per statement. Even 28 columns stay far below SQLite's maximum of 32,766 parameters. */
 const MAX_PER_STATEMENT = 256;
 
 type Columns<T extends keyof Tables> = keyof Tables[T] & string;
-// Row types are checked by `write`. Inside this file, tables are only names.
+// The type parameters of `write` check the rows. Inside this file, tables are only names.
 type AnyTables = Record<string, Record<string, unknown>>;
 type AnyInsert = InsertQueryBuilder<AnyTables, string, InsertResult>;
 
 interface RowWriter<Row> {
-  /** Writes all rows in order. Resolves to returned rows, if `finish` adds a `returning` clause. */
+  /** Writes the rows in order. Resolves to the rows that the statement returns; none without a `returning` clause. */
   write(database: Database, rows: readonly Row[]): Promise<unknown[]>;
 }
 
 /** Appends the values of a record to the statement's parameters, in the order of the columns. */
 type Bind<Row> = (row: Row, parameters: unknown[]) => void;
 
-/** Creates a writer that inserts rows with these columns. `finish` may add a conflict clause without parameters. */
+/** Creates a writer that inserts rows with these columns. `finish` may add clauses without parameters, such as `on conflict`. */
 export function rowWriter<T extends keyof Tables & string, Column extends Columns<T>>(
   table: T,
   columns: readonly Column[],
@@ -39,7 +39,7 @@ export function rowWriter<T extends keyof Tables & string, Column extends Column
   );
 }
 
-/** Like {@link rowWriter}, for records of another shape. With `bind`, busy tables need no intermediate object per row. */
+/** Like {@link rowWriter}, for records whose members are not named like the columns. Avoids an intermediate object per row. */
 export function recordWriter<T extends keyof Tables & string, Row>(
   table: T,
   columns: readonly Columns<T>[],
@@ -55,7 +55,7 @@ export function recordWriter<T extends keyof Tables & string, Row>(
   });
 }
 
-/** Creates a writer that updates rows by key. Columns, the key first, have a type, because PostgreSQL cannot infer it in `values`. */
+/** Creates a writer that updates rows by key. The first column is the key. PostgreSQL cannot infer the types of columns in `values`. */
 export function recordUpdater<T extends keyof Tables & string, Row>(
   table: T,
   [key, ...columns]: readonly (readonly [column: Columns<T>, type: 'text' | 'bigint'])[],
@@ -112,7 +112,6 @@ export function addOnConflict(table: string, keys: readonly string[], counts: re
     );
 }
 
-/** `set column = excluded.column` for each column. */
 export function replaceOnConflict(keys: readonly string[], columns: readonly string[]): (insert: AnyInsert) => AnyInsert {
   return (insert) =>
     insert.onConflict((conflict) =>

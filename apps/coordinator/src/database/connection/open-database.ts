@@ -1,4 +1,4 @@
-/** `openDatabase`: connects to SQLite or PostgreSQL, and applies pending migrations. A failed migration throws. */
+/** `openDatabase`: connects to SQLite or PostgreSQL, and applies pending migrations. Errors explain to the operator what is wrong. */
 import { type Dialect, Kysely } from 'kysely';
 import { errorReason, isUnknownAuthority, StartupError } from '../../config/startup-error.js';
 import { FailedMigration, runMigrations, tooNew } from '../migrations/run-migrations.js';
@@ -8,12 +8,12 @@ import { sqliteDialect } from './sqlite.js';
 
 /** Location of the data: a SQLite file of this coordinator, or a PostgreSQL database. */
 export type DatabaseTarget =
-  /** `busyMs`: maximum wait for another process that holds the lock. */
+  /** `busyMs`: maximum wait for another process that holds the file's write lock. */
   | { readonly file: string; readonly busyMs?: number }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
-/** Explanations for the operator, by SQLSTATE (PostgreSQL documentation, appendix A) or system error code. */
-const REFUSALS: Readonly<Record<string, string>> = {
+/** Explanations for the operator. Key: SQLSTATE (PostgreSQL documentation, appendix A) or system error code. */
+const EXPLANATIONS: Readonly<Record<string, string>> = {
   '28000': 'the server does not let this user in',
   '28P01': 'the server refuses the password',
   '3D000': 'the server has no database of this name; createdb makes one',
@@ -25,7 +25,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 /**
  * Opens the database, creates a missing SQLite file, and applies pending migrations. The caller must destroy the database.
  *
- * `migrate` false: a database with pending migrations is an error.
+ * With `migrate: false` no migration is applied, and a database that lacks one is an error.
  *
  * @throws {StartupError} The database is unusable.
  */
@@ -48,7 +48,6 @@ export async function migrateDatabase(target: DatabaseTarget): Promise<readonly 
   return applied;
 }
 
-/** Runs pending migrations. Throws {@link StartupError} if a migration fails, or if this program is too old for the database. */
 async function applyMigrations(database: Database): Promise<readonly string[]> {
   try {
     return await runMigrations(database);
@@ -70,15 +69,14 @@ async function requireMigrations(database: Database): Promise<void> {
   throw new StartupError(`The database lacks ${count} ${pending[0]}. To apply: inference-coordinator migrate`);
 }
 
-/** Error for the operator, with the server's reason. */
 export function databaseError(what: string, error: unknown): StartupError {
   return new StartupError(`The database ${what}: ${refusalReason(error)}.`, { cause: error });
 }
 
-/** Reason of a database error, with an explanation if PostgreSQL refused the connection. */
+/** Reason of a database error, with an explanation for the operator if one is known. */
 export function refusalReason(error: unknown): string {
   const reason = errorReason(error);
-  const words = isUnknownAuthority(reason) ? 'NODE_EXTRA_CA_CERTS must name the root certificate of its authority' : REFUSALS[reason];
+  const words = isUnknownAuthority(reason) ? 'NODE_EXTRA_CA_CERTS must name the root certificate of its authority' : EXPLANATIONS[reason];
   return `${reason.replace(/\.$/, '')}${words === undefined ? '' : ` (${words})`}`;
 }
 

@@ -1,8 +1,4 @@
-/**
- * `postgresDialect`: Kysely dialect for PostgreSQL. Reads 64-bit integers as exact numbers, as on SQLite.
- *
- * Connecting has a timeout, and statements do unless it is 0.
- */
+/** `postgresDialect`: Kysely dialect for PostgreSQL with a connection pool. Reads 64-bit integers as numbers, as on SQLite. */
 import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { preparedClient } from './prepared-client.js';
@@ -13,7 +9,7 @@ interface PostgresOptions {
   readonly maxConnections?: number;
   /** Maximum duration of a statement; 0: no limit. Default: {@link STATEMENT_TIMEOUT_MS}. */
   readonly statementTimeoutMs?: number;
-  /** Called when an idle connection breaks. The pool replaces the connection. */
+  /** Called when an idle connection breaks. The pool opens another one when needed. */
   readonly onConnectionLost?: (error: Error) => void;
   /** Name in `pg_stat_activity`. Default: {@link COORDINATOR_APPLICATION}. */
   readonly applicationName?: string;
@@ -27,14 +23,14 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 /**
  * The server closes a connection whose transaction is idle for longer, because its coordinator has probably stopped.
  *
- * Shorter than `ledgerMs` (5 s): the transaction's locks may block ledger steps of other coordinators, whose clients wait that long.
+ * Shorter than the 5 s (`ledgerMs`) that a request waits for the ledger, because the transaction's locks may block other coordinators.
  */
 const IDLE_IN_TRANSACTION_MS = 3_000;
 const MAX_CONNECTIONS = 10;
 
 const { builtins } = pg.types;
 
-/** Dialect with a connection pool. Destroying the Kysely instance ends the pool. */
+/** Destroying the Kysely instance ends the pool. */
 export function postgresDialect(options: PostgresOptions): Dialect {
   const pool = new pg.Pool({
     connectionString: options.url,
@@ -48,7 +44,7 @@ export function postgresDialect(options: PostgresOptions): Dialect {
   });
   // Without this listener, Node would end the process when the server closes an idle connection.
   pool.on('error', (error) => options.onConnectionLost?.(error));
-  // A connection in use can also break between two statements. The next statement reports the loss.
+  // Without this listener, a connection that breaks while in use would also end the process. Its next statement reports the loss.
   pool.on('connect', (client) => void client.on('error', () => {}));
   return new PostgresDialect({
     pool,

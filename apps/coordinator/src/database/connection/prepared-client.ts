@@ -1,33 +1,37 @@
-/** `preparedClient`: a `pg` client that prepares repeated statements, because parsing large statements costs more than executing them. */
+/**
+ * `preparedClient`: a `pg` client class whose instances send repeated statements as prepared statements.
+ *
+ * PostgreSQL then parses them once per connection. Parsing large statements costs more than executing them.
+ */
 import pg from 'pg';
 
-/** Executions of a statement until it is prepared. */
+/** Execution of a statement from which on it is prepared. */
 const MIN_EXECUTIONS = 4;
 /** Maximum prepared statements, because the server stores them per connection. */
 const MAX_PREPARED = 300;
-/** Maximum statements whose executions are counted. Above the maximum, counting restarts. */
+/** Maximum statements whose executions are counted. At the maximum, counting restarts. */
 const MAX_COUNTED = 2000;
 
 /** Names of prepared statements, shared by all connections of a pool. */
 class StatementNames {
-  readonly #names = new Map<string, string>();
-  readonly #seen = new Map<string, number>();
+  readonly #nameByText = new Map<string, string>();
+  readonly #executionsByText = new Map<string, number>();
 
   /** Name of the prepared statement for an SQL text; undefined: the text is not prepared. */
   nameFor(text: string): string | undefined {
-    const name = this.#names.get(text);
+    const name = this.#nameByText.get(text);
     if (name !== undefined) return name;
     // A prepared `select *` fails after a migration has added a column, which a newer coordinator may do meanwhile.
-    if (this.#names.size >= MAX_PREPARED || text.includes('*')) return undefined;
-    const seen = (this.#seen.get(text) ?? 0) + 1;
+    if (this.#nameByText.size >= MAX_PREPARED || text.includes('*')) return undefined;
+    const seen = (this.#executionsByText.get(text) ?? 0) + 1;
     if (seen >= MIN_EXECUTIONS) {
-      this.#seen.delete(text);
-      const fresh = `s${this.#names.size}`;
-      this.#names.set(text, fresh);
+      this.#executionsByText.delete(text);
+      const fresh = `s${this.#nameByText.size}`;
+      this.#nameByText.set(text, fresh);
       return fresh;
     }
-    if (this.#seen.size >= MAX_COUNTED) this.#seen.clear();
-    this.#seen.set(text, seen);
+    if (this.#executionsByText.size >= MAX_COUNTED) this.#executionsByText.clear();
+    this.#executionsByText.set(text, seen);
     return undefined;
   }
 }

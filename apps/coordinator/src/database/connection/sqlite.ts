@@ -20,17 +20,17 @@ import {
 import { errorReason, StartupError } from '../../config/startup-error.js';
 import { WalFile } from './wal-file.js';
 
-/** SQLite's own lock timeout while the file is opened. Blocks this thread. */
+/** Maximum wait for another process's lock while the file is opened. SQLite itself waits, and blocks this thread. */
 const OPEN_TIMEOUT_MS = 5000;
-/** Maximum wait of a statement or transaction for another process's write lock. */
+/** Default maximum wait of a statement or transaction for another process's write lock. */
 const BUSY_MS = 5000;
 /** Pauses between attempts to get the lock. They double up to the maximum. */
 const FIRST_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 50;
 const CACHE_KIB = 64 * 1024;
-/** WAL pages until a checkpoint. Few enough that a checkpoint takes milliseconds. */
+/** Pages in the WAL that cause a checkpoint (their copy into the file). Few enough that a checkpoint takes milliseconds. */
 const CHECKPOINT_PAGES = 4000;
-/** Maximum cached statements. The oldest are dropped. Only texts with inlined values could become so many. */
+/** Maximum cached statements. A guard: only SQL texts that contain values could become so many. */
 const MAX_CACHED_STATEMENTS = 1000;
 
 /** Opens or creates the file. Throws {@link StartupError}. Writes fail with `SQLITE_BUSY` if they cannot get the lock in `busyMs`. */
@@ -59,7 +59,7 @@ class FileDialect extends SqliteDialect {
   }
 }
 
-/** Adapter that identifies a SQLite file, and gives deferred-sync.ts access to the WAL. */
+/** Adapter of this dialect, by which deferred-sync.ts recognises SQLite and reaches the WAL. */
 export class FileAdapter extends SqliteAdapter {
   readonly wal: WalFile;
   /** Whether the commit of the running transaction skips the sync. */
@@ -76,7 +76,7 @@ export class FileAdapter extends SqliteAdapter {
   }
 }
 
-/** Driver with one connection. While a caller waits for another process's lock, other callers may use the connection. */
+/** Driver with one connection, used by one caller at a time. A caller that waits for another process's lock lends it to the others. */
 class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
   readonly #adapter: FileAdapter;
@@ -86,6 +86,7 @@ class FileDriver extends SqliteDriver {
   readonly #connectionLock = new Mutex();
   /** Held by the caller that retries while another process has the file's write lock. Further callers wait. */
   readonly #fileLock = new Mutex();
+  /** Connection of the base class, which `#connection` wraps. */
   #raw: DatabaseConnection | null = null;
   #connection: DatabaseConnection | null = null;
 

@@ -1,4 +1,4 @@
-/** `withRetries`: retries a transaction after transient errors, such as locks, serialization failures and lost connections. */
+/** `withRetries`: repeats work, usually a transaction, after transient errors such as locks, serialization failures and lost connections. */
 import { errorReason } from '../../config/startup-error.js';
 
 /** SQLSTATE, SQLite and system error codes after which a retry of the same transaction may succeed. */
@@ -8,19 +8,19 @@ const TRANSIENT_CODES =
 const TRANSIENT_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
-const VIOLATION = /^(23505|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY))$/;
+const UNIQUE_VIOLATION = /^(23505|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY))$/;
 
 const FIRST_PAUSE_MS = 4;
 const MAX_PAUSE_MS = 500;
 
-/** Whether a retry may succeed. True for a unique violation, because the retry finds the row that another coordinator has inserted. */
+/** Whether a retry may succeed. A unique violation counts, because the retry finds the row that another coordinator has inserted. */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT_CODES.test(errorReason(error)) || (error instanceof Error && TRANSIENT_MESSAGES.test(error.message));
 }
 
 /** Whether the database was unreachable or too slow. */
 export function isUnavailable(error: unknown): boolean {
-  return isTransient(error) && !VIOLATION.test(errorReason(error));
+  return isTransient(error) && !UNIQUE_VIOLATION.test(errorReason(error));
 }
 
 /** Retries `work` until success, a permanent error, or `deadline` (milliseconds since 1970). `work` must be repeatable. */

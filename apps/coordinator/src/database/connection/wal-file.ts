@@ -1,7 +1,7 @@
 /**
  * `WalFile`: syncs SQLite's write-ahead log to disk, on Node's thread pool.
  *
- * SQLite recovers the log in order, so one sync makes all earlier commits durable.
+ * Commits are appended to the log in order, so one sync makes all earlier commits durable.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 import { CoalescingRunner } from '../../coalescing-runner.js';
@@ -9,7 +9,7 @@ import { CoalescingRunner } from '../../coalescing-runner.js';
 export class WalFile {
   readonly #path: string;
   #handle: Promise<FileHandle> | null = null;
-  /** A running sync may have begun before a caller's commit, so each caller waits for a sync that starts after the call. */
+  /** Each caller waits for a sync that starts after the call, because a running one may have begun before the caller's commit. */
   readonly #syncs = new CoalescingRunner(() => this.#synchronise());
 
   /** `path`: the `-wal` file, which exists only after the first write to the database. */

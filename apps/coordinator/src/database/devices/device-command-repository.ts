@@ -1,4 +1,4 @@
-/** Device-management (MDM) commands sent to enrolled Macs, with their outcomes. Only the first answer to a command is accepted. */
+/** Device-management (MDM) commands sent to enrolled Macs, with their outcomes. A command accepts one answer, before it expires. */
 
 import type { DeviceCommandKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';
@@ -78,7 +78,6 @@ export async function matchCommand(
   return { kind: row.ended_at === null && row.expires_at <= answer.now ? 'answered_too_late' : 'already_answered' };
 }
 
-/** Records the outcome of a command. */
 export async function endCommand(database: Database, uuid: string, outcome: string, now: number): Promise<void> {
   await database.updateTable('device_commands').set({ outcome, ended_at: now }).where('uuid', '=', uuid).execute();
 }

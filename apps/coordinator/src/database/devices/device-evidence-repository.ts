@@ -1,7 +1,7 @@
 /**
- * Stores evidence about devices as received, the newest per enclave key and kind, and the nonces sent to them.
+ * Stores the newest evidence of managed Macs per enclave key (the provider's signing key) and kind, and the nonces sent to the Macs.
  *
- * Verdicts are not stored, but computed from the evidence.
+ * The evidence is stored as received, and verified at every read.
  */
 
 import type { DeviceEvidenceKind } from '../tables/devices.js';
@@ -30,7 +30,7 @@ export async function evidenceOfKey(database: Database, seKeySha256: string): Pr
 
 interface NonceRecord {
   readonly epoch: number;
-  /** base64 of 16 bytes. */
+  /** Value from which the nonce is derived: base64 of 16 bytes. */
   readonly random: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Enrolments of Macs in device management. A provider downloads an enrolment profile once. The profile contains a token.
+ * Enrolments of Macs in device management (MDM). A provider downloads an enrolment profile, which contains a token, once.
  *
- * The device that presents the token is bound to the provider's enclave key. Nothing else, such as a serial number, binds the two.
+ * Only the token binds a device to the provider's enclave key (its signing key), not for example a serial number.
  */
 import type { ProviderId } from '@inference/protocol';
 import type { EnrolmentEnd, EnrolmentState } from '../tables/devices.js';
@@ -13,9 +13,7 @@ export interface Enrolment {
   readonly seKeySha256: string;
   /** base64 of the 65-byte x963 key. */
   readonly sePublicKey: string;
-  /** Serial number reported by the provider. */
   readonly serialNumber: string;
-  /** SHA-256 of the token in the profile. */
   readonly tokenHash: string;
   readonly state: EnrolmentState;
   readonly deviceId: string | null;
@@ -91,7 +89,7 @@ type Binding =
     }
   | { readonly kind: 'unknown_token' | 'token_of_other_device' | 'enrolment_expired' | 'enrolment_ended' };
 
-/** Finds the enrolment of a profile's token. Null also if it has ended or was never downloaded. */
+/** Finds the enrolment of a profile's token. Null: unknown, ended, or the profile was not downloaded. */
 export async function enrolmentOfToken(database: Database, tokenHash: string): Promise<Enrolment | null> {
   const row = await database
     .selectFrom('device_enrolments')

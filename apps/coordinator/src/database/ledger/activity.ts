@@ -1,7 +1,8 @@
-/** Columns, periods and retention times of the roll-up tables (usage and earnings summed per minute, hour, day or window). */
+/** Columns, periods and retention times of the roll-up tables, which hold usage and earnings summed per minute, hour, day or window. */
 
 import type { Activity, StatsWindow } from '../tables/ledger.js';
 
+/** Columns that the sums of accounts and of the network have in common. */
 export const ACTIVITY = [
   'requests',
   'prompt_tokens',
@@ -21,8 +22,10 @@ export const RETAINED_QUARTERS = 100 * 24 * 4;
 export const RETAINED_PAYER_DAYS = 100;
 /** Value of `day` in the row that sums older earnings of an unclaimed provider. */
 export const FOLDED_DAY = -1;
+/** Maximum number of days until earnings can be withdrawn. */
 export const MAX_MATURITY_DAYS = 365;
 
+/** Columns of sums in `machine_quarters`. */
 export const PROVIDER_COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 
 /** Hours of a statistics window in addition to its newest, running hour; null: no limit. */

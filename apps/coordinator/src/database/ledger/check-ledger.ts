@@ -1,7 +1,6 @@
 /**
- * `checkLedger`: recomputes balances, reservations and roll-ups from postings and jobs, and describes differences.
- *
- * Runs in one snapshot of the database. The commands `ledger-check` and `restore` call it.
+ * `checkLedger`: recomputes balances, reservations and roll-ups (sums per hour, day or window) from postings and jobs, and describes
+ * differences. All queries read one snapshot of the database.
  */
 import { sql } from 'kysely';
 import { DAY_MS, HOUR_MS } from '../../time-units.js';
@@ -17,20 +16,20 @@ export interface LedgerFigures {
   readonly events: number;
   readonly accounts: number;
   readonly jobs: number;
-  /** Number of open reservations, and the sum of their maximum costs. */
+  /** Number of jobs in state `reserved`. */
   readonly holds: number;
+  /** Sum of the maximum costs of these jobs. */
   readonly held: number;
   /** Sum of the balances of customers and providers. */
   readonly owed: number;
-  /** Balance of the fee account, including jobs that are not folded yet. */
+  /** Balance of the fee account, including the fees of jobs that `foldJobs` has not added yet. */
   readonly fees: number;
-  /** Rows of `account_hours`. */
   readonly hours: number;
 }
 
 interface LedgerReport {
   readonly figures: LedgerFigures;
-  /** One sentence per problem; empty if the ledger is correct. At most {@link MAX_NAMED} per kind. */
+  /** One text per problem; empty if the ledger is correct. Of each kind, the first {@link MAX_NAMED} and the number of others. */
   readonly problems: readonly string[];
 }
 
@@ -40,7 +39,6 @@ const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest one by this time. */
 const ABANDONED_AFTER_MS = 300_000;
 
-/** Runs all checks. Joins strip the prefix of one id (`substr`), because prefixing the other id would prevent the use of its index. */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
   // SQLite's transactions are always serializable.
   const isolated = database.transaction();
@@ -59,6 +57,7 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
   });
 }
 
+/** Description of a problem, and a query that returns a row per case. */
 type Check = readonly [kind: string, query: ReturnType<typeof sql<Record<string, unknown>>>];
 const check = sql<Record<string, unknown>>;
 
@@ -67,6 +66,7 @@ async function rowsOf(view: Database, query: Check[1]): Promise<readonly Record<
 }
 
 function moneyChecks(): Check[] {
+  // `substr` strips the prefix of one id. Adding the prefix to the other id would prevent the use of its index.
   return [
     ['an event does not sum to zero', check`select event, sum(amount) as sum from postings group by event having sum(amount) <> 0`],
     ['the pruned postings do not sum to zero', check`select sum(amount) as sum from posting_openings having sum(amount) <> 0`],
@@ -284,7 +284,6 @@ async function windowChecks(view: Database): Promise<Check[]> {
   return checks;
 }
 
-/** Counts and sums of the ledger, in micro-USD. */
 export async function ledgerFigures(view: Database): Promise<LedgerFigures> {
   const { rows } = await sql<LedgerFigures>`select
       (select count(*) from postings) as postings,

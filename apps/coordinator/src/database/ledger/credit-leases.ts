@@ -1,16 +1,16 @@
 /**
- * Rows of credit leases: parts of a busy account's balance from which one coordinator reserves in memory.
+ * Queries for credit leases: parts of a busy account's balance from which one coordinator reserves the costs of jobs in memory.
  *
- * A lease is part of `balances.reserved`, and expires by the database's clock. To avoid deadlocks, a transaction locks the balance
- * before leases, and leases in the order of ids. `CreditLeases` and `CreditRecalls` call these functions.
+ * `balances.reserved` includes the leases. They expire by the database's clock. To avoid deadlocks, a transaction that locks a balance and
+ * leases locks the balance first, and leases in the order of their ids. `CreditLeases` decides when to call these functions.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import { locked } from '../connection/row-lock.js';
 import type { Database } from '../tables.js';
 
-interface LeaseTerms {
-  /** Requested amount, in micro-USD. */
+interface LeaseAmounts {
+  /** Wanted amount, in micro-USD. */
   readonly requested: number;
   /** Minimum amount, in micro-USD. */
   readonly min: number;
@@ -19,11 +19,11 @@ interface LeaseTerms {
   readonly lifetimeMs: number;
 }
 
-/** Creates a lease. Returns its amount in micro-USD, or null if the amount would be less than `min`. */
+/** Creates a lease. Resolves to its amount in micro-USD; null: the amount would be less than `min`, and no lease is created. */
 export async function takeLease(
   transaction: Database,
   lease: { readonly id: string; readonly account: string; readonly holder: string },
-  { requested, min, divisor, lifetimeMs }: LeaseTerms,
+  { requested, min, divisor, lifetimeMs }: LeaseAmounts,
 ): Promise<number | null> {
   const row = await lockBalance(transaction, lease.account);
   if (row === undefined) return null;
@@ -42,7 +42,7 @@ interface RenewedLease {
   readonly is_recalled: number;
 }
 
-/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. The other leases have ended already. */
+/** Extends leases to end in `lifetimeMs`. Resolves to the renewed leases. The others have no row any more, because they have ended. */
 export async function renewLeases(
   transaction: Database,
   leases: readonly { readonly id: string; readonly inUse: number }[],
@@ -62,8 +62,8 @@ export async function renewLeases(
 /**
  * Returns the unused part of a lease to the available balance.
  *
- * @param inUse Amount that running jobs reserve. Called while the lease is locked.
- * @returns The remaining amount; 0: the lease has ended.
+ * @param inUse Returns the amount that running jobs have reserved. Called while the lease is locked.
+ * @returns The amount that stays in the lease; 0: the lease has ended.
  */
 export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<number> {
   await lockBalance(transaction, account);
@@ -80,19 +80,24 @@ export async function returnUnused(transaction: Database, account: string, id: s
   return left;
 }
 
-/** Ends a lease, and returns its amount to the available balance. No effect if the lease has ended already. */
-export async function endLease(transaction: Database, account: string, id: string, only: 'expired' | 'any'): Promise<void> {
+/** Ends a lease, if it has not ended yet, and returns its amount to the available balance. */
+export async function endLease(
+  transaction: Database,
+  account: string,
+  id: string,
+  { onlyIfExpired = false }: { readonly onlyIfExpired?: boolean } = {},
+): Promise<void> {
   await lockBalance(transaction, account);
   const ended = await transaction
     .deleteFrom('credit_leases')
     .where('id', '=', id)
-    .$if(only === 'expired', (query) => query.where('expires_at', '<', clock(transaction)))
+    .$if(onlyIfExpired, (query) => query.where('expires_at', '<', clock(transaction)))
     .returning('amount')
     .executeTakeFirst();
   if (ended !== undefined) await addReserved(transaction, account, -ended.amount);
 }
 
-/** Marks the account's leases at other coordinators as recalled, so that these return the unused parts. */
+/** Marks the account's leases at other coordinators as recalled, so that those coordinators return the unused parts. */
 export async function recallLeases(transaction: Database, account: string, self: string): Promise<void> {
   await lockBalance(transaction, account);
   await transaction
@@ -103,7 +108,7 @@ export async function recallLeases(transaction: Database, account: string, self:
     .execute();
 }
 
-/** Whether a recalled lease of the account has not been returned yet. */
+/** Whether a lease of the account is still marked as recalled. */
 export async function hasRecalls(database: Database, account: string): Promise<boolean> {
   const row = await database
     .selectFrom('credit_leases')

@@ -1,8 +1,8 @@
 /**
- * `foldJobs`: adds settled jobs to the roll-up tables and the fee account, in batches.
+ * `foldJobs`: adds settled jobs to the roll-up tables (sums per minute, hour or window) and to the fee account, in batches.
  *
- * A settlement only queues its job in `unfolded_jobs`, because concurrent settlements would contend for the same roll-up rows. One
- * transaction removes jobs from the queue and adds their sums, so a crash neither loses nor doubles jobs.
+ * A settlement only puts its job into the queue `unfolded_jobs`, because concurrent settlements would contend for the same rows of sums.
+ * The transaction that adds a batch's sums also removes its jobs from the queue, so that a crash neither loses nor doubles jobs.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { HOUR_MS, MINUTE_MS } from '../../time-units.js';
@@ -19,7 +19,7 @@ import { totalsWriter } from './totals.js';
 export const FEES = 'system:fees';
 
 /** Maximum jobs per transaction. Smaller on SQLite, where a transaction blocks this thread. */
-const SLICE: Readonly<Record<Dialect, number>> = { sqlite: 1000, postgres: 10_000 };
+const MAX_BATCH_JOBS: Readonly<Record<Dialect, number>> = { sqlite: 1000, postgres: 10_000 };
 /** Key of the PostgreSQL advisory lock, by which only one process folds at a time. */
 const LOCK = sql.lit(6_230_050);
 const RETRY_MS = 10_000;
@@ -44,11 +44,14 @@ interface JobSums {
   readonly fee: number;
 }
 
-/** Folds all queued jobs. `others`: what to do while another process folds. */
-export async function foldJobs(database: Database, others: 'skip' | 'wait' = 'wait'): Promise<void> {
+/** Folds the queued jobs. `whileOtherFolds`: whether to return or to wait while another process folds. */
+export async function foldJobs(database: Database, whileOtherFolds: 'skip' | 'wait' = 'wait'): Promise<void> {
   while (await hasUnfolded(database)) {
-    const folded = await withRetries(() => database.transaction().execute((transaction) => foldSlice(transaction, others)), deadline());
-    if (folded < SLICE[dialectOf(database)]) return;
+    const folded = await withRetries(
+      () => database.transaction().execute((transaction) => foldBatch(transaction, whileOtherFolds)),
+      deadline(),
+    );
+    if (folded < MAX_BATCH_JOBS[dialectOf(database)]) return;
     // Lets other work use the database and the event loop first.
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -64,11 +67,11 @@ async function hasUnfolded(database: Database): Promise<boolean> {
 }
 
 /** Folds one batch. Resolves to the number of folded jobs. */
-async function foldSlice(transaction: Database, others: 'skip' | 'wait'): Promise<number> {
+async function foldBatch(transaction: Database, whileOtherFolds: 'skip' | 'wait'): Promise<number> {
   deferSync(transaction);
   const dialect = dialectOf(transaction);
-  if (dialect === 'postgres' && !(await lockFold(transaction, others))) return 0;
-  const rows = await takeSums(transaction, SLICE[dialect]);
+  if (dialect === 'postgres' && !(await lockFold(transaction, whileOtherFolds))) return 0;
+  const rows = await takeSums(transaction, MAX_BATCH_JOBS[dialect]);
   if (rows.length === 0) return 0;
   const write = writersOf(dialect);
   // Locks the fee account before the totals, in the order of earlier versions that may run meanwhile.
@@ -79,8 +82,9 @@ async function foldSlice(transaction: Database, others: 'skip' | 'wait'): Promis
   return rows.reduce((sum, { jobs }) => sum + jobs, 0);
 }
 
-async function lockFold(transaction: Database, others: 'skip' | 'wait'): Promise<boolean> {
-  if (others === 'wait') {
+/** Resolves to false if another process has the lock and this one does not wait. */
+async function lockFold(transaction: Database, whileOtherFolds: 'skip' | 'wait'): Promise<boolean> {
+  if (whileOtherFolds === 'wait') {
     await sql`select pg_advisory_xact_lock(${LOCK})`.execute(transaction);
     return true;
   }

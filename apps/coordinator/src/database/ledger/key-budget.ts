@@ -62,11 +62,12 @@ export function nextPeriodStart(period: BudgetPeriod, day: number): number {
   }
 }
 
+/** Days since 1970 of a time in milliseconds since 1970. */
 export function dayOf(at: number): number {
   return Math.floor(at / DAY_MS);
 }
 
-/** Spending in the period that contains `day`. If `countedDay` is later (clock of another coordinator), its period is used. */
+/** Spending in the period that contains `day`, or `countedDay` if that is later (another coordinator's clock). */
 export function spentInPeriod(spending: PeriodSpending, period: BudgetPeriod, day: number): MicroUsd {
   if (spending.countedDay < periodStart(period, day)) return microUsd(0);
   switch (period) {

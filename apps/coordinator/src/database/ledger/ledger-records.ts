@@ -1,4 +1,4 @@
-/** Types of ledger records, with branded ids and amounts, and the functions that convert them from and to database rows. */
+/** Records of the ledger's tables (jobs, balances, deposits, …), and the functions that convert them from and to database rows. */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import type { BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
@@ -31,7 +31,7 @@ export interface JobReservation {
   readonly reservedAt: number;
 }
 
-/** `cost = earned + fee` */
+/** Usage and charge of a settled job. `cost = earned + fee`. */
 export interface JobSettlement {
   readonly providerId: ProviderId;
   /** Credited account; null: a free job on a provider of the requesting account. */
@@ -53,12 +53,13 @@ export type LedgerJob =
   | {
       readonly state: 'settled';
       readonly reservation: JobReservation;
-      /** Whether model and rates differ from the stored reservation, because a fallback model answered. */
+      /** True: a fallback model answered, so model and rates differ from the stored reservation. */
       readonly isRepriced?: boolean;
       readonly endedAt: number;
       readonly settlement: JobSettlement;
     };
 
+/** All amounts in micro-USD. */
 export interface AccountBalance {
   readonly account: string;
   readonly balance: MicroUsd;
@@ -98,13 +99,12 @@ export interface WithdrawalRecord {
 /** One side of a double entry. The record has the members of the table row. */
 export type Posting = Readonly<Omit<PostingRow, 'seq'>>;
 
-/** Remaining amount of a credit lease. The record has the members of the table row. */
+/** Remaining amount of a credit lease, a part of a balance that one coordinator reserves from. The members are those of the row. */
 export type LeaseAmount = Readonly<Pick<Tables['credit_leases'], 'id' | 'amount'>>;
 
 /** Earnings of an account on one UTC day. The record has the members of the table row. */
 export type EarningsDay = Readonly<Tables['pending_earnings']>;
 
-/** Earnings of an account from a payer on one UTC day. */
 export interface PayerDay {
   readonly earner: string;
   readonly payer: string;
@@ -166,7 +166,7 @@ function settlementFromRow(row: Readonly<JobRow>): JobSettlement {
   };
 }
 
-/** Columns of a job, in the order of {@link bindJob}. Listed instead of `*`, because newer programs may add columns. */
+/** Columns of a job, in the order in which {@link bindJob} appends their values. Not `*`, because newer programs may add columns. */
 export const JOB_COLUMNS = [
   'job_id',
   'account_id',
@@ -198,7 +198,7 @@ export const JOB_COLUMNS = [
   'fee',
 ] as const satisfies readonly (keyof JobRow)[];
 
-/** The id, and the columns that the end of a job changes, in the order of {@link bindJobEnd}. */
+/** The id and the columns that change when a job ends, in the order in which {@link bindJobEnd} appends their values. */
 export const JOB_END_COLUMNS = [
   ['job_id', 'text'],
   ['state', 'text'],
@@ -215,7 +215,7 @@ export const JOB_END_COLUMNS = [
   ['fee', 'bigint'],
 ] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
 
-/** The id, and the columns that change if a fallback model answers, in the order of {@link bindJobTerms}. */
+/** The id and the columns that change if a fallback model answers, in the order in which {@link bindJobTerms} appends their values. */
 export const JOB_TERMS_COLUMNS = [
   ['job_id', 'text'],
   ['model', 'text'],

@@ -1,8 +1,8 @@
 /**
  * `LedgerRepository`: loads and stores the rows of a batch of ledger steps (reserve, settle, deposit, …) inside one transaction.
  *
- * To avoid deadlocks, all coordinators lock tables in this order, and the rows of each by key: nonces, jobs, providers, withdrawals,
- * balances, keys, leases, roll-ups. Storing inserts rows that loading did not find, in the same order but after all these locks.
+ * To avoid deadlocks, loading locks the tables in this order, and the rows of each by key: nonces, jobs, providers, withdrawals, balances,
+ * API keys, leases. Storing inserts the rows that loading did not find, in the same order.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/batch-statements.js';
@@ -37,14 +37,17 @@ import {
 } from './ledger-records.js';
 import { unclaimedAccount } from './unclaimed-accounts.js';
 
-/** Keys of the rows that a batch needs. The accounts of named jobs, providers and withdrawals, and the API keys of jobs, are loaded too. */
+/**
+ * Keys of the rows that a batch needs. Also loaded: accounts of the reserved jobs, the providers and the withdrawals, and API keys of the
+ * reserved jobs.
+ */
 export interface RowKeys {
   /** Nonces of sealed requests, by digest. Loading stores new ones. */
   readonly nonces: Map<string, SealedNonce>;
   readonly jobs: Set<JobId>;
   readonly providers: Set<ProviderId>;
   readonly accounts: Set<string>;
-  readonly keys: Set<string>;
+  readonly apiKeys: Set<string>;
   readonly leases: Set<string>;
   readonly deposits: Set<string>;
   readonly withdrawals: Set<string>;
@@ -52,12 +55,12 @@ export interface RowKeys {
   readonly earningsDays: Set<string>;
 }
 
-/** Stored records of a batch. All but deposits and days of earnings are locked until its transaction ends. */
+/** Stored records that a batch needs. All but deposits and days of earnings are locked until the batch's transaction ends. */
 export interface LockedRows {
   /** Job that used each nonce, by digest; null: stored by an earlier version. */
   readonly nonces: ReadonlyMap<string, JobId | null>;
   readonly jobs: ReadonlyMap<JobId, LedgerJob>;
-  /** Account that each provider earns for. */
+  /** Account that each provider earns for, possibly an unclaimed one (of a provider without owner). */
   readonly owners: ReadonlyMap<ProviderId, string>;
   readonly balances: ReadonlyMap<string, AccountBalance>;
   readonly keys: ReadonlyMap<string, KeySpend>;
@@ -80,10 +83,13 @@ export interface LedgerChanges {
   readonly balances: readonly AccountBalance[];
   readonly keys: readonly KeySpend[];
   readonly leases: readonly LeaseAmount[];
-  /** In this and the following members: amounts that are added to rows which are not locked. */
+  /** Rows that did not exist when the batch was loaded. If a row exists by now, the amounts are added. */
   readonly addedBalances: readonly AccountBalance[];
+  /** As `addedBalances`. */
   readonly addedKeys: readonly KeySpend[];
+  /** Amounts to add to the day's row, which need not exist. */
   readonly earningsDays: readonly EarningsDay[];
+  /** As `earningsDays`. */
   readonly payerDays: readonly PayerDay[];
 }
 
@@ -101,7 +107,7 @@ const KEY_COLUMNS = [...KEY_SUMS, 'counted_day', 'day_spent', 'week_spent', 'mon
 const PAYER_KEY = ['earner', 'payer', 'day'] as const;
 const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 
-/** Caches compiled SQL, so each database needs its own instance. */
+/** An instance caches SQL compiled for its first database, so each database needs its own instance. */
 export class LedgerRepository {
   readonly #read = ledgerQueries();
   readonly #write = ledgerWriters();
@@ -115,7 +121,7 @@ export class LedgerRepository {
     const withdrawals = (await this.#read.withdrawals.read(transaction, keys.withdrawals)).map(withdrawalFromRow);
     const deposits = await this.#read.deposits.read(transaction, keys.deposits);
     const accounts = new Set(keys.accounts);
-    const apiKeys = new Set(keys.keys);
+    const apiKeys = new Set(keys.apiKeys);
     for (const job of jobs) {
       if (job.state !== 'reserved') continue;
       accounts.add(job.reservation.accountId);
@@ -172,7 +178,7 @@ export class LedgerRepository {
       (await this.#read.owners.read(transaction, ids)).map((row) => [row.provider_id as ProviderId, row.account_id]);
     const owners = new Map(await read(ids));
     if (owners.size === ids.size) return owners;
-    // Every provider gets a row, so that it can be locked against a concurrent link.
+    // A provider without a row gets one, whose lock makes a concurrent `linkProvider` wait.
     const missing = [...ids].filter((id) => !owners.has(id)).sort();
     await this.#write.newOwners.write(
       transaction,

@@ -2,17 +2,18 @@
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
 
+/** All amounts in micro-USD. */
 export interface LedgerSummary {
-  /** Sum of the balances of customers and providers. All amounts in micro-USD. */
+  /** Sum of the balances of customers and providers. */
   readonly owed: number;
   /** Sum of the open reservations and credit leases. */
   readonly held: number;
-  /** Balance of the network's fee account, including the fees of jobs that are not yet added to it. */
+  /** Balance of the network's fee account, including the fees of jobs that `foldJobs` has not added yet. */
   readonly fees: number;
   /** Sum of the requested withdrawals that have not ended. */
   readonly requestedWithdrawals: number;
   readonly accounts: number;
-  /** Number of jobs with a reservation of their own. */
+  /** Number of jobs in state `reserved`. Jobs reserved from credit leases have no row yet. */
   readonly runningHolds: number;
   /** One sentence per problem; empty if all sums agree. */
   readonly problems: readonly string[];

@@ -1,7 +1,8 @@
 /**
  * `linkProvider` and `unlinkProvider`: change the account that a provider earns for.
  *
- * Earnings that the provider made without an owner (unclaimed), and their roll-ups, move to the account that links the provider next.
+ * While a provider has no owner, its earnings go to an unclaimed account. The account that links the provider next gets them, with their
+ * roll-ups (sums per hour or window).
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
@@ -12,10 +13,10 @@ import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 
 type LinkOutcome = 'linked' | 'other_account';
 
-/** Links a provider. `from: 'anybody'` replaces an owner; `'nobody'` replaces only a closed account. Call in a transaction. */
+/** Links a provider. Resolves to `other_account`, and changes nothing, if an owner must not be replaced. */
 export async function linkProvider(
   transaction: Database,
-  { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
+  { providerId, accountId, at, replaces }: { providerId: string; accountId: string; at: number; replaces: 'any_owner' | 'closed_owner' },
 ): Promise<LinkOutcome> {
   await transaction
     .insertInto('provider_owners')
@@ -25,7 +26,7 @@ export async function linkProvider(
   const owner = await lockedOwner(transaction, providerId).executeTakeFirstOrThrow();
   const current = owner.account_id;
   if (current === accountId) return 'linked';
-  if (!isUnclaimed(current) && from === 'nobody' && !(await isClosed(transaction, current))) return 'other_account';
+  if (!isUnclaimed(current) && replaces === 'closed_owner' && !(await isClosed(transaction, current))) return 'other_account';
   await transaction
     .updateTable('provider_owners')
     .set({ account_id: accountId, first_owner: owner.first_owner ?? accountId, linked_at: at })
@@ -40,9 +41,9 @@ export async function linkProvider(
 }
 
 /**
- * Unlinks a provider, whose further earnings are unclaimed, and deletes its row of `machines_last_seen`. Call in a transaction.
+ * Unlinks a provider, whose further earnings are unclaimed, and deletes its row of `machines_last_seen`.
  *
- * @returns False: the account is not the owner.
+ * @returns False: the account is not the owner, and nothing changed.
  */
 export async function unlinkProvider(
   transaction: Database,
@@ -63,7 +64,7 @@ export async function unlinkProvider(
     .set({ account_id: account, linked_at: null })
     .where('provider_id', '=', providerId)
     .execute();
-  // `LastSeenRepository` may have written a queued row after a closed account was erased.
+  // Also after the erasure of a closed account, because `LastSeenRepository` may have written a queued row since.
   await transaction.deleteFrom('machines_last_seen').where('provider_id', '=', providerId).execute();
   return true;
 }
@@ -114,6 +115,7 @@ async function moveEarnings(transaction: Database, from: string, to: string, eve
     .execute();
 }
 
+/** An account that was active in the same window as the unclaimed one is then counted once instead of twice. */
 async function moveRollUps(transaction: Database, from: string, to: string): Promise<void> {
   const network = await lockNetwork(transaction);
   const both = await transaction.selectFrom('account_totals').select(['window', 'account']).where('account', 'in', [from, to]).execute();

@@ -1,4 +1,4 @@
-/** `pendingMoney`: counts open reservations and payout transfers, for metrics. Uses indexes, so the cost does not grow with history. */
+/** `pendingMoney`: counts open reservations and payout transfers, for metrics. Reads indexes only of what is open, not of history. */
 import type { Database } from '../tables.js';
 
 export interface PendingMoney {

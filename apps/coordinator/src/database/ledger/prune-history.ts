@@ -1,8 +1,8 @@
 /**
- * `pruneHistory`: deletes jobs and postings older than USAGE_RETENTION_DAYS, and roll-up rows after fixed times, in small transactions.
+ * `pruneHistory`: deletes old jobs and postings, and roll-up rows (sums per minute, hour or day) after fixed times, in small transactions.
  *
- * Balances and totals stay, because sums replace the deleted rows: `key_spend.spent_pruned`, `posting_openings` per account, and
- * one row of `account_hours` per account.
+ * Where balances or totals need the deleted rows, their sums stay: in `key_spend.spent_pruned`, in `posting_openings`, and in one row per
+ * account of `account_hours`.
  */
 import { sql } from 'kysely';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../time-units.js';
@@ -21,18 +21,19 @@ import {
 import { foldJobs } from './fold-jobs.js';
 import { lockNetwork } from './totals.js';
 
-/** Rows per transaction. Few, so that concurrent work never waits long. */
+/** Rows per transaction of jobs or postings. Few, so that concurrent work does not wait long. */
 const SLICE = 500;
 const RETAINED_MINUTES = 2 * 24 * 60;
 const RETAINED_PENDING_DAYS = MAX_MATURITY_DAYS + 2;
 
+/** Numbers of deleted rows. */
 interface Pruned {
   readonly jobs: number;
   readonly postings: number;
   readonly hours: number;
 }
 
-/** Deletes jobs and postings before a time (milliseconds since 1970; 0: none). Safe to repeat, to interrupt, and to run concurrently. */
+/** Deletes jobs and postings before a time (milliseconds since 1970; 0: none). May be repeated, interrupted, and run concurrently. */
 export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
   const repeatUntilDone = async (prune: () => Promise<number>): Promise<number> => {
     let all = 0;
@@ -97,7 +98,7 @@ async function pruneJobs(transaction: Database, before: number): Promise<number>
   return rows.length;
 }
 
-/** Deletes postings up to a time. Postings of one event have the same time, so only whole events, which sum to zero, are deleted. */
+/** Deletes about {@link SLICE} postings. All postings of an event have one time, so whole events are deleted, which sum to zero. */
 async function foldPostings(transaction: Database, before: number): Promise<number> {
   // Serialises coordinators, because two could add the same postings to the sums.
   await locked(
@@ -134,6 +135,7 @@ async function foldPostings(transaction: Database, before: number): Promise<numb
   return rows.length;
 }
 
+/** Deletes old roll-up rows. Resolves to the number of deleted hours. */
 async function foldHours(database: Database, repeatUntilDone: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '30d').executeTakeFirstOrThrow();
   const oldest = newest - (WINDOW_HOURS['30d'] ?? 0);
@@ -151,7 +153,7 @@ async function foldHours(database: Database, repeatUntilDone: (prune: () => Prom
   return hours;
 }
 
-/** Deletes one day of `payer_earnings`. Rows of unclaimed providers are summed instead, because their next owner may be the payer. */
+/** Deletes one day of `payer_earnings`. Keeps sums of providers without owner, because their next owner may be the payer. */
 async function foldPayerDay(transaction: Database, before: number): Promise<number> {
   await lockNetwork(transaction);
   const first = await transaction

@@ -1,7 +1,8 @@
 /**
- * Heartbeats of coordinators in the table `ledger_holders`, by which reservations and credit leases of dead coordinators are found.
+ * Heartbeats of coordinators, the holders of reservations, in the table `ledger_holders`. A coordinator without heartbeats is considered
+ * dead; others may then release its reservations and end its credit leases.
  *
- * On PostgreSQL, times are those of the database's clock.
+ * On PostgreSQL, the times are those of the database's clock.
  */
 import { sql } from 'kysely';
 import { databaseTime } from '../connection/database-clock.js';
@@ -11,7 +12,7 @@ import type { Database } from '../tables.js';
 export const HOLDER_HEARTBEAT_MS = 5000;
 /** Time without heartbeat after which a coordinator is considered dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;
-/** Timeout after a start or a pause of the own heartbeats. A database outage, for example, also pauses those of other coordinators. */
+/** Longer timeout after a start or a pause of the own heartbeats, because an outage of the database pauses all coordinators'. */
 const PAUSED_TIMEOUT_MS = 120_000;
 /** Interval between two own heartbeats above which they are considered paused. */
 const MAX_INTERVAL_MS = 2 * HOLDER_HEARTBEAT_MS;
@@ -22,7 +23,7 @@ interface HeartbeatTimes {
   uninterruptedSince: number;
 }
 
-/** Heartbeats of this process by coordinator id, on a monotonic clock. */
+/** Heartbeats that this process sent, on a monotonic clock. Key: coordinator id. */
 const heartbeats = new Map<string, HeartbeatTimes>();
 
 /** Stores a heartbeat. `now`: milliseconds since 1970, used on SQLite. */
@@ -62,7 +63,7 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
   return rows.map((row) => row.job_id);
 }
 
-/** How long another coordinator's expired lease is left alone, in milliseconds. After an outage, others need time for renewals. */
+/** Time after its expiry in which a credit lease is not ended, in milliseconds. After an outage, its coordinator needs time to renew. */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
 }

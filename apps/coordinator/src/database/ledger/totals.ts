@@ -1,8 +1,8 @@
 /**
- * Maintains the totals of statistics windows (24 h, 7 d, 30 d, all), per account and for the network.
+ * Maintains the totals of the statistics windows (24 h, 7 d, 30 d, all) per account and for the network, from the sums of hours.
  *
- * The transaction that folds jobs adds their sums, and subtracts hours that have left a window. Writers lock the four rows of
- * `network_totals` first.
+ * `foldJobs` adds the sums of new jobs. Hours that have left a window are subtracted. Writers first lock the four rows of
+ * `network_totals`, one per window.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/batch-statements.js';
@@ -20,7 +20,7 @@ const NETWORK_COLUMNS = ['hour', 'active_accounts', ...ACTIVITY] as const satisf
 
 type WriteTotals = (transaction: Database, minutes: readonly MinuteRow[], hours: readonly HourRow[]) => Promise<void>;
 
-/** Creates the writer of minute, hour and window totals. Caches compiled SQL, so each dialect needs its own writer. */
+/** Creates a function that adds to the totals of minutes, hours and windows. It caches compiled SQL, so each dialect needs its own. */
 export function totalsWriter(): WriteTotals {
   const minuteCounts = ['requests', 'prompt_tokens', 'completion_tokens'] as const;
   const minuteRows = rowWriter('minute_totals', ['minute', ...minuteCounts], addOnConflict('minute_totals', ['minute'], minuteCounts));
@@ -77,7 +77,7 @@ function rowOf(rows: Map<string, AccountRow>, window: StatsWindow, account: stri
   return row;
 }
 
-/** Moves the windows forward to this hour, and subtracts hours that leave them. Needed while no jobs settle. */
+/** Moves the windows forward to this hour, and subtracts hours that leave them. Needed when no jobs are folded. */
 export async function advanceWindows(database: Database, hour: number): Promise<void> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '24h').executeTakeFirstOrThrow();
   if (newest >= hour) return;
@@ -102,6 +102,7 @@ export function lockNetwork(transaction: Database): Promise<NetworkRow[]> {
   ).execute();
 }
 
+/** First hour of a window whose last hour is `newest`. */
 export function oldestHour(window: StatsWindow, newest: number): number {
   const span = WINDOW_HOURS[window];
   return span === null ? 0 : Math.max(0, newest - span);

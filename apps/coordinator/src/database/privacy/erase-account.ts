@@ -1,7 +1,7 @@
 /**
  * `eraseAccount`: erases the personal data of a closed account, as the `erasures` of the data inventory (stored-data.ts) say.
  *
- * Ledger and usage stay under the random account id. A repeated call erases rows that were written since the first.
+ * Ledger and usage stay under the random account id. A repeated call erases rows that were written since.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';

@@ -1,4 +1,4 @@
-/** `exportAccount`: writes an account's data as one JSON document, for the account's owner. Rows are read in pages, to limit memory. */
+/** `exportAccount`: yields an account's data as parts of one JSON document, for the person. Rows are read in pages, to limit memory. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../tables.js';
 import { STORED_DATA } from './stored-data.js';

@@ -2,9 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { ofAccount, type RowsOf, type StoredTable } from './stored-table.js';
 
-/** Value of `afterDeletion` for bookkeeping. */
 const BOOKS = 'stays under the random id: bookkeeping';
-/** Value of `retention` for bookkeeping. */
 const FOR_GOOD = 'unlimited: bookkeeping';
 const SHORT_LIVED = 'seconds to minutes, while requests run';
 

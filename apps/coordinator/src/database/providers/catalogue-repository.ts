@@ -1,4 +1,4 @@
-/** `CatalogueRepository`: the operator's model catalogue. Cached in memory, and read again from the database every few seconds. */
+/** `CatalogueRepository`: the catalogue, the operator's list of models. Cached in memory, and read again every ten seconds. */
 import type { ModelType } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';
@@ -50,12 +50,11 @@ export class CatalogueRepository {
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
-  /** Catalogue entries by model id. */
   get entries(): ReadonlyMap<string, CatalogueEntry> {
     return this.#entries;
   }
 
-  /** Adds or replaces an entry. `transact` runs the writes in a transaction, which may contain other writes. */
+  /** Adds or replaces an entry. The caller may pass `transact` to add writes of its own to the transaction. */
   async put(
     entry: Omit<CatalogueEntry, 'updatedAt'>,
     transact: (write: (transaction: Database) => Promise<void>) => Promise<unknown> = (write) =>
@@ -88,7 +87,6 @@ export class CatalogueRepository {
     await this.refresh();
   }
 
-  /** Removes an entry. Returns whether the entry existed. */
   async remove(id: string): Promise<boolean> {
     const removed = await this.#database.transaction().execute(async (transaction) => {
       await transaction.deleteFrom('catalogue_files').where('model_id', '=', id).execute();
@@ -100,6 +98,7 @@ export class CatalogueRepository {
     return removed;
   }
 
+  /** Reads the catalogue again. */
   async refresh(): Promise<void> {
     const rows = await this.#database
       .selectFrom('catalogue_models')

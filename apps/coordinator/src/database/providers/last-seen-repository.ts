@@ -37,7 +37,6 @@ interface LastSeenRepositoryOptions {
 }
 
 const WRITE_EVERY_MS = 2000;
-/** Each row has three parameters. */
 const ROWS_PER_STATEMENT = 500;
 const MAX_WAITING = 50_000;
 const isFacts = lazyValidator(LastFactsSchema);
@@ -57,7 +56,7 @@ export class LastSeenRepository {
     });
   }
 
-  /** Queues the current state of a provider. */
+  /** Queues the state of a provider. Written only if an account owns the provider by then. */
   note(providerId: ProviderId, seen: LastSeen): void {
     this.#rows.put(providerId, seen);
   }

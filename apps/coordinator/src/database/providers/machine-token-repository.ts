@@ -1,7 +1,7 @@
 /**
  * Machine tokens: credentials by which an agent links its provider to an account. Only hashes are stored.
  *
- * The first enclave key that presents a token is bound to it. Other keys are then refused.
+ * The first provider that links itself with a token is bound to it. The token is then refused from other providers.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '../tables.js';
@@ -11,7 +11,7 @@ const TOKEN_PATTERN = /^machine-[A-Za-z0-9_-]{43}$/;
 interface MachineToken {
   readonly accountId: string;
   readonly machineName: string;
-  /** Provider that is bound to the token; null: none yet. */
+  /** Provider that the token is bound to; null: none yet. */
   readonly providerId: string | null;
 }
 

@@ -19,13 +19,11 @@ export class OwnedProviderRepository {
     this.#database = database;
   }
 
-  /** Providers of an account, in the order in which they were linked. */
   async list(accountId: string): Promise<OwnedProvider[]> {
     const rows = await this.#selectOwned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
     return rows.map(ownedProviderOf);
   }
 
-  /** Null if the provider is not linked to the account. */
   async find(accountId: string, providerId: string): Promise<OwnedProvider | null> {
     const row = await this.#selectOwned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
     return row === undefined ? null : ownedProviderOf(row);
@@ -44,7 +42,7 @@ export class OwnedProviderRepository {
       .execute();
   }
 
-  /** Account that each provider earns for, including unclaimed accounts. Unknown providers are absent. */
+  /** Account that each provider earns for: its owner, or an unclaimed account. Key: provider id. Unknown providers are absent. */
   async ownersOf(providerIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const owners = new Map<string, string>();
     for (let start = 0; start < providerIds.length; start += IDS_PER_QUERY) {
@@ -59,7 +57,7 @@ export class OwnedProviderRepository {
     return owners;
   }
 
-  /** Account that a provider earns for; null without an owner. For operators. */
+  /** Account that owns a provider; null without an owner. */
   async ownerOf(providerId: string): Promise<string | null> {
     const row = await this.#database
       .selectFrom('provider_owners')

@@ -1,7 +1,7 @@
 /**
  * `QuarantineRepository`: providers that an operator has excluded from jobs.
  *
- * Cached in memory for placements, and read again from the database every few seconds.
+ * Cached in memory, because every choice of a provider asks, and read again from the database every three seconds.
  */
 import type { ProviderId } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';

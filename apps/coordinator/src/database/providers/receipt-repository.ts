@@ -1,7 +1,7 @@
 /**
- * `ReceiptRepository`: signed receipts of jobs in both modes, which the paying account can fetch later.
+ * `ReceiptRepository`: signed receipts of jobs (hashes, usage and times), which the paying account can fetch later.
  *
- * Rows are queued in memory and written in batches. The oldest rows above a maximum are removed.
+ * Rows are queued in memory and written in batches. The oldest rows above a maximum are removed from time to time.
  */
 import { rowWriter } from '../connection/batch-statements.js';
 import type { Database, Tables } from '../tables.js';
@@ -31,7 +31,7 @@ const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 const MAX_STORED = 200_000;
 const MAX_WAITING = 20_000;
-/** Number of writes after which old rows are removed. */
+/** Number of flushes after which old rows are removed. */
 const TRIM_EVERY = 50;
 
 export class ReceiptRepository {
@@ -54,7 +54,7 @@ export class ReceiptRepository {
           database,
           piece.map(([, receipt]) => toRow(receipt)),
         ),
-      onWritten: () => this.#trimAtTimes(),
+      onWritten: () => this.#trimSometimes(),
       onWriteError,
       everyMs: writeEveryMs,
       perWrite: ROWS_PER_WRITE,
@@ -66,7 +66,7 @@ export class ReceiptRepository {
     this.#rows.put(receipt.jobId, receipt);
   }
 
-  /** Receipt of a job, if the job belongs to the account. */
+  /** Receipt of a job; null: none is stored, or the job belongs to another account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const waiting = this.#rows.get(jobId);
     if (waiting !== undefined) return ofAccount(waiting, accountId);
@@ -79,7 +79,7 @@ export class ReceiptRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Like {@link find}, for a receipt that is not written yet. */
+  /** Like {@link find}, but without a query: only receipts that wait to be written. */
   findQueued(jobId: string, accountId: string): StoredReceipt | null {
     return ofAccount(this.#rows.get(jobId), accountId);
   }
@@ -97,7 +97,7 @@ export class ReceiptRepository {
     return this.#rows.close();
   }
 
-  async #trimAtTimes(): Promise<void> {
+  async #trimSometimes(): Promise<void> {
     if (this.#writes++ % TRIM_EVERY === 0) await this.#trim();
   }
 

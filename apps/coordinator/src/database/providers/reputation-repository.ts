@@ -1,7 +1,7 @@
 /**
- * `ReputationRepository`: reputations of providers, shared by all coordinators of a cluster.
+ * `ReputationRepository`: stores what each provider did wrong (its reputation), and tells coordinators what others have stored.
  *
- * Rows are queued in memory and written every second, so a crash loses the last second. The last write of a row wins.
+ * Rows are queued in memory and written every second, so a crash loses about a second. The last write of a row wins.
  */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason, withTimeLimit } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
@@ -12,10 +12,12 @@ import { type WriteBacklog, WriteBehindQueue } from '../write-behind-queue.js';
 
 /** Stored form of a provider's reputation. Times in milliseconds since 1970. */
 interface StoredReputation {
-  /** Weight of past failures, and number of consecutive slow answers, at the time `at`. */
+  /** Decaying sum of past failures, as of the time `at`. */
   readonly weight: number;
+  /** Number of consecutive slow answers. */
   readonly late: number;
   readonly at: number;
+  /** Null: jobs are not restricted. */
   readonly restriction: {
     readonly kind: 'cooldown' | 'quarantine';
     readonly reason: RestrictionReason;
@@ -42,9 +44,9 @@ interface ReputationRepositoryOptions {
 const WRITE_EVERY_MS = 1000;
 /** Only on PostgreSQL, where several coordinators may write. */
 const REFRESH_MS = 5000;
-/** Also the minimum age of the rows that are deleted periodically, because other coordinators may be unable to read for a while. */
+/** Interval of deletions, and minimum age of the rows that they delete: other coordinators may be unable to read for a while. */
 const DELETE_EVERY_MS = 3_600_000;
-/** Minimum age of expired rows that are removed at the start. Other coordinators can read an operator's reset until then. */
+/** Minimum age of expired rows that are deleted at the start or by a flush, so that other coordinators can read them until then. */
 const SETTLED_MS = 60_000;
 /** Each row has fourteen parameters. SQLite allows 32,766 per statement, PostgreSQL 65,535. */
 const ROWS_PER_STATEMENT = 500;
@@ -52,7 +54,6 @@ const MAX_WAITING = 100_000;
 
 type Row = Tables['provider_reputations'];
 
-/** Columns of one reputation. */
 const COLUMNS = [
   'weight',
   'late',
@@ -69,14 +70,15 @@ const COLUMNS = [
 ] as const satisfies readonly (keyof Row)[];
 
 export class ReputationRepository {
+  /** What `open` has loaded. */
   readonly #stored: (readonly [ProviderId, StoredReputation])[] = [];
   readonly #database: Database;
   /** Queued rows. Null: the reputation has expired, so the row is removed if it is older than {@link SETTLED_MS}. */
   readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
   readonly #now: () => number;
   readonly #onError: (error: unknown) => void;
-  /** Text of each row as last read or written here. If the stored row differs, another coordinator has written it. */
-  readonly #seen = new Map<string, string>();
+  /** Content of each row as last read or written here. If the stored row differs, another coordinator wrote it. Key: provider id. */
+  readonly #seenContent = new Map<string, string>();
   /** Providers changed here while a read runs; null: no read runs. */
   #changedDuringRead: Set<ProviderId> | null = null;
   readonly #refreshing: PeriodicRefresh | null;
@@ -117,7 +119,7 @@ export class ReputationRepository {
       name: 'delete expired reputations',
       periodMs: options.deleteEveryMs ?? DELETE_EVERY_MS,
       work: async () => {
-        for (const providerId of await deleteExpired(options, DELETE_EVERY_MS)) this.#seen.delete(providerId);
+        for (const providerId of await deleteExpired(options, DELETE_EVERY_MS)) this.#seenContent.delete(providerId);
       },
       onError,
     });
@@ -134,7 +136,7 @@ export class ReputationRepository {
     this.#rows.put(providerId, reputation);
   }
 
-  /** Reads rows of other coordinators, except for providers changed here. Deleted rows are not reported, because they expire here too. */
+  /** Reads rows that other coordinators wrote, except of providers with queued rows. Deleted rows are not reported: they expire here too. */
   refresh(): Promise<void> {
     return this.#readNext(null);
   }
@@ -163,8 +165,8 @@ export class ReputationRepository {
       const rows = await (providerIds === null ? all : all.where('provider_id', 'in', providerIds)).execute();
       for (const row of rows) {
         const text = textOf(row);
-        if (own.has(row.provider_id as ProviderId) || this.#seen.get(row.provider_id) === text) continue;
-        this.#seen.set(row.provider_id, text);
+        if (own.has(row.provider_id as ProviderId) || this.#seenContent.get(row.provider_id) === text) continue;
+        this.#seenContent.set(row.provider_id, text);
         for (const [providerId, reputation] of fromRow(row)) onChange(providerId, reputation);
       }
     } finally {
@@ -203,16 +205,16 @@ export class ReputationRepository {
             ),
         )
         .execute();
-      for (const row of rows) this.#seen.set(row.provider_id, textOf(row));
+      for (const row of rows) this.#seenContent.set(row.provider_id, textOf(row));
     }
     if (expired.length === 0) return;
     const deletion = this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', expired);
     await deletion.where('written_at', '<', now - SETTLED_MS).execute();
-    for (const providerId of expired) this.#seen.delete(providerId);
+    for (const providerId of expired) this.#seenContent.delete(providerId);
   }
 }
 
-/** Deletes rows older than `minAgeMs` without failures and restrictions, such as reset ones. Returns the ids of their providers. */
+/** Deletes rows older than `minAgeMs` that record neither failures nor restrictions, such as reset ones. Returns their provider ids. */
 async function deleteExpired(
   { database, now }: Pick<ReputationRepositoryOptions, 'database' | 'now'>,
   minAgeMs: number,
@@ -249,7 +251,6 @@ function toRow(providerId: ProviderId, { restriction, ...reputation }: StoredRep
   };
 }
 
-/** Text of a row's content, for comparisons. */
 function textOf(row: Row): string {
   return JSON.stringify(COLUMNS.map((column) => row[column]));
 }

@@ -69,7 +69,7 @@ export interface AccountTables {
     subject: string | null;
     role: OrganisationRole | null;
   };
-  /** In this and the next four tables: only columns that this program queries. better-auth defines the rest. */
+  /** The `auth_…` tables belong to the library better-auth. Only the columns that this program queries are listed. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean; two_factor_enabled: number | boolean | null };
   auth_two_factors: { id: string; user_id: string };
   auth_passkeys: { id: string; user_id: string };

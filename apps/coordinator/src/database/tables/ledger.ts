@@ -1,9 +1,10 @@
 /**
- * Types of the tables of the ledger and its roll-ups. Amounts are whole micro-USD, times milliseconds since 1970.
+ * Types of the tables of the ledger and its roll-ups (sums per minute, hour, day or window). Amounts are whole micro-USD, times are
+ * milliseconds since 1970.
  *
  * `postings` is the source of truth for money, and `jobs` for usage. Balances, sums and roll-ups are derived from them, and
- * `ledger-check` verifies them. Roll-ups and the balance of `system:fees` lag behind by the jobs in `unfolded_jobs`; other derived
- * rows are written in the same transaction as their source.
+ * `ledger-check` verifies them. Roll-ups and the balance of `system:fees` lack the jobs in `unfolded_jobs`; other derived rows are written
+ * in the same transaction as their source.
  *
  * An account in these tables is the id of an `accounts` row, `provider:<provider id>` for earnings of a provider without an owner,
  * or an internal account `system:…` (ledger-policy.ts).
@@ -11,7 +12,7 @@
 import type { Generated } from 'kysely';
 
 export interface LedgerTables {
-  /** Every reservation, with its state: `reserved → settled | released`. A settled row is a usage entry. Old ended rows are pruned. */
+  /** Reservations, with their state: `reserved → settled | released`. Of jobs reserved from credit leases, only settled ones have a row. */
   jobs: JobRow;
   /** Settled jobs that are not yet added to the roll-ups and the fee account (fold-jobs.ts). */
   unfolded_jobs: { job_id: string };
@@ -36,7 +37,7 @@ export interface LedgerTables {
   postings: PostingRow;
   /** Sums of deleted postings per account. All amounts together sum to zero. */
   posting_openings: { account: string; amount: number; earned: number };
-  /** Sum of the postings of each account, and of its running reservations. */
+  /** Per account: sum of its postings, and sum of its running reservations. */
   balances: BalanceRow;
   /** Amounts spent and reserved per API key, checked against the spend limit and the budget at reservation. */
   key_spend: {
@@ -53,8 +54,14 @@ export interface LedgerTables {
   };
   deposits: { event_id: string; account_id: string; amount: number; source: DepositSource; at: number };
   withdrawals: { id: string; account_id: string; amount: number; state: WithdrawalState; requested_at: number; ended_at: number | null };
-  /** Account that a provider earns for. `first_owner`: account that got the earnings of `provider:<id>`, which old job rows name. */
-  provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };
+  /** Account that each provider earns for. */
+  provider_owners: {
+    provider_id: string;
+    account_id: string;
+    /** First account that linked the provider, and so got the earnings of `provider:<id>`; null: not linked yet. */
+    first_owner: string | null;
+    linked_at: number | null;
+  };
   /** All prices ever set. Rows are never changed. The newest whose `valid_from` has passed applies. */
   prices: {
     id: string;

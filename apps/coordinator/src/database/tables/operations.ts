@@ -1,4 +1,5 @@
-/** Types of the tables for operators (quarantines, audit log, incidents, health), and of state that all coordinators share. */
+/** Types of tables for operators (quarantines, audit log, incidents, health), owners' names of machines, and state that coordinators share. */
+
 export type IncidentKind = 'incident' | 'maintenance';
 export type IncidentImpact = 'none' | 'minor' | 'major' | 'critical';
 /** The first four are for incidents, the others for maintenance. */
@@ -28,12 +29,17 @@ export interface OperationTables {
   };
   /** `value`: 32 bytes in hexadecimal. */
   secrets: { name: string; value: string };
-  /** Number of attempts (sign-ins, mails) in a time window, or a name in a list of recent names. `name`: keyed hash, hexadecimal. */
+  /**
+   * Number of sign-ins, e-mails or other limited actions in a time window. Also stores recently seen names, to recognise them.
+   *
+   * `name`: keyed hash, hexadecimal.
+   */
   attempt_counts: { name: string; count: number; expires_at: number };
   /** Last time at which a coordinator ran periodic work (periodic-work.ts). */
   periodic_runs: { name: string; ran_at: number };
   /**
-   * Checks per UTC day at which a provider served the model. `missed`: checks of the day before the first such check.
+   * Number of periodic checks per UTC day (`checks`) at which a provider served the model. `missed`: checks of the day before the first of
+   * them.
    *
    * The row with an empty model counts all checks. Stored for ninety days.
    */

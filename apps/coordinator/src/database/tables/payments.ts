@@ -8,18 +8,18 @@ export interface PaymentTables {
     amount_micro_usd: number;
     source: DepositSource;
     state: DepositOrderState;
-    /** Ids of the processor's checkout and payment, once known. */
+    /** Id of the processor's checkout; null: not opened yet, or none needed. */
     checkout_id: string | null;
+    /** Id of the processor's payment; null: unknown. */
     payment_id: string | null;
     created_at: number;
     ended_at: number | null;
-    /** Refunded part of the amount. */
     refunded_micro_usd: number;
     disputed_at: number | null;
   };
   /** Handled events of the processor, by the event's id. */
   payment_events: { id: string; type: string; deposit_id: string | null; outcome: string; received_at: number };
-  /** Claims of how a withdrawal ends. The first claim wins, so that no withdrawal is both paid and rejected. */
+  /** How a withdrawal ends, stored before it does (the claim). The first claim wins, so that no withdrawal is both paid and rejected. */
   withdrawal_ends: { withdrawal_id: string; end: WithdrawalEndClaim; transfer_id: string | null; claimed_at: number };
   /** Account at the processor (`payout_id`) to which an account's withdrawals are paid. */
   payout_accounts: { account_id: string; payout_id: string; created_at: number };

@@ -1,19 +1,17 @@
-/** Types of the tables of providers: device authorizations, tokens, owner commands, reputations, model catalogue and receipts. */
+/** Types of the tables of providers: linking to accounts, owner commands, reputations, model catalogue and receipts. */
 import type { OwnerCommandRefusal } from '@inference/protocol';
 
-/** Result of a command from the console. */
 export type CommandOutcome = 'done' | 'refused' | 'unsupported' | 'not_linked' | 'timeout' | 'disconnected' | 'busy';
 /** Reason for which a provider refused a command. `other`: a reason that this version does not know. */
 export type CommandRefusal = OwnerCommandRefusal | 'other';
 
 export interface ProviderTables {
-  /** One device authorization (RFC 8628). */
+  /** One device authorization (RFC 8628) each: an agent shows a code, which the owner approves in the console to link the machine. */
   device_codes: {
     /** Hexadecimal SHA-256 of the device code. */
     hash: string;
     /** Code that the owner enters, without the dash. */
     user_code: string;
-    /** Name of the machine, reported by the agent. */
     machine_name: string;
     chip_name: string | null;
     /** IP address of the agent's request. */
@@ -27,9 +25,9 @@ export interface ProviderTables {
     account_id: string | null;
     approved_at: number | null;
     denied_at: number | null;
-    /** Hash of the token that was issued for the code. */
     token_hash: string | null;
   };
+  /** Tokens with which agents prove the account that their machine is linked to. */
   machine_tokens: {
     /** Hexadecimal SHA-256 of the token. */
     hash: string;
@@ -58,8 +56,9 @@ export interface ProviderTables {
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };
   provider_reputations: {
     provider_id: string;
-    /** Weight of past failures, and number of consecutive slow answers, at the time `at`. */
+    /** Decaying sum of past failures, as of the time `at`. */
     weight: number;
+    /** Number of consecutive slow answers. */
     late: number;
     at: number;
     /** `cooldown` or `quarantine`. Null: unrestricted; the other `restraint_…` columns are then null, too. */

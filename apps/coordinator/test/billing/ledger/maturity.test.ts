@@ -93,7 +93,7 @@ describeDatabases('earnings', (fresh) => {
       await ledger.settle(settlement(job.jobId, { promptTokens: 40, completionTokens: 60 }));
       await database
         .transaction()
-        .execute((transaction) => linkProvider(transaction, { providerId: PROVIDER, accountId: 'ann', at: now, from: 'nobody' }));
+        .execute((transaction) => linkProvider(transaction, { providerId: PROVIDER, accountId: 'ann', at: now, replaces: 'closed_owner' }));
       now = MATURES;
       expect(await ledger.balance('ann')).toEqual({ balance: 990, reserved: 0, withdrawable: 0 });
     });
