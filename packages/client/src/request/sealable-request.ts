@@ -26,7 +26,7 @@ export interface SealableRequest {
   /** Images in the prompt, and the bytes of their base64 in the body; null: none. */
   readonly inputImages: { readonly count: number; readonly bytes: number } | null;
   /** Writes the end of a stream. */
-  readonly answer: Pick<AnswerFormat, 'signatureEvent' | 'terminalEvents'>;
+  readonly answer: Pick<AnswerFormat, 'bodyMember' | 'signatureEvent' | 'terminalEvents'>;
   /** Number of requested images; null: not an image request. */
   readonly images: number | null;
   /** Size that the body names as `<width>x<height>`; null: none, or not an image request. */

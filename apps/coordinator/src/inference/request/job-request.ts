@@ -16,6 +16,7 @@ import {
   MAX_INPUT_IMAGE_PIXELS,
   type ProviderId,
   promptTokenBound,
+  type RequiredMember,
   type TrustLevel,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -56,6 +57,8 @@ export interface JobRequest {
   readonly responseMetadata: ResponseMetadata;
   /** Names of the events of which one ends the response stream. Empty if none does, and for a sealed request. */
   readonly terminalEvents: readonly string[];
+  /** Member by which clients recognize an unstreamed response. Null if it has none, and for a sealed request. */
+  readonly bodyMember: RequiredMember | null;
   /** Request body of the client, unchanged: JSON, or a sealed request. */
   readonly body: Uint8Array;
   /** Size of the JSON body. For a sealed request, the size that its context states. */
@@ -157,6 +160,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
       model,
     },
     terminalEvents: [],
+    bodyMember: null,
     body,
     jsonBytes,
     sealed,
@@ -236,6 +240,7 @@ export function jobOf(
       model: params.model,
     },
     terminalEvents: answer.terminalEvents,
+    bodyMember: answer.bodyMember,
     body: input.body,
     jsonBytes: input.body.length,
     fetchedImages: [],
