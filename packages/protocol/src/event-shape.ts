@@ -3,25 +3,18 @@
  *
  * Nearly all events of an answer have one shape, so that comparing with the shape of a checked event saves checking each event.
  */
-import { utf8 } from './bytes.js';
-import { endsWithLineBreak } from './json-object-check.js';
+import { ESCAPES, endsWithLineBreak, IS_PLAIN } from './json-object-check.js';
 
 /** Marks in a shape. No event contains these bytes. */
 const STRING_MARK = 0x00;
 const NUMBER_MARK = 0x01;
 
-const SPACE = 0x20;
 const QUOTE = 0x22;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const BACKSLASH = 0x5c;
+const LOWER_U = 0x75;
 const FIRST_NON_ASCII = 0x80;
-const SHORT_ESCAPES: ReadonlySet<number | undefined> = new Set(utf8('"\\/bfnrt'));
-/** By byte: 1 for characters of ASCII that stand for themselves in a string. */
-const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte >= SPACE && byte < FIRST_NON_ASCII && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
-);
-
 /** Long events do not repeat. */
 const MAX_LENGTH = 1024;
 /** Strings and numbers in JSON without white space. */
@@ -71,7 +64,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
     if (byte === QUOTE) return at;
     if (byte === BACKSLASH) {
       at++;
-      if (!SHORT_ESCAPES.has(bytes[at])) return -1;
+      if (bytes[at] === LOWER_U || !ESCAPES.has(bytes[at])) return -1;
     } else if (!(byte >= FIRST_NON_ASCII) || isLineBreakAt(bytes, at)) return -1;
   }
   return -1;

@@ -5,16 +5,18 @@
  */
 import { utf8 } from './bytes.js';
 
-/** A member of the object, at most {@link MAX_NAME_LENGTH} characters long, with its only allowed value. Null: must be absent. */
+/** A member of an object, with a name of at most {@link MAX_NAME_LENGTH} characters, and its only allowed value. */
 export interface RequiredMember {
   readonly name: string;
-  readonly value: string | null;
+  readonly value: string;
 }
 
 /** Answers repeat schemas of their request, whose nesting the coordinator limits to 64. */
 const MAX_DEPTH = 128;
 /** Longest name that matters: `response`. */
 const MAX_NAME_LENGTH = 8;
+const ERROR = 'error';
+/** Member of an event whose names matter like those of the event. */
 const CONTAINER = 'response';
 
 const SPACE = 0x20;
@@ -36,9 +38,14 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const FIRST_NON_ASCII = 0x80;
-const ESCAPES: ReadonlySet<number> = new Set(utf8('"\\/bfnrtu'));
+/** Bytes that may follow a backslash. */
+export const ESCAPES: ReadonlySet<number | undefined> = new Set(utf8('"\\/bfnrtu'));
 const HEX_DIGITS: ReadonlySet<number> = new Set(utf8('0123456789abcdefABCDEF'));
-const LITERALS = ['true', 'false', 'null'].map(utf8);
+const LITERALS = ['true', 'false', 'null'] as const;
+/** By byte: 1 for characters of ASCII that stand for themselves in a string. */
+export const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte >= SPACE && byte < FIRST_NON_ASCII && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
+);
 
 /** Position in the JSON text. Numbers, because bytes are dispatched by them. */
 const START = 0;
@@ -50,53 +57,57 @@ const VALUE = 5;
 const AFTER_VALUE = 6;
 const IN_NAME = 7;
 const IN_STRING = 8;
-const IN_REQUIRED = 9;
-const LITERAL = 10;
-const AFTER_MINUS = 11;
-const AFTER_ZERO = 12;
-const INTEGER = 13;
-const AFTER_POINT = 14;
-const FRACTION = 15;
-const AFTER_E = 16;
-const AFTER_SIGN = 17;
-const EXPONENT = 18;
-const DONE = 19;
+/** Within a literal, or the required value. */
+const IN_EXPECTED = 9;
+const AFTER_MINUS = 10;
+const AFTER_ZERO = 11;
+const INTEGER = 12;
+const AFTER_POINT = 13;
+const FRACTION = 14;
+const AFTER_E = 15;
+const AFTER_SIGN = 16;
+const EXPONENT = 17;
+const DONE = 18;
 
 export class JsonObjectCheck {
   /** Whether the text is the data of an event, which has no characters that end a line for some readers. */
   readonly #isEventData: boolean;
   #position = START;
-  #required: RequiredMember | null = null;
-  /** The required value with its closing quote. */
-  #requiredBytes: Uint8Array | null = null;
+  readonly #requiredName: string | null;
+  /** The required value with its closing quote; null: the member must be absent. */
+  #requiredValue: string | null = null;
   #hasRequired = false;
   #depth = 0;
   /** By depth: 1 for an object, 0 for an array. */
-  readonly #isObject = new Uint8Array(MAX_DEPTH + 1);
-  /** Whether the value at depth 2 is the object `response` of an event, whose names matter like those of the root. */
+  readonly #isObject: number[] = [];
+  /** Whether the value at depth 2 is the object `response`. */
   #isInContainer = false;
-  #name = '';
+  /** First bytes of the newest name that matters. */
+  readonly #name: number[] = [];
+  #nameLength = 0;
   /** Position in an escape of a string: 0 outside, 1 after the backslash, then 2 to 5 at hexadecimal digits. */
   #escape = 0;
   /** Up to three bytes before the current one, if they are not ASCII; else 0. */
   #lastBytes = 0;
   /** Literal or required value, and its matched bytes. */
-  #expected: Uint8Array = LITERALS[0] as Uint8Array;
+  #expected = '';
   #matched = 0;
 
-  constructor({ isEventData }: { readonly isEventData: boolean }) {
+  /** @param requiredName Name of the member whose value `begin` requires; null: none. */
+  constructor(requiredName: string | null, { isEventData }: { readonly isEventData: boolean }) {
+    this.#requiredName = requiredName;
     this.#isEventData = isEventData;
   }
 
-  /** Begins a text. */
-  begin(required: RequiredMember | null): void {
+  /** Begins a text. The required value is ASCII that stands for itself in JSON; null: the required member must be absent. */
+  begin(requiredValue: string | null): void {
     this.#position = START;
-    this.#required = required;
-    this.#requiredBytes = typeof required?.value === 'string' ? utf8(`${required.value}"`) : null;
+    this.#requiredValue = requiredValue === null ? null : `${requiredValue}"`;
     this.#hasRequired = false;
     this.#depth = 0;
     this.#isInContainer = false;
     this.#escape = 0;
+    this.#lastBytes = 0;
   }
 
   /** Whether the object is complete. */
@@ -108,13 +119,20 @@ export class JsonObjectCheck {
   take(bytes: Uint8Array, start: number): number {
     const { length } = bytes;
     for (let at = start; at < length; at++) {
+      let byte = bytes[at] as number;
+      // Strings and digits make up most of an answer, so their bytes are skipped quickly.
       if (this.#position === IN_STRING && this.#escape === 0 && this.#lastBytes === 0) {
-        // Strings make up most of an answer, so this loop skips their bytes quickly.
-        let byte = bytes[at] as number;
-        while (byte >= SPACE && byte < FIRST_NON_ASCII && byte !== QUOTE && byte !== BACKSLASH && ++at < length) byte = bytes[at] as number;
+        while (IS_PLAIN[byte] === 1 && ++at < length) byte = bytes[at] as number;
+        if (at === length) return length;
+      } else if (this.#position === IN_NAME && this.#escape === 0 && this.#lastBytes === 0) {
+        at = this.#takeName(bytes, at);
+        if (at === length) return length;
+        byte = bytes[at] as number;
+      } else if (this.#position === INTEGER || this.#position === FRACTION) {
+        while (byte >= DIGIT_0 && byte <= DIGIT_9 && ++at < length) byte = bytes[at] as number;
         if (at === length) return length;
       }
-      if (!this.#takeByte(bytes[at] as number)) return -1;
+      if (!this.#takeByte(byte)) return -1;
       if (this.#position === DONE) return at + 1;
     }
     return length;
@@ -123,80 +141,90 @@ export class JsonObjectCheck {
   #takeByte(byte: number): boolean {
     switch (this.#position) {
       case IN_STRING:
-        if (byte === QUOTE && this.#escape === 0) return this.#valueEnds();
-        return this.#inString(byte);
+        if (byte !== QUOTE || this.#escape !== 0) return this.#isInString(byte);
+        this.#position = AFTER_VALUE;
+        this.#lastBytes = 0;
+        return true;
       case IN_NAME:
-        if (byte === QUOTE && this.#escape === 0) {
-          this.#position = BEFORE_COLON;
-          this.#lastBytes = 0;
-          return true;
-        }
-        if (this.#areNamesRead) {
+        if (byte !== QUOTE || this.#escape !== 0) {
+          this.#nameLength = MAX_NAME_LENGTH + 1;
           // An escape would hide a name from readers that do not parse the text.
-          if (byte === BACKSLASH) return false;
-          if (this.#name.length <= MAX_NAME_LENGTH) this.#name += String.fromCharCode(byte);
+          return !(byte === BACKSLASH && this.#areNamesRead) && this.#isInString(byte);
         }
-        return this.#inString(byte);
-      case IN_REQUIRED:
-      case LITERAL:
-        if (byte !== this.#expected[this.#matched]) return false;
-        this.#matched++;
-        return this.#matched < this.#expected.length || this.#valueEnds();
-      default:
-        return this.#structure(byte);
-    }
-  }
-
-  #structure(byte: number): boolean {
-    switch (this.#position) {
-      case START:
-        return byte === OPEN_BRACE && this.#open(true);
-      case FIRST_NAME:
-        if (byte === CLOSE_BRACE) return this.#close(true);
-        return byte === QUOTE && this.#beginName();
-      case NAME:
-        return byte === QUOTE && this.#beginName();
+        this.#position = BEFORE_COLON;
+        this.#lastBytes = 0;
+        return true;
       case BEFORE_COLON:
         this.#position = VALUE;
         return byte === COLON;
-      case FIRST_ELEMENT:
-        return byte === CLOSE_BRACKET ? this.#close(false) : this.#value(byte);
       case VALUE:
-        return this.#value(byte);
+        return this.#beginsValue(byte);
       case AFTER_VALUE:
-        if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) return this.#close(byte === CLOSE_BRACE);
-        this.#position = this.#isObject[this.#depth] === 1 ? NAME : VALUE;
-        return byte === COMMA;
+        if (byte === COMMA) {
+          this.#position = this.#isObject[this.#depth] === 1 ? NAME : VALUE;
+          return true;
+        }
+        return (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && this.#closes(byte === CLOSE_BRACE);
+      case NAME:
+        return byte === QUOTE && this.#beginName();
+      case FIRST_NAME:
+        return byte === QUOTE ? this.#beginName() : byte === CLOSE_BRACE && this.#closes(true);
+      case FIRST_ELEMENT:
+        return byte === CLOSE_BRACKET ? this.#closes(false) : this.#beginsValue(byte);
+      case IN_EXPECTED:
+        if (byte !== this.#expected.charCodeAt(this.#matched)) return false;
+        this.#matched++;
+        if (this.#matched === this.#expected.length) this.#position = AFTER_VALUE;
+        return true;
+      case START:
+        return byte === OPEN_BRACE && this.#opens(true);
       default:
-        return this.#number(byte);
+        return this.#isInNumber(byte);
     }
   }
 
-  #number(byte: number): boolean {
+  #isInNumber(byte: number): boolean {
     const isDigit = byte >= DIGIT_0 && byte <= DIGIT_9;
-    const position = this.#position;
-    if (isDigit && position === AFTER_MINUS) this.#position = byte === DIGIT_0 ? AFTER_ZERO : INTEGER;
-    else if (isDigit && position === AFTER_POINT) this.#position = FRACTION;
-    else if (isDigit && (position === AFTER_E || position === AFTER_SIGN)) this.#position = EXPONENT;
-    else if (isDigit) return position === INTEGER || position === FRACTION || position === EXPONENT;
-    else if (byte === POINT && (position === AFTER_ZERO || position === INTEGER)) this.#position = AFTER_POINT;
-    else if ((byte === LOWER_E || byte === UPPER_E) && (position === AFTER_ZERO || position === INTEGER || position === FRACTION)) {
-      this.#position = AFTER_E;
-    } else if ((byte === PLUS || byte === MINUS) && position === AFTER_E) this.#position = AFTER_SIGN;
-    else return this.#numberEnds() && this.#structure(byte);
-    return true;
+    const isExponent = byte === LOWER_E || byte === UPPER_E;
+    switch (this.#position) {
+      case AFTER_MINUS:
+        this.#position = byte === DIGIT_0 ? AFTER_ZERO : INTEGER;
+        return isDigit;
+      case AFTER_POINT:
+        this.#position = FRACTION;
+        return isDigit;
+      case AFTER_E:
+        this.#position = isDigit ? EXPONENT : AFTER_SIGN;
+        return isDigit || byte === PLUS || byte === MINUS;
+      case AFTER_SIGN:
+        this.#position = EXPONENT;
+        return isDigit;
+      case EXPONENT:
+        return isDigit || this.#isAfterNumber(byte);
+      case FRACTION:
+        if (!isExponent) return isDigit || this.#isAfterNumber(byte);
+        this.#position = AFTER_E;
+        return true;
+      case AFTER_ZERO:
+      case INTEGER:
+        if (byte !== POINT && !isExponent) return (isDigit && this.#position === INTEGER) || this.#isAfterNumber(byte);
+        this.#position = byte === POINT ? AFTER_POINT : AFTER_E;
+        return true;
+      default:
+        return false;
+    }
   }
 
-  #numberEnds(): boolean {
-    const position = this.#position;
+  #isAfterNumber(byte: number): boolean {
     this.#position = AFTER_VALUE;
-    return position === AFTER_ZERO || position === INTEGER || position === FRACTION || position === EXPONENT;
+    return this.#takeByte(byte);
   }
 
-  #value(byte: number): boolean {
+  #beginsValue(byte: number): boolean {
     if (this.#areNamesRead) {
-      if (this.#name === 'error' && byte !== LOWER_N) return false;
-      if (this.#depth === 1 && this.#name === this.#required?.name) return byte === QUOTE && this.#beginRequired();
+      if (byte !== LOWER_N && this.#hasName(ERROR)) return false;
+      if (this.#depth === 1 && this.#requiredName !== null && this.#hasName(this.#requiredName))
+        return byte === QUOTE && this.#beginsRequired();
     }
     switch (byte) {
       case QUOTE:
@@ -204,46 +232,54 @@ export class JsonObjectCheck {
         return true;
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        return this.#open(byte === OPEN_BRACE);
+        return this.#opens(byte === OPEN_BRACE);
       case MINUS:
         this.#position = AFTER_MINUS;
         return true;
+      case DIGIT_0:
+        this.#position = AFTER_ZERO;
+        return true;
       default: {
-        if (byte >= DIGIT_0 && byte <= DIGIT_9) {
-          this.#position = byte === DIGIT_0 ? AFTER_ZERO : INTEGER;
-          return true;
-        }
-        const literal = LITERALS.find(([first]) => first === byte);
-        if (literal !== undefined) this.#expect(literal, 1, LITERAL);
-        return literal !== undefined;
+        this.#position = INTEGER;
+        return (byte > DIGIT_0 && byte <= DIGIT_9) || this.#beginsLiteral(byte);
       }
     }
   }
 
-  #beginName(): true {
-    this.#position = IN_NAME;
-    this.#name = '';
-    return true;
+  #beginsLiteral(byte: number): boolean {
+    const literal = LITERALS.find((text) => text.charCodeAt(0) === byte);
+    if (literal !== undefined) this.#expect(literal, 1);
+    return literal !== undefined;
   }
 
-  /** False if the member may not be present, or is there twice: readers differ in the one that they use. */
-  #beginRequired(): boolean {
-    if (this.#requiredBytes === null || this.#hasRequired) return false;
+  /** False if the member must be absent, or was there before: readers differ in the one that they use. */
+  #beginsRequired(): boolean {
+    if (this.#requiredValue === null || this.#hasRequired) return false;
     this.#hasRequired = true;
-    this.#expect(this.#requiredBytes, 0, IN_REQUIRED);
+    this.#expect(this.#requiredValue, 0);
     return true;
   }
 
-  #expect(bytes: Uint8Array, matched: number, position: number): void {
-    this.#expected = bytes;
+  #expect(text: string, matched: number): void {
+    this.#expected = text;
     this.#matched = matched;
-    this.#position = position;
+    this.#position = IN_EXPECTED;
   }
 
-  #valueEnds(): true {
-    this.#position = AFTER_VALUE;
-    this.#lastBytes = 0;
+  #opens(isObject: boolean): boolean {
+    if (this.#depth === MAX_DEPTH) return false;
+    if (this.#depth === 1) this.#isInContainer = isObject && this.#hasName(CONTAINER);
+    this.#depth++;
+    this.#isObject[this.#depth] = isObject ? 1 : 0;
+    this.#position = isObject ? FIRST_NAME : FIRST_ELEMENT;
     return true;
+  }
+
+  #closes(isObject: boolean): boolean {
+    if ((this.#isObject[this.#depth] === 1) !== isObject) return false;
+    this.#depth--;
+    this.#position = this.#depth === 0 ? DONE : AFTER_VALUE;
+    return this.#depth > 0 || this.#hasRequired || this.#requiredValue === null;
   }
 
   /** Whether the names of the innermost object matter. */
@@ -251,28 +287,37 @@ export class JsonObjectCheck {
     return this.#depth === 1 || (this.#depth === 2 && this.#isInContainer);
   }
 
-  #open(isObject: boolean): boolean {
-    if (this.#depth === MAX_DEPTH) return false;
-    if (this.#depth === 1) this.#isInContainer = isObject && this.#name === CONTAINER;
-    this.#depth++;
-    this.#isObject[this.#depth] = isObject ? 1 : 0;
-    this.#position = isObject ? FIRST_NAME : FIRST_ELEMENT;
+  #beginName(): true {
+    this.#position = IN_NAME;
+    this.#nameLength = 0;
     return true;
   }
 
-  #close(isObject: boolean): boolean {
-    if ((this.#isObject[this.#depth] === 1) !== isObject) return false;
-    this.#depth--;
-    this.#position = this.#depth === 0 ? DONE : AFTER_VALUE;
-    return this.#depth > 0 || this.#hasRequired || this.#requiredBytes === null;
+  #hasName(name: string): boolean {
+    if (this.#nameLength !== name.length) return false;
+    for (let at = 0; at < name.length; at++) if (this.#name[at] !== name.charCodeAt(at)) return false;
+    return true;
   }
 
-  /** A byte of a name or a string, other than its end. */
-  #inString(byte: number): boolean {
+  /** Takes characters of a name that stand for themselves. Returns the index after them. */
+  #takeName(bytes: Uint8Array, start: number): number {
+    let at = start;
+    while (IS_PLAIN[bytes[at] as number] === 1) {
+      if (this.#nameLength <= MAX_NAME_LENGTH) {
+        this.#name[this.#nameLength] = bytes[at] as number;
+        this.#nameLength++;
+      }
+      at++;
+    }
+    return at;
+  }
+
+  /** Whether a name or a string may go on with a byte. */
+  #isInString(byte: number): boolean {
     if (this.#escape > 0) {
       const isFirst = this.#escape === 1;
       this.#escape = isFirst && byte !== LOWER_U ? 0 : (this.#escape + 1) % 6;
-      return (isFirst ? ESCAPES : HEX_DIGITS).has(byte);
+      return isFirst ? ESCAPES.has(byte) : HEX_DIGITS.has(byte);
     }
     if (byte < SPACE) return false;
     if (byte === BACKSLASH) this.#escape = 1;
@@ -288,11 +333,12 @@ export function endsWithLineBreak(bytes: number): boolean {
 
 /** Checks the JSON body of an unstreamed answer, in pieces split anywhere. */
 export class BodyCheck {
-  readonly #object = new JsonObjectCheck({ isEventData: false });
+  readonly #object: JsonObjectCheck;
 
   /** @param required Member by which clients recognize the answer; null: none. */
   constructor(required: RequiredMember | null) {
-    this.#object.begin(required);
+    this.#object = new JsonObjectCheck(required?.name ?? null, { isEventData: false });
+    this.#object.begin(required?.value ?? null);
   }
 
   /** Returns false at the first byte that no provider writes; then the check is over. */

@@ -17,10 +17,8 @@ const NAME = /^[\w.]+$/;
 const MAX_NAME_LENGTH = 64;
 /** Names of error events, at which clients stop to read. Providers report failures outside the stream. */
 const ERROR_EVENTS: ReadonlySet<string> = new Set(['error', 'response.failed']);
-/** Events of a stream without a known shape, before shapes are learned: a short answer would not repeat them often enough. */
-const UNLEARNED_EVENTS = 3;
-/** Shapes that one stream may have its events compared with, one after the other. */
-const MAX_SHAPES = 16;
+/** Events without a known shape, after which the first shape is learned: a short answer would not repeat one often enough. */
+const FIRST_LEARNED = 4;
 
 /**
  * Position in an event, which is an optional `event:` line, a `data:` line, and a blank line.
@@ -31,7 +29,7 @@ type Position = 'between' | 'name_prefix' | 'name' | 'after_name' | 'data_prefix
 
 export class StreamCheck {
   readonly #terminalEvents: readonly string[];
-  readonly #data = new JsonObjectCheck({ isEventData: true });
+  readonly #data = new JsonObjectCheck('type', { isEventData: true });
   #position: Position = 'between';
   /** Matched bytes of a line's prefix. */
   #matched = 0;
@@ -39,9 +37,10 @@ export class StreamCheck {
   #hasTerminalEvent = false;
   /** Shape of an event that was checked. */
   #shape: Uint8Array | null = null;
-  /** Events without a known shape, at most `UNLEARNED_EVENTS + MAX_SHAPES`. */
+  /** Number of events without a known shape. */
   #checkedCount = 0;
-  #areShapesKnown = false;
+  /** Value of `#checkedCount` at which the next shape is learned. Doubles, so that answers of many shapes do not cost much more. */
+  #learnAt = FIRST_LEARNED;
 
   /**
    * @param terminalEvents Names of the events of which one ends the stream. Empty for formats that end with `data: [DONE]`, which no
@@ -57,25 +56,21 @@ export class StreamCheck {
    * Rejected: comments, which are not signed; carriage returns, which some clients ignore; `[DONE]` and all data but JSON objects; an
    * error in the data; a `type` other than the event's name, as some clients look at one and some at the other; and content after the
    * terminal event.
+   *
+   * @param onNew Receives all bytes but whole events that differ only in strings and numbers from events before them. Such events report no
+   * usage, so that `UsageReader` need not read them.
    */
-  accepts(bytes: Uint8Array): boolean {
-    this.#areShapesKnown = true;
+  accepts(bytes: Uint8Array, onNew: (part: Uint8Array) => void = () => {}): boolean {
     let at = 0;
     while (at < bytes.length) {
-      const end = this.#endOfKnownEvent(bytes, at);
-      at = end === -1 ? this.#takeEvent(bytes, at) : end;
+      const start = at;
+      at = this.#endOfKnownEvent(bytes, start);
+      if (at !== -1) continue;
+      at = this.#takeEvent(bytes, start);
       if (at === -1) return false;
+      onNew(bytes.subarray(start, at));
     }
     return true;
-  }
-
-  /**
-   * Whether the bytes taken last were whole events that differ only in strings and numbers from events before them.
-   *
-   * Such events report no usage, so that `UsageReader` need not read them.
-   */
-  get areShapesKnown(): boolean {
-    return this.#areShapesKnown;
   }
 
   /** Whether the stream may end here without hiding a part of an event. */
@@ -95,7 +90,6 @@ export class StreamCheck {
 
   /** Takes bytes to the end of an event, or of the bytes. Returns the index after them; -1 if they are rejected. */
   #takeEvent(bytes: Uint8Array, start: number): number {
-    this.#areShapesKnown = false;
     const isWhole = this.#position === 'between';
     let dataStart = 0;
     for (let at = start; at < bytes.length; at++) {
@@ -115,9 +109,10 @@ export class StreamCheck {
   }
 
   #learnShape(event: Uint8Array, dataStart: number): void {
-    if (this.#hasTerminalEvent || this.#checkedCount === UNLEARNED_EVENTS + MAX_SHAPES) return;
     this.#checkedCount++;
-    if (this.#checkedCount > UNLEARNED_EVENTS) this.#shape = shapeOf(event, dataStart) ?? this.#shape;
+    if (this.#hasTerminalEvent || this.#checkedCount < this.#learnAt) return;
+    this.#learnAt *= 2;
+    this.#shape = shapeOf(event, dataStart) ?? this.#shape;
   }
 
   #take(byte: number): boolean {
@@ -160,7 +155,7 @@ export class StreamCheck {
     this.#matched++;
     if (this.#matched < prefix.length) return true;
     this.#position = next;
-    if (next === 'data') this.#data.begin({ name: 'type', value: this.#name === '' ? null : this.#name });
+    if (next === 'data') this.#data.begin(this.#name === '' ? null : this.#name);
     return true;
   }
 

@@ -143,12 +143,12 @@ class AnswerReader {
       this.#imageHashes.push(this.#input.crypto.sha256(bytes));
       return null;
     }
-    if (this.#stream?.accepts(bytes) === false) {
+    if (this.#stream === null) this.#usage.push(bytes);
+    else if (!this.#stream.accepts(bytes, (part) => this.#usage.push(part))) {
       throw new E2ERefused('bad_proof', 'The stream contains a line that its format does not allow, or continues after its end.');
     }
     if (this.#body?.accepts(bytes) === false) throw new E2ERefused('bad_proof', 'The body is not an answer of its format.');
     this.#hash.update(bytes);
-    if (this.#stream?.areShapesKnown !== true) this.#usage.push(bytes);
     return bytes;
   }
 

@@ -93,6 +93,7 @@ export class ResponseReader implements AnswerReader {
   readonly #body: BodyCheck | null;
   /** Null for an image response, whose usage `ImageDelivery` compares. */
   readonly #usage: UsageReader | null;
+  readonly #readUsage = (bytes: Uint8Array): void => this.#usage?.push(bytes);
   #bytes = 0;
 
   /** `terminalEvents` and `bodyMember`: see {@link StreamCheck} and {@link BodyCheck}. `onCredit` receives the number of bytes that the provider may send in addition. */
@@ -123,9 +124,8 @@ export class ResponseReader implements AnswerReader {
       throw error;
     }
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
-    if (!this.#isReadable(plaintext, frame.final)) return 'unverifiable';
+    if (!this.#isAnswer(plaintext, frame.final)) return 'unverifiable';
     this.#hash.update(plaintext);
-    if (this.#stream?.areShapesKnown !== true) this.#usage?.push(plaintext);
     this.#bytes += plaintext.length;
     return plaintext;
   }
@@ -138,9 +138,10 @@ export class ResponseReader implements AnswerReader {
     this.#credit.grantClosing();
   }
 
-  /** Whether clients read the bytes so far as an answer, and as the verifiers read them. */
-  #isReadable(bytes: Uint8Array, isFinal: boolean): boolean {
-    if (this.#stream !== null) return this.#stream.accepts(bytes) && (!isFinal || this.#stream.isBetweenEvents);
+  /** Whether clients read the bytes so far as an answer, and as the verifiers read them. Reads their usage. */
+  #isAnswer(bytes: Uint8Array, isFinal: boolean): boolean {
+    if (this.#stream !== null) return this.#stream.accepts(bytes, this.#readUsage) && (!isFinal || this.#stream.isBetweenEvents);
+    this.#readUsage(bytes);
     return this.#body === null || (this.#body.accepts(bytes) && (!isFinal || this.#body.isComplete));
   }
 
