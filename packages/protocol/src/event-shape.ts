@@ -17,7 +17,7 @@ const LOWER_U = 0x75;
 const FIRST_NON_ASCII = 0x80;
 /** Long events do not repeat. */
 const MAX_LENGTH = 1024;
-/** Strings and numbers in JSON without white space. */
+/** Strings and numbers in JSON. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|[0-9]+/g;
 
 /**
@@ -27,7 +27,9 @@ const TOKENS = /"(?:[^"\\]|\\.)*"|[0-9]+/g;
  */
 export function shapeOf(event: Uint8Array, dataStart: number): Uint8Array | null {
   if (event.length > MAX_LENGTH) return null;
-  const data = String.fromCharCode(...event.subarray(dataStart));
+  const data = String.fromCharCode(...event.subarray(dataStart, -2));
+  // Names and types are recognized by the bytes beside them.
+  if (data.replace(TOKENS, '').includes(' ')) return null;
   const shape = data.replace(TOKENS, (token, at: number) => {
     if (token.charCodeAt(0) !== QUOTE) return String.fromCharCode(NUMBER_MARK);
     const isName = data.charAt(at + token.length) === ':';
@@ -35,7 +37,7 @@ export function shapeOf(event: Uint8Array, dataStart: number): Uint8Array | null
   });
   // Usage is read from each event. Escapes are left only in names.
   if (shape.includes('\\') || shape.replaceAll('"usage":null', '').includes('"usage"')) return null;
-  const text = String.fromCharCode(...event.subarray(0, dataStart)) + shape;
+  const text = `${String.fromCharCode(...event.subarray(0, dataStart))}${shape}\n\n`;
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 

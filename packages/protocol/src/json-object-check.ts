@@ -1,5 +1,5 @@
 /**
- * `JsonObjectCheck` checks in bounded memory that bytes are one JSON object (RFC 8259) without white space, and hold no error.
+ * `JsonObjectCheck` checks in bounded memory that bytes are one JSON object (RFC 8259) that holds no error.
  *
  * Clients act on few members of an answer: `error`, whose text they show, and `type` or `object`, by which they choose what to do.
  */
@@ -19,6 +19,9 @@ const ERROR = 'error';
 /** Member of an event whose names matter like those of the event. */
 const CONTAINER = 'response';
 
+const TAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const PLUS = 0x2b;
@@ -47,7 +50,7 @@ export const IS_PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= SPACE && byte < FIRST_NON_ASCII && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
 );
 
-/** Position in the JSON text. Numbers, because bytes are dispatched by them. */
+/** Position in the JSON text. Numbers, because bytes are dispatched by them. White space may stand at positions up to `AFTER_VALUE`. */
 const START = 0;
 const FIRST_NAME = 1;
 const NAME = 2;
@@ -70,7 +73,10 @@ const EXPONENT = 17;
 const DONE = 18;
 
 export class JsonObjectCheck {
-  /** Whether the text is the data of an event, which has no characters that end a line for some readers. */
+  /**
+   * Whether the text is the data of an event: begins with the object, and has neither characters that end a line for some readers nor
+   * white space but spaces.
+   */
   readonly #isEventData: boolean;
   #position = START;
   readonly #requiredName: string | null;
@@ -139,6 +145,7 @@ export class JsonObjectCheck {
   }
 
   #takeByte(byte: number): boolean {
+    if (byte <= SPACE && this.#position <= AFTER_VALUE && this.#isSpace(byte)) return true;
     switch (this.#position) {
       case IN_STRING:
         if (byte !== QUOTE || this.#escape !== 0) return this.#isInString(byte);
@@ -181,6 +188,10 @@ export class JsonObjectCheck {
       default:
         return this.#isInNumber(byte);
     }
+  }
+
+  #isSpace(byte: number): boolean {
+    return this.#isEventData ? byte === SPACE && this.#position !== START : isJsonSpace(byte);
   }
 
   #isInNumber(byte: number): boolean {
@@ -331,6 +342,11 @@ export function endsWithLineBreak(bytes: number): boolean {
   return (bytes & 0xffff) === 0xc285 || bytes === 0xe280a8 || bytes === 0xe280a9;
 }
 
+/** White space of JSON (RFC 8259, section 2). */
+function isJsonSpace(byte: number): boolean {
+  return byte === SPACE || byte === LF || byte === CR || byte === TAB;
+}
+
 /** Checks the JSON body of an unstreamed answer, in pieces split anywhere. */
 export class BodyCheck {
   readonly #object: JsonObjectCheck;
@@ -344,7 +360,7 @@ export class BodyCheck {
   /** Returns false at the first byte that no provider writes; then the check is over. */
   accepts(bytes: Uint8Array): boolean {
     const end = this.#object.isDone ? 0 : this.#object.take(bytes, 0);
-    return end === bytes.length;
+    return end !== -1 && bytes.subarray(end).every(isJsonSpace);
   }
 
   get isComplete(): boolean {

@@ -53,7 +53,7 @@ export class StreamCheck {
   /**
    * Takes the next bytes, split anywhere. Returns false at the first byte that no provider writes; then the check is over.
    *
-   * Rejected: comments, which are not signed; carriage returns, which some clients ignore; `[DONE]` and all data but JSON objects; an
+   * Rejected: comments, which are not signed; carriage returns, which some clients ignore; `[DONE]` and other data than JSON objects; an
    * error in the data; a `type` other than the event's name, as some clients look at one and some at the other; and content after the
    * terminal event.
    *

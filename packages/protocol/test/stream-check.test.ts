@@ -29,6 +29,7 @@ describe('a stream', () => {
     expect(check(PING + STOP, MESSAGES)).toBe('complete');
     const nested = `{"a":{"error":{"message":"no"},"type":"message_stop"},"b":[[],{},-0,10,1.5e-7,true,false,null,"\\u2028\\"😀\u00e9\u2027"]}`;
     expect(check(`data: ${nested}\n\ndata: {}\n\ndata: {"error":null}\n\n`)).toBe('complete');
+    expect(check('event: ping\ndata: { "type" : "ping" , "a" : [ 1 , { } ] }\n\n')).toBe('complete');
   });
 
   it('without the terminal event of its format is incomplete', () => {
@@ -71,7 +72,11 @@ describe('a stream', () => {
     ['data that is an array', 'data: [1]\n\n'],
     ['data behind an object', 'data: {}{}\n\n'],
     ['data cut off', 'data: {"choices":[\n\n'],
-    ['white space in the data', 'data: {"a": 1}\n\n'],
+    ['a space before the data', 'data:  {"a":1}\n\n'],
+    ['a space behind the data', 'data: {"a":1} \n\n'],
+    ['a tab in the data', 'data: {"a":\t1}\n\n'],
+    ['an error behind a space', 'data: {"error" : {"message":"free text"}}\n\n'],
+    ['a type behind a space', 'event: ping\ndata: {"type" : "message_stop"}\n\n'],
     ['an error', 'data: {"choices":[],"error":{"message":"free text"}}\n\n'],
     ['an error in a string', 'data: {"error":"free text"}\n\n'],
     ['an error behind null', 'data: {"error":null,"error":{"message":"free text"}}\n\n'],
@@ -127,7 +132,7 @@ describe('a stream', () => {
     const event = (number: string) => `data: {"a":${number}}\n\n`;
     for (const number of ['0', '7', '10', '-1', '1.05', '1e5', '1E+05'])
       expect(check(event('1').repeat(5) + event(number))).toBe('complete');
-    for (const number of ['', '-', '01', '+1', '.5', '1.', '1e', '1e+', '0x1', 'nul', 'NaN', '1 ']) {
+    for (const number of ['', '-', '01', '+1', '.5', '1.', '1e', '1e+', '0x1', 'nul', 'NaN', '1 2']) {
       expect(check(event('1').repeat(5) + event(number)), number).toBe('refused');
     }
   });
