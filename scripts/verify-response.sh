@@ -454,6 +454,13 @@ if [ "$streamed" = yes ]; then
   : >"$signed"
   : >"$scratch/tail"
   proof=$(awk -v signed="$signed" -v tail="$scratch/tail" '
+    # Without the spaces outside of strings. Events with escapes stay as they are.
+    function compact(line,  parts, count, at, text) {
+      if (line ~ /\\/) return line
+      count = split(line, parts, "\"")
+      for (at = 1; at <= count; at++) { if (at % 2) gsub(/ /, "", parts[at]); text = text (at > 1 ? "\"" : "") parts[at] }
+      return text
+    }
     # The blank line after a comment inside an event would end the event early, and clients would lose its name or first lines.
     pass == 1 && blank && $0 == "" { blank = 0; next }
     pass == 1 { blank = 0 }
@@ -479,13 +486,13 @@ if [ "$streamed" = yes ]; then
       if (inside) print "stream framing: a comment inside an event"
       else if (unprintable) print "stream framing: a comment that is not printable ASCII"
       else if (!at) print "signature event: the stream has none"
-      else { print first; print event }
+      else { print compact(first); print event }
       exit inside || unprintable || !at
     }' pass=1 "$body" pass=2 "$body") || fail "$proof"
   # Providers write whole events: an optional event line, a data line, and a blank line. Clients may stop to read at other lines.
   LC_ALL=C awk '
-    place == "" && /^event: / && length($0) <= 71 && !/^event: (error|response[.]failed)$/ { place = "name"; next }
-    (place == "" || place == "name") && /^data: [!-~]/ && !/^data: \[/ { place = "data"; next }
+    place == "" && /^event: [A-Za-z0-9_.]+$/ && length($0) <= 71 && !/^event: (error|response[.]failed)$/ { place = "name"; next }
+    (place == "" || place == "name") && /^data: [{]/ { place = "data"; next }
     place == "data" && $0 == "" { place = ""; next }
     { other = 1; exit }
     END { exit (other || place != "") }' "$signed" || fail 'stream framing: the signed events hold another line, or end inside an event'
@@ -688,7 +695,12 @@ case $value in
   *) fail 'receipt: an unknown finish_reason' ;;
 esac
 
-# ---- the receipt's token counts: equal to the counts in the answer, and possible for the number of bytes
+# ---- the data of the answer: JSON objects without an error. In a stream, "type" is the name of the event, as clients read one of both.
+# The receipt's token counts: equal to the counts in the answer, and possible for the number of bytes.
+
+if [ "$streamed" = no ]; then
+  tr -d '\000' <"$signed" | cmp -s - "$signed" || fail 'answer: it is not a JSON object'
+fi
 
 for name in prompt completion total cached; do
   field "$usage_lines" ${name}_tokens
@@ -720,10 +732,11 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
       sum += value; if (name == "input_tokens") prompts++; summed = 1 } }
   function structure(text,  at, symbol, rest) {
     if (length(text) > 2000) gsub(/\[[-0-9.eE+, \t]*\]/, "[]", text)
-    gsub(/[ \t]/, "", text)
+    gsub(/[ \t\r]/, "", text)
     while (text != "") {
       symbol = substr(text, 1, 1); text = substr(text, 2)
       if (symbol == "{" || symbol == "[") {
+        if (value_next) member("")
         if (symbol == "{" && value_next && of_usage(path())) { objects++; sum = 0; summed = 0 }
         else if (symbol == "[" && value_next && of_usage(path())) bad = 1
         kind[++depth] = symbol; key[depth] = ""; value_next = 0
@@ -734,13 +747,34 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
       else if (symbol == ",") value_next = 0
       else if (value_next) {
         rest = symbol; if (match(text, /^[-0-9.eE+a-z]+/)) { rest = rest substr(text, 1, RLENGTH); text = substr(text, RLENGTH + 1) }
+        member(rest)
         if (rest ~ /^[0-9]+$/) { if (of_usage(path())) bad = 1; else number(path(), rest) }
         else if (rest != "null" && of_usage(path())) bad = 1
         value_next = 0
       }
     } }
+  # The value of a member: a literal, a number, a string, or "" for an object or array
+  function member(value) {
+    if ((depth == 1 || (depth == 2 && key[1] == "response")) && key[depth] == "error" && value != "null") wrong = 1
+    if (stream != "yes" || depth != 1 || key[1] != "type") return
+    types++
+    if (value != "\"" event "\"") wrong = 1
+  }
+  # Whether a text is a JSON object, nested to at most 128 levels. Strings with control characters stay, so that it is none
+  function is_object(text,  levels) {
+    if (text ~ /[\001-\010\013\014\016-\037]/) return 0
+    gsub(/\\(["\\\/bfnrt]|u[0-9A-Fa-f][0-9A-Fa-f][0-9A-Fa-f][0-9A-Fa-f])/, "_", text)
+    if (text ~ /\\/) return 0
+    gsub(/"[^"\001-\037]*"/, "\001", text)
+    gsub(/-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?/, "0", text)
+    gsub(/true|false|null/, "0", text)
+    gsub(/[ \t\n\r]+/, "", text)
+    # Each step replaces the innermost objects and arrays by a value.
+    while (text != "0" && levels++ < 128) if (!gsub(/\[([0\001](,[0\001])*)?\]|[{](\001:[0\001](,\001:[0\001])*)?[}]/, "0", text)) return 0
+    return text == "0" && levels > 0
+  }
   function json(text,  parts, count, at, inside, tail) {
-    depth = 0; last = ""; value_next = 0; inside = 0
+    depth = 0; last = ""; value_next = 0; inside = 0; types = 0
     count = split(text, parts, "\"")
     for (at = 1; at <= count; at++) {
       if (!inside) { structure(parts[at]); inside = 1; last = ""; continue }
@@ -749,7 +783,7 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
       tail = parts[at]; sub(/^.*[^\\]/, "", tail)
       if (length(tail) % 2) continue
       inside = 0
-      if (value_next) { if (of_usage(path()) || (endpoint ~ /count_tokens$/ && path() == "input_tokens")) bad = 1; value_next = 0 }
+      if (value_next) { member("\"" last "\""); if (of_usage(path()) || (endpoint ~ /count_tokens$/ && path() == "input_tokens")) bad = 1; value_next = 0 }
     } }
   # An image in the prompt has at most 16384 tokens, and a request at most 20 images. Their names may be escaped.
   reading == "request" {
@@ -759,16 +793,29 @@ awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$prompt" -v complet
     images += gsub(/"(input_)?(image(_url)?|file)"/, "&")
     next
   }
-  stream == "yes" && /^data:/ { text = text substr($0, 6); next }
-  stream == "yes" { if ($0 == "") { json(text); text = "" } next }
-  { text = text $0 " " }
-  END {
+  stream == "yes" && /^event: / { event = substr($0, 8); next }
+  stream == "yes" && /^data: / {
+    text = substr($0, 7)
+    if (text !~ /^[{].*[}]$/ || text ~ /[\001-\037]/ || !is_object(text) || index(text, "\302\205") || index(text, "\342\200\250") || index(text, "\342\200\251")) wrong = 1
     json(text)
+    if (types != (event != "")) wrong = 1
+    event = text = ""
+    next
+  }
+  stream == "yes" { next }
+  { text = text $0 "\n" }
+  END {
+    if (stream != "yes") { if (text !~ /^[ \t\r\n]*[{]/ || !is_object(text)) wrong = 1; gsub(/\n/, " ", text); json(text) }
+    if (wrong) exit 2
     if (images > 20) images = 20
     if (prompts < objects || (answers < objects && endpoint != "/v1/embeddings")) bad = 1
     exit bad || prompt == "" || completion == "" || total != prompt + completion || hidden + 0 > completion + 0 ||
-      completion - hidden > bytes + 64 || prompt + 0 > request + 512 + images * 16384 }' reading=request "$request" reading=answer "$signed" ||
-  fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible'
+      completion - hidden > bytes + 64 || prompt + 0 > request + 512 + images * 16384 }' reading=request "$request" reading=answer "$signed"
+case $? in
+  0) ;;
+  2) fail 'answer: it is not JSON, has an error, or an event whose type is not its name' ;;
+  *) fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible' ;;
+esac
 
 note 'receipt by the enclave key, for this request and this response'
 

@@ -311,9 +311,28 @@ const ANSWERS: [string, E2ERefusalCode, (network: ScriptedNetwork) => void][] = 
     'a receipt with other counts',
     'bad_proof',
     (network) => {
-      const usage = '{"usage":{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18}}';
+      const usage = '{"object":"chat.completion","usage":{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18}}';
       network.answer = ({ context }) => ({ body: [context.stream ? `data: ${usage}\n\n` : usage] });
       network.changes = { receipt: { usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 3 } } };
+    },
+  ],
+  ...Object.entries({
+    'an error in place of an answer': '{"error":{"message":"free text"}}',
+    'an answer with an error': '{"object":"chat.completion","choices":[],"error":{"message":"free text"}}',
+    'an answer of another format': '{"type":"message","content":[]}',
+    'an answer that is no JSON': 'free text',
+  }).map(([name, body]): [string, E2ERefusalCode, (network: ScriptedNetwork) => void] => [
+    name,
+    'bad_proof',
+    (network) => {
+      network.answer = ({ context }) => ({ body: [context.stream ? `data: ${body}\n\n` : body] });
+    },
+  ]),
+  [
+    'a body cut off',
+    'truncated',
+    (network) => {
+      network.answer = ({ context }) => ({ body: [context.stream ? 'data: {' : '{"object":"chat.completion"'] });
     },
   ],
   [
@@ -435,9 +454,18 @@ describe('a signed stream', () => {
   test.each([
     ['with a terminator of its own', 'bad_proof', CHAT, [CHUNK, 'data: [DONE]\n\n', CHUNK]],
     ['with a comment', 'bad_proof', CHAT, [CHUNK, ': inference-signature {}\n\n']],
+    ['with an error in its data', 'bad_proof', CHAT, [CHUNK, 'data: {"error":{"message":"free text"}}\n\n']],
+    ['with data that is no JSON', 'bad_proof', CHAT, [CHUNK, 'data: free text\n\n']],
+    ['with its last event under another name', 'bad_proof', MESSAGES, ['event: ping\ndata: {"type":"message_stop"}\n\n']],
+    ['with its last event without a name', 'bad_proof', MESSAGES, ['data: {"type":"message_stop"}\n\n']],
     ['that ends within an event', 'truncated', CHAT, [CHUNK, 'data: {"choices":[]}\n']],
     ['without its last event', 'truncated', MESSAGES, ['event: ping\ndata: {"type":"ping"}\n\n']],
-    ['that continues after its last event', 'bad_proof', MESSAGES, ['event: message_stop\ndata: {}\n\n', 'event: ping\ndata: {}\n\n']],
+    [
+      'that continues after its last event',
+      'bad_proof',
+      MESSAGES,
+      ['event: message_stop\ndata: {"type":"message_stop"}\n\n', 'event: ping\ndata: {"type":"ping"}\n\n'],
+    ],
   ] as const)('%s is refused as %s, and never ends', async (_name, code, [path, members], body) => {
     const network = new ScriptedNetwork(() => ({ body }), 1, [ONLY]);
     const { fetch } = setup({ network });

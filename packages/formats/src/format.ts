@@ -3,7 +3,7 @@
  *
  * Coordinators parse requests to route them. Providers parse them again, render the exact response bytes and sign them.
  */
-import type { Endpoint } from '@inference/protocol';
+import type { Endpoint, RequiredMember } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors/errors.js';
 import type { ImageUrlResolver } from './input-images/image-reader.js';
 import type { UnknownMembers } from './members/member-table.js';
@@ -84,6 +84,8 @@ export interface AnswerFormat {
   readonly callIdPrefix?: 'toolu_';
   /** Names of the events that can end a stream; empty if only `[DONE]` ends it. */
   readonly terminalEvents: readonly string[];
+  /** Member of an unstreamed response by which clients recognize the format. Null for formats without one. */
+  readonly bodyMember: RequiredMember | null;
   stream(responseMetadata: ResponseMetadata): StreamRenderer;
   plain(responseMetadata: ResponseMetadata): PlainRenderer;
   /**
@@ -134,9 +136,9 @@ export type EmbeddingFormat = Format<ParsedEmbeddings>;
 export type ImageFormat = Format<ParsedImages>;
 
 /** `AnswerFormat` of endpoints that never stream and whose body other functions render. All its renderers throw. */
-export function answerWithoutEvents(idPrefix: string): AnswerFormat {
+export function answerWithoutEvents(idPrefix: string, bodyMember: RequiredMember | null = null): AnswerFormat {
   const fail = (): never => {
     throw new Error(`a response ${idPrefix} has no events`);
   };
-  return { idPrefix, terminalEvents: [], stream: fail, plain: fail, signatureEvent: fail, streamError: fail };
+  return { idPrefix, terminalEvents: [], bodyMember, stream: fail, plain: fail, signatureEvent: fail, streamError: fail };
 }

@@ -22,6 +22,7 @@ export * from './ecdsa-der.js';
 export * from './ids.js';
 export * from './image-parts.js';
 export * from './job-context.js';
+export { BodyCheck, type RequiredMember } from './json-object-check.js';
 export * from './label.js';
 export * from './lazy-validator.js';
 export * from './log/checkpoint.js';

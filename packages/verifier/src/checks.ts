@@ -6,6 +6,8 @@ export type CheckName =
   | 'signature_event'
   /** The public key is a point of P-256 in the x963 form. */
   | 'public_key'
+  /** A plain answer is a JSON object without an error. Reported only on failure. */
+  | 'response_body'
   /** The hash that the response states is the hash of the signed bytes. */
   | 'response_hash'
   /** The enclave key signed the response hash. */

@@ -1,5 +1,5 @@
-/** Verifies an answer: stated hash of the bytes, signature of the hash, and the receipt. */
-import { fromBase64, utf8 } from '@inference/protocol';
+/** Verifies an answer: stated hash of the bytes, signature of the hash, the receipt, and that the body is a JSON object. */
+import { BodyCheck, fromBase64, utf8 } from '@inference/protocol';
 import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
 import { sha256Hex } from './digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from './p256.js';
@@ -22,6 +22,13 @@ export type PlainAnswer = TrustedKey & { readonly body: Uint8Array } & ({ readon
 export function verifyResponse(answer: PlainAnswer): ResponseVerdict {
   const proof = 'headers' in answer ? proofFromHeaders(answer.headers) : answer;
   return verdict([], { bytes: answer.body, stream: false }, proof, answer);
+}
+
+/** Checks the content of signed bytes. `splitSignedStream` checks that of streams. */
+function contentChecks({ bytes, stream }: SignedAnswer): readonly Check[] {
+  const json = new BodyCheck(null);
+  if (stream || (json.accepts(bytes) && json.isComplete)) return [];
+  return [check('response_body', false, '', 'The signed body is not a JSON object, or has an error in place of an answer.')];
 }
 
 /** Verifies a streamed answer of any format, given its exact body bytes. Never throws for an invalid answer. */
@@ -47,12 +54,13 @@ function verdict(before: readonly Check[], answer: SignedAnswer, proof: Response
   }
   const responseSha256 = sha256Hex(answer.bytes);
   const receipt = receiptChecks(proof, key, { ...answer, sha256: responseSha256 }, trusted.expected ?? {});
+  const isSigned = proof.responseHash === responseSha256;
   const checks = [
     ...before,
     check('public_key', true, 'The public key is a point of P-256.', ''),
     check(
       'response_hash',
-      proof.responseHash === responseSha256,
+      isSigned,
       'The stated hash is the SHA-256 of the signed bytes.',
       'The bytes received are not the bytes that the stated hash was made of.',
     ),
@@ -62,6 +70,7 @@ function verdict(before: readonly Check[], answer: SignedAnswer, proof: Response
       'The enclave key signed the stated hash.',
       'The enclave key did not sign the stated hash.',
     ),
+    ...(isSigned ? contentChecks(answer) : []),
     ...receipt.checks,
   ];
   return { verified: allOk(checks), checks, receipt: receipt.receipt };

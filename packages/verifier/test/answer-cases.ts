@@ -96,7 +96,10 @@ const FORMATS = {
     path: '/v1/responses',
     request: { model: MODEL, input: 'Hello' },
     plain: { id: 'resp_1', object: 'response', output: [] },
-    events: [namedEvent('response.output_text.delta', { delta: 'Hello' }), namedEvent('response.completed', {})],
+    events: [
+      namedEvent('response.output_text.delta', { delta: 'Hello' }),
+      namedEvent('response.completed', { response: { error: null, tools: [{ error: 'of a tool', type: 'error' }] } }),
+    ],
     signature: 'comment',
   },
   embeddings: {
@@ -248,6 +251,15 @@ function imageInPrompt(name: string): Changes {
 /** Members of a receipt of version 2. */
 const COMPUTED = { v: 2, engine: 'llama.cpp b9999 (Metal)', weights_sha256: 'a'.repeat(64), sampling: { temperature: '0.7', seed: '1' } };
 
+/** An event with every kind of JSON value, words of errors, and the deepest nesting. */
+const EVERY_VALUE = dataEvent({
+  ...CHAT,
+  choices: [{ delta: { content: '"error":{} \\ \n \u001f é 😀', error: 'text', type: 'message_stop' } }, [], {}, [[0, -1.5e-7, 1e21]]],
+  flags: [true, false, null],
+  error: null,
+  deep: Array.from({ length: 127 }).reduce<JsonValue>((inner) => [inner], 1),
+});
+
 const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
   ...Object.keys(FORMATS).flatMap((format): [string, EnclaveEvidence, Changes][] => {
     const name = format as FormatName;
@@ -290,6 +302,12 @@ const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
     { published: (record) => ({ ...record, attested: false }), headers: { 'X-Provider-Attested': 'false' } },
   ],
   ['stream: the terminator is missing', 'claimed', { stream: true, body: (text) => text.replace(DONE, '') }],
+  [
+    'stream: spaces in the data',
+    'claimed',
+    { stream: true, events: [chatChunk('one').replaceAll('":', '" : ').replaceAll(',', ' , '), chatChunk('two')] },
+  ],
+  ['stream: every kind of JSON value', 'claimed', { stream: true, events: [EVERY_VALUE, EVERY_VALUE, chatChunk('two')] }],
   ['stream: comments everywhere', 'claimed', { stream: true, body: (text) => KEEP_ALIVE + text + KEEP_ALIVE }],
   ['images: in the answer', 'claimed', { ...held, receipt: { image_sha256: imageHashes } }],
   ['images: fetched from URLs', 'claimed', { ...linked, receipt: { image_sha256: imageHashes }, images: pictures }],
@@ -336,6 +354,37 @@ const REFUSED: readonly [string, Changes][] = [
   ['stream: an error event', { stream: true, events: [chatChunk('one'), namedEvent('error', {})] }],
   ['stream: a data line twice in an event', { stream: true, events: [`${chatChunk('one').trimEnd()}\n${chatChunk('two')}`] }],
   ['stream: an event without data', { stream: true, events: [chatChunk('one'), 'event: ping\n\n'] }],
+  ...(
+    [
+      ['an error', dataEvent({ ...CHAT, error: { message: 'x' } })],
+      ['an error with an escaped name', 'data: {"\\u0065rror":{"message":"x"}}\n\n'],
+      ['an error before null', 'data: {"error":{"message":"x"},"error":null}\n\n'],
+      ['a failed response', namedEvent('response.completed', { response: { error: { message: 'x' } } })],
+      ['a type under another name', 'event: ping\ndata: {"type":"message_stop"}\n\n'],
+      ['a type without a name', dataEvent({ type: 'message_stop' })],
+      ['a name without a type', 'event: ping\ndata: {}\n\n'],
+      ['two types', 'event: ping\ndata: {"type":"ping","type":"message_stop"}\n\n'],
+      ['data without JSON', 'data: {see example.org}\n\n'],
+      ['data cut off', 'data: {"choices":[]\n\n'],
+      ['data with a tab', 'data: {"choices":\t[]}\n\n'],
+      ['two numbers in place of one', 'data: {"a": 1 2}\n\n'],
+      ['an error behind a space', 'data: {"error" : {"message":"x"}}\n\n'],
+      ['a string without an end', 'data: {"a":"}\n\n'],
+      ['a text as data', 'data: "text"\n\n'],
+      ['a number with a leading zero', 'data: {"a":01}\n\n'],
+      ['an escape that is none', 'data: {"a":"\\x"}\n\n'],
+      ['half an escape', 'data: {"a":"\\u00\\n41"}\n\n'],
+      ['a control character', 'data: {"a":"\u0001"}\n\n'],
+      ['a NUL', 'data: {"a":"\u0000"}\n\n'],
+      ['U+0085', 'data: {"a":"\u0085"}\n\n'],
+      ['U+2028', 'data: {"a":"\u2028"}\n\n'],
+      ['data nested too deeply', `data: {"a":${'['.repeat(128)}${']'.repeat(128)}}\n\n`],
+    ] as const
+  ).map(([name, event]): [string, Changes] => [`stream: ${name}`, { stream: true, events: [chatChunk('one'), event, chatChunk('two')] }]),
+  ['plain: an error', { plain: { error: { message: 'x' } } }],
+  ['plain: an error beside an answer', { plain: { ...FORMATS.chat.plain, error: 'x' } }],
+  ['plain: a text', { plain: 'text' }],
+  ['plain: a list', { plain: [FORMATS.chat.plain] }],
   ['stream: a comment without its blank line', { stream: true, body: (text) => text.replace(KEEP_ALIVE, `: x\n${chatChunk('more')}`) }],
   [
     'stream: a comment inside an event',

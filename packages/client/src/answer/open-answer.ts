@@ -1,5 +1,6 @@
 /** Opens and verifies a sealed answer, and returns a response as in plain mode. */
 import {
+  BodyCheck,
   concatBytes,
   E2E_RESPONSE_CONTENT_TYPE,
   type E2eAnswerHead,
@@ -108,6 +109,8 @@ class AnswerReader {
   readonly #usage: UsageReader;
   /** Null if the answer is not a stream. */
   readonly #streamCheck: StreamCheck | null;
+  /** Null if the answer is a stream, or an error response. */
+  readonly #bodyCheck: BodyCheck | null;
   readonly #imageHashes: Uint8Array[] = [];
   #responseBytes = 0;
   #proof: Uint8Array | null = null;
@@ -123,6 +126,7 @@ class AnswerReader {
     this.#hash = input.crypto.createSha256();
     this.#usage = new UsageReader(input.request.endpoint, this.isStream);
     this.#streamCheck = this.isStream ? new StreamCheck(input.request.answer.terminalEvents) : null;
+    this.#bodyCheck = this.isStream || head.status !== 200 ? null : new BodyCheck(input.request.answer.bodyMember);
     this.#comparison = head.log_checkpoint === undefined ? Promise.resolve() : input.compareCheckpoint(head.log_checkpoint);
     // `verify` reports the rejection, unless the answer fails before.
     this.#comparison.catch(() => {});
@@ -139,11 +143,12 @@ class AnswerReader {
       this.#imageHashes.push(this.#input.crypto.sha256(bytes));
       return null;
     }
-    if (this.#streamCheck?.accepts(bytes) === false) {
+    if (this.#streamCheck === null) this.#usage.push(bytes);
+    else if (!this.#streamCheck.accepts(bytes, (part) => this.#usage.push(part))) {
       throw new E2ERefused('bad_proof', 'The stream contains a line that its format does not allow, or continues after its end.');
     }
+    if (this.#bodyCheck?.accepts(bytes) === false) throw new E2ERefused('bad_proof', 'The body is not an answer of its format.');
     this.#hash.update(bytes);
-    this.#usage.push(bytes);
     return bytes;
   }
 
@@ -157,6 +162,7 @@ class AnswerReader {
     const verified = this.#verifyProof(body);
     if (this.#streamCheck?.isComplete === false)
       throw new E2ERefused('truncated', 'The stream ends within an event, or before its last one.');
+    if (this.#bodyCheck?.isComplete === false) throw new E2ERefused('truncated', 'The body ends within its JSON text.');
     await this.#comparison;
     return verified;
   }

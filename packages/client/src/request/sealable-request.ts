@@ -25,8 +25,8 @@ export interface SealableRequest {
   readonly maxTokens: number;
   /** Images in the prompt, and the bytes of their base64 in the body; null: none. */
   readonly inputImages: { readonly count: number; readonly bytes: number } | null;
-  /** Format of the answer: terminal events and end of a stream. */
-  readonly answer: Pick<AnswerFormat, 'signatureEvent' | 'terminalEvents'>;
+  /** Format of the answer: how to recognize its end, and how to write the end of a stream. */
+  readonly answer: Pick<AnswerFormat, 'bodyMember' | 'signatureEvent' | 'terminalEvents'>;
   /** Number of requested images; null: not an image request. */
   readonly images: number | null;
   /** Size that the body names as `<width>x<height>`; null: none, or not an image request. */

@@ -10,6 +10,7 @@ export function chatAnswer(options: ChatAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'chatcmpl-',
     terminalEvents: [],
+    bodyMember: { name: 'object', value: 'chat.completion' },
     stream: (responseMetadata) => new ChatStreamRenderer(responseMetadata, options),
     plain: (responseMetadata) => chatPlainRenderer(responseMetadata, options),
     signatureEvent: chatSignatureEvent,

@@ -18,6 +18,7 @@ export function completionAnswer(options: CompletionAnswerOptions): AnswerFormat
   return {
     idPrefix: 'cmpl-',
     terminalEvents: [],
+    bodyMember: { name: 'object', value: 'text_completion' },
     stream: (responseMetadata) => new CompletionStreamRenderer(responseMetadata, options),
     plain: (responseMetadata) => completionPlainRenderer(responseMetadata, options),
     signatureEvent,

@@ -18,7 +18,7 @@ export function embeddingsBody({ model }: ResponseMetadata, { vectors, encoding,
   });
 }
 
-export const embeddingsAnswer = answerWithoutEvents('embd-');
+export const embeddingsAnswer = answerWithoutEvents('embd-', { name: 'object', value: 'list' });
 
 /** Decodes a vector. Nine significant digits identify a 32-bit float, and keep the JSON short. */
 function floats(base64: string): number[] {

@@ -28,6 +28,7 @@ export function messagesAnswer(options: MessagesAnswerOptions): AnswerFormat {
     idPrefix: 'msg_',
     callIdPrefix: 'toolu_',
     terminalEvents: ['message_stop'],
+    bodyMember: { name: 'type', value: 'message' },
     stream: (responseMetadata) => new MessagesStreamRenderer(responseMetadata, options),
     plain: (responseMetadata) => messagesPlainRenderer(responseMetadata, options),
     signatureEvent: (_responseMetadata, signed) => signatureComment(signed),

@@ -21,6 +21,7 @@ export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
   return {
     idPrefix: 'resp_',
     terminalEvents: ['response.completed', 'response.incomplete'],
+    bodyMember: { name: 'object', value: 'response' },
     stream: (responseMetadata) => new ResponsesStreamRenderer(responseMetadata, echo),
     plain: (responseMetadata) => responsesPlainRenderer(responseMetadata, echo),
     signatureEvent: (_responseMetadata, signed) => signatureComment(signed) + SSE_DONE,

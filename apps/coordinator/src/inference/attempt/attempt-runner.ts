@@ -220,6 +220,7 @@ export class AttemptRunner {
       ...(candidate === undefined ? {} : { candidate }),
       estimate,
       terminalEvents: job.terminalEvents,
+      bodyMember: job.bodyMember,
       tokenMs: expectedTokenMs(estimate, slotRequest.work),
       fetchedImages: job.fetchedImages,
       maxImageTokens: visionOfferOf(provider, job.params.model)?.max_image_tokens ?? 0,

@@ -8,6 +8,7 @@ import {
   type JobFailureCode,
   type JobMessage,
   type RequestFrames,
+  type RequiredMember,
   toBase64,
 } from '@inference/protocol';
 import { type Encapsulation, SealingError, sealRequest } from '@inference/protocol/crypto';
@@ -80,6 +81,8 @@ export interface AttemptPlan {
   readonly estimate: LatencyEstimate;
   /** Names of the server-sent events that can end a stream, such as `message_stop`. Empty if the format has none. */
   readonly terminalEvents: readonly string[];
+  /** Member by which clients recognize an unstreamed response. Null if it has none. */
+  readonly bodyMember: RequiredMember | null;
   /** Expected time per output token, in milliseconds. */
   readonly tokenMs: number;
   /** Images that the coordinator fetched for the URLs in the body. Sent after the body. */
@@ -271,7 +274,7 @@ export class Attempt implements JobSink {
 
   /** Encrypted request, and a reader for its answer. Throws SealingError `bad_key` on a malformed sealing key. */
   #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: RequestFrames; readonly reader: AnswerReader } {
-    const { context, candidate, encapsulate, fetchedImages, terminalEvents } = this.plan;
+    const { context, candidate, encapsulate, fetchedImages } = this.plan;
     const onCredit = (bytes: number): void => {
       this.#waitingSince ??= performance.now();
       this.#handle?.grant(bytes);
@@ -300,7 +303,7 @@ export class Attempt implements JobSink {
       credit: INITIAL_CREDIT_BYTES,
       ...fetchedMembers(fetchedImages),
     };
-    return { message, frames, reader: new ResponseReader(responses, context, terminalEvents, onCredit) };
+    return { message, frames, reader: new ResponseReader(responses, context, this.plan, onCredit) };
   }
 
   #receive(frame: Frame, reader: AnswerReader): Violation | null {

@@ -1,8 +1,17 @@
 /** `ResponseReader` opens and hashes the response frames of an attempt in plain mode, and reads the usage that the response reports. */
-import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, StreamCheck, UsageReader, type UsageReport } from '@inference/protocol';
+import {
+  BodyCheck,
+  type Frame,
+  INITIAL_CREDIT_BYTES,
+  type JobContext,
+  type RequiredMember,
+  StreamCheck,
+  UsageReader,
+  type UsageReport,
+} from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 
-/** An `unverifiable` stream contains bytes that {@link StreamCheck} rejects, or ends inside an event. */
+/** An `unverifiable` response contains bytes that {@link StreamCheck} or {@link BodyCheck} rejects, or ends inside an event or object. */
 export type ResponseViolation = 'tampered_frame' | 'credit_exceeded' | 'unverifiable';
 
 export interface ReadResponse {
@@ -81,21 +90,26 @@ export class ResponseReader implements AnswerReader {
   readonly #hash: ResponseHash = responseHash();
   /** Null if the response is not a stream. */
   readonly #stream: StreamCheck | null;
+  /** Null if the response is a stream, or has images, which `ImageDelivery` checks. */
+  readonly #body: BodyCheck | null;
   /** Null for an image response, whose usage `ImageDelivery` compares. */
   readonly #usage: UsageReader | null;
+  readonly #readUsage = (bytes: Uint8Array): void => this.#usage?.push(bytes);
   #bytes = 0;
 
-  /** `terminalEvents`: see {@link StreamCheck}. `onCredit` receives the number of bytes that the provider may send in addition. */
+  /** `terminalEvents` and `bodyMember`: see {@link StreamCheck} and {@link BodyCheck}. `onCredit` receives the number of bytes that the provider may send in addition. */
   constructor(
     opener: ResponseOpener,
     { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>,
-    terminalEvents: readonly string[],
+    { terminalEvents, bodyMember }: { readonly terminalEvents: readonly string[]; readonly bodyMember: RequiredMember | null },
     onCredit: (bytes: number) => void,
   ) {
     this.#opener = opener;
     this.#credit = new AnswerCredit(INITIAL_CREDIT_BYTES, onCredit);
     this.#stream = stream ? new StreamCheck(terminalEvents) : null;
-    this.#usage = endpoint === '/v1/images/generations' ? null : new UsageReader(endpoint, stream);
+    const isText = endpoint !== '/v1/images/generations';
+    this.#body = stream || !isText ? null : new BodyCheck(bodyMember);
+    this.#usage = isText ? new UsageReader(endpoint, stream) : null;
   }
 
   get isOutOfCredit(): boolean {
@@ -111,10 +125,8 @@ export class ResponseReader implements AnswerReader {
       throw error;
     }
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
-    if (this.#stream?.accepts(plaintext) === false) return 'unverifiable';
-    if (frame.final && this.#stream?.isBetweenEvents === false) return 'unverifiable';
+    if (!this.#isAnswer(plaintext, frame.final)) return 'unverifiable';
     this.#hash.update(plaintext);
-    this.#usage?.push(plaintext);
     this.#bytes += plaintext.length;
     return plaintext;
   }
@@ -125,6 +137,13 @@ export class ResponseReader implements AnswerReader {
 
   grantClosingCredit(): void {
     this.#credit.grantClosing();
+  }
+
+  /** Whether clients read the bytes so far as an answer, and as the verifiers read them. Reads their usage. */
+  #isAnswer(bytes: Uint8Array, isFinal: boolean): boolean {
+    if (this.#stream !== null) return this.#stream.accepts(bytes, this.#readUsage) && (!isFinal || this.#stream.isBetweenEvents);
+    this.#readUsage(bytes);
+    return this.#body === null || (this.#body.accepts(bytes) && (!isFinal || this.#body.isComplete));
   }
 
   end(): ReadResponse {

@@ -16,6 +16,7 @@ import {
   MAX_INPUT_IMAGE_PIXELS,
   type ProviderId,
   promptTokenBound,
+  type RequiredMember,
   type TrustLevel,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -57,6 +58,8 @@ export interface JobRequest {
   readonly responseMetadata: ResponseMetadata;
   /** Names of the server-sent events that can end the response stream. Empty if the format has none, and for a sealed request. */
   readonly terminalEvents: readonly string[];
+  /** Member by which clients recognize an unstreamed response. Null if it has none, and for a sealed request. */
+  readonly bodyMember: RequiredMember | null;
   /** Request body of the client, unchanged: JSON, or a sealed request. */
   readonly body: Uint8Array;
   /** Size of the JSON body. For a sealed request, the size that its context states. */
@@ -159,6 +162,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
       model,
     },
     terminalEvents: [],
+    bodyMember: null,
     body,
     jsonBytes,
     sealed,
@@ -238,6 +242,7 @@ export function jobOf(
       model: params.model,
     },
     terminalEvents: answerFormat.terminalEvents,
+    bodyMember: answerFormat.bodyMember,
     body: input.body,
     jsonBytes: input.body.length,
     fetchedImages: [],

@@ -58,7 +58,7 @@ describe('a trickling provider', () => {
 
   const trickle = async (job: ScriptedJob): Promise<void> => {
     job.accept();
-    job.push(Buffer.from('data: {'));
+    job.push(Buffer.from(`${job.context.stream ? 'data: ' : ''}{"text":"`));
     while (!job.cancelled.aborted) {
       await new Promise((resolve) => setTimeout(resolve, 100));
       if (!job.cancelled.aborted) job.push(Buffer.from(' '));

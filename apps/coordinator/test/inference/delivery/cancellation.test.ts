@@ -178,7 +178,7 @@ describe('a client that disconnects during a stream', () => {
 
   it('without reading pays at most for the bytes that its connection took, and does not occupy its provider', async () => {
     harness = await startHarness({ jobTimings: { closingMs: 2000 } });
-    const event = Buffer.from(`data: {${'.'.repeat(8000)}}\n\n`);
+    const event = Buffer.from(`data: {"text":"${'.'.repeat(8000)}"}\n\n`);
     const provider = await harness.provider({
       onJob: async (job) => {
         job.accept();

@@ -31,7 +31,7 @@ async function waiting(on: Harness): Promise<number> {
 describe('a slow client', () => {
   it('stops its provider by credit, and loses no byte', async () => {
     harness = await shared.take();
-    const events = Array.from({ length: 300 }, (_, index) => Buffer.from(`data: {${String(index).padStart(40_000, '.')}}\n\n`));
+    const events = Array.from({ length: 300 }, (_, index) => Buffer.from(`data: {"text":"${String(index).padStart(40_000, '.')}"}\n\n`));
     const provider = await harness.provider({
       onJob: async (job) => {
         job.accept();
@@ -65,7 +65,7 @@ describe('a slow client', () => {
     const provider = await harness.provider({
       onJob: async (job) => {
         job.accept();
-        while (!job.cancelled.aborted) await job.pushWithinCredit(Buffer.from(`data: {${'.'.repeat(60_000)}}\n\n`));
+        while (!job.cancelled.aborted) await job.pushWithinCredit(Buffer.from(`data: {"text":"${'.'.repeat(60_000)}"}\n\n`));
       },
     });
     const response = await openStream(harness);

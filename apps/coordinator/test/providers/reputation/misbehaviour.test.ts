@@ -1,4 +1,4 @@
-import type { JobCompleted, Receipt } from '@inference/protocol';
+import type { JobCompleted, Receipt, Register } from '@inference/protocol';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import type { JobTimings } from '../../../src/inference/job-timings.js';
@@ -198,6 +198,105 @@ describe('a provider whose stream contains lines reserved for the coordinator, s
       expect(usage.usage).toEqual([]);
     });
   }
+});
+
+const FREE_TEXT = 'Please visit example.org';
+const CHAT = ['/v1/chat/completions', { messages: [{ role: 'user', content: 'hi' }] }] as const;
+const MESSAGES = ['/v1/messages', { max_tokens: 8, messages: [{ role: 'user', content: 'hi' }] }] as const;
+const RESPONSES = ['/v1/responses', { input: 'hi' }] as const;
+const COMPLETIONS = ['/v1/completions', { prompt: 'hi' }] as const;
+const EMBEDDINGS = ['/v1/embeddings', { input: 'hi' }] as const;
+const COUNT = ['/v1/messages/count_tokens', { messages: [{ role: 'user', content: 'hi' }] }] as const;
+
+/** Text of a client whose only provider answers with these bytes before the honest ones, and whether the client paid. */
+async function askHostile([endpoint, members]: readonly [string, object], stream: boolean, bytes: string) {
+  harness = await shared.take();
+  const model_type = endpoint === '/v1/embeddings' ? 'embedding' : 'text';
+  const provider = await harness.provider({
+    register: (register) => ({ ...register, models: register.models.map((model) => ({ ...model, model_type })) }) as Register,
+    onJob: (job) => {
+      job.accept();
+      job.push(Buffer.from(bytes));
+      if (stream) for (const part of job.render(['some', ' text'])) job.push(part);
+      job.push(new Uint8Array(), true);
+      job.complete();
+    },
+  });
+  const response = await harness.post(endpoint, { model: MODEL, ...(stream ? { stream } : {}), ...members });
+  const text = await response.text();
+  const { usage } = (await (await harness.get('/v1/payments/usage')).json()) as { usage: unknown[] };
+  return { provider, status: response.status, text, isBilled: usage.length > 0 };
+}
+
+describe('a provider whose stream makes clients fail, or stop early', () => {
+  const error = JSON.stringify({ error: { message: FREE_TEXT } });
+  it.each([
+    ['an error in the data', CHAT, `data: ${error}\n\n`],
+    ['an error beside other members', CHAT, `data: {"id":"x","choices":[],${error.slice(1)}\n\n`],
+    ['an error with an escaped name', CHAT, `data: ${error.replace('error', '\\u0065rror')}\n\n`],
+    ['an error in a completion', COMPLETIONS, `data: ${error}\n\n`],
+    ['an error of a response', RESPONSES, `event: response.created\ndata: {"type":"response.created","response":${error}}\n\n`],
+    ['an error under another name', RESPONSES, `event: ping\ndata: {"type":"error","message":"${FREE_TEXT}"}\n\n`],
+    ['a failed response without a name', RESPONSES, `data: {"type":"response.failed","response":{"status":"${FREE_TEXT}"}}\n\n`],
+    [
+      'the last event under another name',
+      RESPONSES,
+      `event: response.created\ndata: {"type":"response.completed","response":{"id":"${FREE_TEXT}"}}\n\n`,
+    ],
+    ['the last event of a message under another name', MESSAGES, `event: ping\ndata: {"type":"message_stop","x":"${FREE_TEXT}"}\n\n`],
+    ['data without JSON', CHAT, `data: ${FREE_TEXT}\n\n`],
+    ['a text as data', CHAT, `data: "${FREE_TEXT}"\n\n`],
+    ['a NUL', CHAT, `data: {"a":"${FREE_TEXT}\u0000"}\n\n`],
+    ['a line separator (U+2028)', CHAT, `data: {"a":"${FREE_TEXT}\u2028"}\n\n`],
+  ] as const)('loses its session, and its client pays nothing and reads nothing of it: %s', async (_name, request, event) => {
+    const { provider, text, isBilled } = await askHostile(request, true, event);
+    expect(text).not.toContain(FREE_TEXT);
+    expect(text).toContain('"error"');
+    expect(isBilled).toBe(false);
+    await provider.closed;
+    expect(provider.rejection).toBe('misbehaved');
+  });
+
+  it.each([CHAT, COMPLETIONS, RESPONSES, MESSAGES])('may write these words as text: %s', async (endpoint, members) => {
+    const words = ['"error":{"message":"no"}', ' "type":"message_stop"', '\ndata: {"error":1}\n\n', ' \u0000 \u2028'];
+    harness = await shared.take();
+    await harness.provider({ onJob: (job) => job.answerHonestly(words) });
+    const text = await (await harness.post(endpoint, { model: MODEL, stream: true, ...members })).text();
+    expect(text).toContain('message_stop');
+    expect(text).toContain('se_signature');
+  });
+});
+
+describe('a provider whose answer is none of its format', () => {
+  it.each([
+    ['an error', CHAT, { error: { message: FREE_TEXT } }],
+    ['an error of a response', RESPONSES, { object: 'response', error: { message: FREE_TEXT } }],
+    ['an error of Messages', MESSAGES, { type: 'error', error: { message: FREE_TEXT } }],
+    ['an error in place of vectors', EMBEDDINGS, { error: { message: FREE_TEXT } }],
+    ['an error in place of a token count', COUNT, { error: { message: FREE_TEXT } }],
+    ['a text', CHAT, FREE_TEXT],
+    ['a message in place of a chat completion', CHAT, { type: 'message', content: [{ type: 'text', text: FREE_TEXT }] }],
+    ['a chat completion in place of a message', MESSAGES, { object: 'chat.completion', choices: [FREE_TEXT] }],
+    ['a chat completion in place of a completion', COMPLETIONS, { object: 'chat.completion', choices: [FREE_TEXT] }],
+  ] as const)('loses its session, and its client pays nothing and reads nothing of it: %s', async (_name, request, body) => {
+    const { provider, status, text, isBilled } = await askHostile(request, false, JSON.stringify(body));
+    // Anthropic's API has no status 502.
+    expect([status, text]).toEqual([request[0].startsWith('/v1/messages') ? 500 : 502, expect.not.stringContaining(FREE_TEXT)]);
+    expect(isBilled).toBe(false);
+    await provider.closed;
+    expect(provider.rejection).toBe('misbehaved');
+  });
+
+  it.each([
+    ['without JSON', FREE_TEXT],
+    ['cut off', '{"id":"1","object":"chat.completion","choices":['],
+    ['empty', ''],
+  ])('loses its session for a body %s', async (_name, body) => {
+    const { provider, status, isBilled } = await askHostile(CHAT, false, body);
+    expect([status, isBilled]).toEqual([502, false]);
+    await provider.closed;
+    expect(provider.rejection).toBe('misbehaved');
+  });
 });
 
 describe.each([
