@@ -119,10 +119,10 @@ export class PriceRepository {
     return rows.map(toPrice);
   }
 
-  /** Current prices of `*` and of all models that have a price of their own, now or later. */
+  /** Current prices of `*` and of all models that have a price of their own, now or later. Each is listed under the model's own id. */
   list(): Price[] {
     const models = new Set([...this.#prices.keys(), ANY_MODEL]);
-    return [...models].sort().map((model) => this.current(model));
+    return [...models].sort().map((model) => ({ ...this.current(model), model }));
   }
 
   /** Reads the prices again. The result is discarded if a refresh that began later has already stored its own. */

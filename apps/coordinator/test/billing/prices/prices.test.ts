@@ -165,6 +165,18 @@ describeDatabases('prices', (fresh, dialect) => {
     await place.remove();
   });
 
+  it('are listed under the id of a model whose own price begins later', async () => {
+    const place = await fresh();
+    const database = await place.open();
+    const prices = await PriceRepository.open({ database, defaults, now: () => 1000, onError });
+    const general = await prices.set({ ...defaults, model: '*', perImage: microUsd(1) });
+    await prices.set({ ...defaults, model: 'm', perImage: microUsd(2), validFrom: 5000 });
+    expect(prices.list()).toEqual([general, { ...general, model: 'm' }]);
+    prices.close();
+    await database.destroy();
+    await place.remove();
+  });
+
   it('are those of the last writer, if a concurrent transaction changes the same catalogue entry', async () => {
     const place = await fresh();
     const database = await place.open();

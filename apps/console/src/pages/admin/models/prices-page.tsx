@@ -52,7 +52,7 @@ export function Page() {
             caption="Current prices"
             columns={columns}
             rows={prices.data?.data}
-            rowKey={({ id }) => id}
+            rowKey={({ model }) => model}
             empty={<EmptyState title="No prices set">Models use the default price from the coordinator settings.</EmptyState>}
             stacked
           />
